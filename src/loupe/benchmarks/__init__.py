@@ -1,0 +1,5 @@
+"""Benchmarks: one module each, found by its file name."""
+
+from loupe.benchmarks.registry import benchmark_id, benchmark_ids, get_benchmark
+
+__all__ = ["benchmark_id", "benchmark_ids", "get_benchmark"]

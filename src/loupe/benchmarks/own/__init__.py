@@ -1,0 +1,1 @@
+"""The folder format for a user's own documents."""

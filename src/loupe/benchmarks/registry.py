@@ -1,0 +1,78 @@
+"""Finding benchmarks: the modules of this folder (sub-packages are support), entry points of the group `loupe.benchmarks`, files, and folders.
+
+The name of a module is the benchmark's id; adding a file is all it takes to add a benchmark.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import pkgutil
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from loupe.errors import UsageError
+from loupe.types import Benchmark
+
+def benchmark_ids() -> list[str]:
+    """The ids of all installed benchmarks, sorted; nothing is imported."""
+    package = importlib.import_module("loupe.benchmarks")
+    own = {info.name for info in pkgutil.iter_modules(package.__path__) if not info.ispkg} - {"registry"}
+    return sorted(name for name in own | set(_entry_points()) if not name.startswith("_"))
+
+
+def get_benchmark(name: str) -> Benchmark:
+    """The benchmark called `name`: an id, `id@version`, a `.py` file, or a folder in the folder format.
+
+    Raises UsageError for an unknown name or version, DatasetError for a folder that is not in the format.
+    """
+    ident, _, version = name.partition("@")
+    if ident in benchmark_ids():
+        benchmark = _from_module(ident)
+        if version and version != benchmark.version:
+            raise UsageError(
+                f"{ident} has no version {version!r} here, only {benchmark.version!r}",
+                hint=f"loupe bench show {ident}",
+            )
+        return benchmark
+    path = Path(name)
+    if path.is_dir():
+        from loupe.benchmarks.own import open_folder
+
+        return open_folder(path)
+    if path.suffix == ".py" and path.is_file():
+        return _from_file(path)
+    close = difflib.get_close_matches(ident, benchmark_ids(), n=1, cutoff=0.5)
+    meant = f"; did you mean {close[0]!r}?" if close else ""
+    raise UsageError(f"no benchmark or folder {name!r}{meant}", hint="loupe bench list")
+
+
+def benchmark_id(name: str) -> str:
+    """The id under which runs of `name` are filed: the id itself, else the name of the folder or file."""
+    ident = name.partition("@")[0]
+    return ident if ident in benchmark_ids() else Path(name).resolve().stem
+
+
+def _entry_points() -> dict[str, str]:
+    return {point.name: point.value for point in entry_points(group="loupe.benchmarks")}
+
+
+def _from_module(ident: str) -> Benchmark:
+    target = _entry_points().get(ident, f"loupe.benchmarks.{ident}:benchmark")
+    module, _, attribute = target.partition(":")
+    benchmark = getattr(importlib.import_module(module), attribute or "benchmark")
+    assert isinstance(benchmark, Benchmark)
+    return benchmark
+
+
+def _from_file(path: Path) -> Benchmark:
+    spec = importlib.util.spec_from_file_location(f"loupe_benchmark_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    benchmark = getattr(module, "benchmark", None)
+    if not isinstance(benchmark, Benchmark):
+        raise UsageError(f"{path} defines no `benchmark`", hint="see CONTRIBUTING.md for a file to copy")
+    return benchmark

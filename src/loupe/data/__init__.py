@@ -1,0 +1,1 @@
+"""Data on disk: page images and PDF pages, digests."""

@@ -1,0 +1,144 @@
+"""Engine profiles: TOML files that turn an engine kind (a Python module here) into a named, pinned configuration.
+
+Looked for, in this order: `[engines.NAME]` in ./loupe.toml, ~/.config/loupe/engines/NAME.toml, the profiles of this
+package, a path to a TOML file, and `KIND:ARGUMENT` as shorthand (`python:mymodule:read`, `predictions:./answers`).
+Unknown keys are refused with the place where they stand.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+import re
+import tomllib
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+from loupe.errors import ProfileError, UsageError
+
+BUILT_IN = Path(__file__).parent / "profiles"
+USER_CONFIG = Path("~/.config/loupe/engines")
+
+
+class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """Keys that every engine kind has. Each kind's module extends this class as `Settings`.
+
+    `prompts` is keyed by benchmark id or by task. `adapters` names the steps that prepare a raw answer for scoring.
+    `timeout` is in seconds per request; `retries` counts further attempts after a transient error.
+    """
+
+    kind: str
+    title: str = ""
+    prompts: dict[str, str] = {}
+    adapters: list[str] = []
+    concurrency: int | None = None
+    timeout: float = 300.0
+    retries: int = 2
+
+    def signature(self) -> dict[str, str]:
+        """The short settings that stand in a signature (`img`, `max`, `t`); a kind adds its own."""
+        return {}
+
+    def defining(self) -> dict[str, Any]:
+        """The settings that can change an answer; a run is only continued with the same ones."""
+        skipped = {"title", "concurrency", "timeout", "retries", "prompts"}
+        return {key: value for key, value in msgspec.to_builtins(self).items() if key not in skipped}
+
+
+def engine_kinds() -> list[str]:
+    """Engine kinds: the modules beside this one (sub-packages are support), and entry points of `loupe.engines`."""
+    package = importlib.import_module("loupe.engines")
+    found = {info.name for info in pkgutil.iter_modules(package.__path__) if not info.ispkg} - {"registry"}
+    return sorted(found | {point.name for point in entry_points(group="loupe.engines")})
+
+
+def engine_module(kind: str) -> ModuleType:
+    """The module of one kind. Raises ProfileError for an unknown kind."""
+    for point in entry_points(group="loupe.engines"):
+        if point.name == kind:
+            return importlib.import_module(point.value)
+    if kind not in engine_kinds():
+        raise ProfileError(f"no engine kind {kind!r}{_did_you_mean(kind, engine_kinds())}", hint="loupe engine list")
+    return importlib.import_module(f"loupe.engines.{kind}")
+
+
+def profile_names() -> dict[str, Path]:
+    """Every named profile and the file it comes from; the user's own win over the built-in ones."""
+    names = {path.stem: path for path in sorted(BUILT_IN.glob("*.toml"))}
+    names |= {path.stem: path for path in sorted(USER_CONFIG.expanduser().glob("*.toml"))}
+    local = Path("loupe.toml")
+    if local.is_file():
+        names |= dict.fromkeys(_read_toml(local).get("engines", {}), local)
+    return names
+
+
+def load_profile(name: str, overrides: Mapping[str, Any] | None = None) -> tuple[str, Profile]:
+    """The name to file runs under and the checked settings of engine `name`, with `overrides` applied.
+
+    Raises UsageError for an unknown name and ProfileError for a bad file, both naming the place.
+    """
+    label, table, where = _find(name)
+    table = {**table, **{key: value for key, value in (overrides or {}).items() if value is not None}}
+    if "kind" not in table:
+        raise ProfileError(f"{where}: no `kind`", hint=f"kinds: {', '.join(engine_kinds())}")
+    settings: type[Profile] = engine_module(str(table["kind"])).Settings
+    try:
+        return label, msgspec.convert(table, settings)
+    except msgspec.ValidationError as error:
+        raise ProfileError(f"{where}: {_explain(str(error), settings)}") from None
+
+
+def _find(name: str) -> tuple[str, dict[str, Any], str]:
+    known = profile_names()
+    if name in known:
+        path = known[name]
+        table = _read_toml(path)
+        inside = path.name == "loupe.toml" and path.parent == Path()
+        return name, table["engines"][name] if inside else table, f"{path} [engines.{name}]" if inside else str(path)
+    path = Path(name)
+    if path.suffix == ".toml":
+        return path.stem, _read_toml(path), str(path)
+    kind, colon, argument = name.partition(":")
+    if kind in engine_kinds():
+        if not colon:
+            return kind, {"kind": kind}, f"engine {kind!r}"
+        key = getattr(engine_module(kind), "ARGUMENT", None)
+        if key is None:
+            raise UsageError(f"engine kind {kind!r} takes no argument, got {argument!r}")
+        return slug(f"{kind}-{Path(argument).name}"), {"kind": kind, key: argument}, f"engine {name!r}"
+    raise UsageError(
+        f"no engine {name!r}{_did_you_mean(name, [*known, *engine_kinds()])}", hint="loupe engine list"
+    )
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"no engine profile at {path}", hint="loupe engine list") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise ProfileError(f"{path}: {error}") from None
+
+
+def _explain(message: str, settings: type[Profile]) -> str:
+    """msgspec's message, with the nearest known key where one was mistyped."""
+    found = re.search(r"unknown field `([^`]*)`", message)
+    if not found:
+        return message
+    return f"unknown key {found[1]!r}{_did_you_mean(found[1], settings.__struct_fields__)}"
+
+
+def _did_you_mean(name: str, known: Any) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def slug(name: str) -> str:
+    """A name that is safe as a folder name: `/`, `:` and anything unusual become `_`."""
+    return re.sub(r"[^A-Za-z0-9._@+-]", "_", name).strip("._") or "engine"

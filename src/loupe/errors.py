@@ -1,0 +1,68 @@
+"""Every error that Loupe raises on purpose: what happened, on what, and a hint that can be pasted into a shell.
+
+Library code raises; only `cli/` prints. `exit_code` is what the command ends with when the error reaches it.
+"""
+
+
+class LoupeError(Exception):
+    """Root of the family. `message` says what is wrong and where, `hint` what to do about it."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(LoupeError):
+    """The user asked for something that does not exist or does not fit together."""
+
+
+class ProfileError(UsageError):
+    """An engine profile has an unknown key or a value of the wrong type."""
+
+
+class DatasetError(LoupeError):
+    """Data is missing, broken or not in the layout that the benchmark expects."""
+
+
+class PageError(DatasetError):
+    """One page image or PDF page cannot be read (broken, encrypted, empty, too large)."""
+
+
+class RunError(LoupeError):
+    """A run folder is missing, damaged, locked, or belongs to other settings."""
+
+
+class MissingToolError(LoupeError):
+    """A program or an extra that this needs is not installed; the hint installs it."""
+
+    exit_code = 4
+
+
+class EngineError(LoupeError):
+    """An engine failed on one sample (class `error`)."""
+
+
+class TransientEngineError(EngineError):
+    """A failure that may pass (connection, 5xx): retried. `rate` marks 429 and 503 with Retry-After."""
+
+    def __init__(self, message: str, *, hint: str = "", retry_after: float | None = None, rate: bool = False) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after = retry_after
+        self.rate = rate
+
+
+class EngineTimeoutError(EngineError):
+    """No full answer within the time limit of the request (class `timeout`)."""
+
+
+class RejectedError(EngineError):
+    """The engine refused this request for good: 400, 404, 413, 422 (class `rejected`)."""
+
+
+class EngineUnavailableError(EngineError):
+    """The engine as a whole cannot go on (401/403, GPU out of memory, dead server): the run stops, resumable."""
+
+    exit_code = 4

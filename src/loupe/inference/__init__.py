@@ -1,0 +1,1 @@
+"""Asking engines: prompts, retries, resume."""

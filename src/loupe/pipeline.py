@@ -1,0 +1,1 @@
+"""The line in one place: what `loupe run`, `infer` and `score` do, callable from Python."""

@@ -1,0 +1,1 @@
+"""Run folders: records that survive a crash."""

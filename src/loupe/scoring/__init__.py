@@ -1,0 +1,1 @@
+"""Scoring predictions on all cores, and summing scores up into a result."""

@@ -1,0 +1,1 @@
+"""Offering an engine as an OpenAI-compatible server."""

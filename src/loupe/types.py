@@ -1,0 +1,241 @@
+"""The records that travel along the line: Sample → Request → Output → Prediction → Score → Result.
+
+Only `Sample` holds ground truth; a `Request`, which is all an engine ever sees, has no field for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+Outcome: TypeAlias = Literal["ok", "empty", "truncated", "repeated", "timeout", "error", "rejected"]
+
+#: Outcomes without an answer: they score as an empty answer and count as failed.
+FAILED: frozenset[str] = frozenset({"timeout", "error", "rejected"})
+#: Outcomes that the same command tries again.
+RETRIED: frozenset[str] = frozenset({"timeout", "error"})
+
+
+@dataclass(frozen=True, slots=True)
+class PdfPage:
+    """One page of a PDF; `page` counts from 1."""
+
+    path: Path
+    page: int = 1
+
+
+#: Where a page image comes from: an image file, or a page of a PDF.
+PageSource: TypeAlias = Path | PdfPage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One page, line, table or question, with its ground truth.
+
+    `prompt` is the sample's own question, if it has one. `task` overrides the benchmark's task where tasks are mixed.
+    `group` names the cluster that the bootstrap resamples together (a document of many pages); empty: the sample alone.
+    `text` is the input of samples without an image.
+    """
+
+    id: str
+    images: tuple[PageSource, ...] = ()
+    truth: Any = None
+    prompt: str = ""
+    task: str = ""
+    group: str = ""
+    text: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What an engine may see of a sample. `max_tokens` is the benchmark's limit; a profile may set its own."""
+
+    id: str
+    prompt: str = ""
+    images: tuple[PageSource, ...] = ()
+    text: str = ""
+    task: str = ""
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What an engine gives back for one request. `seconds` only if the engine knows better than the scheduler."""
+
+    text: str
+    finish_reason: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning: str | None = None
+    seconds: float | None = None
+    response: Mapping[str, Any] | None = None
+
+
+class Prediction(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "class"}):
+    """One ended attempt on one sample: a line of `predictions.jsonl`. `text` is exactly what the engine gave."""
+
+    sample: str = ""
+    text: str = ""
+    outcome: Outcome = "ok"
+    error: str = ""
+    finish_reason: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    seconds: float = 0.0
+    attempt: int = 1
+    reasoning: str | None = None
+    response: dict[str, Any] | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether there is no answer (timeout, error, rejected); it then scores as an empty one."""
+        return self.outcome in FAILED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """One measurement on one unit (a page, a table, a fact, a field) of one prediction, as counts that add up."""
+
+    measure: str
+    counts: tuple[float, ...]
+    unit: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+#: Finished values by measure name: numbers, or arrays of bootstrap draws.
+Values: TypeAlias = dict[str, Any]
+
+def reference_text(sample: Sample) -> str:
+    """The ground truth where it is a text, else nothing to compare with."""
+    return sample.truth if isinstance(sample.truth, str) else ""
+
+
+#: Options of a benchmark are the keyword parameters of its `load`; the first parameter is the data folder.
+Load: TypeAlias = Callable[..., Iterable[Sample]]
+ScoreFunction: TypeAlias = Callable[[Sample, Prediction], list[Score]]
+Predict: TypeAlias = Callable[[Request], Awaitable[Output]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """How the summed counts of one measure become a number.
+
+    `value` maps an array of sums, shape (..., k), to an array of shape (...); None means first count over second (0/0
+    is nan: not computed). `pooled` measures get all their rows, shape (n, k), instead, and pay with a slower interval.
+    `unit` is "fraction" (shown in percent) or "number".
+    """
+
+    name: str
+    higher_is_better: bool = True
+    title: str = ""
+    value: Callable[[Any], Any] | None = None
+    pooled: bool = False
+    unit: Literal["fraction", "number"] = "fraction"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Benchmark:
+    """A benchmark: where samples come from, what is asked, and how an answer is scored. One module each.
+
+    `summarize` turns finished values of measures into further ones (an "overall"); it must work on numbers and on
+    arrays of bootstrap draws alike, and its names are declared in `measures` too. `reference` gives the text that
+    diagnostics compare a prediction with ("" if there is none). `suffix` is that of the exported prediction files.
+    """
+
+    title: str
+    version: str
+    task: str
+    measures: tuple[Measure, ...]
+    load: Load
+    score: ScoreFunction
+    prompt: str = ""
+    headline: str = ""
+    summarize: Callable[[Values], Values] | None = None
+    reference: Callable[[Sample], str] = reference_text
+    max_tokens: int = 4096
+    suffix: Literal[".txt", ".md"] = ".txt"
+    paper: str = ""
+    hub: str = ""
+
+    @property
+    def headline_measure(self) -> str:
+        """The measure that ranks engines: `headline`, else the first one declared."""
+        return self.headline or self.measures[0].name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """An opened engine: one function that reads, and what is known about it.
+
+    `facts` goes to run.json (resolved model id, server kind, package versions). `healthy` answers whether the engine as
+    a whole still works; None: every failure concerns its own sample only.
+    """
+
+    predict: Predict
+    facts: Mapping[str, str] = field(default_factory=dict)
+    healthy: Callable[[], Awaitable[bool]] | None = None
+
+
+class SampleScores(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "class"}):
+    """All scores of one sample: a line of `scores.jsonl`.
+
+    `error` says why scoring failed (its measures then count as those of an empty answer). `diagnostics` holds numbers
+    beside the score (see docs/diagnostics.md). `digest` identifies what was scored, so that
+    unchanged samples are reused.
+    """
+
+    sample: str
+    group: str = ""
+    tags: dict[str, str] = {}
+    outcome: str = "ok"
+    scores: list[Score] = []
+    diagnostics: dict[str, float] = {}
+    error: str = ""
+    digest: str = ""
+
+
+class Estimate(msgspec.Struct, frozen=True, kw_only=True):
+    """A value with its 95 % interval; `n` counts units (pages, tables, facts). None: not computed."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "class"}):
+    """A sample that has no answer, or whose scoring failed (class `scorer`)."""
+
+    sample: str
+    outcome: str
+    error: str = ""
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of `result.json`: every number with interval and n, and everything that was not scored as it is.
+
+    `slices` maps tag → value of the tag → measure → estimate. `outcomes` counts samples by class (missing ones as
+    `missing`); `total` is the number of samples asked for. `diagnostics` are shares and counts beside the score.
+    """
+
+    benchmark: str
+    version: str
+    engine: str
+    signature: str
+    headline: str
+    measures: dict[str, Estimate]
+    directions: dict[str, bool]
+    units: dict[str, str]
+    slices: dict[str, dict[str, dict[str, Estimate]]] = {}
+    total: int = 0
+    outcomes: dict[str, int] = {}
+    failures: list[Failure] = []
+    diagnostics: dict[str, float] = {}
+    speed: dict[str, float] = {}
+    statistics: dict[str, Any] = {}
+    warnings: list[str] = []
