@@ -1,1 +1,56 @@
-"""The `loupe` command."""
+"""The `loupe` command: the only place that prints, exits, or reads the environment.
+
+Every expected error ends as two lines on standard error, `error: …` and `hint: …`; a traceback is a bug, and says so.
+Nothing heavy is imported here: `loupe --help` must answer at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+
+from loupe.cli.errors import BROKEN_PIPE, INTERRUPTED, describe, show_error
+from loupe.cli.root import root
+
+#: Like any program that an uncaught bug ends; never a code that has a meaning of its own.
+CRASHED = 70
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; `arguments` default to those of the process."""
+    try:
+        code = root.main(arguments, prog_name="loupe", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = _close_output()
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        code = INTERRUPTED
+    except Exception as error:  # noqa: BLE001  the border where every error becomes lines for a person
+        code = _report(error)
+    return code if isinstance(code, int) else 0
+
+
+def _report(error: Exception) -> int:
+    """Say what is wrong in two lines; a bug keeps its traceback, and LOUPE_DEBUG=1 shows every traceback."""
+    expected = describe(error)
+    if expected is None or os.environ.get("LOUPE_DEBUG"):
+        click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+    if expected is None:
+        show_error(
+            f"this is a bug in loupe: {type(error).__name__}: {error}",
+            "please report it, with the lines above and the command, where you got loupe from",
+        )
+        return CRASHED
+    show_error(expected.message, expected.hint)
+    return expected.exit_code
+
+
+def _close_output() -> int:
+    """The reader of our output went away (`loupe runs | head`): end quietly, and keep Python from saying so at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return BROKEN_PIPE

@@ -1,0 +1,54 @@
+"""The top of the command: what there is, in one screen, without importing any of it."""
+
+from __future__ import annotations
+
+import click
+
+from loupe import __version__
+from loupe.cli.lazy import LazyGroup
+
+SECTIONS = {
+    "Measure": {
+        "run": "Read the pages of a benchmark with an engine, and score the answers.",
+        "infer": "Read the pages only; `loupe score` does the rest, anywhere.",
+        "score": "Score the predictions of a run again; no engine is needed.",
+        "demo": "Read the sample pages with the local engines, and show all there is to see.",
+    },
+    "Look": {
+        "runs": "List the runs here with their headline measure.",
+        "compare": "Put runs of one benchmark side by side, with paired differences.",
+        "report": "Write one HTML file with every number, page and answer of some runs.",
+        "export": "Write the answers of a run as files, for the official evaluators.",
+    },
+    "Parts": {
+        "bench": "List, show and check benchmarks and folders of your own.",
+        "engine": "List, show and try engines.",
+        "serve": "Offer an engine as an OpenAI-compatible server on this machine.",
+        "doctor": "Say what is installed, what answers, and what would bring the rest.",
+    },
+}
+
+EPILOG = """\b
+Start here:
+  loupe demo                                 two local engines on twelve pages
+  loupe run ./mydocs -e rapidocr             your own pages
+  loupe run sample_pages --base-url http://127.0.0.1:8000/v1
+
+Exit codes: 0 done; 1 below --fail-under; 2 wrong usage; 3 some samples failed (--strict); 4 something needed is
+missing; 130 interrupted, state kept."""
+
+
+@click.group(
+    cls=LazyGroup,
+    sections=SECTIONS,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110, "terminal_width": None},
+    no_args_is_help=False,
+    invoke_without_command=True,
+)
+@click.version_option(__version__, "-V", "--version", message="loupe %(version)s")
+@click.pass_context
+def root(context: click.Context) -> None:
+    """Measure how well machines read documents: any engine, exact scores, error bars."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
