@@ -1,6 +1,6 @@
-"""Finding benchmarks: the modules of this folder (sub-packages are support), entry points of the group `loupe.benchmarks`, files, and folders.
+"""Finding benchmarks: modules of this folder, entry points of the group `loupe.benchmarks`, files, and folders.
 
-The name of a module is the benchmark's id; adding a file is all it takes to add a benchmark.
+Sub-packages are support. The name of a module is the benchmark's id; adding a file is all it takes to add a benchmark.
 """
 
 from __future__ import annotations
@@ -8,12 +8,18 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
+import inspect
 import pkgutil
+from collections.abc import Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from loupe.errors import UsageError
 from loupe.types import Benchmark
+
 
 def benchmark_ids() -> list[str]:
     """The ids of all installed benchmarks, sorted; nothing is imported."""
@@ -62,7 +68,8 @@ def _from_module(ident: str) -> Benchmark:
     target = _entry_points().get(ident, f"loupe.benchmarks.{ident}:benchmark")
     module, _, attribute = target.partition(":")
     benchmark = getattr(importlib.import_module(module), attribute or "benchmark")
-    assert isinstance(benchmark, Benchmark)
+    if not isinstance(benchmark, Benchmark):
+        raise UsageError(f"{target} is not a Benchmark", hint="see CONTRIBUTING.md for a file to copy")
     return benchmark
 
 
@@ -76,3 +83,26 @@ def _from_file(path: Path) -> Benchmark:
     if not isinstance(benchmark, Benchmark):
         raise UsageError(f"{path} defines no `benchmark`", hint="see CONTRIBUTING.md for a file to copy")
     return benchmark
+
+
+def check_options(benchmark: Benchmark, options: Mapping[str, str]) -> dict[str, Any]:
+    """Options as keyword arguments of the benchmark's `load`, converted to the types it declares.
+
+    Raises UsageError for a name that `load` does not have or a value of the wrong kind.
+    """
+    parameters = dict(list(inspect.signature(benchmark.load, eval_str=True).parameters.items())[1:])
+    checked: dict[str, Any] = {}
+    for name, value in options.items():
+        if name not in parameters:
+            close = difflib.get_close_matches(name, parameters, n=1)
+            meant = f"; did you mean {close[0]!r}?" if close else ""
+            raise UsageError(
+                f"{benchmark.title} has no option {name!r}{meant}",
+                hint=f"options: {', '.join(parameters) or 'none'}",
+            )
+        kind = parameters[name].annotation
+        try:
+            checked[name] = msgspec.convert(value, kind, strict=False)
+        except (msgspec.ValidationError, TypeError) as error:
+            raise UsageError(f"option {name}={value}: {error}") from None
+    return checked

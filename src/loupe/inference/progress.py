@@ -1,0 +1,80 @@
+"""What a run is doing right now: plain counters that a display polls, and the two ways to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+from loupe.types import FAILED, Estimate, Prediction
+
+
+@dataclass(slots=True)
+class Progress:
+    """Counters of one run. `resumed` samples were done before; `done` ended in this session."""
+
+    engine: str = ""
+    benchmark: str = ""
+    total: int = 0
+    resumed: int = 0
+    done: int = 0
+    in_flight: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    retries: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    headline: Estimate | None = None
+    headline_name: str = ""
+    note: str = ""
+    started: float = field(default_factory=time.monotonic)
+    stopping: bool = False
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the first request."""
+        return time.monotonic() - self.started
+
+    @property
+    def failed(self) -> int:
+        """Samples that ended without an answer in this session."""
+        return sum(self.outcomes[outcome] for outcome in FAILED)
+
+    @property
+    def pages_per_second(self) -> float:
+        """Samples ended per second, over the whole session."""
+        return self.done / self.seconds if self.done else 0.0
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Output tokens per second, over the whole session; 0 where the engine counts none."""
+        return self.output_tokens / self.seconds if self.output_tokens else 0.0
+
+    @property
+    def eta(self) -> float | None:
+        """Seconds until the end at this pace; None before the first sample ended."""
+        left = self.total - self.resumed - self.done
+        return left / self.pages_per_second if self.done else None
+
+    def count(self, prediction: Prediction) -> None:
+        """Take one ended sample into the counters."""
+        self.done += 1
+        self.outcomes[prediction.outcome] += 1
+        self.input_tokens += prediction.input_tokens or 0
+        self.output_tokens += prediction.output_tokens or 0
+
+    def request_stop(self) -> None:
+        """Send nothing new; let what is in flight finish and be written."""
+        self.stopping = True
+
+    def stop_now(self) -> None:
+        """Give up what is in flight, too; nothing that was written is touched."""
+        self.stopping = True
+        for task in self._tasks:
+            task.cancel()
+
+    def watch(self, task: asyncio.Task[None]) -> None:
+        """Register a task that `stop_now` cancels."""
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,205 @@
+"""Asking an engine for many samples: concurrency, retries, back-off, health checks, outcome classes.
+
+Rules: protocols/engines.md A3 and A4. Every sample ends with exactly one prediction; nothing is dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+
+from loupe.errors import (
+    EngineError,
+    EngineTimeoutError,
+    EngineUnavailableError,
+    LoupeError,
+    RejectedError,
+    TransientEngineError,
+)
+from loupe.inference.progress import Progress
+from loupe.metrics.repetition import find_loop
+from loupe.types import Engine, Outcome, Output, Prediction, Request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """How patient to be. Times in seconds; `max_rate_waits` bounds how often one sample may be told to come back."""
+
+    concurrency: int = 1
+    retries: int = 2
+    backoff: float = 0.5
+    backoff_cap: float = 8.0
+    retry_after_cap: float = 60.0
+    max_rate_waits: int = 30
+    errors_before_check: int = 3
+    health_poll: float = 5.0
+    health_limit: float = 120.0
+    max_timeouts: int = 50
+
+
+class TimeoutsExceededError(EngineError):
+    """Too many time-outs in one benchmark: it is given up, its answers so far are kept and marked partial."""
+
+
+@dataclass(slots=True)
+class Scheduler:
+    """Sends requests to one engine and hands every ended attempt to `keep`, which must store it before it returns."""
+
+    engine: Engine
+    policy: Policy
+    progress: Progress
+    keep: Callable[[Prediction], Awaitable[None]]
+    _errors_in_a_row: int = 0
+    _timeouts: int = 0
+    _open: asyncio.Event = field(default_factory=asyncio.Event)
+    _jitter: random.Random = field(default_factory=random.Random)
+
+    async def ask_all(self, requests: Iterator[Request]) -> None:
+        """Ask for every request; returns when all have ended, or after `progress.request_stop()`.
+
+        Raises EngineUnavailableError or TimeoutsExceededError when going on is pointless. Ended samples are kept.
+        """
+        self._open.set()
+        failure: BaseException | None = None
+        tasks = [asyncio.create_task(self._work(requests)) for _ in range(self.policy.concurrency)]
+        for task in tasks:
+            self.progress.watch(task)
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+            failure = next((error for task in done if not task.cancelled() and (error := task.exception())), None)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        if failure is not None:
+            raise failure
+
+    async def _work(self, requests: Iterator[Request]) -> None:
+        while not self.progress.stopping:
+            await self._open.wait()
+            request = next(requests, None)
+            if request is None:
+                return
+            self.progress.in_flight += 1
+            try:
+                prediction = await self._finish(request)
+                await self.keep(prediction)
+                self.progress.count(prediction)
+            finally:
+                self.progress.in_flight -= 1
+            if self._timeouts >= self.policy.max_timeouts:
+                raise TimeoutsExceededError(f"{self._timeouts} requests timed out; gave up this benchmark")
+
+    async def _finish(self, request: Request) -> Prediction:
+        """Try one request until it has ended, one way or another."""
+        attempt, tries, waits, asked_again = 0, 0, 0, False
+        while True:
+            attempt += 1
+            await self._open.wait()
+            began = time.monotonic()
+            try:
+                output = await self.engine.predict(request)
+            except EngineUnavailableError:
+                raise
+            except TransientEngineError as error:
+                if error.rate and waits < self.policy.max_rate_waits:
+                    waits += 1
+                    await self._pause(error, waits)
+                    continue
+                await self._note_error()
+                if not error.rate and tries < self.policy.retries and not self.progress.stopping:
+                    tries += 1
+                    await self._pause(error, tries)
+                    continue
+                return _failed(request, "error", error, began, attempt)
+            except EngineTimeoutError as error:
+                self._timeouts += 1
+                return _failed(request, "timeout", error, began, attempt)
+            except RejectedError as error:
+                return _failed(request, "rejected", error, began, attempt)
+            except LoupeError as error:
+                await self._note_error()
+                return _failed(request, "error", error, began, attempt)
+            except Exception as error:  # noqa: BLE001 - the border: one sample must not end the run; recorded and counted
+                await self._note_error()
+                return _failed(request, "error", EngineError(f"{type(error).__name__}: {error}"), began, attempt)
+            self._errors_in_a_row = 0
+            prediction = _answered(request, output, began, attempt)
+            # A server may hiccup with an empty answer; a local engine is deterministic, and a blank page stays blank.
+            if prediction.outcome == "empty" and self.engine.healthy is not None and not asked_again:
+                asked_again = True
+                self.progress.retries += 1
+                continue
+            return prediction
+
+    async def _pause(self, error: TransientEngineError, tries: int) -> None:
+        self.progress.retries += 1
+        if error.retry_after is not None:
+            wait = min(error.retry_after, self.policy.retry_after_cap)
+        else:
+            wait = min(self.policy.backoff * 2 ** (tries - 1), self.policy.backoff_cap) * self._jitter.uniform(0.8, 1.2)
+        await asyncio.sleep(wait)
+
+    async def _note_error(self) -> None:
+        """Three errors in a row, from whichever samples: stop sending and see whether the engine still lives."""
+        self._errors_in_a_row += 1
+        if self.engine.healthy is None or self._errors_in_a_row < self.policy.errors_before_check:
+            return
+        if not self._open.is_set():
+            await self._open.wait()
+            return
+        self._open.clear()
+        try:
+            await self._wait_until_healthy(self.engine.healthy)
+            self._errors_in_a_row = 0
+        finally:
+            self.progress.note = ""
+            self._open.set()
+
+    async def _wait_until_healthy(self, healthy: Callable[[], Awaitable[bool]]) -> None:
+        end = time.monotonic() + self.policy.health_limit
+        self.progress.note = f"{self._errors_in_a_row} errors in a row: checking the server"
+        while not await healthy():
+            if time.monotonic() >= end or self.progress.stopping:
+                raise EngineUnavailableError(
+                    f"the server has not answered its health check for {self.policy.health_limit:.0f} s",
+                    hint="start it again, then repeat the same command: finished samples are kept",
+                )
+            self.progress.note = "the server is down: waiting for it"
+            await asyncio.sleep(self.policy.health_poll)
+
+
+def _answered(request: Request, output: Output, began: float, attempt: int) -> Prediction:
+    return Prediction(
+        sample=request.id,
+        text=output.text,
+        outcome=_classify(output),
+        finish_reason=output.finish_reason,
+        input_tokens=output.input_tokens,
+        output_tokens=output.output_tokens,
+        seconds=round(time.monotonic() - began if output.seconds is None else output.seconds, 4),
+        attempt=attempt,
+        reasoning=output.reasoning,
+        response=dict(output.response) if output.response else None,
+    )
+
+
+def _classify(output: Output) -> Outcome:
+    if find_loop(output.text) is not None:
+        return "repeated"
+    if output.finish_reason == "length":
+        return "truncated"
+    return "ok" if output.text.strip() else "empty"
+
+
+def _failed(request: Request, outcome: Outcome, error: LoupeError, began: float, attempt: int) -> Prediction:
+    return Prediction(
+        sample=request.id,
+        outcome=outcome,
+        error=error.message[:2000],
+        seconds=round(time.monotonic() - began, 4),
+        attempt=attempt,
+    )

@@ -1,0 +1,200 @@
+"""A run: one engine on one benchmark, as a folder of plain files that survive `kill -9` (docs/runs.md).
+
+`run.json` says what was asked, `predictions.jsonl` what came back, `scores.jsonl` and `result.json` what it was worth.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from loupe.errors import RunError
+from loupe.runs.files import read_lines, safe_name, write_atomically
+from loupe.runs.info import RunInfo, differences
+from loupe.runs.lock import locked
+from loupe.types import RETRIED, Prediction, Result, SampleScores
+
+Record = TypeVar("Record", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a record stands in its file, and the little of it that scheduling needs."""
+
+    offset: int
+    length: int
+    mark: str
+
+
+class _PredictionHead(msgspec.Struct, rename={"outcome": "class"}):
+    sample: str
+    outcome: str
+
+
+class _ScoresHead(msgspec.Struct):
+    sample: str
+    digest: str = ""
+
+
+class RunFolder:
+    """Reading access to one run folder; writing goes through `claim`."""
+
+    def __init__(self, path: Path, info: RunInfo) -> None:
+        self.path = path
+        self.info = info
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """The run at `path`. Raises RunError where there is none, or where its run.json is damaged."""
+        file = path / "run.json"
+        if not file.is_file():
+            raise RunError(f"no run at {path}", hint="loupe runs")
+        try:
+            return cls(path, msgspec.json.decode(file.read_bytes(), type=RunInfo))
+        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+            raise RunError(f"{file}: {error}", hint="start the run again with --fresh") from None
+
+    @property
+    def predictions_file(self) -> Path:
+        """Append-only; one line for each ended attempt."""
+        return self.path / "predictions.jsonl"
+
+    @property
+    def scores_file(self) -> Path:
+        """One line for each scored sample."""
+        return self.path / "scores.jsonl"
+
+    def prediction_places(self) -> dict[str, Place]:
+        """For each sample the place of the record that counts: the last good one, else the last one.
+
+        The place's `mark` is the record's class.
+        """
+        places: dict[str, Place] = {}
+        for number, offset, line in read_lines(self.predictions_file):
+            head = _decode(line, _PredictionHead, self.predictions_file, number)
+            old = places.get(head.sample)
+            if old is None or old.mark in RETRIED or head.outcome not in RETRIED:
+                places[head.sample] = Place(offset, len(line), head.outcome)
+        return places
+
+    def read_prediction(self, place: Place) -> Prediction:
+        """The prediction at a place; cheap, one seek."""
+        return msgspec.json.decode(_read(self.predictions_file, place), type=Prediction)
+
+    def predictions(self) -> dict[str, Prediction]:
+        """The prediction that counts for each sample, in the order in which the samples first ended."""
+        return {sample: self.read_prediction(place) for sample, place in self.prediction_places().items()}
+
+    def score_places(self) -> dict[str, Place]:
+        """For each scored sample the place of its last line; the place's `mark` is its digest."""
+        places: dict[str, Place] = {}
+        for number, offset, line in read_lines(self.scores_file):
+            head = _decode(line, _ScoresHead, self.scores_file, number)
+            places[head.sample] = Place(offset, len(line), head.digest)
+        return places
+
+    def read_scores(self, place: Place) -> SampleScores:
+        """The scores at a place."""
+        return msgspec.json.decode(_read(self.scores_file, place), type=SampleScores)
+
+    def scores(self) -> Iterator[SampleScores]:
+        """Scores of every sample, one by one."""
+        for place in self.score_places().values():
+            yield self.read_scores(place)
+
+    def result(self) -> Result | None:
+        """The finished result, or None while there is none."""
+        file = self.path / "result.json"
+        if not file.is_file():
+            return None
+        try:
+            return msgspec.json.decode(file.read_bytes(), type=Result)
+        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+            raise RunError(f"{file}: {error}", hint=f"loupe score {self.path}") from None
+
+    def write_info(self, info: RunInfo) -> None:
+        """Store `run.json`, whole or not at all."""
+        self.info = info
+        write_atomically(self.path / "run.json", _pretty(info))
+
+    def write_result(self, result: Result) -> None:
+        """Store `result.json`, whole or not at all."""
+        write_atomically(self.path / "result.json", _pretty(result))
+
+    def write_scores(self, lines: Iterator[bytes]) -> None:
+        """Replace `scores.jsonl` by these lines, whole or not at all."""
+        write_atomically(self.scores_file, b"".join(line + b"\n" for line in lines))
+
+    def export_predictions(self, texts: Iterator[tuple[str, str]], suffix: str) -> int:
+        """Write (sample id, text) pairs as `predictions/<sample><suffix>`; returns how many."""
+        folder = self.path / "predictions"
+        count = 0
+        for sample, text in texts:
+            file = folder / (safe_name(sample) + suffix)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8", errors="replace", newline="")
+            count += 1
+        return count
+
+
+@contextmanager
+def claim(path: Path, info: RunInfo, *, fresh: bool = False) -> Iterator[RunFolder]:
+    """Take a run folder for writing: locked, new or continued. A folder with other settings is refused.
+
+    `fresh` moves the old folder aside (never deletes it). Raises RunError with the list of differences.
+    """
+    if fresh and (path / "run.json").exists():
+        with locked(path):
+            aside = path.with_name(f"{path.name}.old-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}")
+            shutil.move(path, aside)
+    with locked(path):
+        folder = RunFolder(path, info)
+        # A run that never got an answer (its engine could not be opened) has nothing to protect.
+        if next(read_lines(folder.predictions_file), None) and (path / "run.json").exists():
+            old = RunFolder.open(path).info
+            check_same(path, old, info)
+            info = msgspec.structs.replace(info, created=old.created, facts=old.facts)
+        folder.write_info(info)
+        yield folder
+
+
+def check_same(path: Path, old: RunInfo, new: RunInfo) -> None:
+    """Raise RunError, listing the differences, unless both runs would give comparable answers."""
+    listed = differences(old, new)
+    if listed:
+        raise RunError(
+            f"{path} holds a run with other settings:\n  " + "\n  ".join(listed),
+            hint="--name NAME keeps both, --fresh starts over (the old folder is moved aside)",
+        )
+
+
+def find_runs(root: Path) -> list[RunFolder]:
+    """Every run below `root`, sorted by path; folders moved aside by --fresh are left out."""
+    files = sorted(root.glob("*/*/run.json"))
+    return [RunFolder.open(file.parent) for file in files if ".old-" not in file.parent.name]
+
+
+def _read(path: Path, place: Place) -> bytes:
+    with path.open("rb") as file:
+        file.seek(place.offset)
+        return file.read(place.length)
+
+
+def _decode(line: bytes, kind: type[Record], path: Path, number: int) -> Record:
+    try:
+        return msgspec.json.decode(line, type=kind)
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        raise RunError(
+            f"{path}:{number}: not a record of this run: {error}", hint=f"delete or mend line {number}, then go on"
+        ) from None
+
+
+def _pretty(record: msgspec.Struct) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"

@@ -1,0 +1,103 @@
+"""`run.json`: everything that defines the numbers of a run, and the signature made from it."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Iterable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import msgspec
+
+from loupe import __version__
+
+#: Packages whose version can change an answer or a score.
+_PACKAGES = ("numpy", "pillow", "pypdfium2", "rapidfuzz", "aiohttp", "msgspec", "rapidocr", "onnxruntime")
+
+
+class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
+    """The content of `run.json`. `defining` holds what must agree before a run is continued."""
+
+    benchmark: str
+    benchmark_id: str
+    version: str
+    engine: str
+    profile: dict[str, Any]
+    defining: dict[str, Any] = {}
+    data: str = ""
+    options: dict[str, str] = {}
+    data_digest: str = ""
+    prompt_digest: str = ""
+    prompts: dict[str, str] = {}
+    adapters: list[str] = []
+    facts: dict[str, str] = {}
+    packages: dict[str, str] = {}
+    host: dict[str, str] = {}
+    limit: int | None = None
+    total: int = 0
+    created: str = ""
+    signature: str = ""
+    stopped: str = ""
+
+
+def differences(old: RunInfo, new: RunInfo) -> list[str]:
+    """One line for each setting that differs between the run on disk and the one asked for."""
+    before, after = _settings(old), _settings(new)
+    return [
+        f"{key}: {_short(before.get(key))} in the folder, {_short(after.get(key))} now"
+        for key in sorted(before.keys() | after.keys())
+        if before.get(key) != after.get(key)
+    ]
+
+
+def _settings(info: RunInfo) -> dict[str, Any]:
+    flat: dict[str, Any] = {f"engine.{key}": value for key, value in info.defining.items()}
+    flat |= {f"option.{key}": value for key, value in info.options.items()}
+    flat |= {"benchmark": info.benchmark_id, "version": info.version}
+    flat |= {"data": info.data_digest, "prompts": info.prompt_digest}
+    if "model" in info.facts:
+        flat["model"] = info.facts["model"]
+    return flat
+
+
+def _short(value: Any) -> str:
+    text = "nothing" if value is None else str(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def signature(info: RunInfo, parts: Mapping[str, str]) -> str:
+    """The line under every table: `sample_pages:1|n:12|data:3f2a…|engine:rapidocr|…|loupe:0.1.0`."""
+    fields = [f"{info.benchmark_id}:{info.version}", f"n:{info.total}", f"data:{info.data_digest[:8]}"]
+    fields += [f"opt:{key}={value}" for key, value in sorted(info.options.items())]
+    fields += [f"engine:{info.engine}", f"prompt:{info.prompt_digest[:8] or 'none'}"]
+    fields += [f"{key}:{value}" for key, value in parts.items()]
+    fields += [f"adapter:{'+'.join(info.adapters) or 'none'}", f"loupe:{__version__}"]
+    return "|".join(field.replace("|", "_") for field in fields)
+
+
+def digest_of(parts: Iterable[Any]) -> str:
+    """A sha256 over JSON values, order included."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(msgspec.json.encode(part, order="sorted"))
+        digest.update(b"\n")
+    return digest.hexdigest()
+
+
+def package_versions() -> dict[str, str]:
+    """Versions of Loupe, Python and the packages that touch pages or numbers."""
+    found = {"loupe": __version__, "python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def host_facts() -> dict[str, str]:
+    """The kind of machine, without its name or its user."""
+    import os
+
+    return {"system": platform.system(), "machine": platform.machine(), "cores": str(os.cpu_count() or 1)}
