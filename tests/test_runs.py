@@ -1,0 +1,174 @@
+"""Run folders: whole records, safe names, locks, resume rules."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path, PurePosixPath
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loupe.errors import RunError
+from loupe.inference.journal import encode
+from loupe.runs.files import RecordLog, read_lines, safe_name, write_atomically
+from loupe.runs.folder import RunFolder, claim, find_runs
+from loupe.runs.info import RunInfo, digest_of, signature
+from loupe.runs.lock import locked
+from loupe.types import Prediction
+
+
+def info(**changes: object) -> RunInfo:
+    made = RunInfo(
+        benchmark="toy",
+        benchmark_id="toy",
+        version="1",
+        engine="e",
+        profile={"kind": "python"},
+        defining={"kind": "python", "image": "fit2048"},
+        data_digest="d1",
+        prompt_digest="p1",
+        total=2,
+    )
+    return msgspec.structs.replace(made, **changes)
+
+
+def log_of(path: Path, *predictions: Prediction) -> None:
+    with RecordLog(path) as log:
+        log.append([encode(prediction) for prediction in predictions])
+
+
+@given(st.text(min_size=1))
+def test_a_safe_name_stays_in_its_folder(sample_id: str) -> None:
+    path = PurePosixPath("/base", safe_name(sample_id))
+    assert path.is_relative_to("/base") and ".." not in path.parts and "\0" not in str(path)
+    assert all(len(part.encode()) <= 200 for part in path.parts)
+
+
+@given(st.lists(st.text(min_size=1, max_size=30), unique=True, max_size=20))
+def test_different_ids_get_different_names(ids: list[str]) -> None:
+    assert len({safe_name(ident) for ident in ids}) == len(ids)
+
+
+@pytest.mark.parametrize("torn", [b'{"sample": "b", "te', b'{"sample": "b"}', b"\0\0\0"])
+def test_a_torn_last_line_goes_and_every_whole_line_stays(tmp_path: Path, torn: bytes) -> None:
+    path = tmp_path / "predictions.jsonl"
+    path.write_bytes(b'{"sample": "a"}\n' + torn)
+    with RecordLog(path) as log:
+        log.append([b'{"sample": "c"}'])
+    assert path.read_bytes() == b'{"sample": "a"}\n{"sample": "c"}\n'
+
+
+def test_a_torn_line_longer_than_the_buffer_goes_too(tmp_path: Path) -> None:
+    path = tmp_path / "predictions.jsonl"
+    path.write_bytes(b"{}\n" + b"x" * 300_000)
+    RecordLog(path).close()
+    assert path.read_bytes() == b"{}\n"
+
+
+def test_reading_while_a_line_is_being_written_leaves_it_out(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(b"{}\n\n[1]\n[2")
+    assert [line for _, _, line in read_lines(path)] == [b"{}", b"[1]"]
+
+
+def test_an_atomic_write_leaves_no_other_file(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "a" / "run.json", b"1")
+    write_atomically(tmp_path / "a" / "run.json", b"2")
+    assert [(file.name, file.read_bytes()) for file in (tmp_path / "a").iterdir()] == [("run.json", b"2")]
+
+
+def test_the_last_good_record_of_a_sample_counts(tmp_path: Path) -> None:
+    with claim(tmp_path / "run", info()) as folder:
+        log_of(
+            folder.predictions_file,
+            Prediction(sample="a", outcome="timeout"),
+            Prediction(sample="a", text="first"),
+            Prediction(sample="a", outcome="error", error="later"),
+            Prediction(sample="b", outcome="error", error="one"),
+            Prediction(sample="b", outcome="timeout", error="two"),
+        )
+        found = folder.predictions()
+    assert found["a"].text == "first"
+    assert (found["b"].outcome, found["b"].error) == ("timeout", "two")
+
+
+def test_a_damaged_line_is_named_with_its_number(tmp_path: Path) -> None:
+    with claim(tmp_path / "run", info()) as folder:
+        folder.predictions_file.write_bytes(b'{"sample": "a", "class": "ok"}\nnonsense\n')
+        with pytest.raises(RunError, match=r"predictions\.jsonl:2: "):
+            folder.predictions()
+
+
+def test_other_settings_are_refused_with_the_list_of_differences(tmp_path: Path) -> None:
+    with claim(tmp_path / "run", info()) as folder:
+        log_of(folder.predictions_file, Prediction(sample="a"))
+    changed = info(defining={"kind": "python", "image": "none"}, data_digest="d2")
+    with pytest.raises(RunError) as refused, claim(tmp_path / "run", changed):
+        pass
+    assert "engine.image: fit2048 in the folder, none now" in refused.value.message
+    assert "data: d1 in the folder, d2 now" in refused.value.message
+    assert "--fresh" in refused.value.hint
+
+
+def test_settings_may_change_while_no_answer_is_stored(tmp_path: Path) -> None:
+    with claim(tmp_path / "run", info()):
+        pass
+    with claim(tmp_path / "run", info(data_digest="d2")) as folder:
+        assert folder.info.data_digest == "d2"
+
+
+def test_another_limit_or_time_continues_the_same_run(tmp_path: Path) -> None:
+    with claim(tmp_path / "run", info(limit=1, created="then")) as folder:
+        log_of(folder.predictions_file, Prediction(sample="a"))
+    with claim(tmp_path / "run", info(created="now")) as folder:
+        assert (folder.info.limit, folder.info.created) == (None, "then")
+
+
+def test_fresh_moves_the_old_folder_aside(tmp_path: Path) -> None:
+    path = tmp_path / "e" / "toy"
+    with claim(path, info()) as folder:
+        log_of(folder.predictions_file, Prediction(sample="a"))
+    with claim(path, info(data_digest="d2"), fresh=True) as folder:
+        assert folder.predictions() == {}
+    (aside,) = [other for other in path.parent.iterdir() if other != path]
+    assert RunFolder.open(aside).predictions()["a"].sample == "a"
+    assert [run.path for run in find_runs(tmp_path)] == [path]
+
+
+def test_a_second_process_is_refused_and_told_who_holds_the_run(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from loupe.runs.lock import locked\nwith locked(Path(sys.argv[1])): pass"
+    )
+    with locked(tmp_path / "run"):
+        other = subprocess.run([sys.executable, "-c", code, str(tmp_path / "run")], capture_output=True, text=True)
+    assert other.returncode != 0
+    assert f"is in use by process {os.getpid()}" in other.stderr
+    again = subprocess.run([sys.executable, "-c", code, str(tmp_path / "run")], capture_output=True, text=True)
+    assert again.returncode == 0
+
+
+def test_a_missing_run_names_the_command_that_lists_them(tmp_path: Path) -> None:
+    with pytest.raises(RunError) as error:
+        RunFolder.open(tmp_path / "nope")
+    assert (error.value.message, error.value.hint) == (f"no run at {tmp_path / 'nope'}", "loupe runs")
+
+
+@given(st.text(), st.text(alphabet=st.characters(categories=["Cs", "Ll"])))
+def test_any_text_is_stored_and_read_back(text: str, hostile: str) -> None:
+    read = msgspec.json.decode(encode(Prediction(sample="a", text=text)), type=Prediction)
+    assert read.text == text
+    assert len(msgspec.json.decode(encode(Prediction(sample="a", text=hostile)), type=Prediction).text) <= len(hostile)
+
+
+def test_the_signature_names_every_part_in_one_line() -> None:
+    line = signature(info(adapters=["unfence"], options={"split": "val"}), {"img": "fit2048"})
+    assert line.startswith("toy:1|n:2|data:d1|opt:split=val|engine:e|prompt:p1|img:fit2048|adapter:unfence|loupe:")
+
+
+def test_a_digest_depends_on_the_order_of_samples_but_not_of_keys() -> None:
+    assert digest_of([{"a": 1, "b": 2}]) == digest_of([{"b": 2, "a": 1}])
+    assert digest_of([1, 2]) != digest_of([2, 1])
