@@ -1,0 +1,151 @@
+"""Repetition loops: an engine that wrote the same thing until its token limit.
+
+Protocol: docs/protocols/engines.md, A5 (thresholds of the engines' own clean-up code). A flag only; no text changes.
+A loop is any of: a unit of 10..n/10 characters at least 10 times in a row, anywhere; one line that makes up at least
+80 % of at least 10 non-empty lines; an end that is one unit of at least 8 characters, at least 5 times, over more than
+half of the text. Where a unit starts does not matter, so a loop cut off in the middle is found, too. Rulers and dot
+leaders of 100 signs are loops by this rule.
+Bounds: n log n by comparing hash values of blocks (checked exactly before anything is reported): a page of ordinary
+text takes about 1 ms, 1 MB of it 0.2 s, and the worst 1 MB we could think of 2 s.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MIN_RUN_UNIT, MIN_RUN_REPEATS = 10, 10
+MIN_LINES, LINE_SHARE = 10, 0.8
+MIN_TAIL_UNIT, MIN_TAIL_REPEATS = 8, 5
+#: Odd, so that it has an inverse modulo 2^64.
+_BASE = 0x9E3779B97F4A7C15
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """What is repeated: `count` whole units in a row (`run`), as lines anywhere (`line`), or up to the end (`tail`)."""
+
+    kind: Literal["run", "line", "tail"]
+    unit: str
+    count: int
+
+
+def find_loop(text: str) -> Loop | None:
+    """The repetition loop of a text, if there is one. White space around the text is ignored."""
+    stripped = text.strip()
+    if len(stripped) < MIN_TAIL_UNIT * MIN_TAIL_REPEATS:
+        return _repeated_line(stripped)
+    hashed = _HashedText(stripped)
+    return _run(hashed) or _repeated_line(stripped) or _tail(hashed)
+
+
+class _HashedText:
+    """A text with prefix hashes, so that equal blocks are found without comparing them."""
+
+    def __init__(self, text: str) -> None:
+        import numpy as np
+
+        self.text = text
+        self.codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
+        size = len(text) + 1
+        powers = np.full(size, _BASE, np.uint64)
+        inverse = np.full(size, pow(_BASE, -1, 1 << 64), np.uint64)
+        powers[0] = inverse[0] = 1
+        self.unshift = np.cumprod(inverse)
+        self.prefix = np.zeros(size, np.uint64)
+        np.cumsum(self.codes * np.cumprod(powers)[:-1], out=self.prefix[1:])
+
+    def block(self, start: NDArray[np.signedinteger[Any]], end: NDArray[np.signedinteger[Any]]) -> NDArray[np.uint64]:
+        """Hash values of text[start:end], comparable with each other; arrays of positions."""
+        hashes: NDArray[np.uint64] = (self.prefix[end] - self.prefix[start]) * self.unshift[start]
+        return hashes
+
+
+def _run(hashed: _HashedText) -> Loop | None:
+    """A unit of 10..n/10 characters that stands at least 10 times in a row."""
+    for start, end in _seen_before(hashed):
+        # All but the first unit of a run has been seen before, which bounds the unit by the stretch.
+        longest = min(len(hashed.text) // MIN_RUN_REPEATS, (end - start) // (MIN_RUN_REPEATS - 1) + 1)
+        first, last = max(0, start - longest), min(len(hashed.text), end + MIN_RUN_UNIT)
+        for period in range(MIN_RUN_UNIT, longest + 1):
+            found = _run_of_period(hashed, first, last, period)
+            if found:
+                return found
+    return None
+
+
+def _seen_before(hashed: _HashedText) -> list[tuple[int, int]]:
+    """Stretches, long enough for a run, of positions whose next 10 characters stood shortly before, too."""
+    import numpy as np
+
+    size = len(hashed.text)
+    if size < MIN_RUN_UNIT * MIN_RUN_REPEATS:
+        return []
+    grams = (hashed.prefix[MIN_RUN_UNIT:] - hashed.prefix[:-MIN_RUN_UNIT]) * hashed.unshift[:-MIN_RUN_UNIT]
+    order = np.argsort(grams, kind="stable")
+    ordered = grams[order]
+    repeated = (ordered[1:] == ordered[:-1]) & (np.diff(order) <= size // MIN_RUN_REPEATS)
+    seen = np.zeros(grams.size + 2, np.int8)
+    seen[order[1:][repeated] + 1] = 1
+    edges = np.flatnonzero(np.diff(seen))
+    shortest = MIN_RUN_UNIT * (MIN_RUN_REPEATS - 1) - MIN_RUN_UNIT + 1
+    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True) if b - a >= shortest]
+
+
+def _run_of_period(hashed: _HashedText, first: int, last: int, period: int) -> Loop | None:
+    """Ten units of this length in a row contain nine aligned blocks that are equal; those are looked for first."""
+    import numpy as np
+
+    grid = hashed.prefix[first : last + 1 : period]
+    blocks = np.diff(grid) * hashed.unshift[first : last + 1 : period][: grid.size - 1]
+    equal = (blocks[1:] == blocks[:-1]).tobytes()
+    wanted = b"\x01" * (MIN_RUN_REPEATS - 2)
+    at = equal.find(wanted)
+    while at >= 0:
+        low = max(0, first + (at - 1) * period)
+        high = min(len(hashed.text), first + (at + MIN_RUN_REPEATS) * period)
+        same = (hashed.codes[low : high - period] == hashed.codes[low + period : high]).tobytes()
+        begin = same.find(b"\x01" * (period * (MIN_RUN_REPEATS - 1)))
+        if begin >= 0:
+            return _counted("run", hashed.text, low + begin, period)
+        at = equal.find(wanted, at + 1)
+    return None
+
+
+def _counted(kind: Literal["run", "tail"], text: str, start: int, period: int) -> Loop:
+    unit = text[start : start + period]
+    count = 1
+    while text.startswith(unit, start + count * period):
+        count += 1
+    return Loop(kind, unit, count)
+
+
+def _repeated_line(text: str) -> Loop | None:
+    lines = [line for raw in text.splitlines() if (line := raw.strip())]
+    if len(lines) < MIN_LINES:
+        return None
+    line, count = Counter(lines).most_common(1)[0]
+    return Loop("line", line, count) if count >= LINE_SHARE * len(lines) else None
+
+
+def _tail(hashed: _HashedText) -> Loop | None:
+    """A unit of at least 8 characters, at least 5 times up to the end and over more than half of the text."""
+    import numpy as np
+
+    size = len(hashed.text)
+    periods = np.arange(MIN_TAIL_UNIT, size // MIN_TAIL_REPEATS + 1)
+    covered = periods * np.maximum(MIN_TAIL_REPEATS, size // (2 * periods) + 1)
+    possible = covered <= size
+    periods, start = periods[possible], size - covered[possible]
+    end = np.full_like(start, size)
+    candidates = np.flatnonzero(hashed.block(start, end - periods) == hashed.block(start + periods, end))
+    for index in candidates.tolist():
+        period, begin = int(periods[index]), int(start[index])
+        if hashed.text[begin : size - period] == hashed.text[begin + period :]:
+            return _counted("tail", hashed.text, begin, period)
+    return None
