@@ -1,0 +1,116 @@
+"""The scoring process: takes pickled samples on standard input, gives back one line of scores for each, in order.
+
+It is a plain subprocess rather than `multiprocessing`: the caller's main module is not run again, start-up costs one
+interpreter, and whatever a scorer prints goes nowhere. It ends when its standard input does, so no parent leaves it
+behind.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import signal
+import struct
+import sys
+import threading
+import time
+
+import msgspec
+
+from loupe.types import SampleScores
+
+#: Each message is its length in eight bytes, then its bytes.
+HEAD = struct.Struct("!Q")
+
+
+class Start(msgspec.Struct):
+    """First message to a worker: what to score with. `memory` is in bytes, 0 for no limit."""
+
+    benchmark: str
+    adapters: list[str]
+    memory: int = 0
+
+
+class Ready(msgspec.Struct):
+    """First message of a worker; `error` says why it cannot score."""
+
+    error: str = ""
+
+
+class Reply(msgspec.Struct):
+    """One scored sample and the seconds it took; `error` instead if the sample or its scores could not travel."""
+
+    scores: SampleScores | None = None
+    seconds: float = 0.0
+    error: str = ""
+
+
+def main() -> None:
+    """Score until standard input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _die_with_parent()
+    tasks, answers = os.dup(0), os.dup(1)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 0)
+    os.dup2(nowhere, 1)
+    inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(tasks, inbox), daemon=True).start()
+    start = msgspec.msgpack.decode(inbox.get(), type=Start)
+    from loupe.benchmarks.registry import get_benchmark
+    from loupe.scoring.scorer import one_line, score_sample
+
+    try:
+        benchmark = get_benchmark(start.benchmark)
+        _limit_memory(start.memory)
+    except Exception as error:  # noqa: BLE001  a worker's border: the parent says it to the user
+        _send(answers, msgspec.msgpack.encode(Ready(error=one_line(error))))
+        return
+    os.dup2(nowhere, 2)
+    _send(answers, msgspec.msgpack.encode(Ready()))
+    while True:
+        message = inbox.get()
+        began = time.perf_counter()
+        try:
+            sample, prediction, lost = pickle.loads(message)
+            scores = score_sample(benchmark, sample, prediction, start.adapters, lost=lost)
+            line = msgspec.msgpack.encode(Reply(scores=scores, seconds=time.perf_counter() - began))
+        except Exception as error:  # noqa: BLE001  a sample that cannot travel is an error of that sample
+            line = msgspec.msgpack.encode(Reply(error=one_line(error)))
+        _send(answers, line)
+
+
+def frame(message: bytes) -> bytes:
+    """A message as it travels."""
+    return HEAD.pack(len(message)) + message
+
+
+def _send(descriptor: int, message: bytes) -> None:
+    data = memoryview(frame(message))
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def _receive(descriptor: int, inbox: queue.SimpleQueue[bytes]) -> None:
+    """Pass every message on at once, so that the parent never waits on a full pipe; leave when the parent has."""
+    with os.fdopen(descriptor, "rb") as stream:
+        while len(head := stream.read(HEAD.size)) == HEAD.size:
+            (size,) = HEAD.unpack(head)
+            inbox.put(stream.read(size))
+    os._exit(0)
+
+
+def _limit_memory(limit: int) -> None:
+    """Make a scorer that eats memory fail with MemoryError, where the system enforces it (Linux)."""
+    import resource
+
+    if limit:
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+
+
+def _die_with_parent() -> None:
+    """Ask Linux for a kill when the parent dies: a scorer stuck in C code would not notice the closed input."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG

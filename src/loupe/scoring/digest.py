@@ -1,0 +1,55 @@
+"""What identifies a score: a sha256 over all it depends on, so scoring an unchanged run again is only reading."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+
+from loupe import __version__
+from loupe.scoring.adapters import STEPS
+from loupe.types import Benchmark, Prediction, Sample, ScoreFunction
+
+
+def score_digest(benchmark: Benchmark, sample: Sample, prediction: Prediction, adapters: Sequence[str]) -> str:
+    """A hex digest of one sample's score: the same as long as scoring again would give the same line.
+
+    Covers the benchmark (title, version, measures, the file its scorer stands in), Loupe's version, the adapters, the
+    sample without its images, and of the prediction all that a scorer sees: text, class, finish reason, token counts.
+    """
+    digest = hashlib.sha256()
+    for part in (
+        [__version__, benchmark.title, benchmark.version, benchmark.task, *(each.name for each in benchmark.measures)],
+        _code_digest(benchmark.score),
+        [name for name in STEPS if name in adapters],
+        [sample.id, sample.group, sample.task, sample.prompt, sample.text, dict(sample.tags), sample.truth],
+        [prediction.outcome, prediction.finish_reason, prediction.input_tokens, prediction.output_tokens],
+        prediction.text,
+    ):
+        data = _bytes(part)
+        digest.update(len(data).to_bytes(8, "big"))
+        digest.update(data)
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=64)
+def _code_digest(score: ScoreFunction) -> str:
+    """Of the file that defines a scorer: a benchmark of the user's own changes without any version changing."""
+    code = getattr(score, "__code__", None)
+    try:
+        return hashlib.sha256(Path(code.co_filename).read_bytes()).hexdigest() if code else ""
+    except OSError:
+        return ""
+
+
+def _bytes(value: object) -> bytes:
+    """A stable encoding; what msgspec cannot write (lone surrogates, foreign types) is written as Python shows it."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogatepass")
+    try:
+        return msgspec.msgpack.encode(value, order="deterministic", enc_hook=repr)
+    except (UnicodeEncodeError, TypeError, ValueError, OverflowError):
+        return repr(value).encode("utf-8", "surrogatepass")

@@ -1,0 +1,270 @@
+"""Scoring on all cores: worker processes that score one sample after the other, each sample on its own account.
+
+A worker reports every sample as it is done, so when it hangs or dies the culprit is known: only that sample becomes an
+error (and counts as an empty answer), the rest of its batch goes on in a fresh worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+
+import msgspec
+
+from loupe.benchmarks.registry import get_benchmark
+from loupe.errors import LoupeError
+from loupe.scoring.adapters import check_adapters
+from loupe.scoring.child import Reply, Start
+from loupe.scoring.digest import score_digest
+from loupe.scoring.scorer import describe, one_line
+from loupe.scoring.worker import TICK, Worker, WorkerHungError, WorkerLostError
+from loupe.types import Prediction, Sample, SampleScores
+
+__all__ = ["ScorePool", "score_digest"]
+
+#: Samples handed to a worker at once: as many as take about this many seconds, and never more than `_LARGEST_BATCH`.
+_BATCH_SECONDS = 0.05
+_LARGEST_BATCH = 64
+#: Memory that a worker may take; a scorer that wants more fails with MemoryError on that sample.
+_MEMORY = 4 << 30
+_START_SECONDS = 60.0
+_START_ATTEMPTS = 3
+
+
+@dataclass(slots=True)
+class _Job:
+    sample: Sample
+    prediction: Prediction
+    message: bytes
+    future: Future[SampleScores]
+    lost: str = ""
+    since: float = field(default_factory=time.monotonic)
+
+
+class ScorePool:
+    """Scores samples of one benchmark in up to `jobs` processes (default: one per core); a context manager.
+
+    Workers start when there is something to score: one at first, more when samples wait. Leaving the block normally
+    waits for what was submitted; leaving it with an exception drops that. `timeout` is in seconds per sample.
+    """
+
+    def __init__(
+        self, benchmark: str, adapters: Sequence[str] = (), *, jobs: int | None = None, timeout: float = 120.0
+    ) -> None:
+        get_benchmark(benchmark)
+        self._start = Start(benchmark=benchmark, adapters=list(check_adapters(adapters)), memory=_MEMORY)
+        self._jobs = max(1, jobs or _cores())
+        self._timeout = timeout
+        self._changed = threading.Condition()
+        self._queue: deque[_Job] = deque()
+        self._threads: set[threading.Thread] = set()
+        self._workers: set[Worker] = set()
+        self._starting = 0
+        self._idle = 0
+        self._seconds: float | None = None
+        self._state = "open"
+        self._broken: LoupeError | None = None
+        places = 2 * _LARGEST_BATCH * (1 + self._jobs)
+        self._places = threading.BoundedSemaphore(places)
+        self._async_places = asyncio.Semaphore(places)
+
+    def submit(self, sample: Sample, prediction: Prediction) -> Future[SampleScores]:
+        """Queue one prediction for scoring; blocks while many are in flight, so memory stays bounded."""
+        self._places.acquire()
+        future = self._enqueue(sample, prediction)
+        future.add_done_callback(lambda _: self._places.release())
+        return future
+
+    async def score(self, sample: Sample, prediction: Prediction) -> SampleScores:
+        """Score one prediction; waits its turn while many are in flight. Raises LoupeError if no worker can start."""
+        async with self._async_places:
+            return await asyncio.wrap_future(self._enqueue(sample, prediction))
+
+    def __enter__(self) -> ScorePool:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._abort()
+        with self._changed:
+            self._state = "closed" if self._state == "open" else self._state
+            self._changed.notify_all()
+            threads = list(self._threads)
+        try:
+            for thread in threads:
+                thread.join()
+        except BaseException:
+            self._abort()
+            raise
+
+    def _abort(self) -> None:
+        """Drop what is queued and kill what is running."""
+        with self._changed:
+            self._state = "aborted"
+            dropped = list(self._queue)
+            self._queue.clear()
+            for worker in self._workers:
+                worker.kill()
+            self._changed.notify_all()
+        for job in dropped:
+            job.future.cancel()
+
+    def _enqueue(self, sample: Sample, prediction: Prediction) -> Future[SampleScores]:
+        future: Future[SampleScores] = Future()
+        prediction = msgspec.structs.replace(prediction, reasoning=None, response=None)
+        try:
+            message = pickle.dumps((sample, prediction, ""))
+        except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
+            future.set_result(describe(sample, prediction, error=f"cannot be sent to a scorer: {one_line(error)}"))
+            return future
+        with self._changed:
+            if self._broken:
+                future.set_exception(self._broken)
+            elif self._state != "open":
+                raise RuntimeError("the pool is closed")
+            else:
+                self._queue.append(_Job(sample, prediction, message, future))
+                self._grow()
+                self._changed.notify()
+        return future
+
+    def _grow(self) -> None:
+        """Start a worker if samples wait; several at once only when as many already run. The lock is held."""
+        running = len(self._threads) - self._starting
+        if not self._queue or self._idle or len(self._threads) >= self._jobs or self._starting >= max(1, running):
+            return
+        waited = time.monotonic() - self._queue[0].since
+        if not self._threads or len(self._queue) >= _LARGEST_BATCH * len(self._threads) or waited > TICK:
+            thread = threading.Thread(target=self._serve, name="loupe-scoring", daemon=True)
+            self._threads.add(thread)
+            self._starting += 1
+            thread.start()
+
+    def _tick(self) -> None:
+        with self._changed:
+            self._grow()
+
+    def _serve(self) -> None:
+        """A thread's life: one worker, batch after batch."""
+        worker: Worker | None = None
+        try:
+            worker = self._new_worker()
+            with self._changed:
+                self._starting -= 1
+            while worker and (batch := self._take()):
+                worker = self._score(worker, deque(batch))
+        finally:
+            self._retire(worker)
+            with self._changed:
+                self._threads.discard(threading.current_thread())
+
+    def _take(self) -> list[_Job]:
+        """The next batch, empty when the pool closes."""
+        with self._changed:
+            while not self._queue and self._state == "open" and not self._broken:
+                self._idle += 1
+                self._changed.wait()
+                self._idle -= 1
+            self._grow()
+            fitting = 1 if self._seconds is None else int(_BATCH_SECONDS / max(self._seconds, 1e-6))
+            share = -(-len(self._queue) // len(self._threads))
+            size = max(1, min(fitting, share, _LARGEST_BATCH))
+            taken = [self._queue.popleft() for _ in range(min(size, len(self._queue)))]
+        wanted = [job for job in taken if job.future.set_running_or_notify_cancel()]
+        return wanted if wanted or not taken else self._take()
+
+    def _score(self, worker: Worker | None, jobs: deque[_Job]) -> Worker | None:
+        """Score a batch to its end, with as many workers as that costs; the last one is given back."""
+        guilty = False
+        while jobs and self._state != "aborted":
+            if worker is None:
+                worker, guilty = self._new_worker(), True
+            if worker is None:
+                break
+            try:
+                worker.send([job.message for job in jobs])
+                while jobs:
+                    self._finish(jobs[0], worker.receive(timeout=self._timeout, tick=self._tick))
+                    jobs.popleft()
+                    guilty = True
+            except WorkerLostError as error:
+                self._retire(worker)
+                worker = None
+                # A worker that died before its first answer of this batch may have died idle: one more try.
+                if guilty or isinstance(error, WorkerHungError):
+                    self._blame(jobs, str(error))
+        for job in jobs:
+            job.future.set_exception(self._broken or CancelledError())
+        return worker
+
+    def _finish(self, job: _Job, reply: Reply) -> None:
+        seconds = self._seconds
+        self._seconds = reply.seconds if seconds is None else 0.8 * seconds + 0.2 * reply.seconds
+        scores = reply.scores or describe(job.sample, job.prediction, error=reply.error)
+        job.future.set_result(scores)
+
+    def _blame(self, jobs: deque[_Job], reason: str) -> None:
+        """The first job cost its worker: score an empty answer instead, or nothing if that is what cost it."""
+        if self._state == "aborted":
+            return
+        job = jobs[0]
+        if job.lost:
+            error = f"{job.lost}; an empty answer: {reason}"
+            jobs.popleft().future.set_result(describe(job.sample, job.prediction, error=error))
+        else:
+            jobs[0] = replace(job, lost=reason, message=pickle.dumps((job.sample, job.prediction, reason)))
+
+    def _new_worker(self) -> Worker | None:
+        """A worker that is ready to score; None, with the pool broken, if none starts in several attempts."""
+        reason = ""
+        for _ in range(_START_ATTEMPTS):
+            if self._state == "aborted" or self._broken:
+                return None
+            try:
+                worker = Worker()
+            except OSError as error:
+                reason = one_line(error)
+                continue
+            with self._changed:
+                self._workers.add(worker)
+            try:
+                worker.start(self._start, timeout=_START_SECONDS)
+                return worker
+            except WorkerLostError as error:
+                reason = str(error)
+                self._retire(worker)
+        self._break(LoupeError(f"no scoring process can be started: {reason}", hint="loupe doctor"))
+        return None
+
+    def _break(self, error: LoupeError) -> None:
+        """Fail everything that waits, and whatever comes later."""
+        with self._changed:
+            self._broken = self._broken or error
+            waiting = list(self._queue)
+            self._queue.clear()
+            self._changed.notify_all()
+        for job in waiting:
+            if job.future.set_running_or_notify_cancel():
+                job.future.set_exception(error)
+
+    def _retire(self, worker: Worker | None) -> None:
+        if worker is not None:
+            with self._changed:
+                self._workers.discard(worker)
+            worker.close()
+
+
+def _cores() -> int:
+    """Cores that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1

@@ -1,0 +1,99 @@
+"""Scoring one sample: adapters, the benchmark's `score`, diagnostics; what fails is an error of this sample alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from loupe.scoring.adapters import apply_adapters
+from loupe.scoring.diagnostics import diagnose
+from loupe.scoring.digest import score_digest
+from loupe.types import Benchmark, Prediction, Sample, SampleScores, Score
+
+
+def score_sample(
+    benchmark: Benchmark, sample: Sample, prediction: Prediction, adapters: Sequence[str], *, lost: str = ""
+) -> SampleScores:
+    """Score one prediction; never raises an Exception.
+
+    A failed prediction is scored as an empty answer. So is one whose scorer raises, or has cost a worker before
+    (`lost` says how); `error` then holds the reason, and there is no digest, so that scoring again tries again. Scores
+    are empty only if the empty answer cannot be scored either.
+    """
+    text = "" if prediction.failed else apply_adapters(prediction.text, adapters)
+    error, scores = lost, None
+    if not lost:
+        scores, error = _try_score(benchmark, sample, prediction, text)
+    if scores is None:
+        scores, again = _try_score(benchmark, sample, prediction, "")
+        error = f"{error}; an empty answer: {again}" if again and again != error else error
+    return describe(
+        sample,
+        prediction,
+        scores=scores or [],
+        diagnostics={} if lost else _try_diagnose(benchmark, sample, prediction, text),
+        error=error,
+        digest="" if error else score_digest(benchmark, sample, prediction, adapters),
+    )
+
+
+def describe(
+    sample: Sample,
+    prediction: Prediction,
+    *,
+    error: str,
+    scores: Sequence[Score] = (),
+    diagnostics: dict[str, float] | None = None,
+    digest: str = "",
+) -> SampleScores:
+    """The line of `scores.jsonl` for this sample."""
+    return SampleScores(
+        sample=sample.id,
+        group=sample.group,
+        tags={str(key): str(value) for key, value in sample.tags.items()},
+        outcome=prediction.outcome,
+        scores=list(scores),
+        diagnostics=diagnostics or {},
+        error=error,
+        digest=digest,
+    )
+
+
+def _try_score(
+    benchmark: Benchmark, sample: Sample, prediction: Prediction, text: str
+) -> tuple[list[Score] | None, str]:
+    try:
+        answer = msgspec.structs.replace(prediction, text=text, reasoning=None, response=None)
+        return _checked(benchmark, benchmark.score(sample, answer)), ""
+    except Exception as error:  # noqa: BLE001  the border where one sample must not end a run
+        return None, one_line(error)
+
+
+def _try_diagnose(benchmark: Benchmark, sample: Sample, prediction: Prediction, text: str) -> dict[str, float]:
+    try:
+        return diagnose(benchmark, sample, prediction, text)
+    except Exception:  # noqa: BLE001  the same border; the share of such samples is itself a diagnostic
+        return {"failed": 1.0}
+
+
+def _checked(benchmark: Benchmark, scores: Sequence[Score]) -> list[Score]:
+    """Scores with plain floats. Raises ValueError for what would spoil a sum: unknown measures, nan, infinity."""
+    names = {measure.name for measure in benchmark.measures}
+    checked = []
+    for score in scores:
+        if score.measure not in names:
+            raise ValueError(f"measure {score.measure!r} is not declared by the benchmark")
+        counts = tuple(float(count) for count in score.counts)
+        if not all(map(math.isfinite, counts)):
+            raise ValueError(f"measure {score.measure!r} has counts {counts}")
+        tags = {str(key): str(value) for key, value in score.tags.items()}
+        checked.append(Score(measure=score.measure, counts=counts, unit=score.unit, tags=tags))
+    return checked
+
+
+def one_line(error: BaseException) -> str:
+    """What was raised, in one line of bounded length."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}"[:300] if text else type(error).__name__

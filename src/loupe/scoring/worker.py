@@ -1,0 +1,129 @@
+"""The parent's side of one scoring process: start it, hand it samples, wait for scores no longer than allowed."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from loupe.scoring.child import HEAD, Ready, Reply, Start, frame
+
+#: Seconds between two looks at the pool while waiting for a score.
+TICK = 0.25
+_BOOT = "import sys; sys.path[:] = sys.argv[1:]; from loupe.scoring.child import main; main()"
+#: One thread per process: the processes themselves take all cores.
+_SINGLE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+Message = TypeVar("Message", bound=msgspec.Struct)
+
+
+class WorkerLostError(Exception):
+    """A worker gave no answer: it hung, died, or could not start. Never leaves the pool."""
+
+
+class WorkerHungError(WorkerLostError):
+    """A worker gave no answer in time."""
+
+
+class Worker:
+    """One scoring process. Used by one thread; only `kill` may be called from another."""
+
+    def __init__(self) -> None:
+        # A process group of its own keeps Ctrl-C on the terminal away from it, also before it can ignore it.
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _BOOT, *sys.path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            env={**os.environ, **_SINGLE},
+            process_group=0,
+        )
+        self._buffer = bytearray()
+
+    def start(self, start: Start, *, timeout: float) -> None:
+        """Wait until the worker can score. Raises WorkerLostError, saying why, if it cannot."""
+        try:
+            self.send([msgspec.msgpack.encode(start)])
+            ready = self._message(Ready, timeout, lambda: None)
+        except WorkerLostError as error:
+            raise WorkerLostError(f"{error} {self._last_words()}".strip()) from None
+        if ready.error:
+            raise WorkerLostError(ready.error)
+
+    def send(self, messages: Sequence[bytes]) -> None:
+        """Hand over samples; if the process is gone, `receive` says so after its last answers."""
+        assert self._process.stdin is not None
+        data = memoryview(b"".join(map(frame, messages)))
+        try:
+            while data:
+                data = data[self._process.stdin.write(data) :]
+        except BrokenPipeError:
+            return
+
+    def receive(self, *, timeout: float, tick: Callable[[], None]) -> Reply:
+        """The scores of the next sample; `tick` is called now and then. Raises WorkerLostError after `timeout`."""
+        return self._message(Reply, timeout, tick)
+
+    def kill(self) -> None:
+        """End the process now, whatever it does."""
+        self._process.kill()
+
+    def close(self) -> None:
+        """End the process and leave nothing behind."""
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if stream is not None:
+                stream.close()
+
+    def _message(self, kind: type[Message], timeout: float, tick: Callable[[], None]) -> Message:
+        assert self._process.stdout is not None
+        descriptor = self._process.stdout.fileno()
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        deadline = time.monotonic() + timeout
+        while (body := self._taken()) is None:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise WorkerHungError(f"no score within {timeout:g} s")
+            if not poll.poll(min(left, TICK) * 1000):
+                tick()
+                continue
+            data = os.read(descriptor, 1 << 18)
+            if not data:
+                raise WorkerLostError(self._death())
+            self._buffer += data
+        return msgspec.msgpack.decode(body, type=kind)
+
+    def _taken(self) -> bytes | None:
+        """The next whole message that has arrived, if any."""
+        if len(self._buffer) < HEAD.size:
+            return None
+        (size,) = HEAD.unpack_from(self._buffer)
+        end = HEAD.size + int(size)
+        if len(self._buffer) < end:
+            return None
+        body = bytes(self._buffer[HEAD.size : end])
+        del self._buffer[:end]
+        return body
+
+    def _death(self) -> str:
+        try:
+            code = self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            return "scorer closed its output"
+        return f"scorer died ({signal.Signals(-code).name if code < 0 else f'exit code {code}'})"
+
+    def _last_words(self) -> str:
+        """The end of what the worker wrote to standard error while it started."""
+        assert self._process.stderr is not None
+        self._process.kill()
+        return self._process.stderr.read().decode(errors="replace").strip()[-300:]
