@@ -22,8 +22,10 @@ CRASHED = 70
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; `arguments` default to those of the process."""
+    if "_LOUPE_COMPLETE" in os.environ:
+        root.main(prog_name="loupe")  # the shell asks for completions
     try:
-        code = root.main(arguments, prog_name="loupe", standalone_mode=False)
+        code = _invoke(list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()
     except BrokenPipeError:
         code = _close_output()
@@ -32,7 +34,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = INTERRUPTED
     except Exception as error:  # noqa: BLE001  the border where every error becomes lines for a person
         code = _report(error)
-    return code if isinstance(code, int) else 0
+    return code
+
+
+def _invoke(arguments: list[str]) -> int:
+    """What click's own `main` does, which would end a broken pipe with 1, a code that has a meaning here."""
+    try:
+        with root.make_context("loupe", arguments) as context:
+            root.invoke(context)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    return 0
 
 
 def _report(error: Exception) -> int:

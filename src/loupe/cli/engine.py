@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 
+from loupe.cli.errors import printable
 from loupe.cli.lazy import SuggestingGroup
 from loupe.cli.output import as_json, json_option, plain_option, say, table
+
+if TYPE_CHECKING:
+    from loupe.engines.registry import Profile
+    from loupe.types import Output, Request
 
 
 @click.group("engine", cls=SuggestingGroup)
@@ -37,7 +47,76 @@ def list_engines(json: bool, plain: bool) -> None:
     say("any OpenAI-compatible server: loupe run BENCH --base-url http://127.0.0.1:8000/v1")
 
 
-def _origin(path: object) -> str:
+@command.command("show")
+@click.argument("name")
+@json_option
+def show(name: str, json: bool) -> None:
+    """Show every setting of engine NAME as it would be used."""
+    import msgspec
+
+    from loupe.engines.registry import load_profile, profile_names
+
+    label, profile = load_profile(name)
+    settings = {key: value for key, value in msgspec.to_builtins(profile).items() if key != "api_key"}
+    origin = profile_names().get(name)
+    facts = {"engine": label, "from": _origin(origin) if origin else "kind", "settings": settings}
+    if json:
+        as_json(facts)
+        return
+    click.echo(f"# {label} ({facts['from']})")
+    for key, value in settings.items():
+        click.echo(f"{key} = {msgspec.json.encode(value).decode()}")
+
+
+@command.command("test")
+@click.argument("name")
+@click.option("--image", type=click.Path(path_type=Path), metavar="FILE", help="Page to read. Default: a sample page.")
+@click.option("--prompt", metavar="TEXT", help="What to ask.")
+@click.option("--base-url", multiple=True, metavar="URL", help="OpenAI-compatible server.")
+@click.option("--api-key", metavar="KEY", help="Its key; never stored.")
+@click.option("--model", metavar="ID", help="Model at the server.")
+@json_option
+def test(name: str, image: Path | None, prompt: str | None, json: bool, **flags: object) -> None:
+    """Open engine NAME, read one page with it, and print what it read."""
+    import msgspec
+
+    from loupe.cli.options import Flags, configure, override_table, pass_key
+
+    reading = msgspec.convert(flags, Flags)
+    pass_key(reading.api_key)
+    label, profile = configure(name, override_table(reading))
+    began = time.monotonic()
+    output, seconds = asyncio.run(_read(profile, _request(image, profile, prompt)))
+    opening = time.monotonic() - began - seconds
+    if json:
+        as_json({"engine": label, "opening_seconds": opening, "seconds": seconds, **msgspec.to_builtins(output)})
+        return
+    click.echo(printable(output.text))
+    tokens = f", {output.output_tokens:,} tokens" if output.output_tokens is not None else ""
+    say(f"{label}: opened in {opening:.2f} s, read in {seconds:.2f} s, {len(output.text):,} characters{tokens}")
+
+
+def _request(image: Path | None, profile: Profile, prompt: str | None) -> Request:
+    from loupe.benchmarks.registry import get_benchmark
+    from loupe.inference.prompts import make_request
+    from loupe.types import Sample
+
+    benchmark = get_benchmark("sample_pages")
+    sample = Sample(id="test", images=(image,)) if image else next(iter(benchmark.load(None)))
+    asked = Sample(id=sample.id, images=sample.images, prompt=prompt or "", task=sample.task)
+    return make_request(asked, profile=profile, benchmark=benchmark, benchmark_id="sample_pages")
+
+
+async def _read(profile: Profile, request: Request) -> tuple[Output, float]:
+    from loupe.engines.registry import engine_module
+
+    async with engine_module(profile.kind).open_engine(profile) as engine:
+        began = time.monotonic()
+        output: Output = await engine.predict(request)
+        return output, time.monotonic() - began
+
+
+def _origin(path: Path) -> str:
     from loupe.engines.registry import BUILT_IN
 
-    return "loupe" if str(path).startswith(str(BUILT_IN)) else str(path)
+    return "loupe" if path.is_relative_to(BUILT_IN) else str(path)

@@ -12,12 +12,14 @@ import click
 from loupe.cli.errors import printable
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console
+
+    from loupe.report.terminal import Section
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: Tables keep this width where output is not a terminal, so that a file or a pipe gets the same lines everywhere.
-FILE_WIDTH = 120
+FILE_WIDTH = 140
 
 
 def json_option(function: F) -> F:
@@ -39,11 +41,6 @@ def console(*, stderr: bool = False) -> Console:
     return Console(file=stream, width=width, no_color=bool(os.environ.get("NO_COLOR")), highlight=False)
 
 
-def show(renderable: RenderableType) -> None:
-    """Write tables and text to standard output."""
-    console().print(renderable)
-
-
 def as_json(value: object) -> None:
     """Write one JSON document and a line end to standard output."""
     import msgspec
@@ -56,19 +53,21 @@ def say(message: str) -> None:
     click.echo(printable(message), err=True)
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, plain: bool) -> None:
-    """Write a simple table: aligned for people, tab-separated with `plain`."""
-    if plain:
-        for row in (header, *rows):
-            click.echo("\t".join(printable(cell).replace("\t", " ").replace("\n", " ") for cell in row))
-        return
-    from rich.box import SIMPLE
-    from rich.table import Table
-    from rich.text import Text
+def tables(sections: Iterable[Section], *, plain: bool) -> None:
+    """Write tables to standard output: aligned for people, tab-separated with `plain`."""
+    from loupe.report.terminal import rich_tables, tab_separated
 
-    grid = Table(box=SIMPLE, pad_edge=False, header_style="bold")
-    for name in header:
-        grid.add_column(name, overflow="fold")
-    for row in rows:
-        grid.add_row(*(Text(printable(cell)) for cell in row))
-    show(grid)
+    if plain:
+        for line in tab_separated(sections):
+            click.echo(printable(line))
+        return
+    writer = console()
+    for renderable in rich_tables(sections):
+        writer.print(renderable)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, plain: bool) -> None:
+    """Write one table without a title."""
+    from loupe.report.terminal import Section
+
+    tables([Section(title="", header=header, rows=list(rows))], plain=plain)

@@ -42,7 +42,7 @@ missing; 130 interrupted, state kept."""
     cls=LazyGroup,
     sections=SECTIONS,
     epilog=EPILOG,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110, "terminal_width": None},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     no_args_is_help=False,
     invoke_without_command=True,
 )

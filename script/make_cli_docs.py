@@ -1,0 +1,65 @@
+"""Write docs/cli.md from the real `--help` of every command; a test compares the two.
+
+python script/make_cli_docs.py [FILE]
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from loupe.cli.root import root
+
+#: Help is wrapped at this width, whatever terminal the script runs in.
+WIDTH = 100
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "cli.md"
+INTRODUCTION = """\
+# The command line
+
+Made by `python script/make_cli_docs.py` from the real `--help`; a test compares the two.
+
+Results go to standard output, everything else to standard error. `--json` gives one JSON document, `--plain` tables
+without colour, tab-separated; `NO_COLOR` is respected. An error is two lines, `error: …` and `hint: …`,
+and an exit code:
+
+| code | meaning |
+|---|---|
+| 0 | done |
+| 1 | done, but the headline is worse than `--fail-under` |
+| 2 | wrong usage: an unknown name, a missing file, settings that do not fit together |
+| 3 | done, but some samples failed, with `--strict` |
+| 4 | something needed is missing: a program, an extra, a server that answers |
+| 130 | interrupted; what was done is kept, and the command that continues is printed |
+
+The environment: `LOUPE_BASE_URL`, `OPENAI_BASE_URL`, `VLLM_BASE_URL` or `OLLAMA_HOST` name the server where no
+`--base-url` does; `LOUPE_API_KEY` or `OPENAI_API_KEY` hold its key, which is never stored or printed; `LOUPE_DEBUG=1`
+shows tracebacks.
+"""
+
+
+def pages(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """The name and the help of a command, and then of everything below it."""
+    context = click.Context(command, info_name=" ".join(path), **command.context_settings)
+    context.terminal_width = context.max_content_width = WIDTH
+    yield " ".join(path), command.get_help(context)
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
+            below.context_settings = {**command.context_settings, **below.context_settings}
+            yield from pages(below, (*path, name))
+
+
+def document() -> str:
+    """The whole page."""
+    parts = [INTRODUCTION]
+    parts += [f"## `{name}`\n```text\n{text}\n```\n" for name, text in pages(root, ("loupe",))]
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1]) if len(sys.argv) > 1 else DOCS
+    target.write_text(document(), encoding="utf-8")

@@ -1,0 +1,192 @@
+"""`loupe compare`: runs of one benchmark side by side; a difference comes with its interval, or it is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import click
+import msgspec
+
+from loupe.benchmarks.registry import get_benchmark
+from loupe.cli.output import as_json, json_option, plain_option, say, tables
+from loupe.errors import RunError, UsageError
+from loupe.report.terminal import Section, format_margin, format_range, format_value
+from loupe.runs.folder import RunFolder
+from loupe.stats.comparison import Difference, compare
+from loupe.types import Benchmark, Estimate, Result, Score
+
+#: Scores with the cluster (page, or document of pages) that the bootstrap draws them by.
+Rows: TypeAlias = "list[tuple[str, Score]]"
+
+#: A difference is called one below this corrected p-value.
+SIGNIFICANT = 0.05
+
+
+class RunRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of a comparison, with its rank by the headline measure; runs that cannot be told apart share one."""
+
+    run: str
+    engine: str
+    rank: int
+    failed: int
+    total: int
+    signature: str
+    measures: dict[str, Estimate]
+
+
+class Pair(msgspec.Struct, frozen=True, kw_only=True):
+    """How `run` differs from the baseline, over the samples that both have: run minus baseline."""
+
+    run: str
+    engine: str
+    samples: int
+    measures: dict[str, Difference]
+
+
+class Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """Runs of one benchmark, best first; the first one given is the baseline of all pairs."""
+
+    benchmark: str
+    version: str
+    headline: str
+    baseline: str
+    units: dict[str, str]
+    directions: dict[str, bool]
+    differing: dict[str, list[str]]
+    runs: list[RunRow]
+    pairs: list[Pair]
+
+
+@click.command("compare")
+@click.argument("runs", metavar="RUN RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@json_option
+@plain_option
+def command(runs: tuple[Path, ...], json: bool, plain: bool) -> None:
+    """Put runs of one benchmark side by side, with paired differences.
+
+    The first RUN is what the others are compared with. Runs of different benchmarks, versions or data are refused;
+    everything else that differs is named.
+    """
+    compared = compare_runs(runs)
+    if json:
+        as_json(compared)
+        return
+    tables(sections(compared), plain=plain)
+    for part, values in compared.differing.items():
+        say(f"the runs differ in {part}: {' | '.join(values)}")
+
+
+def compare_runs(paths: Sequence[Path]) -> Compared:
+    """All of a comparison. Raises UsageError for runs that must not be compared, RunError for one without scores."""
+    if len(set(paths)) < 2:
+        raise UsageError("a comparison needs two different runs", hint="loupe runs lists them")
+    folders = [RunFolder.open(path) for path in paths]
+    refuse_strangers(folders)
+    benchmark = get_benchmark(folders[0].info.benchmark)
+    results = [_result(folder) for folder in folders]
+    rows = [_rows(folder) for folder in folders]
+    first = results[0]
+    return Compared(
+        benchmark=first.benchmark,
+        version=first.version,
+        headline=first.headline,
+        baseline=str(paths[0]),
+        units=first.units,
+        directions=first.directions,
+        differing=differing_parts(folders),
+        runs=_ranked(paths, results, rows, benchmark),
+        pairs=[
+            _pair(path, result, against, base=rows[0], benchmark=benchmark)
+            for path, result, against in zip(paths[1:], results[1:], rows[1:], strict=True)
+        ],
+    )
+
+
+def _result(folder: RunFolder) -> Result:
+    result = folder.result()
+    if result is None:
+        raise RunError(f"{folder.path} has no scores yet", hint=f"loupe score {folder.path}")
+    return result
+
+
+def _rows(folder: RunFolder) -> Rows:
+    return [(item.group or item.sample, score) for item in folder.scores() for score in item.scores]
+
+
+def _pair(path: Path, result: Result, rows: Rows, *, base: Rows, benchmark: Benchmark) -> Pair:
+    found = compare(benchmark.measures, rows, base, summarize=benchmark.summarize)
+    samples = len({cluster for cluster, _ in rows} & {cluster for cluster, _ in base})
+    return Pair(run=str(path), engine=result.engine, samples=samples, measures=found)
+
+
+def refuse_strangers(folders: list[RunFolder]) -> None:
+    """Raise UsageError, naming the parts, unless all runs are of one benchmark, version and data."""
+    first = folders[0]
+    for other in folders[1:]:
+        pairs = {
+            "benchmark": (first.info.benchmark_id, other.info.benchmark_id),
+            "version": (first.info.version, other.info.version),
+            "data": (first.info.data_digest[:12], other.info.data_digest[:12]),
+        }
+        wrong = [f"{part} ({mine} | {theirs})" for part, (mine, theirs) in pairs.items() if mine != theirs]
+        if wrong:
+            raise UsageError(
+                f"{first.path} and {other.path} cannot be compared; they differ in {', '.join(wrong)}",
+                hint="compare runs of one benchmark, version and data: loupe runs",
+            )
+
+
+def differing_parts(folders: list[RunFolder]) -> dict[str, list[str]]:
+    """Every part of the signatures that is not the same in all runs, but for the engine's name."""
+    parts = [dict(field.partition(":")[::2] for field in folder.info.signature.split("|")) for folder in folders]
+    names = dict.fromkeys(name for part in parts for name in part)
+    values = {name: [part.get(name, "none") for part in parts] for name in names if name != "engine"}
+    return {name: found for name, found in values.items() if len(set(found)) > 1}
+
+
+def sections(compared: Compared) -> list[Section]:
+    """The comparison as tables: who ranks where, then every difference with its interval."""
+    unit = compared.units.get(compared.headline, "fraction")
+    rows = []
+    for item in compared.runs:
+        estimate = item.measures[compared.headline]
+        value, margin = format_value(estimate.value, unit), format_margin(estimate, unit)
+        failed = f"{item.failed:,} of {item.total:,}" if item.failed else "–"
+        rows.append((str(item.rank), item.engine, value, margin, failed, item.run))
+    header = ("rank", "engine", compared.headline, "±", "failed", "run")
+    title = f"{compared.benchmark}@{compared.version}"
+    return [Section(title=title, header=header, rows=rows), *(_pair_section(compared, pair) for pair in compared.pairs)]
+
+
+def _pair_section(compared: Compared, pair: Pair) -> Section:
+    rows = []
+    for name, found in pair.measures.items():
+        unit = compared.units.get(name, "fraction")
+        cells = [name, format_value(found.value_a, unit), format_value(found.value_b, unit)]
+        cells += [_signed(found.difference, unit), format_range(found.low, found.high, unit)]
+        cells += [_probability(found.p_holm), _verdict(found, compared.directions.get(name, True))]
+        rows.append(cells)
+    base = next(item.engine for item in compared.runs if item.run == compared.baseline)
+    title = f"{pair.engine} minus {base}, on the {pair.samples:,} samples of both"
+    header = ("measure", pair.engine, base, "difference", "95 % interval", "p (Holm)", "")
+    return Section(title=title, header=header, rows=rows)
+
+
+def _verdict(found: Difference, higher_is_better: bool) -> str:
+    if found.p_holm is None or found.difference is None or found.p_holm >= SIGNIFICANT:
+        return "no clear difference"
+    return "better" if (found.difference > 0) == higher_is_better else "worse"
+
+
+def _signed(difference: float | None, unit: str) -> str:
+    if difference is None:
+        return "–"
+    return f"{100 * difference:+.2f}" if unit == "fraction" else f"{difference:+.3f}"
+
+
+def _probability(p: float | None) -> str:
+    if p is None:
+        return "–"
+    return "<0.001" if p < 0.001 else f"{p:.3f}"

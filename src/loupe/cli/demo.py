@@ -1,0 +1,89 @@
+"""`loupe demo`: the whole line in a minute, on pages that come with the package and engines that need no server."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+from typing import TYPE_CHECKING
+
+import click
+
+from loupe.cli.errors import INTERRUPTED, show_error
+from loupe.cli.output import as_json, json_option, plain_option, say, tables
+from loupe.errors import LoupeError, MissingToolError
+
+if TYPE_CHECKING:
+    from loupe.runs.folder import RunFolder
+
+BENCHMARK = "sample_pages"
+ENGINES = ("rapidocr", "tesseract", "pdf_text")
+
+
+@click.command("demo")
+@click.option("--runs", type=click.Path(path_type=Path), default=Path("runs"), metavar="DIR", help="Root of the runs.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), default=Path("report.html"), metavar="FILE", help="The report."
+)
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N pages.")
+@json_option
+@plain_option
+@click.pass_context
+def command(context: click.Context, /, runs: Path, output: Path, limit: int | None, json: bool, plain: bool) -> None:
+    """Read the sample pages with the local engines, and show all there is to see."""
+    from loupe.cli.compare import compare_runs, sections
+    from loupe.report.html import write_report
+
+    folders, interrupted = read_pages(runs, limit, plain=plain)
+    if interrupted:
+        context.exit(INTERRUPTED)
+    if not folders:
+        raise MissingToolError("no local engine could read the pages", hint="pip install 'loupe-ocr[rapidocr]'")
+    paths = tuple(folder.path for folder in folders)
+    compared = compare_runs(paths) if len(paths) > 1 else None
+    write_report(paths, output)
+    if json:
+        as_json({"runs": [str(path) for path in paths], "report": str(output), "comparison": compared})
+        return
+    if compared:
+        tables(sections(compared), plain=plain)
+    click.echo(f"report: {output.absolute()}")
+    say(f"your own pages: loupe run ./mydocs -e rapidocr   any server: loupe run {BENCHMARK} --base-url URL")
+
+
+def read_pages(runs: Path, limit: int | None, *, plain: bool) -> tuple[list[RunFolder], bool]:
+    """Run every local engine that is here, with one line on what happened to each; and whether Ctrl-C ended it."""
+    from loupe.cli.run import headline_of, read_one
+    from loupe.engines.registry import load_profile
+    from loupe.pipeline import Plan, run
+    from loupe.report.terminal import format_headline
+
+    unit = headline_of(BENCHMARK).unit
+    folders = []
+    for name in ENGINES:
+        missing = what_is_missing(name)
+        if missing:
+            say(f"{name}: skipped, {missing}")
+            continue
+        label, profile = load_profile(name)
+        plan = Plan(benchmark=BENCHMARK, label=label, profile=profile, runs=runs, limit=limit)
+        try:
+            folder, code = read_one(plan, run, plain=plain, unit=unit)
+        except LoupeError as error:
+            show_error(f"{name}: {error.message}", error.hint)
+            continue
+        if code == INTERRUPTED:
+            return folders, True
+        result = folder.result()
+        folders.append(folder)
+        say(f"{name}: {format_headline(result) if result else 'not scored'}, in {folder.path}")
+    return folders, False
+
+
+def what_is_missing(name: str) -> str:
+    """What this engine needs and what brings it; empty if it is all here."""
+    if name == "rapidocr" and not (find_spec("rapidocr") and find_spec("onnxruntime")):
+        return "it comes with: pip install 'loupe-ocr[rapidocr]'"
+    if name == "tesseract" and which("tesseract") is None:
+        return "it comes with: apt-get install tesseract-ocr, or brew install tesseract"
+    return ""

@@ -1,0 +1,138 @@
+"""`loupe doctor`: what is here, what is not, and the one command that brings each missing thing."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import click
+import msgspec
+
+from loupe.cli.errors import MISSING
+from loupe.cli.output import as_json, json_option, plain_option, say, tables
+
+PACKAGE = "loupe-ocr"
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that may be here: `required` ones make the exit code 4 when they are not; `fix` brings it."""
+
+    part: str
+    name: str
+    here: bool
+    detail: str = ""
+    fix: str = ""
+    required: bool = False
+
+
+@click.command("doctor")
+@click.option("--runs", type=click.Path(path_type=Path), default=Path("runs"), metavar="DIR", help="Root of the runs.")
+@json_option
+@plain_option
+@click.pass_context
+def command(context: click.Context, runs: Path, json: bool, plain: bool) -> None:
+    """Say what is installed, what answers, and what would bring the rest."""
+    from loupe.report.terminal import Section
+
+    checks = [*_python(), *_packages(), *_tools(), *_servers(), *_folders(runs)]
+    broken = [check for check in checks if check.required and not check.here]
+    if json:
+        as_json({"ok": not broken, "checks": checks})
+    else:
+        rows = [(check.part, check.name, "yes" if check.here else "no", check.detail) for check in checks]
+        missing = [(check.name, check.fix) for check in checks if not check.here and check.fix]
+        sections = [Section(title="", header=("part", "name", "here", "detail"), rows=rows)]
+        if missing:
+            sections.append(Section(title="what would bring the rest", header=("for", "type this"), rows=missing))
+        tables(sections, plain=plain)
+    if broken:
+        say(f"required and not right: {', '.join(check.name for check in broken)}")
+        context.exit(MISSING)
+
+
+def _python() -> Iterator[Check]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    recent = sys.version_info >= (3, 11)
+    yield Check(part="python", name="python", here=recent, detail=version, fix="install Python 3.11", required=True)
+
+
+def _packages() -> Iterator[Check]:
+    """The packages that the metadata of Loupe names: the core ones are required, those of an extra are not."""
+    try:
+        needed = metadata.requires(PACKAGE) or []
+    except metadata.PackageNotFoundError:
+        yield Check(part="core", name=PACKAGE, here=False, fix=f"pip install {PACKAGE}", required=True)
+        return
+    extras: dict[str, list[str]] = {}
+    for line in needed:
+        name = re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0]
+        extra = re.search(r"extra\s*==\s*['\"]([^'\"]+)", line)
+        extras.setdefault(extra[1] if extra else "", []).append(name)
+    for name in extras.pop("", []):
+        found = _version(name)
+        fix = f"pip install --force-reinstall {PACKAGE}"
+        yield Check(part="core", name=name, here=bool(found), detail=found, fix=fix, required=True)
+    for extra in sorted(extras.keys() - {"dev", "all"}):
+        versions = {name: _version(name) for name in extras[extra]}
+        detail = ", ".join(f"{name} {version or 'missing'}" for name, version in versions.items())
+        fix = f"pip install '{PACKAGE}[{extra}]'"
+        yield Check(part="extra", name=extra, here=all(versions.values()), detail=detail, fix=fix)
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _tools() -> Iterator[Check]:
+    mac = sys.platform == "darwin"
+    program = shutil.which("tesseract")
+    fix = "brew install tesseract" if mac else "sudo apt-get install tesseract-ocr tesseract-ocr-eng"
+    yield Check(part="tool", name="tesseract", here=bool(program), detail=_tesseract(program), fix=fix)
+    browser = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    fix = "brew install --cask chromium" if mac else "sudo apt-get install chromium"
+    yield Check(part="tool", name="chromium", here=bool(browser), detail=browser or "only tests need it", fix=fix)
+
+
+def _tesseract(program: str | None) -> str:
+    if program is None:
+        return ""
+    version = _first_line([program, "--version"]).removeprefix("tesseract").strip()
+    languages = _output([program, "--list-langs"]).splitlines()[1:]
+    return f"{version}, languages: {' '.join(languages) or 'none'}"
+
+
+def _first_line(words: list[str]) -> str:
+    return _output(words).partition("\n")[0]
+
+
+def _output(words: list[str]) -> str:
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"does not start: {error}"
+    return (done.stdout or done.stderr).strip()
+
+
+def _servers() -> Iterator[Check]:
+    yield from ()
+
+
+def _folders(runs: Path) -> Iterator[Check]:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "loupe"
+    for name, folder in (("runs", runs), ("cache", cache)):
+        nearest = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+        writable = nearest.is_dir() and os.access(nearest, os.W_OK)
+        free = shutil.disk_usage(nearest).free / 1e9
+        fix = f"chmod u+w {nearest}" if nearest.is_dir() else f"mv {nearest} {nearest}.old"
+        detail = f"{folder}, {free:,.0f} GB free" if writable else f"{nearest} is not writable"
+        yield Check(part="folder", name=name, here=writable, detail=detail, fix=fix, required=name == "runs")

@@ -1,0 +1,38 @@
+"""`loupe infer`: read only. What it leaves is scored by `loupe score`, on this machine or another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import msgspec
+
+from loupe.cli.errors import INTERRUPTED
+from loupe.cli.options import Flags, make_plans, reading_options
+from loupe.cli.output import as_json, json_option, plain_option, say
+from loupe.cli.run import headline_of, read_all
+
+
+@click.command("infer")
+@click.argument("benchmark")
+@reading_options
+@json_option
+@plain_option
+@click.pass_context
+def command(context: click.Context, /, benchmark: str, json: bool, plain: bool, **flags: Any) -> None:
+    """Read the pages only; `loupe score` does the rest, anywhere.
+
+    The run folder it prints holds every answer. Scoring them needs no engine, no GPU and no network.
+    """
+    plans = make_plans(benchmark, msgspec.convert(flags, Flags))
+    from loupe.pipeline import infer
+
+    folders, worst = read_all(plans, infer, plain=plain, unit=headline_of(benchmark).unit)
+    if json:
+        as_json({"runs": [{"run": str(folder.path), "signature": folder.info.signature} for folder in folders]})
+    for folder in folders:
+        if not json:
+            click.echo(str(folder.path))
+        if worst != INTERRUPTED:
+            say(f"to score: loupe score {folder.path}")
+    context.exit(worst)

@@ -1,0 +1,192 @@
+"""Options that several commands share, and how they become an engine profile and a plan."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
+
+import click
+import msgspec
+
+from loupe.benchmarks.registry import check_options, get_benchmark
+from loupe.engines.registry import Profile, load_profile, slug
+from loupe.errors import ProfileError, UsageError
+from loupe.types import Outcome
+
+if TYPE_CHECKING:
+    from loupe.pipeline import Plan
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: Where the engine looks for the key, so that it never stands in a file, a process list or a message.
+KEY_VARIABLE = "LOUPE_API_KEY"
+
+#: Option → the profile key that it overrides.
+OVERRIDES = {
+    "base_url": "base_url",
+    "model": "model",
+    "concurrency": "concurrency",
+    "timeout": "timeout",
+    "retries": "retries",
+    "max_tokens": "max_tokens",
+    "temperature": "temperature",
+    "image": "image",
+}
+
+NO_ENGINE_HINT = "-e rapidocr (local, no server), --base-url URL (a server), or see: loupe engine list"
+
+
+class Flags(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of `run` and `infer`, as click hands them over."""
+
+    engine: tuple[str, ...] = ()
+    engines: str = ""
+    base_url: tuple[str, ...] = ()
+    api_key: str | None = None
+    model: str | None = None
+    concurrency: int | None = None
+    timeout: float | None = None
+    retries: int | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    image: str | None = None
+    prompt: str | None = None
+    limit: int | None = None
+    data: Path | None = None
+    option: tuple[str, ...] = ()
+    runs: Path = Path("runs")
+    name: str = ""
+    fresh: bool = False
+    redo: tuple[str, ...] = ()
+    jobs: int | None = None
+
+
+_POSITIVE = click.IntRange(min=1)
+_FOLDER = click.Path(path_type=Path)
+
+#: In the order of the help.
+_OPTIONS = (
+    click.option("-e", "--engine", multiple=True, metavar="NAME", help="Engine or profile; again for more."),
+    click.option("--engines", default="", metavar="A,B", help="The same, as one list."),
+    click.option("--base-url", multiple=True, metavar="URL", help="OpenAI-compatible server; again for several."),
+    click.option("--api-key", metavar="KEY", help="Its key; never stored. Or OPENAI_API_KEY."),
+    click.option("--model", metavar="ID", help="Model at the server. Default: the one it has."),
+    click.option("--limit", type=_POSITIVE, metavar="N", help="Only the first N samples."),
+    click.option("-n", "--concurrency", type=_POSITIVE, metavar="N", help="Requests in flight at once."),
+    click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds per request."),
+    click.option("--retries", type=click.IntRange(min=0), metavar="N", help="Further attempts after a passing error."),
+    click.option("--max-tokens", type=_POSITIVE, metavar="N", help="Longest answer, in tokens."),
+    click.option("--temperature", type=click.FloatRange(min=0), metavar="T", help="Sampling temperature."),
+    click.option("--image", metavar="RULE", help="Image handling: none, fit2048, longest(N), smart(...)."),
+    click.option("--prompt", metavar="TEXT", help="Ask this instead of the prompt of profile and benchmark."),
+    click.option("--data", type=_FOLDER, metavar="DIR", help="Local copy of the data, in the upstream's layout."),
+    click.option("-o", "--option", multiple=True, metavar="KEY=VALUE", help="Option of the benchmark (bench show)."),
+    click.option(
+        "--runs", type=_FOLDER, default=Path("runs"), metavar="DIR", help="Root of the runs; ./runs if not set."
+    ),
+    click.option("--name", default="", metavar="NAME", help="Name of a second configuration of the same engine."),
+    click.option("--fresh", is_flag=True, help="Start over; the old folder is moved aside."),
+    click.option(
+        "--redo",
+        multiple=True,
+        type=click.Choice(get_args(Outcome)),
+        metavar="CLASS",
+        help="Read samples of this class again (empty, truncated, repeated, …).",
+    ),
+    click.option("-j", "--jobs", type=_POSITIVE, metavar="N", help="Processes that score. Default: one per core."),
+)
+
+
+def reading_options(function: F) -> F:
+    """All options that say what is read, by which engine, and where to."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def make_plans(benchmark: str, flags: Flags) -> list[Plan]:
+    """One plan for each engine asked for. Everything a user can get wrong is found here, before anything is read."""
+    options = parse_options(benchmark, flags.option)
+    pass_key(flags.api_key)
+    engines = choose_engines(flags)
+    from loupe.pipeline import Plan
+
+    return [
+        Plan(
+            benchmark=benchmark,
+            label=label,
+            profile=profile,
+            runs=flags.runs,
+            name=flags.name,
+            data=flags.data,
+            options=options,
+            limit=flags.limit,
+            fresh=flags.fresh,
+            redo=frozenset(flags.redo),
+            jobs=flags.jobs,
+        )
+        for label, profile in engines
+    ]
+
+
+def parse_options(benchmark: str, pairs: tuple[str, ...]) -> dict[str, str]:
+    """`key=value` pairs, checked against the parameters of the benchmark's `load`."""
+    options = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise UsageError(f"-o {pair}: not KEY=VALUE", hint=f"loupe bench show {benchmark}")
+        options[key] = value
+    check_options(get_benchmark(benchmark), options)
+    return options
+
+
+def pass_key(key: str | None) -> None:
+    """Hand the key to the engine through the environment of this process, and nowhere else."""
+    if key:
+        os.environ[KEY_VARIABLE] = key
+
+
+def choose_engines(flags: Flags) -> list[tuple[str, Profile]]:
+    """The engines named, with overrides applied; with none named, the server given or found on this machine."""
+    names = [*flags.engine, *(name.strip() for name in flags.engines.split(",") if name.strip())]
+    overrides = override_table(flags)
+    if names:
+        return [configure(name, overrides) for name in dict.fromkeys(names)]
+    if "base_url" not in overrides:
+        overrides["base_url"] = find_server()
+    label, profile = configure("openai", overrides)
+    return [(slug(flags.model) if flags.model else label, profile)]
+
+
+def override_table(flags: Flags) -> dict[str, Any]:
+    """Profile keys that the command line sets."""
+    given = {key: getattr(flags, option) for option, key in OVERRIDES.items()}
+    table = {key: list(value) if isinstance(value, tuple) else value for key, value in given.items()}
+    table = {key: value for key, value in table.items() if value not in (None, [])}
+    if flags.prompt is not None:
+        table["prompts"] = {"*": flags.prompt}
+    return table
+
+
+def configure(name: str, overrides: Mapping[str, Any]) -> tuple[str, Profile]:
+    """One engine with overrides. Raises UsageError for an option that this kind of engine does not have."""
+    try:
+        return load_profile(name, overrides)
+    except ProfileError as error:
+        option = next((key for key in overrides if f"unknown key {key!r}" in error.message), None)
+        if option is None:
+            raise
+    flag = next(flag for flag, key in OVERRIDES.items() if key == option).replace("_", "-")
+    raise UsageError(f"engine {name!r} has no setting for --{flag}", hint=f"loupe engine show {name}")
+
+
+def find_server() -> str:
+    """The server that the environment names, or the one that answers on loopback."""
+    import asyncio
+
+    from loupe.engines.shared.discovery import find_endpoint
+
+    return asyncio.run(find_endpoint(os.environ))

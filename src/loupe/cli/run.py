@@ -1,0 +1,178 @@
+"""`loupe run`: read and score in one go; what was done before is not done again."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import click
+import msgspec
+
+from loupe.cli.errors import BELOW, INTERRUPTED, MISSING, SOME_FAILED, show_error
+from loupe.cli.options import Flags, make_plans, reading_options
+from loupe.cli.output import as_json, json_option, plain_option, say, tables
+from loupe.cli.progress import supervise
+from loupe.errors import LoupeError, UsageError
+from loupe.types import Measure, Result
+
+if TYPE_CHECKING:
+    from loupe.inference.progress import Progress
+    from loupe.pipeline import Plan
+    from loupe.runs.folder import RunFolder
+
+#: `loupe.pipeline.run` or `infer`.
+Stage: TypeAlias = "Callable[[Plan, Progress], Coroutine[Any, Any, RunFolder]]"
+
+
+@click.command("run")
+@click.argument("benchmark")
+@reading_options
+@click.option("--strict", is_flag=True, help="Exit with 3 if any sample failed.")
+@click.option("--fail-under", metavar="X", help="Exit with 1 if the headline is worse than X (in percent, as printed).")
+@json_option
+@plain_option
+@click.pass_context
+def command(context: click.Context, /, benchmark: str, json: bool, plain: bool, **flags: Any) -> None:
+    """Read the pages of a benchmark with an engine, and score the answers.
+
+    BENCHMARK is an id from `loupe bench list` (or id@version), a folder of your own pages, or a Python file. Without
+    an engine, the OpenAI-compatible server that runs on this machine is asked. The same command again continues where
+    it stopped.
+    """
+    strict, fail_under = flags.pop("strict"), flags.pop("fail_under")
+    headline = headline_of(benchmark)
+    floor = None if fail_under is None else parse_floor(fail_under, headline)
+    plans = make_plans(benchmark, msgspec.convert(flags, Flags))
+    from loupe.pipeline import run
+
+    folders, worst = read_all(plans, run, plain=plain, unit=headline.unit)
+    results = [(folder.path, result) for folder in folders if (result := folder.result()) is not None]
+    codes = [worst, *(_verdict(result, floor, headline, strict=strict) for _, result in results)]
+    if json:
+        as_json(json_document(results))
+    else:
+        for path, result in results:
+            show_result(path, result, plain=plain)
+        _say_next([path for path, _ in results])
+    context.exit(max(codes, key=(0, BELOW, 2, SOME_FAILED, MISSING, INTERRUPTED).index))
+
+
+def headline_of(benchmark: str) -> Measure:
+    """The headline measure of a benchmark, as declared."""
+    from loupe.benchmarks.registry import get_benchmark
+
+    found = get_benchmark(benchmark)
+    return next(measure for measure in found.measures if measure.name == found.headline_measure)
+
+
+def read_all(plans: list[Plan], stage: Stage, *, plain: bool, unit: str) -> tuple[list[RunFolder], int]:
+    """Carry out plans one after another; an engine that cannot go on does not stop the next one.
+
+    Returns the run folders and the worst exit code so far. With a single plan its error is raised.
+    """
+    folders: list[RunFolder] = []
+    worst = 0
+    for plan in plans:
+        try:
+            folder, code = read_one(plan, stage, plain=plain, unit=unit)
+        except LoupeError as error:
+            if len(plans) == 1:
+                raise
+            show_error(f"{plan.label}: {error.message}", error.hint)
+            worst = max(worst, error.exit_code)
+            continue
+        folders.append(folder)
+        worst = max(worst, code)
+        if code == INTERRUPTED:
+            break
+    return folders, worst
+
+
+def read_one(plan: Plan, stage: Stage, *, plain: bool, unit: str) -> tuple[RunFolder, int]:
+    """Carry out one plan under supervision, and say how to continue if it stopped early."""
+    from loupe.inference.progress import Progress
+
+    progress = Progress(engine=plan.label, benchmark=plan.benchmark)
+    try:
+        folder = asyncio.run(supervise(stage(plan, progress), progress, plain=plain, unit=unit))
+    except LoupeError:
+        if progress.done:
+            say(f"{progress.done:,} answers are kept; to continue: {continue_command()}")
+        raise
+    if progress.stopping:
+        ended = progress.resumed + progress.done
+        say(f"stopped with {ended:,} of {progress.total:,} samples; to continue: {continue_command()}")
+        return folder, INTERRUPTED
+    if folder.info.stopped:
+        show_error(f"{plan.label}: {folder.info.stopped}", f"to continue: {continue_command()}")
+        return folder, MISSING
+    return folder, 0
+
+
+def continue_command() -> str:
+    """The command of this process once more, without --fresh, which would start over, and without the key."""
+    words, skip = ["loupe"], False
+    for word in sys.argv[1:]:
+        kept = not (skip or word == "--fresh" or word.startswith("--api-key"))
+        skip = word == "--api-key"
+        words += [word] if kept else []
+    return shlex.join(words)
+
+
+def parse_floor(text: str, headline: Measure) -> float:
+    """The value of --fail-under as a fraction or number. A bare value up to 1 for a percentage is unclear: refused."""
+    number, percent = text.strip().removesuffix("%").strip(), text.strip().endswith("%")
+    try:
+        value = float(number)
+    except ValueError:
+        raise UsageError(f"--fail-under {text}: not a number", hint="--fail-under 90") from None
+    if headline.unit == "number":
+        return value
+    if 0 < value <= 1 and not percent:
+        raise UsageError(
+            f"--fail-under {text}: {headline.name} is in percent; did you mean {100 * value:g} %?",
+            hint=f"--fail-under {100 * value:g}, or --fail-under {value:g}%",
+        )
+    return value / 100
+
+
+def _verdict(result: Result, floor: float | None, headline: Measure, *, strict: bool) -> int:
+    from loupe.report.terminal import failed_count, format_value
+
+    if strict and failed_count(result):
+        return SOME_FAILED
+    if floor is None:
+        return 0
+    value = result.measures[headline.name].value
+    if value is not None and (value >= floor if headline.higher_is_better else value <= floor):
+        return 0
+    wanted = format_value(floor, headline.unit)
+    say(f"{result.engine}: {headline.name} {format_value(value, headline.unit)} is worse than {wanted}")
+    return BELOW
+
+
+def json_document(results: list[tuple[Path, Result]]) -> dict[str, Any]:
+    """One result as an object with its run folder; several as a list under `runs`."""
+    listed = [{"run": str(path), **msgspec.to_builtins(result)} for path, result in results]
+    return listed[0] if len(listed) == 1 else {"runs": listed}
+
+
+def show_result(path: Path, result: Result, *, plain: bool) -> None:
+    """The tables of one result, its signature, and where it is stored."""
+    from loupe.report.terminal import result_sections
+
+    tables(result_sections(result), plain=plain)
+    click.echo(result.signature)
+    click.echo(f"saved in {path}")
+
+
+def _say_next(paths: list[Path]) -> None:
+    if paths:
+        runs = " ".join(shlex.quote(str(path)) for path in paths)
+        say(f"pages and answers: loupe report {runs} -o report.html")
+    if len(paths) > 1:
+        say(f"differences:       loupe compare {runs}")

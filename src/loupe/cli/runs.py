@@ -1,0 +1,50 @@
+"""`loupe runs`: what has been run here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from loupe.cli.output import as_json, json_option, plain_option, say, table
+
+if TYPE_CHECKING:
+    from loupe.runs.folder import RunFolder
+
+
+@click.command("runs")
+@click.option("--runs", type=click.Path(path_type=Path), default=Path("runs"), metavar="DIR", help="Root of the runs.")
+@json_option
+@plain_option
+def command(runs: Path, json: bool, plain: bool) -> None:
+    """List the runs here with their headline measure."""
+    from loupe.runs.folder import find_runs
+
+    rows = [describe(folder) for folder in find_runs(runs)]
+    if json:
+        as_json(rows)
+        return
+    if not rows:
+        say(f"no run below {runs}; loupe demo makes some")
+        return
+    header = ("run", "benchmark", "engine", "headline", "n", "created")
+    table(header, [tuple(str(row[key]) for key in header) for row in rows], plain=plain)
+
+
+def describe(folder: RunFolder) -> dict[str, str | int | float | None]:
+    """One run in a line; `value` is that of the headline measure, a fraction or a number."""
+    from loupe.report.terminal import format_headline
+
+    result = folder.result()
+    headline = result.measures.get(result.headline) if result else None
+    return {
+        "run": str(folder.path),
+        "benchmark": f"{folder.info.benchmark_id}@{folder.info.version}",
+        "engine": folder.info.engine,
+        "headline": format_headline(result) if result else "not scored",
+        "measure": result.headline if result else None,
+        "value": headline.value if headline else None,
+        "n": folder.info.total,
+        "created": folder.info.created,
+    }

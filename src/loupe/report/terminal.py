@@ -1,0 +1,187 @@
+"""Results and comparisons as tables for the terminal: aligned and coloured, or tab-separated.
+
+Fractions are shown in percent here, as in every report; files and JSON hold fractions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loupe.types import FAILED, Estimate, Result
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+#: A larger share of failed samples than this is shown in red: the numbers then say little about the engine.
+ALARMING = 0.05
+WORST_SLICES = 5
+LISTED_FAILURES = 5
+
+_WORDS = {
+    "timeout": "no answer in time",
+    "error": "engine error",
+    "rejected": "refused by the engine",
+    "missing": "never asked",
+    "empty": "answered with nothing",
+    "truncated": "cut off at the token limit",
+    "repeated": "stuck in a loop",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One table: `rows` of cells below `header`; `alarm` asks for red."""
+
+    title: str
+    rows: Sequence[Sequence[str]]
+    header: Sequence[str] = ()
+    alarm: bool = False
+
+
+def result_sections(result: Result) -> list[Section]:
+    """Everything a person should see of one result, most important first."""
+    found = [_measures(result), _worst_slices(result), _not_as_it_is(result), _failures(result), _beside(result)]
+    return [section for section in found if section is not None]
+
+
+def format_value(value: float | None, unit: str) -> str:
+    """`91.23 %` for a fraction, up to three decimals for a number, `–` for what was not computed."""
+    if value is None:
+        return "–"
+    return f"{100 * value:.2f} %" if unit == "fraction" else f"{value:,.3f}".rstrip("0").rstrip(".")
+
+
+def format_margin(estimate: Estimate, unit: str) -> str:
+    """Half of the 95 % interval's width, as `± 1.20`; empty where there is no interval."""
+    if estimate.low is None or estimate.high is None:
+        return ""
+    half = (estimate.high - estimate.low) / 2
+    return f"± {100 * half:.2f}" if unit == "fraction" else f"± {half:.3g}"
+
+
+def format_range(low: float | None, high: float | None, unit: str) -> str:
+    """The interval itself, as `88.10 … 92.40`."""
+    if low is None or high is None:
+        return ""
+    return f"{format_value(low, unit)} … {format_value(high, unit)}".replace(" %", "")
+
+
+def format_headline(result: Result) -> str:
+    """The headline measure with its margin, as `overall 91.23 % ± 1.20`."""
+    unit = result.units.get(result.headline, "fraction")
+    estimate = result.measures.get(result.headline, Estimate(value=None))
+    return f"{result.headline} {format_value(estimate.value, unit)} {format_margin(estimate, unit)}".rstrip()
+
+
+def failed_count(result: Result) -> int:
+    """Samples that scored as an empty answer because there was none."""
+    return sum(result.outcomes.get(name, 0) for name in (*FAILED, "missing"))
+
+
+def _measures(result: Result) -> Section:
+    names = sorted(result.measures, key=lambda name: name != result.headline)
+    rows = []
+    for name in names:
+        unit, estimate = result.units.get(name, "fraction"), result.measures[name]
+        arrow = "↑" if result.directions.get(name, True) else "↓"
+        margin, interval = format_margin(estimate, unit), format_range(estimate.low, estimate.high, unit)
+        rows.append((f"{name} {arrow}", format_value(estimate.value, unit), margin, interval, f"{estimate.n:,}"))
+    title = f"{result.engine} on {result.benchmark}@{result.version}"
+    return Section(title=title, header=("measure", "value", "±", "95 % interval", "n"), rows=rows)
+
+
+def _worst_slices(result: Result) -> Section | None:
+    unit = result.units.get(result.headline, "fraction")
+    found: list[tuple[float, str, Estimate]] = []
+    for tag, values in result.slices.items():
+        for value, measures in values.items():
+            estimate = measures.get(result.headline)
+            if len(values) > 1 and estimate is not None and estimate.value is not None:
+                found.append((estimate.value, f"{tag} = {value}", estimate))
+    if not found:
+        return None
+    found.sort(key=lambda item: item[0], reverse=not result.directions.get(result.headline, True))
+    rows = [
+        (label, format_value(value, unit), format_margin(estimate, unit), f"{estimate.n:,}")
+        for value, label, estimate in found[:WORST_SLICES]
+    ]
+    return Section(title=f"worst slices by {result.headline}", header=("slice", "value", "±", "n"), rows=rows)
+
+
+def _not_as_it_is(result: Result) -> Section | None:
+    failed, total = failed_count(result), max(result.total, 1)
+    rows = []
+    if failed:
+        rows.append(("failed", f"{failed:,} of {result.total:,}", f"{100 * failed / total:.1f} %", "scored as empty"))
+    for name, words in _WORDS.items():
+        count = result.outcomes.get(name, 0)
+        if count:
+            label = f"  {name}" if name in FAILED or name == "missing" else name
+            rows.append((label, f"{count:,} of {result.total:,}", f"{100 * count / total:.1f} %", words))
+    broken = sum(failure.outcome == "scorer" for failure in result.failures)
+    if broken:
+        rows.append(("scorer", f"{broken:,} of {result.total:,}", f"{100 * broken / total:.1f} %", "scoring failed"))
+    alarm = failed > ALARMING * result.total
+    return Section(title="not answered as asked", rows=rows, alarm=alarm) if rows else None
+
+
+def _failures(result: Result) -> Section | None:
+    rows = [(item.sample, item.outcome, _one_line(item.error)) for item in result.failures[:LISTED_FAILURES]]
+    hidden = len(result.failures) - len(rows)
+    if hidden > 0:
+        rows.append((f"… and {hidden:,} more", "", "result.json lists them all"))
+    return Section(title="first failures", rows=rows) if rows else None
+
+
+def _beside(result: Result) -> Section | None:
+    rows = [(name.replace("_", " "), f"{value:,.4g}") for name, value in result.diagnostics.items() if value]
+    rows += [(name.replace("_", " "), f"{value:,.4g}") for name, value in result.speed.items() if value]
+    rows += [("warning", _one_line(warning)) for warning in result.warnings]
+    return Section(title="beside the score", rows=rows) if rows else None
+
+
+def _one_line(text: str, longest: int = 160) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= longest else flat[: longest - 1] + "…"
+
+
+def tab_separated(sections: Iterable[Section]) -> Iterator[str]:
+    """The same tables as lines of tab-separated cells; a title stands alone on its line, after `#`."""
+    for section in sections:
+        if section.title:
+            yield f"# {section.title}"
+        for row in (section.header, *section.rows) if section.header else section.rows:
+            yield "\t".join(_one_line(cell) for cell in row)
+
+
+def rich_tables(sections: Iterable[Section]) -> Iterator[RenderableType]:
+    """The tables for a terminal. Cells are never read as markup: sample ids and errors are not ours."""
+    from rich.text import Text
+
+    for section in sections:
+        if section.title:
+            yield Text(section.title, style="bold red" if section.alarm else "bold")
+        yield _rich_table(section)
+        yield Text()
+
+
+def _rich_table(section: Section) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(box=SIMPLE_HEAD if section.header else None, pad_edge=False, show_header=bool(section.header))
+    width = max((len(row) for row in (section.header, *section.rows)), default=0)
+    for column in range(width):
+        cells = [row[column] for row in section.rows if column < len(row)]
+        name = section.header[column] if section.header else ""
+        numbers = column > 0 and all(re.match(r"[\d±+\-–−<p]|$", cell) for cell in cells)
+        grid.add_column(name, justify="right" if numbers else "left", overflow="fold")
+    style = "red" if section.alarm else ""
+    for row in section.rows:
+        grid.add_row(*(Text(cell, style=style) for cell in row))
+    return grid
