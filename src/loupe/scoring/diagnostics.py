@@ -2,9 +2,59 @@
 
 from __future__ import annotations
 
+from loupe.errors import PageError
+from loupe.metrics.alignment import insertion_counts
+from loupe.metrics.repetition import find_loop
+from loupe.scoring.scripts import script_mismatch
 from loupe.types import Benchmark, Prediction, Sample
+
+#: Above this product of lengths (0.2 s) the alignment is replaced by a lower bound.
+_ALIGNED = 2_000_000_000
 
 
 def diagnose(benchmark: Benchmark, sample: Sample, prediction: Prediction, text: str) -> dict[str, float]:
-    """The diagnostics of one sample; `text` is the answer as it is scored."""
-    return {"empty": float(not text.strip()), "truncated": float(prediction.outcome == "truncated")}
+    """The diagnostics of one sample; `text` is the answer as it is scored. Nothing for a failed prediction.
+
+    What cannot be told for this sample (no reference, too few letters, unreadable page) is left out, not zero.
+    """
+    if prediction.failed:
+        return {}
+    reference = benchmark.reference(sample)
+    cut_off = prediction.outcome == "truncated" or prediction.finish_reason == "length"
+    found: dict[str, float | None] = {
+        "empty": not text.strip(),
+        "truncated": cut_off,
+        "loop": find_loop(text) is not None,
+        "text_on_blank": None if reference else _text_on_blank(sample, text),
+        "insertion_rate": insertion_rate(text, reference) if reference and text else None,
+        "script_mismatch": script_mismatch(text, reference),
+        "prediction_length": len(text),
+        "reference_length": len(reference),
+    }
+    return {name: float(value) for name, value in found.items() if value is not None}
+
+
+def insertion_rate(prediction: str, reference: str) -> float:
+    """Share of predicted characters without a counterpart in the reference: 0..1, lower is better; 0 for an empty one.
+
+    For huge texts a lower bound: what is longer than the reference has no counterpart.
+    """
+    if not prediction:
+        return 0.0
+    if len(prediction) * len(reference) > _ALIGNED:
+        return max(0, len(prediction) - len(reference)) / len(prediction)
+    inserted, predicted = insertion_counts(prediction, reference)
+    return inserted / predicted
+
+
+def _text_on_blank(sample: Sample, text: str) -> bool | None:
+    """Whether a page without ink and without ground truth was "read"; None if the page has either, or is unreadable."""
+    if sample.truth or not sample.images:
+        return None
+    from loupe.data.pages import BLANK_INK, ink_fraction
+
+    try:
+        blank = all(ink_fraction(source) < BLANK_INK for source in sample.images)
+    except PageError:
+        return None
+    return bool(text.strip()) if blank else None
