@@ -1,0 +1,179 @@
+"""Image rules: how a page is resized and encoded before a server sees it.
+
+Source: docs/protocols/engines.md A2 and F. `smart_resize` is that of GLM-OCR @ cef4d0ea and dots.ocr @ 36d72488.
+A JPEG or PNG that needs no change travels byte for byte; everything else is decoded, resized with Lanczos and encoded
+as JPEG (quality 95, 4:4:4), or as PNG where the source is TIFF or GIF.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+
+from loupe.data.pages import DEFAULT_DPI, is_upright, load_page, open_image, shrink, to_rgb
+from loupe.errors import PageError
+from loupe.types import PageSource, PdfPage
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+RuleKind: TypeAlias = Literal["none", "fit", "longest", "smart"]
+
+#: MIME type by file suffix; anything else is called a PNG.
+MIME_TYPES = {
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".png": "image/png",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+    ".tif": "image/tiff",
+    ".tiff": "image/tiff",
+}
+#: Formats that travel byte for byte when no pixel has to change.
+_PASSED_ON = {"JPEG": "image/jpeg", "PNG": "image/png"}
+#: Formats without loss that not every server decodes.
+_LOSSLESS = {"TIFF", "GIF"}
+_RULE = re.compile(r"(none)|(fit)(\d+)|(longest|smart)\(([\d\s,]*)\)")
+#: Numbers that each rule takes.
+_COUNTS = {"none": 0, "fit": 1, "longest": 1, "smart": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class ImageRule:
+    """A parsed rule: its kind and its numbers."""
+
+    kind: RuleKind
+    numbers: tuple[int, ...] = ()
+
+    def target(self, width: int, height: int) -> tuple[int, int]:
+        """The size that an image of this size is given. Raises ValueError where `smart` has no answer."""
+        if self.kind == "smart":
+            factor, least, most = self.numbers
+            new_height, new_width = smart_resize(height, width, factor=factor, min_pixels=least, max_pixels=most)
+            return new_width, new_height
+        if self.kind == "none" or (self.kind == "fit" and max(width, height) <= self.numbers[0]):
+            return width, height
+        scale = self.numbers[0] / max(width, height)
+        return max(1, round(width * scale)), max(1, round(height * scale))
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedImage:
+    """An image file in memory, ready to be sent."""
+
+    mime: str
+    data: bytes
+
+
+def parse_rule(text: str) -> ImageRule:
+    """The rule that `text` names. Raises ValueError that says what is allowed.
+
+    >>> parse_rule("fit2048")
+    ImageRule(kind='fit', numbers=(2048,))
+    """
+    found = _RULE.fullmatch(text.strip())
+    if not found:
+        raise ValueError(f"image rule {text!r}: use none, fit2048, longest(1288) or smart(28, 3136, 11289600)")
+    kind = cast(RuleKind, found[1] or found[2] or found[4])
+    written = [found[3]] if found[3] else [number for number in (found[5] or "").split(",") if number.strip()]
+    numbers = tuple(int(number) for number in written)
+    if len(numbers) != _COUNTS[kind] or 0 in numbers:
+        wanted = "one size" if _COUNTS[kind] == 1 else "factor, min_pixels, max_pixels"
+        raise ValueError(f"image rule {text!r}: {kind} takes {wanted}, each above 0")
+    if kind == "smart" and numbers[1] > numbers[2]:
+        raise ValueError(f"image rule {text!r}: min_pixels is above max_pixels")
+    return ImageRule(kind, numbers)
+
+
+def smart_resize(
+    height: int, width: int, *, factor: int, min_pixels: int, max_pixels: int, frames: int = 1, max_ratio: float = 200
+) -> tuple[int, int]:
+    """Height and width as multiples of `factor` with an area between `min_pixels` and `max_pixels`.
+
+    GLM-OCR counts every image as two `frames`. Rounding is half to even, as in both. Raises ValueError for images
+    longer than `max_ratio` times their width (dots.ocr: 200).
+    """
+    if max(height, width) / min(height, width) > max_ratio:
+        raise ValueError(f"the image is more than {max_ratio:g} times as long as wide")
+    new_height, new_width = max(factor, round(height / factor) * factor), max(factor, round(width / factor) * factor)
+    if frames * new_height * new_width > max_pixels:
+        scale = math.sqrt(frames * height * width / max_pixels)
+        new_height = max(factor, math.floor(height / scale / factor) * factor)
+        new_width = max(factor, math.floor(width / scale / factor) * factor)
+    elif frames * new_height * new_width < min_pixels:
+        scale = math.sqrt(min_pixels / (frames * height * width))
+        new_height = math.ceil(height * scale / factor) * factor
+        new_width = math.ceil(width * scale / factor) * factor
+    return new_height, new_width
+
+
+def encode(source: PageSource, rule: ImageRule) -> EncodedImage:
+    """The image as it is sent. Raises PageError if it cannot be read."""
+    if isinstance(source, PdfPage):
+        return _encode_pixels(_resize(_render(source, rule), rule, source.path), lossless=False)
+    data = _read(source)
+    if rule.kind == "none":
+        return EncodedImage(MIME_TYPES.get(source.suffix.lower(), "image/png"), data)
+    with open_image(data, source) as image:
+        if _needs_no_change(image, data, rule, source):
+            return EncodedImage(_PASSED_ON[str(image.format)], data)
+        return _encode_pixels(_resize(to_rgb(image, source), rule, source), lossless=image.format in _LOSSLESS)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise PageError(f"{path}: no such file") from None
+    except (OSError, ValueError) as error:
+        raise PageError(f"{path}: {error.__class__.__name__}: {error}") from None
+    if not data:
+        raise PageError(f"{path}: the file is empty (0 bytes)")
+    return data
+
+
+def _needs_no_change(image: Image, data: bytes, rule: ImageRule, path: Path) -> bool:
+    """Whether the bytes may travel as they are; looks at the header only."""
+    if image.format not in _PASSED_ON or image.mode not in ("RGB", "L") or "transparency" in image.info:
+        return False
+    # Pillow sees an EXIF block behind the pixels of a PNG only after decoding them.
+    if not is_upright(image) or (image.format == "PNG" and b"eXIf" in data):
+        return False
+    return _target(rule, image.size, path) == image.size
+
+
+def _render(source: PdfPage, rule: ImageRule) -> Image:
+    """A PDF page, for `fit` and `longest` at its final size, so that it is not scaled twice."""
+    if rule.kind == "fit":
+        return load_page(source, longest=rule.numbers[0], dpi=DEFAULT_DPI)
+    return load_page(source, longest=rule.numbers[0] if rule.kind == "longest" else None)
+
+
+def _resize(image: Image, rule: ImageRule, path: Path) -> Image:
+    from PIL import Image as Pillow
+
+    size = _target(rule, image.size, path)
+    if rule.kind == "fit":
+        return shrink(image, rule.numbers[0])
+    return image if size == image.size else image.resize(size, Pillow.Resampling.LANCZOS)
+
+
+def _target(rule: ImageRule, size: tuple[int, int], path: Path) -> tuple[int, int]:
+    try:
+        return rule.target(*size)
+    except ValueError as error:
+        raise PageError(f"{path}: {error}") from None
+
+
+def _encode_pixels(image: Image, *, lossless: bool) -> EncodedImage:
+    buffer = io.BytesIO()
+    if lossless:
+        # Higher levels cost seconds per page and save a few percent.
+        image.save(buffer, "PNG", compress_level=1)
+        return EncodedImage("image/png", buffer.getvalue())
+    image.save(buffer, "JPEG", quality=95, subsampling=0)
+    return EncodedImage("image/jpeg", buffer.getvalue())
