@@ -1,0 +1,204 @@
+"""The bootstrap over clusters, and the interval and p-value that its draws give.
+
+Sources: B. Efron, "Better bootstrap confidence intervals", JASA 82 (1987): percentiles shifted by the acceleration, so
+that both ends miss equally often when few pages are far worse than the rest; T. Hesterberg, "What teachers should know
+about the bootstrap", The American Statistician 69 (2015): percentiles expanded to Student's t for small samples.
+The bias term of Efron is set to the acceleration, its value for a mean, which spares the noise of estimating it.
+Measured coverage: docs/statistics.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from loupe.stats.clusters import Clustered, Floats, MeasureRows
+from loupe.stats.student import t_cumulative, t_quantile
+from loupe.types import Measure, Values
+
+DRAWS = 2000
+CONFIDENCE = 0.95
+_NORMAL = NormalDist()
+#: Multiplicities drawn at a time; bounds the memory of a draw to some tens of MB whatever the number of clusters.
+_CHUNK = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Resampled:
+    """One measure: its value, its values in every draw, and its values with one cluster left out.
+
+    `draws` and `left_out` are empty if no draws were asked for. `clusters` have a score of this measure.
+    """
+
+    point: float
+    draws: Floats
+    left_out: Floats
+    clusters: int
+
+    def minus(self, other: Resampled) -> Resampled:
+        """The difference to another run over the same clusters and draws."""
+        return Resampled(
+            self.point - other.point,
+            self.draws - other.draws,
+            self.left_out - other.left_out,
+            min(self.clusters, other.clusters),
+        )
+
+
+class Computed(dict[str, Floats]):
+    """Values by measure for `summarize`: a measure that was not computed reads as nan, and is not iterated over."""
+
+    def __missing__(self, name: str) -> Floats:
+        return np.array(np.nan)
+
+
+def resample(
+    measures: Sequence[Measure],
+    scores: Clustered,
+    *,
+    summarize: Callable[[Values], Values] | None = None,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> dict[str, Resampled]:
+    """Every declared measure that can be computed, in the order of declaration; `draws=0` for the values alone."""
+    arrays = _arrays(measures, scores, draws=draws, seed=seed)
+    clusters = {name: scores.measures[name].clusters() for name in arrays}
+    # A composite stands on its weakest component: with a table on one page only, nothing is known about other tables.
+    weakest = min(clusters.values(), default=0)
+    if summarize is not None and arrays:
+        length = next(iter(arrays.values())).shape
+        with np.errstate(all="ignore"):
+            composites = summarize(Computed(arrays))
+        arrays |= {name: np.broadcast_to(np.asarray(value, float), length) for name, value in composites.items()}
+    return {
+        measure.name: Resampled(
+            float(values[0]), values[1 : draws + 1], values[draws + 1 :], clusters.get(measure.name, weakest)
+        )
+        for measure in measures
+        if (values := arrays.get(measure.name)) is not None
+    }
+
+
+def interval(values: Resampled, *, fraction: bool = False) -> tuple[float, float] | None:
+    """The 95 % interval, or None where clusters are too few (one), or the measure is defined in too few draws.
+
+    With `fraction`, a value of exactly 0 or 1 on all clusters gets the exact binomial bound on the share of clusters
+    that differ, because a bootstrap cannot draw what has never occurred and would claim certainty.
+    """
+    draws = values.draws[np.isfinite(values.draws)]
+    if not math.isfinite(values.point) or values.clusters < 2 or 2 * draws.size <= values.draws.size:
+        return None
+    if fraction and values.point in (0.0, 1.0) and bool(np.all(draws == values.point)):
+        unseen = 1 - ((1 - CONFIDENCE) / 2) ** (1 / values.clusters)
+        return (0.0, unseen) if values.point == 0.0 else (1 - unseen, 1.0)
+    acceleration = _acceleration(values)
+    z = t_quantile((1 + CONFIDENCE) / 2, values.clusters - 1) * _widening(values.clusters)
+    levels = [_NORMAL.cdf(_shifted(end, acceleration)) for end in (-z, z)]
+    low, high = np.quantile(draws, levels)
+    return float(low), float(high)
+
+
+def p_value(difference: Resampled) -> float | None:
+    """Two-sided p-value of a difference: the level at which `interval` would just touch zero.
+
+    A tail holds (r + 1) / (draws + 1) of the draws at or beyond zero; twice the smaller one, at most 1.
+    """
+    draws = difference.draws[np.isfinite(difference.draws)]
+    if not math.isfinite(difference.point) or difference.clusters < 2 or 2 * draws.size <= difference.draws.size:
+        return None
+    acceleration = _acceleration(difference)
+    below, above = int(np.count_nonzero(draws <= 0)), int(np.count_nonzero(draws >= 0))
+    tails = []
+    for count, sign in ((below, 1), (above, -1)):
+        share = min((count + 1) / (draws.size + 1), 1 - 0.5 / (draws.size + 1))
+        z = _unshifted(_NORMAL.inv_cdf(share), sign * acceleration)
+        tails.append(t_cumulative(z / _widening(difference.clusters), difference.clusters - 1))
+    return min(1.0, 2 * min(tails))
+
+
+def multiplicities(clusters: int, *, draws: int, seed: int) -> Iterator[Floats]:
+    """How often each cluster is in each draw, in parts of shape (some draws, clusters); the arguments decide all."""
+    generator = np.random.default_rng(seed)
+    at_once = max(1, _CHUNK // clusters)
+    for start in range(0, draws, at_once):
+        size = min(at_once, draws - start)
+        chosen = generator.integers(0, clusters, size=(size, clusters))
+        chosen += np.arange(size)[:, None] * clusters
+        yield np.bincount(chosen.ravel(), minlength=size * clusters).reshape(size, clusters).astype(np.float64)
+
+
+def _arrays(measures: Sequence[Measure], scores: Clustered, *, draws: int, seed: int) -> dict[str, Floats]:
+    """Per measure with scores: the value, the values of all draws, the values with each cluster left out."""
+    size = len(scores.labels)
+    summed = [measure for measure in measures if measure.name in scores.measures and not measure.pooled]
+    pooled = [measure for measure in measures if measure.name in scores.measures and measure.pooled]
+    sums = [scores.measures[measure.name].sums(size) for measure in summed]
+    table = np.concatenate(sums, axis=1) if sums else np.zeros((size, 0))
+    total = table.sum(axis=0)
+    drawn, pooled_draws = np.empty((draws, table.shape[1])), np.empty((draws, len(pooled)))
+    done = 0
+    for part in multiplicities(size, draws=draws, seed=seed) if size else ():
+        drawn[done : done + len(part)] = part @ table
+        for column, measure in enumerate(pooled):
+            rows = scores.measures[measure.name]
+            pooled_draws[done : done + len(part), column] = [_pooled(measure, rows, counts) for counts in part]
+        done += len(part)
+    stacked = np.concatenate([total[None], drawn, total - table if draws else table[:0]])
+    ends = np.cumsum([part.shape[1] for part in sums]).tolist()
+    arrays = {
+        measure.name: _value(measure, stacked[:, end - part.shape[1] : end])
+        for measure, part, end in zip(summed, sums, ends, strict=True)
+    }
+    for column, measure in enumerate(pooled):
+        point = _pooled(measure, scores.measures[measure.name], np.ones(size))
+        # Leaving out every cluster in turn would cost as much again; without it the percentiles are not shifted.
+        left_out = np.full(size if draws else 0, point)
+        arrays[measure.name] = np.concatenate([[point], pooled_draws[:, column], left_out])
+    return arrays
+
+
+def _value(measure: Measure, sums: Floats) -> Floats:
+    with np.errstate(all="ignore"):
+        if measure.value is not None:
+            return np.asarray(measure.value(sums), float)
+        if sums.shape[-1] < 2:
+            raise ValueError(f"measure {measure.name!r} needs two counts (or a `value` function) to be a ratio")
+        ratio: Floats = sums[..., 0] / sums[..., 1]
+        return ratio
+
+
+def _pooled(measure: Measure, rows: MeasureRows, counts: Floats) -> float:
+    """A pooled measure of the rows, each as often as its cluster was drawn; nan without any row."""
+    if measure.value is None:
+        raise ValueError(f"measure {measure.name!r} is pooled and needs a `value` function")
+    drawn = np.repeat(rows.counts, counts[rows.cluster].astype(np.intp), axis=0)
+    return float(measure.value(drawn)) if len(drawn) else math.nan
+
+
+def _acceleration(values: Resampled) -> float:
+    """Efron's acceleration: the skewness of the clusters' influence on the value, by leaving each out."""
+    influence = values.point - values.left_out
+    influence = influence[np.isfinite(influence)]
+    spread = float(np.sum(influence**2)) ** 1.5
+    # Influences around 1e-100 would underflow; differences of equal numbers are noise around 1e-17.
+    return float(np.sum(influence**3)) / (6 * spread) if spread > 1e-40 else 0.0
+
+
+def _widening(clusters: int) -> float:
+    """The spread of a bootstrap is that of n, not n − 1."""
+    return math.sqrt(clusters / (clusters - 1))
+
+
+def _shifted(z: float, acceleration: float) -> float:
+    shifted = z + acceleration
+    return acceleration + shifted / max(1 - acceleration * shifted, 0.05)
+
+
+def _unshifted(z: float, acceleration: float) -> float:
+    """The inverse of `_shifted`."""
+    shifted = z - acceleration
+    return shifted / max(1 + acceleration * shifted, 0.05) - acceleration
