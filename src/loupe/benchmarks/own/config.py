@@ -1,0 +1,117 @@
+"""`loupe.toml` of a folder with documents of one's own: what it is called, what is asked, how answers are compared.
+
+Format: docs/own-data.md. Unknown keys are refused with their line.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_args
+
+import msgspec
+
+from loupe.benchmarks.own.problems import Problem, did_you_mean
+
+CONFIG = "loupe.toml"
+SAMPLES = "samples.jsonl"
+
+Task: TypeAlias = Literal["text", "markdown", "table", "formula", "fields", "question", "class"]
+
+
+class Config(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """The table `[benchmark]`. `task` is that of samples which name none; `labels` are those that a class may have.
+
+    `whitespace`: "collapse" (runs count as one space, see `prepare_text`), "keep" or "ignore". `headline` is a measure.
+    """
+
+    title: str = ""
+    version: str = "1"
+    task: Task = "text"
+    prompt: str = ""
+    headline: str = ""
+    languages: list[str] = []
+    labels: list[str] = []
+    ignore_case: bool = False
+    whitespace: Literal["collapse", "keep", "ignore"] = "collapse"
+    max_tokens: int = 4096
+
+    def protocol(self) -> str:
+        """The version with every setting that changes a score, so that unlike numbers are never put side by side."""
+        changed = ["ignore_case"] if self.ignore_case else []
+        changed += [f"whitespace={self.whitespace}"] if self.whitespace != "collapse" else []
+        return "+".join([self.version, *changed])
+
+
+def read_config(folder: Path) -> tuple[Config | None, list[Problem]]:
+    """The settings in `folder`, or None with what is wrong with them. `[engines]` belongs to others and is ignored."""
+    path = folder / CONFIG
+    try:
+        text = path.read_text(encoding="utf-8")
+        tables = tomllib.loads(text.removeprefix("\ufeff"))
+    except FileNotFoundError:
+        advice = f'printf \'[benchmark]\\ntitle = "My documents"\\ntask = "text"\\n\' > {path}'
+        return None, [Problem(file=str(path), message="not found", hint=advice)]
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        return None, [Problem(file=str(path), line=line, message="not UTF-8", hint="save the file as UTF-8")]
+    except OSError as error:
+        return None, [Problem(file=str(path), message=f"cannot be read: {error.strerror}")]
+    except tomllib.TOMLDecodeError as error:
+        return None, [_syntax_problem(path, str(error))]
+    problems = list(_unknown_tables(path, text, tables))
+    try:
+        return (msgspec.convert(tables.get("benchmark", {}), Config) if not problems else None), problems
+    except msgspec.ValidationError as error:
+        return None, [_explain(path, text, str(error))]
+
+
+def _syntax_problem(path: Path, message: str) -> Problem:
+    found = re.search(r" \(at line (\d+), column \d+\)", message)
+    bare = re.sub(r" \(at (line \d+, column \d+|end of document)\)", "", message)
+    return Problem(file=str(path), line=int(found[1]) if found else 0, message=f"not TOML: {bare}")
+
+
+def _unknown_tables(path: Path, text: str, tables: dict[str, Any]) -> list[Problem]:
+    unknown = [name for name in tables if name not in ("benchmark", "engines")]
+    return [
+        Problem(
+            file=str(path),
+            line=_line_of(text, name),
+            message=f"unknown key or table {name!r}{did_you_mean(name, ['benchmark', 'engines'])}",
+            hint="keys of the benchmark stand below [benchmark]",
+        )
+        for name in unknown
+    ]
+
+
+def _explain(path: Path, text: str, message: str) -> Problem:
+    unknown = re.search(r"unknown field `([^`]*)`", message)
+    if unknown:
+        known = Config.__struct_fields__
+        return Problem(
+            file=str(path),
+            line=_line_of(text, unknown[1]),
+            message=f"unknown key {unknown[1]!r}{did_you_mean(unknown[1], known)}",
+            hint=f"known keys: {', '.join(known)}",
+        )
+    place = re.search(r" - at `\$\.(\w+)", message)
+    wrong = message.split(" - at ")[0]
+    name = place[1] if place else "benchmark"
+    value = re.search(r"Invalid enum value (.*)", wrong)
+    close = _choices(name, value[1].strip("'")) if value else ""
+    return Problem(file=str(path), line=_line_of(text, name), message=f"{name}: {wrong}{close}")
+
+
+def _choices(name: str, value: str) -> str:
+    allowed = {"task": get_args(Task), "whitespace": ("collapse", "keep", "ignore")}.get(name, ())
+    close = difflib.get_close_matches(value, allowed, n=1)
+    return f"; did you mean {close[0]!r}?" if close else f"; one of {', '.join(allowed)}"
+
+
+def _line_of(text: str, key: str) -> int:
+    """Where a key or table stands; TOML readers do not say. 0: not found."""
+    pattern = re.compile(rf"""^\s*\[*\s*["']?{re.escape(key)}["']?\s*[\].=]""")
+    return next((number for number, line in enumerate(text.splitlines(), 1) if pattern.match(line)), 0)

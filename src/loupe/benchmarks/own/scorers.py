@@ -1,0 +1,157 @@
+"""How answers to each task of the folder format are scored, as counts that add up.
+
+Definitions in words: docs/own-data.md. Every function takes (answer, reference, comparison) and accepts any answer.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import string
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from loupe.benchmarks.own.normalization import (
+    Comparison,
+    prepare_formula,
+    prepare_markdown,
+    prepare_text,
+    remove_fence,
+    separate_words,
+)
+from loupe.benchmarks.own.tables import read_table
+from loupe.metrics import anls, character_errors, normalized_edit_similarity, rate_of_sums, word_errors
+from loupe.types import Measure, Score
+
+Scorer: TypeAlias = Callable[[str, Any, Comparison], list[Score]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskScoring:
+    """The measures of a task, its headline first, and the function that makes their counts."""
+
+    measures: tuple[Measure, ...]
+    score: Scorer
+
+
+def score_text(answer: str, reference: str, comparison: Comparison) -> list[Score]:
+    """Edit similarity of the page, and the edits that corpus CER and WER are made from."""
+    found, wanted = prepare_text(answer, comparison), prepare_text(reference, comparison)
+    return [
+        Score(measure="text_similarity", counts=(normalized_edit_similarity(found, wanted), 1.0)),
+        Score(measure="cer", counts=character_errors(found, wanted)),
+        Score(measure="wer", counts=word_errors(separate_words(found), separate_words(wanted))),
+    ]
+
+
+def score_markdown(answer: str, reference: str, comparison: Comparison) -> list[Score]:
+    """Edit similarity of two Markdown texts in one spelling."""
+    found, wanted = (_fold(prepare_markdown(text), comparison) for text in (answer, reference))
+    return [Score(measure="markdown_similarity", counts=(normalized_edit_similarity(found, wanted), 1.0))]
+
+
+def score_formula(answer: str, reference: str, comparison: Comparison) -> list[Score]:
+    """Edit similarity of LaTeX without meaningless white space. Case always counts: it means something."""
+    similarity = normalized_edit_similarity(prepare_formula(answer), prepare_formula(reference))
+    return [Score(measure="formula_similarity", counts=(similarity, 1.0))]
+
+
+def score_table(answer: str, reference: str, comparison: Comparison) -> list[Score]:
+    """F1 of cells: each cell earns the edit similarity to the cell at the same place of the other table."""
+    found, wanted = read_table(answer), read_table(reference)
+    earned = sum(
+        normalized_edit_similarity(prepare_text(found[place], comparison), prepare_text(text, comparison))
+        for place, text in wanted.items()
+        if place in found
+    )
+    cells = len(found) + len(wanted)
+    return [Score(measure="cell_f1", counts=(2 * earned / cells if cells else 1.0, 1.0))]
+
+
+def score_fields(answer: str, reference: Mapping[str, str], comparison: Comparison) -> list[Score]:
+    """One score per wanted field. An answer that is no JSON object has no field, and shows in `json_validity`."""
+    fields = read_fields(answer)
+    scores = [Score(measure="json_validity", counts=(float(fields is not None), 1.0))]
+    for name, wanted in reference.items():
+        found = prepare_text((fields or {}).get(canonical_key(name), ""), comparison)
+        similarity = normalized_edit_similarity(found, prepare_text(wanted, comparison))
+        scores.append(Score(measure="field_similarity", counts=(similarity, 1.0), unit=name))
+        scores.append(Score(measure="field_accuracy", counts=(float(similarity == 1.0), 1.0), unit=name))
+    return scores
+
+
+def score_question(answer: str, reference: list[str], comparison: Comparison) -> list[Score]:
+    """ANLS: the best similarity over the accepted answers; below one half it is 0. Case never counts."""
+    return [Score(measure="anls", counts=(anls(answer, reference), 1.0))]
+
+
+def score_class(answer: str, reference: str, comparison: Comparison) -> list[Score]:
+    """1 if the answer is the label and nothing else, but for case, outer punctuation and white space."""
+    return [Score(measure="accuracy", counts=(float(_label(answer) == _label(reference)), 1.0))]
+
+
+def read_fields(answer: str) -> dict[str, str] | None:
+    """The fields of a JSON object in an answer, keys in one spelling; None if it is no JSON object.
+
+    Numbers keep the digits that were written, null is "", lists and objects are JSON again.
+
+    >>> read_fields('```json\\n{"Total": 12.50, "Tax": null}\\n```')
+    {'total': '12.50', 'tax': ''}
+    """
+    try:
+        found = json.loads(remove_fence(answer), parse_float=str, parse_int=str, parse_constant=str)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    return {canonical_key(key): _field_text(value) for key, value in found.items()}
+
+
+def canonical_key(name: str) -> str:
+    """A field name without case, spaces and punctuation: "Total amount" and "total_amount" are the same field."""
+    return re.sub(r"[\W_]+", "_", name.casefold()).strip("_") or name
+
+
+def _field_text(value: object) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _label(text: str) -> str:
+    return " ".join(remove_fence(text).casefold().split()).strip(string.punctuation + " “”‘’")
+
+
+def _fold(text: str, comparison: Comparison) -> str:
+    return text.casefold() if comparison.ignore_case else text
+
+
+def _lower(name: str, title: str) -> Measure:
+    return Measure(name=name, title=title, higher_is_better=False, value=rate_of_sums)
+
+
+#: Every task of the folder format.
+TASKS: Mapping[str, TaskScoring] = {
+    "text": TaskScoring(
+        measures=(
+            Measure(name="text_similarity", title="text"),
+            _lower("cer", "character errors"),
+            _lower("wer", "word errors"),
+        ),
+        score=score_text,
+    ),
+    "markdown": TaskScoring(measures=(Measure(name="markdown_similarity", title="markdown"),), score=score_markdown),
+    "table": TaskScoring(measures=(Measure(name="cell_f1", title="table cells"),), score=score_table),
+    "formula": TaskScoring(measures=(Measure(name="formula_similarity", title="formula"),), score=score_formula),
+    "fields": TaskScoring(
+        measures=(
+            Measure(name="field_similarity", title="fields"),
+            Measure(name="field_accuracy", title="fields exactly right"),
+            Measure(name="json_validity", title="answers that are JSON"),
+        ),
+        score=score_fields,
+    ),
+    "question": TaskScoring(measures=(Measure(name="anls", title="questions (ANLS)"),), score=score_question),
+    "class": TaskScoring(measures=(Measure(name="accuracy", title="class"),), score=score_class),
+}
