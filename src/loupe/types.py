@@ -184,9 +184,9 @@ class Engine:
 class SampleScores(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "class"}):
     """All scores of one sample: a line of `scores.jsonl`.
 
-    `error` says why scoring failed (its measures then count as those of an empty answer). `diagnostics` holds numbers
-    beside the score (see docs/diagnostics.md). `digest` identifies what was scored, so that
-    unchanged samples are reused.
+    `error` says why there is no answer, or why scoring failed; either way it counts as an empty answer. `diagnostics`
+    holds numbers beside the score (see docs/diagnostics.md). `digest` identifies what was scored, so that unchanged
+    samples are reused; it is empty where scoring failed.
     """
 
     sample: str

@@ -18,7 +18,7 @@ def score_digest(benchmark: Benchmark, sample: Sample, prediction: Prediction, a
     """A hex digest of one sample's score: the same as long as scoring again would give the same line.
 
     Covers the benchmark (title, version, measures, the file its scorer stands in), Loupe's version, the adapters, the
-    sample without its images, and of the prediction all that a scorer sees: text, class, finish reason, token counts.
+    sample without its images, and of the prediction all that a scorer sees: text, class, error, finish reason, tokens.
     """
     digest = hashlib.sha256()
     for part in (
@@ -26,7 +26,13 @@ def score_digest(benchmark: Benchmark, sample: Sample, prediction: Prediction, a
         _code_digest(benchmark.score),
         [name for name in STEPS if name in adapters],
         [sample.id, sample.group, sample.task, sample.prompt, sample.text, dict(sample.tags), sample.truth],
-        [prediction.outcome, prediction.finish_reason, prediction.input_tokens, prediction.output_tokens],
+        [
+            prediction.outcome,
+            prediction.error,
+            prediction.finish_reason,
+            prediction.input_tokens,
+            prediction.output_tokens,
+        ],
         prediction.text,
     ):
         data = _bytes(part)

@@ -59,7 +59,7 @@ class ScorePool:
     def __init__(
         self, benchmark: str, adapters: Sequence[str] = (), *, jobs: int | None = None, timeout: float = 120.0
     ) -> None:
-        get_benchmark(benchmark)
+        self.benchmark = get_benchmark(benchmark)
         self._start = Start(benchmark=benchmark, adapters=list(check_adapters(adapters)), memory=_MEMORY)
         self._jobs = max(1, jobs or _cores())
         self._timeout = timeout

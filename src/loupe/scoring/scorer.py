@@ -48,7 +48,7 @@ def describe(
     diagnostics: dict[str, float] | None = None,
     digest: str = "",
 ) -> SampleScores:
-    """The line of `scores.jsonl` for this sample."""
+    """The line of `scores.jsonl` for this sample; `error` is why scoring failed, before it why there is no answer."""
     return SampleScores(
         sample=sample.id,
         group=sample.group,
@@ -56,7 +56,7 @@ def describe(
         outcome=prediction.outcome,
         scores=list(scores),
         diagnostics=diagnostics or {},
-        error=error,
+        error="; ".join(filter(None, (prediction.error if prediction.failed else "", error))),
         digest=digest,
     )
 
@@ -86,7 +86,7 @@ def _checked(benchmark: Benchmark, scores: Sequence[Score]) -> list[Score]:
         if score.measure not in names:
             raise ValueError(f"measure {score.measure!r} is not declared by the benchmark")
         counts = tuple(float(count) for count in score.counts)
-        if not all(map(math.isfinite, counts)):
+        if not counts or not all(map(math.isfinite, counts)):
             raise ValueError(f"measure {score.measure!r} has counts {counts}")
         tags = {str(key): str(value) for key, value in score.tags.items()}
         checked.append(Score(measure=score.measure, counts=counts, unit=score.unit, tags=tags))

@@ -1,0 +1,146 @@
+"""From scores of samples to the result of a run: estimates, slices, failures, diagnostics, and what a reader must know.
+
+Method: docs/statistics.md. A failed sample is in every number as an empty answer, and is listed by name.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from loupe.stats.estimates import estimate
+from loupe.types import FAILED, Benchmark, Estimate, Failure, Result, SampleScores, Score
+
+#: A tag with more values than this is a name, not a category.
+LARGEST_SLICING = 50
+#: With a larger share of failed samples the numbers say more about the run than about the engine.
+TOO_MANY_FAILED = 0.05
+_FLAGS = ("empty", "truncated", "loop", "text_on_blank", "script_mismatch", "failed")
+_NAMED_IN_WARNING = 3
+
+
+def summarise(
+    benchmark: Benchmark,
+    rows: Iterable[SampleScores],
+    *,
+    benchmark_name: str,
+    engine: str,
+    signature: str,
+    total: int,
+    missing: Sequence[str] = (),
+    speed: Mapping[str, float] | None = None,
+    seed: int = 0,
+    draws: int = 2000,
+) -> Result:
+    """The result of a run from the scores of its samples; `missing` are the samples without a prediction.
+
+    `total` is the number of samples asked for. Clusters are groups, or samples where a sample has none.
+    """
+    seen = _Seen()
+    for row in rows:
+        seen.add(row)
+
+    def estimates(chosen: Sequence[tuple[str, Score]]) -> dict[str, Estimate]:
+        return estimate(benchmark.measures, chosen, summarize=benchmark.summarize, draws=draws, seed=seed)
+
+    found = estimates(seen.scores)
+    return Result(
+        benchmark=benchmark_name,
+        version=benchmark.version,
+        engine=engine,
+        signature=signature,
+        headline=benchmark.headline_measure,
+        measures={each.name: found.get(each.name, Estimate(value=None)) for each in benchmark.measures},
+        directions={each.name: each.higher_is_better for each in benchmark.measures},
+        units={each.name: each.unit for each in benchmark.measures},
+        slices={
+            tag: {
+                value: {name: one for name, one in estimates(chosen).items() if one.value is not None}
+                for value, chosen in sorted(values.items())
+            }
+            for tag, values in sorted(seen.slices.items())
+            if values is not None
+        },
+        total=total,
+        outcomes={**seen.outcomes, **({"missing": len(missing)} if missing else {})},
+        failures=seen.failures,
+        diagnostics=_diagnostics(seen),
+        speed=dict(speed or {}),
+        statistics={
+            "method": "bootstrap over clusters, accelerated percentiles",
+            "draws": draws,
+            "seed": seed,
+            "level": 0.95,
+            "clusters": len({cluster for cluster, _ in seen.scores}),
+        },
+        warnings=_warnings(seen, total, missing),
+    )
+
+
+class _Seen:
+    """What is kept of the rows: their scores once, references to them per slice, and counts."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.scores: list[tuple[str, Score]] = []
+        self.slices: dict[str, dict[str, list[tuple[str, Score]]] | None] = {}
+        self.outcomes: Counter[str] = Counter()
+        self.failures: list[Failure] = []
+        self.unscored: list[str] = []
+        self.diagnostics: dict[str, list[float]] = defaultdict(list)
+
+    def add(self, row: SampleScores) -> None:
+        """Take one sample in."""
+        self.rows += 1
+        self.outcomes[row.outcome] += 1
+        if row.outcome in FAILED or row.error:
+            outcome = row.outcome if row.outcome in FAILED else "scorer"
+            self.failures.append(Failure(sample=row.sample, outcome=outcome, error=row.error))
+        if row.error and not (row.scores or row.digest):
+            self.unscored.append(row.sample)
+        for name, value in row.diagnostics.items():
+            self.diagnostics[name].append(value)
+        for score in row.scores:
+            kept = (row.group or row.sample, score)
+            self.scores.append(kept)
+            for tag, label in {**row.tags, **score.tags}.items():
+                self._slice(tag, label, kept)
+
+    def _slice(self, tag: str, value: str, kept: tuple[str, Score]) -> None:
+        values = self.slices.setdefault(tag, {})
+        if values is None:
+            return
+        if value not in values and len(values) == LARGEST_SLICING:
+            self.slices[tag] = None
+        else:
+            values.setdefault(value, []).append(kept)
+
+
+def _diagnostics(seen: _Seen) -> dict[str, float]:
+    """Flags as a count and a share, other numbers as a mean; each over the samples that have it."""
+    found: dict[str, float] = {}
+    for name, values in sorted(seen.diagnostics.items()):
+        mean = sum(values) / len(values)
+        found |= {name: sum(values), f"{name}_share": mean} if name in _FLAGS else {name: mean}
+    broken = sum(failure.outcome == "scorer" for failure in seen.failures)
+    return found | ({"scorer_errors": float(broken)} if broken else {})
+
+
+def _warnings(seen: _Seen, total: int, missing: Sequence[str]) -> list[str]:
+    failed = sum(seen.outcomes[outcome] for outcome in FAILED)
+    broken = [failure.sample for failure in seen.failures if failure.outcome == "scorer"]
+    found = []
+    if missing:
+        found.append(f"scored {seen.rows} of {total}: {len(missing)} without a prediction ({_some(missing)})")
+    if failed > TOO_MANY_FAILED * total:
+        found.append(f"{failed} of {total} samples failed, more than 5 %; each counts as an empty answer")
+    if broken:
+        found.append(f"the scorer failed on {len(broken)} of {total} samples ({_some(broken)}); see the failures")
+    if seen.unscored:
+        found.append(f"{len(seen.unscored)} of these could not even be scored as empty ({_some(seen.unscored)})")
+    return found
+
+
+def _some(samples: Sequence[str]) -> str:
+    named = ", ".join(samples[:_NAMED_IN_WARNING])
+    return f"{named}, …" if len(samples) > _NAMED_IN_WARNING else named
