@@ -1,0 +1,260 @@
+"""Runs as the report shows them: those of one benchmark on the same data side by side, and their samples one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from loupe.benchmarks.registry import get_benchmark
+from loupe.errors import LoupeError
+from loupe.pipeline import open_samples
+from loupe.report.markup import without_surrogates
+from loupe.report.samples import Answer, SampleJob
+from loupe.report.terminal import format_value
+from loupe.report.values import sample_values
+from loupe.runs.folder import Place, RunFolder
+from loupe.types import Benchmark, Measure, PdfPage, Result, Sample, SampleScores
+
+JsonObject: TypeAlias = dict[str, Any]
+
+#: Single measurements (fields, facts, tables) listed for one answer; `scores.jsonl` has them all.
+UNIT_LIMIT = 300
+#: About what an embedded picture of a PDF page weighs.
+_PDF_PAGE_BYTES = 200_000
+#: Diagnostics of one answer that are true or false.
+_FLAGS = frozenset({"empty", "truncated", "loop", "text_on_blank"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entrant:
+    """One run in a group: where its records stand, without the records."""
+
+    run: RunFolder
+    result: Result | None
+    predictions: Mapping[str, Place]
+    scores: Mapping[str, Place]
+
+    @property
+    def label(self) -> str:
+        """The engine's name as the report shows it."""
+        return self.run.info.engine
+
+
+@dataclass(slots=True, kw_only=True)
+class Group:
+    """Runs of one benchmark on the same data. `note` says what could not be found again ("" if all could)."""
+
+    entrants: list[Entrant]
+    benchmark: Benchmark | None
+    note: str = ""
+    summary: list[JsonObject] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        """What the group is called: the benchmark's title, or its id where the benchmark is gone."""
+        return self.benchmark.title if self.benchmark else self.entrants[0].run.info.benchmark_id
+
+    @property
+    def key(self) -> str:
+        """What the group is called in addresses inside the report."""
+        info = self.entrants[0].run.info
+        return f"{info.benchmark_id}@{info.version}" + (f"+{info.data_digest[:6]}" if info.data_digest else "")
+
+    @property
+    def results(self) -> list[Result]:
+        """The finished results of the group."""
+        return [entrant.result for entrant in self.entrants if entrant.result is not None]
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """Measures by importance: from the benchmark, else as far as the results tell."""
+        if self.benchmark is not None:
+            return self.benchmark.measures
+        found: dict[str, Measure] = {}
+        for result in self.results:
+            for name in result.measures:
+                unit: Literal["fraction", "number"] = "fraction" if result.units.get(name) == "fraction" else "number"
+                better = result.directions.get(name, True)
+                found.setdefault(name, Measure(name=name, higher_is_better=better, unit=unit))
+        return tuple(found.values())
+
+    @property
+    def headline(self) -> str:
+        """The measure that ranks the engines ("" where nothing is scored)."""
+        if self.benchmark is not None:
+            return self.benchmark.headline_measure
+        return self.results[0].headline if self.results else ""
+
+
+def collect(paths: Sequence[Path]) -> list[Group]:
+    """The runs, grouped by benchmark, version and data, best first. Raises RunError for a path without a run."""
+    groups: dict[tuple[str, str, str], list[Entrant]] = {}
+    for path in paths:
+        run = RunFolder.open(path)
+        info = run.info
+        entrant = Entrant(run=run, result=run.result(), predictions=run.prediction_places(), scores=run.score_places())
+        groups.setdefault((info.benchmark_id, info.version, info.data_digest), []).append(entrant)
+    return [_group(entrants) for entrants in groups.values()]
+
+
+def _group(entrants: list[Entrant]) -> Group:
+    name = entrants[0].run.info.benchmark
+    try:
+        group = Group(entrants=entrants, benchmark=get_benchmark(name))
+    except (LoupeError, OSError) as error:
+        group = Group(entrants=entrants, benchmark=None, note=f"The benchmark {name} was not found: {error}")
+    better = {measure.name: measure.higher_is_better for measure in group.measures}.get(group.headline, True)
+
+    def goodness(entrant: Entrant) -> float:
+        estimate = entrant.result.measures.get(group.headline) if entrant.result else None
+        if estimate is None or estimate.value is None:
+            return float("-inf")
+        return estimate.value if better else -estimate.value
+
+    group.entrants.sort(key=goodness, reverse=True)
+    return group
+
+
+def sample_jobs(group: Group, *, folder: Path, embed: bool) -> Iterator[SampleJob]:
+    """Every sample of the group in the order of its data; what the grid needs is appended to `group.summary`."""
+    seen: set[str] = set()
+    for sample in _samples(group):
+        if sample.id not in seen:
+            seen.add(sample.id)
+            yield _job(group, sample, folder=folder, embed=embed)
+    for entrant in group.entrants:
+        for ident in entrant.predictions:
+            if ident not in seen:
+                seen.add(ident)
+                yield _job(group, Sample(id=ident), folder=folder, embed=embed)
+
+
+def _samples(group: Group) -> Iterator[Sample]:
+    """The samples again, as many as the largest run asked for; none, with a note, where the data is gone."""
+    if group.benchmark is None:
+        return
+    largest = max((entrant.run.info for entrant in group.entrants), key=lambda info: info.total)
+    try:
+        yield from open_samples(largest)
+    except (LoupeError, OSError) as error:
+        group.note = f"The data was not found, so images and references are missing: {error}"
+
+
+def image_bytes(group: Group, limit: int) -> int:
+    """What the page images of a group weigh; counting stops above `limit`. A PDF page counts as its picture would."""
+    weight = 0
+    for sample in _samples(group):
+        for source in sample.images:
+            if isinstance(source, PdfPage):
+                weight += _PDF_PAGE_BYTES
+            elif source.is_file():
+                weight += source.stat().st_size
+        if weight > limit:
+            break
+    return weight
+
+
+def _job(group: Group, sample: Sample, *, folder: Path, embed: bool) -> SampleJob:
+    scored = [_scores(entrant, sample.id) for entrant in group.entrants]
+    answers = [
+        _answer(group, entrant, sample.id, scores) for entrant, scores in zip(group.entrants, scored, strict=True)
+    ]
+    tags = dict(sample.tags) or next((dict(scores.tags) for scores in scored if scores and scores.tags), {})
+    group.summary.append(_summary(group, sample, tags, answers, scored))
+    return SampleJob(
+        ident=sample.id,
+        task=sample.task or (group.benchmark.task if group.benchmark else ""),
+        images=sample.images,
+        prompt=sample.prompt,
+        text=sample.text,
+        reference=_reference(group, sample),
+        answers=tuple(answers),
+        folder=folder,
+        embed=embed,
+    )
+
+
+def _reference(group: Group, sample: Sample) -> str:
+    """The text to compare with; where the truth is no text, its JSON says more than nothing."""
+    text = group.benchmark.reference(sample) if group.benchmark else ""
+    if text or sample.truth is None or isinstance(sample.truth, str):
+        return text
+    return msgspec.json.format(msgspec.json.encode(sample.truth, enc_hook=str), indent=2).decode()
+
+
+def _scores(entrant: Entrant, ident: str) -> SampleScores | None:
+    place = entrant.scores.get(ident)
+    return entrant.run.read_scores(place) if place else None
+
+
+def _answer(group: Group, entrant: Entrant, ident: str, scores: SampleScores | None) -> Answer:
+    place = entrant.predictions.get(ident)
+    prediction = entrant.run.read_prediction(place) if place else None
+    adapters = tuple(entrant.run.info.adapters)
+    if scores is None:
+        return Answer(prediction=prediction, adapters=adapters)
+    units = {measure.name: measure.unit for measure in group.measures}
+    values = sample_values(group.measures, scores.scores, group.benchmark.summarize if group.benchmark else None)
+    single = [score for score in scores.scores if score.unit]
+    return Answer(
+        prediction=prediction,
+        adapters=adapters,
+        values=tuple(_shown_values(group.measures, values)),
+        units=tuple(
+            {
+                "unit": without_surrogates(score.unit),
+                "measure": score.measure,
+                "value": format_value(
+                    sample_values(group.measures, [score]).get(score.measure), units.get(score.measure, "number")
+                ),
+            }
+            for score in single[:UNIT_LIMIT]
+        ),
+        hidden_units=max(0, len(single) - UNIT_LIMIT),
+        diagnostics=tuple(format_diagnostic(name, value) for name, value in scores.diagnostics.items()),
+        scoring_error=scores.error,
+    )
+
+
+def format_diagnostic(name: str, value: float) -> tuple[str, str]:
+    """A diagnostic of one answer as (name, value); what does not apply has the value ""."""
+    words = name.replace("_", " ")
+    if name in _FLAGS:
+        return words, "yes" if value else ""
+    return words, format_value(value, "fraction") if name.endswith("_rate") else f"{value:,.4g}"
+
+
+def _shown_values(measures: Sequence[Measure], values: Mapping[str, float]) -> Iterator[JsonObject]:
+    for measure in measures:
+        if measure.name in values:
+            value = values[measure.name]
+            yield {"name": measure.name, "value": value, "text": format_value(value, measure.unit)}
+
+
+def _summary(
+    group: Group,
+    sample: Sample,
+    tags: Mapping[str, str],
+    answers: Sequence[Answer],
+    scored: Sequence[SampleScores | None],
+) -> JsonObject:
+    """What the grid shows and sorts by: for each engine the outcome and one value, by the first measure it has."""
+    order = sorted(group.measures, key=lambda measure: measure.name != group.headline)
+    engines = []
+    for answer, scores in zip(answers, scored, strict=True):
+        values = {item["name"]: item["value"] for item in answer.values}
+        measure = next((measure.name for measure in order if measure.name in values), "")
+        outcome: str = answer.prediction.outcome if answer.prediction else "missing"
+        if scores is not None and scores.error:
+            outcome = "scorer"
+        value = round(values[measure], 5) if measure else None
+        engines.append([outcome, measure, value])
+    return {
+        "id": without_surrogates(sample.id),
+        "tags": {without_surrogates(key): without_surrogates(value) for key, value in tags.items()},
+        "engines": engines,
+    }

@@ -1,0 +1,66 @@
+"""`loupe report`: runs as one self-contained HTML file that opens from file:// without a network (docs/report.md).
+
+The file carries a Content-Security-Policy that admits its own style and script by hash and nothing else. Samples are
+streamed through worker processes to disk; only what the grid shows of each one stays in memory.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+from loupe.errors import UsageError
+from loupe.report.collect import Group, collect, image_bytes, sample_jobs
+from loupe.report.page import PAYLOADS, page
+from loupe.report.samples import pack_all
+
+#: Reports whose page images weigh no more than this in all carry them, so that a small report can be sent to somebody.
+CARRIED_IMAGES = 4_000_000
+#: Widest first; the shape of the cards follows the middle one of the pages' ratios of width to height.
+_SHAPES = ((2.5, "strip"), (1.15, "landscape"), (0.87, "square"), (0.0, "portrait"))
+
+
+def write_report(runs: Sequence[Path], output: Path, *, embed: bool = False) -> None:
+    """Write the report of these runs to `output`, whole or not at all. `embed` puts the full page images in.
+
+    Raises RunError for a path without a run, UsageError where nothing can be written.
+    """
+    if not runs:
+        raise UsageError("no run given", hint="loupe report runs/ENGINE/BENCHMARK -o report.html")
+    groups = collect(runs)
+    folder = output.resolve().parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".loupe-report-") as work:
+            draft = Path(work) / "report.html"
+            with tempfile.TemporaryFile("w+", encoding="utf-8", dir=work) as samples:
+                embedded, shapes = _pack(groups, samples, folder=folder, embed=embed)
+                before, after = page(groups, shapes, embedded=embedded).split(PAYLOADS)
+                with draft.open("w", encoding="utf-8", newline="\n") as file:
+                    file.write(before)
+                    samples.seek(0)
+                    shutil.copyfileobj(samples, file)
+                    file.write(after)
+            draft.replace(output)
+    except OSError as error:
+        raise UsageError(f"{output} cannot be written: {error.strerror or error}") from None
+
+
+def _pack(groups: Sequence[Group], file: IO[str], *, folder: Path, embed: bool) -> tuple[bool, list[str]]:
+    """Write all samples to `file`; says whether the page images are in, and the shape of each group's cards."""
+    embed = embed or sum(image_bytes(group, CARRIED_IMAGES) for group in groups) <= CARRIED_IMAGES
+    number, shapes = 0, []
+    for group in groups:
+        ratios = []
+        total = max(len(entrant.predictions) for entrant in group.entrants)
+        for packed in pack_all(sample_jobs(group, folder=folder, embed=embed), total=total):
+            file.write(f'<script type="text/plain" id="t{number}">{packed.thumbnail.data}</script>\n')
+            file.write(f'<script type="text/plain" id="d{number}">{packed.payload}</script>\n')
+            ratios += [packed.thumbnail.ratio] if packed.thumbnail.ratio else []
+            number += 1
+        middle = sorted(ratios)[len(ratios) // 2] if ratios else 0.8
+        shapes.append(next(name for ratio, name in _SHAPES if middle >= ratio))
+    return embed, shapes

@@ -1,0 +1,230 @@
+"""Results as the tables of the report: leaderboard with whiskers and shared ranks, slices, failures, diagnostics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from loupe.report.collect import Entrant, Group
+from loupe.report.terminal import ALARMING, failed_count, format_margin, format_value
+from loupe.types import Estimate, Measure, Result
+
+#: Rows of one table of slices, and failures listed by name.
+SLICE_LIMIT = 40
+FAILURE_LIMIT = 200
+#: Lower ends of the seven colour steps, 1 being perfect. They crowd near 1, because that is where text recognition is.
+STEPS = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One number: its text, its margin, how many units it comes from, and its colour step (None: no colour)."""
+
+    text: str
+    margin: str = ""
+    n: int = 0
+    step: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whisker:
+    """An interval on the common axis, in percent of its width."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One engine in the leaderboard."""
+
+    rank: str
+    engine: str
+    cells: list[Cell]
+    whisker: Whisker | None
+    failed: int
+    total: int
+    alarm: bool
+    seconds: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """The scale of the whiskers: (position in percent, label) of each tick."""
+
+    low: float
+    high: float
+    ticks: list[tuple[float, str]]
+
+    def position(self, value: float) -> float:
+        """Where a value stands, in percent of the width."""
+        share = (value - self.low) / (self.high - self.low)
+        return round(100 * min(1.0, max(0.0, share)), 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceTable:
+    """One tag: a row for each of its values, a cell for each engine."""
+
+    tag: str
+    rows: list[tuple[str, int, list[Cell]]]
+    hidden: int
+
+
+def axis(estimates: Sequence[Estimate], unit: str) -> Axis:
+    """A scale that holds all values and intervals, with three to six round ticks."""
+    points = [point for item in estimates for point in (item.low, item.value, item.high) if point is not None]
+    low, high = (min(points), max(points)) if points else (0.0, 1.0)
+    padding = max((high - low) * 0.08, 0.004 if unit == "fraction" else abs(high) * 0.004, 1e-9)
+    low, high = low - padding, high + padding
+    if unit == "fraction":
+        low, high = max(low, -0.01), (min(high, 1.01) if max(points, default=1.0) <= 1 else high)
+    step = _round_step((high - low) / 4)
+    first = math.ceil(low / step)
+    scale = Axis(low=low, high=high, ticks=[])
+    for index in range(first, math.floor(high / step) + 1):
+        value = index * step
+        label = f"{100 * value:.6g}" if unit == "fraction" else f"{value:.6g}"
+        scale.ticks.append((scale.position(value), label))
+    return scale
+
+
+def _round_step(raw: float) -> float:
+    power: float = 10.0 ** math.floor(math.log10(raw))
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw)
+
+
+def step_of(value: float | None, measure: Measure) -> int | None:
+    """The colour step 0 (poor) to 6 (nearly perfect) of a fraction; other units have none here."""
+    if value is None or measure.unit != "fraction":
+        return None
+    goodness = value if measure.higher_is_better else 1 - value
+    return max(index for index, lower in enumerate(STEPS) if goodness >= lower or index == 0)
+
+
+def cell(estimate: Estimate | None, measure: Measure) -> Cell:
+    """An estimate as it stands in a table."""
+    if estimate is None:
+        return Cell(text="–")
+    return Cell(
+        text=format_value(estimate.value, measure.unit),
+        margin=format_margin(estimate, measure.unit),
+        n=estimate.n,
+        step=step_of(estimate.value, measure),
+    )
+
+
+def columns(group: Group) -> list[Measure]:
+    """The measures that any engine has a value for, the headline first."""
+    present = {name for result in group.results for name, item in result.measures.items() if item.value is not None}
+    return sorted((m for m in group.measures if m.name in present), key=lambda m: m.name != group.headline)
+
+
+def headline_axis(group: Group) -> Axis | None:
+    """The common scale of the headline's whiskers; None where nothing is scored."""
+    measure = next((m for m in columns(group) if m.name == group.headline), None)
+    found = [result.measures[group.headline] for result in group.results if group.headline in result.measures]
+    return axis(found, measure.unit) if measure and found else None
+
+
+def rows(group: Group, ranks: Sequence[str]) -> list[Row]:
+    """The leaderboard, in the group's order."""
+    scale, shown = headline_axis(group), columns(group)
+    return [_row(group, entrant, rank, scale, shown) for entrant, rank in zip(group.entrants, ranks, strict=True)]
+
+
+def _row(group: Group, entrant: Entrant, rank: str, scale: Axis | None, shown: Sequence[Measure]) -> Row:
+    result = entrant.result
+    if result is None:
+        total = entrant.run.info.total or len(entrant.predictions)
+        return Row(
+            rank="–", engine=entrant.label, cells=[Cell(text="–") for _ in shown], whisker=None,
+            failed=0, total=total, alarm=False, seconds="",
+        )  # fmt: skip
+    failed = failed_count(result)
+    seconds = result.speed.get("seconds_per_page")
+    return Row(
+        rank=rank,
+        engine=entrant.label,
+        cells=[cell(result.measures.get(measure.name), measure) for measure in shown],
+        whisker=_whisker(result.measures.get(group.headline), scale),
+        failed=failed,
+        total=result.total,
+        alarm=failed > ALARMING * max(result.total, 1),
+        seconds=f"{seconds:.3g}" if seconds else "",
+    )
+
+
+def _whisker(estimate: Estimate | None, scale: Axis | None) -> Whisker | None:
+    if estimate is None or estimate.value is None or scale is None:
+        return None
+    low = estimate.value if estimate.low is None else estimate.low
+    high = estimate.value if estimate.high is None else estimate.high
+    return Whisker(value=scale.position(estimate.value), low=scale.position(low), high=scale.position(high))
+
+
+def slice_tables(group: Group) -> list[SliceTable]:
+    """One table for each tag with at least two values, by the headline measure (else the first one present)."""
+    order = columns(group)
+    tags = list(dict.fromkeys(tag for result in group.results for tag in result.slices))
+    tables = [_slice_table(tag, group, order) for tag in tags]
+    return [table for table in tables if len(table.rows) > 1]
+
+
+def _slice_table(tag: str, group: Group, order: Sequence[Measure]) -> SliceTable:
+    results = [entrant.result for entrant in group.entrants]
+    values = list(dict.fromkeys(value for result in results if result for value in result.slices.get(tag, {})))
+    table = []
+    for value in values:
+        found = [_slice_cell(result, tag, value, order) for result in results]
+        table.append((value, max((item.n for item in found), default=0), found))
+    table.sort(key=lambda row: (-row[1], row[0]) if len(table) > SLICE_LIMIT else (0, row[0]))
+    return SliceTable(tag=tag, rows=table[:SLICE_LIMIT], hidden=max(0, len(table) - SLICE_LIMIT))
+
+
+def _slice_cell(result: Result | None, tag: str, value: str, order: Sequence[Measure]) -> Cell:
+    estimates = result.slices.get(tag, {}).get(value, {}) if result else {}
+    for measure in order:
+        estimate = estimates.get(measure.name)
+        if estimate is not None and estimate.value is not None:
+            return cell(estimate, measure)
+    return Cell(text="–")
+
+
+def outcome_rows(group: Group) -> list[tuple[str, list[str]]]:
+    """How many samples ended in which class, for each engine."""
+    names = ["ok", "empty", "truncated", "repeated", "timeout", "error", "rejected", "missing"]
+    counted = [result.outcomes if result else {} for result in (entrant.result for entrant in group.entrants)]
+    present = [name for name in names if any(count.get(name) for count in counted)]
+    return [(name, [f"{count.get(name, 0):,}" for count in counted]) for name in present]
+
+
+def diagnostic_rows(group: Group) -> list[tuple[str, list[str]]]:
+    """Numbers beside the score, for each engine."""
+    return _named((entrant.result.diagnostics if entrant.result else {}) for entrant in group.entrants)
+
+
+def speed_rows(group: Group) -> list[tuple[str, list[str]]]:
+    """Seconds and tokens, for each engine."""
+    return _named((entrant.result.speed if entrant.result else {}) for entrant in group.entrants)
+
+
+def _named(numbers: Iterable[dict[str, float]]) -> list[tuple[str, list[str]]]:
+    columns = list(numbers)
+    names = list(dict.fromkeys(name for column in columns for name in column))
+    return [
+        (name.replace("_", " "), [f"{column[name]:,.4g}" if name in column else "–" for column in columns])
+        for name in names
+    ]
+
+
+def failures(group: Group) -> tuple[list[tuple[str, str, str, str]], int]:
+    """(engine, sample, class, error) of failed samples, and how many more there are."""
+    found = [
+        (entrant.label, failure.sample, failure.outcome, " ".join(failure.error.split())[:400])
+        for entrant in group.entrants
+        for failure in (entrant.result.failures if entrant.result else [])
+    ]
+    return found[:FAILURE_LIMIT], max(0, len(found) - FAILURE_LIMIT)

@@ -1,0 +1,176 @@
+"""The page around the samples: templates, style and script put together, with a policy that admits nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from loupe import __version__
+from loupe.report import leaderboard
+from loupe.report.collect import Entrant, Group
+from loupe.report.ranking import ranks_of
+
+JsonObject: TypeAlias = dict[str, Any]
+
+_HERE = Path(__file__).parent
+_SCRIPTS = ("data.js", "text.js", "diff.js", "grid.js", "sample.js", "app.js")
+#: Where the samples go. No text of a run can contain it: Jinja escapes `<`, and JSON is written without it.
+PAYLOADS = "<!-- samples -->"
+#: JSON inside a script element must not be able to end it; U+2028 and U+2029 end lines in older scripts.
+_ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
+
+
+def page(groups: Sequence[Group], shapes: Sequence[str], *, embedded: bool) -> str:
+    """The whole page, with `PAYLOADS` where the samples belong."""
+    styles = (_HERE / "static" / "report.css").read_text(encoding="utf-8")
+    scripts = script()
+    return (
+        environment()
+        .get_template("report.html")
+        .render(
+            title=groups[0].title if len(groups) == 1 else "Benchmark report",
+            byline=_byline(groups),
+            groups=[group_context(group) for group in groups],
+            legend=_legend(),
+            index=Markup(inline_json(index(groups, shapes))),
+            styles=Markup(styles),
+            scripts=Markup(scripts),
+            payloads=Markup(PAYLOADS),
+            policy=policy(styles, scripts),
+            version=__version__,
+            made=f"{datetime.now(UTC):%-d %B %Y}",
+            embedded=embedded,
+        )
+    )
+
+
+def environment() -> Environment:
+    """The templates; everything put into them is escaped unless it is Markup."""
+    return Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=select_autoescape(default=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def script() -> str:
+    """The page's script: its files in order, in one function, so that they share nothing with the page."""
+    parts = [(_HERE / "static" / name).read_text(encoding="utf-8") for name in _SCRIPTS]
+    return '(() => {\n"use strict";\n' + "\n".join(parts) + "})();\n"
+
+
+def policy(styles: str, scripts: str) -> str:
+    """The Content-Security-Policy: this style and this script, images from data and files, and no network at all."""
+    return (
+        f"default-src 'none'; img-src data: file: 'self'; style-src {_hash(styles)}; script-src {_hash(scripts)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def inline_json(value: object) -> str:
+    """JSON that can stand inside a script element."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES)
+
+
+def index(groups: Sequence[Group], shapes: Sequence[str]) -> JsonObject:
+    """What the grid needs to know of all samples."""
+    return {
+        "steps": leaderboard.STEPS,
+        "groups": [
+            {
+                "key": group.key,
+                "title": group.title,
+                "note": group.note,
+                "shape": shape,
+                "engines": [entrant.label for entrant in group.entrants],
+                "measures": [
+                    {
+                        "name": measure.name,
+                        "title": measure.title or measure.name,
+                        "unit": measure.unit,
+                        "higher": measure.higher_is_better,
+                    }
+                    for measure in group.measures
+                ],
+                "samples": group.summary,
+            }
+            for group, shape in zip(groups, shapes, strict=True)
+        ],
+    }
+
+
+def group_context(group: Group) -> JsonObject:
+    """What the templates show of one group."""
+    failed, more = leaderboard.failures(group)
+    rows = leaderboard.rows(group, ranks_of(group))
+    return {
+        "key": group.key,
+        "title": group.title,
+        "note": group.note,
+        "warnings": [
+            {"engine": entrant.label, "text": warning}
+            for entrant in group.entrants
+            for warning in (entrant.result.warnings if entrant.result else ["not scored yet"])
+        ],
+        "engines": [entrant.label for entrant in group.entrants],
+        "columns": leaderboard.columns(group),
+        "axis": leaderboard.headline_axis(group),
+        "rows": rows,
+        "has_seconds": any(row.seconds for row in rows),
+        "caption": _caption(group),
+        "slices": leaderboard.slice_tables(group),
+        "outcomes": leaderboard.outcome_rows(group),
+        "diagnostics": leaderboard.diagnostic_rows(group),
+        "speed": leaderboard.speed_rows(group),
+        "failures": failed,
+        "more_failures": more,
+        "signatures": [_signature(entrant) for entrant in group.entrants],
+    }
+
+
+def _byline(groups: Sequence[Group]) -> str:
+    """Engines and samples in one line."""
+    engines = len({entrant.label for group in groups for entrant in group.entrants})
+    samples = sum(len(group.summary) for group in groups)
+    names = ", ".join(
+        dict.fromkeys(f"{g.entrants[0].run.info.benchmark_id} {g.entrants[0].run.info.version}" for g in groups)
+    )
+    return f"{_count(engines, 'engine')} · {_count(samples, 'sample')} · {names}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def _caption(group: Group) -> str:
+    """How to read the leaderboard."""
+    shown = ["± is half of the 95 % interval, the bars are the interval itself (bootstrap over pages)."]
+    if len(group.entrants) > 1:
+        shown.append("Engines share a rank where the difference between them may be chance.")
+    return " ".join(shown)
+
+
+def _signature(entrant: Entrant) -> tuple[str, str, str]:
+    info = entrant.run.info
+    facts = [f"{key} {value}" for key, value in info.facts.items()]
+    facts += [info.created.replace("T", " ").removesuffix("+00:00") + " UTC"] if info.created else []
+    return entrant.label, entrant.result.signature if entrant.result else info.signature, " · ".join(facts)
+
+
+def _legend() -> list[str]:
+    percent = [f"{100 * lower:g}" for lower in leaderboard.STEPS]
+    return [f"< {percent[1]}", *(f"≥ {lower}" for lower in percent[1:])]

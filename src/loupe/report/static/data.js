@@ -1,0 +1,90 @@
+// What the file holds: the index of all samples, and for each sample a thumbnail and a gzipped payload.
+
+const index = JSON.parse(document.getElementById("index").textContent);
+
+/** Lower ends of the seven colour steps, as in leaderboard.py. */
+const STEPS = index.steps;
+const FAILED = new Set(["timeout", "error", "rejected", "missing", "scorer"]);
+const OUTCOMES = {
+  ok: "answered", empty: "empty answer", truncated: "cut off", repeated: "repetition loop", timeout: "timed out",
+  error: "engine error", rejected: "refused", missing: "no answer yet", scorer: "scoring failed",
+};
+
+function textOf(id) {
+  const element = document.getElementById(id);
+  return element ? element.textContent : "";
+}
+
+function thumbnailOf(sample) {
+  const data = textOf(`t${sample.number}`);
+  return data && `data:image/webp;base64,${data}`;
+}
+
+async function payloadOf(sample) {
+  const packed = Uint8Array.from(atob(textOf(`d${sample.number}`)), (char) => char.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).json();
+}
+
+/** Samples with their numbers and, for each engine, outcome, value, and goodness from 0 to 1 (null: no value). */
+function prepare() {
+  let number = 0;
+  for (const group of index.groups) {
+    const measures = Object.fromEntries(group.measures.map((measure) => [measure.name, measure]));
+    const largest = {};
+    for (const sample of group.samples) {
+      for (const [, name, value] of sample.engines) {
+        if (value !== null) largest[name] = Math.max(largest[name] || 0, Math.abs(value));
+      }
+    }
+    group.samples = group.samples.map((sample, order) => ({
+      ...sample,
+      group,
+      order,
+      number: number++,
+      engines: sample.engines.map(([outcome, name, value]) => ({
+        outcome, value, measure: measures[name], good: goodness(value, measures[name], largest[name]),
+      })),
+    }));
+  }
+}
+
+function goodness(value, measure, largest) {
+  if (value === null || !measure) return null;
+  const share = measure.unit === "fraction" || largest <= 1 ? value : value / largest;
+  return Math.min(1, Math.max(0, measure.higher ? share : 1 - share));
+}
+
+function stepOf(good) {
+  let step = 0;
+  while (step + 1 < STEPS.length && good >= STEPS[step + 1]) step++;
+  return step;
+}
+
+function formatValue(value, measure) {
+  if (value === null || !measure) return "–";
+  if (measure.unit === "fraction") return (100 * value).toFixed(1);
+  return String(Number(value.toPrecision(4)));
+}
+
+/** A new element: attributes by name, children as elements or text. Text never becomes markup. */
+function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== null && value !== false) element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== ""));
+  return element;
+}
+
+function fromTemplate(id) {
+  return document.getElementById(id).content.firstElementChild.cloneNode(true);
+}
+
+/** The address of a sample inside this file. */
+function addressOf(sample) {
+  const group = index.groups.length > 1 ? `&b=${encodeURIComponent(sample.group.key)}` : "";
+  return `#s=${encodeURIComponent(sample.id)}${group}`;
+}
+
+prepare();

@@ -1,0 +1,198 @@
+// The page of one sample: its pictures, its numbers, and one pane per engine beside the reference.
+
+const view = { sample: null, mode: "rendered", unit: "words", payload: null };
+
+async function openSample(sample) {
+  view.sample = sample;
+  const payload = await payloadOf(sample);
+  if (view.sample !== sample) return;
+  view.payload = payload;
+  const page = fromTemplate("sample-template");
+  fillHead(page, sample);
+  page.querySelector(".sample-pictures").append(...pictures(payload, sample));
+  fillContext(page, payload);
+  page.querySelector(".sample-numbers").append(...numbers(payload, sample));
+  for (const button of page.querySelectorAll("[data-mode]")) {
+    button.addEventListener("click", () => { view.mode = button.dataset.mode; drawPanes(); });
+  }
+  for (const button of page.querySelectorAll("[data-unit]")) {
+    button.addEventListener("click", () => { view.unit = button.dataset.unit; drawPanes(); });
+  }
+  document.getElementById("sample").replaceChildren(page);
+  drawPanes();
+  document.title = `${sample.id} · Loupe`;
+}
+
+function fillHead(page, sample) {
+  const place = grid.shown.indexOf(sample);
+  page.querySelector(".sample-name").append(make("bdi", {}, sample.id));
+  const tags = Object.entries(sample.tags).map(([tag, value]) => make("span", { class: "tag" },
+    make("span", { class: "tag-name" }, tag), make("bdi", {}, value)));
+  page.querySelector(".sample-tags").append(...tags);
+  page.querySelector(".sample-place").textContent = place < 0 ? "" : `${place + 1} of ${grid.shown.length}`;
+  for (const [name, step] of [["previous", -1], ["next", 1]]) {
+    const target = place < 0 ? null : grid.shown[place + step];
+    const anchor = page.querySelector(`.sample-${name}`);
+    if (target) anchor.href = addressOf(target); else anchor.setAttribute("aria-disabled", "true");
+  }
+}
+
+function fillContext(page, payload) {
+  const context = page.querySelector(".sample-context");
+  if (payload.notice) context.append(notice(payload.notice));
+  if (payload.prompt) context.append(make("h3", {}, "Question"), textBlock(payload.prompt));
+  if (payload.input) context.append(make("h3", {}, "Input text"), textBlock(payload.input));
+}
+
+function pictures(payload, sample) {
+  if (!payload.pictures.length) {
+    const why = sample.group.note ? "The image is not here: the data was not found." : "This sample has no image.";
+    return [make("p", { class: "notice" }, why)];
+  }
+  return payload.pictures.map((picture, place) => {
+    const figure = make("figure", {});
+    if (picture.src) {
+      const image = make("img", { src: picture.src, alt: `page image of ${sample.id}` });
+      const button = make("button", { type: "button", class: "zoom", title: "Enlarge (z)" }, image);
+      button.addEventListener("click", () => zoom(picture.src));
+      image.addEventListener("error", () => {
+        const small = place === 0 ? thumbnailOf(sample) : "";
+        const note = notice(`The full image was not found beside this file (${picture.name}). "loupe report --embed" puts it in.`);
+        if (small && image.src !== small) image.src = small; else button.remove();
+        figure.append(note);
+      }, { once: true });
+      figure.append(button);
+    } else if (picture.error) {
+      figure.append(notice(picture.error));
+    }
+    figure.append(make("figcaption", {}, make("bdi", {}, picture.name)));
+    return figure;
+  });
+}
+
+function zoom(source) {
+  const dialog = document.getElementById("zoom");
+  dialog.querySelector("img").src = source;
+  dialog.showModal();
+}
+
+/** All numbers of the sample: a table of measures and what is known about each answer, engines as columns. */
+function numbers(payload, sample) {
+  const labels = sample.group.engines;
+  const head = make("tr", {}, make("th", { scope: "col" }, ""), ...labels.map((label) => make("th", { scope: "col" }, make("bdi", {}, label))));
+  const body = make("tbody", {});
+  const line = (name, cells, kind = "") => {
+    if (cells.some((cell) => cell !== "")) {
+      body.append(make("tr", { class: kind }, make("th", { scope: "row" }, name), ...cells.map((cell) => (cell instanceof Node ? cell : make("td", {}, cell)))));
+    }
+  };
+  line("answer", sample.engines.map((engine) => make("td", { class: FAILED.has(engine.outcome) ? "failed" : "" }, OUTCOMES[engine.outcome])));
+  for (const measure of sample.group.measures) {
+    const cells = payload.answers.map((answer) => {
+      const found = answer && answer.values.find((value) => value.name === measure.name);
+      if (!found) return "";
+      const good = measure.unit === "fraction" ? goodness(found.value, measure, 1) : null;
+      return make("td", { class: good === null ? "" : "scored" }, good === null ? "" : make("span", { class: `swatch q${stepOf(good)}` }), found.text);
+    });
+    line(`${measure.title} ${measure.higher ? "↑" : "↓"}`, cells, "measure");
+  }
+  const known = [...new Set(payload.answers.flatMap((answer) => (answer ? [...answer.facts, ...answer.diagnostics].map(([name]) => name) : [])))];
+  for (const name of known) {
+    line(name, payload.answers.map((answer) => (answer && ([...answer.facts, ...answer.diagnostics].find(([key]) => key === name) || [])[1]) || ""));
+  }
+  const table = make("div", { class: "table-scroll" }, make("table", { class: "numbers" }, make("thead", {}, head), body));
+  return [table, ...unitTables(payload, sample)];
+}
+
+function unitTables(payload, sample) {
+  return payload.answers.flatMap((answer, place) => {
+    if (!answer || answer.units.length === 0) return [];
+    const rows = answer.units.map((unit) => make("tr", {}, make("th", { scope: "row" }, make("bdi", {}, unit.unit)),
+      make("td", {}, unit.measure), make("td", {}, unit.value)));
+    const more = answer.hiddenUnits ? [notice(`${answer.hiddenUnits} more are in scores.jsonl.`)] : [];
+    const title = `${answer.units.length + answer.hiddenUnits} single measurements of ${sample.group.engines[place]}`;
+    return [make("details", {}, make("summary", {}, title), make("div", { class: "table-scroll" },
+      make("table", { class: "numbers" }, make("tbody", {}, ...rows))), ...more)];
+  });
+}
+
+function drawPanes() {
+  const { payload, sample } = view;
+  const page = document.getElementById("sample");
+  const comparable = payload.reference !== null;
+  if (view.mode === "difference" && !comparable) view.mode = "rendered";
+  for (const button of page.querySelectorAll("[data-mode]")) {
+    button.setAttribute("aria-pressed", String(button.dataset.mode === view.mode));
+    button.disabled = button.dataset.mode === "difference" && !comparable;
+  }
+  for (const button of page.querySelectorAll("[data-unit]")) button.setAttribute("aria-pressed", String(button.dataset.unit === view.unit));
+  page.querySelector(".units").hidden = view.mode !== "difference";
+  const panes = payload.answers.map((answer, place) => {
+    const element = answerPane(answer, sample.group.engines[place]);
+    element.querySelector(".pane-title").append(paneScore(sample.engines[place]));
+    return element;
+  });
+  if (view.mode !== "difference") panes.unshift(referencePane(payload.reference, sample));
+  page.querySelector(".panes").replaceChildren(...panes);
+}
+
+function pane(title, kind, ...content) {
+  const element = fromTemplate("pane-template");
+  element.classList.add(kind);
+  element.querySelector(".pane-title").append(make("bdi", {}, title));
+  element.querySelector(".pane-body").append(...content);
+  return element;
+}
+
+function referencePane(reference, sample) {
+  if (reference === null) {
+    return pane("Reference", "reference", notice(sample.group.note ? "The reference is not here: the data was not found." : "This sample has no reference text."));
+  }
+  return pane("Reference", "reference", ...(view.mode === "raw" ? [textBlock(reference.text, { ...reference, kind: "raw" })] : rendered(reference)));
+}
+
+/** The value that ranks this answer, beside its engine's name. */
+function paneScore(engine) {
+  if (engine.value === null || !engine.measure) return "";
+  const step = engine.good === null ? "q-none" : `q${stepOf(engine.good)}`;
+  const unit = engine.measure.unit === "fraction" ? " %" : "";
+  return make("span", { class: "pane-score" }, make("span", { class: `swatch ${step}` }),
+    make("span", { class: "measure-name" }, engine.measure.title), formatValue(engine.value, engine.measure) + unit);
+}
+
+function answerPane(answer, label) {
+  if (!answer) return pane(label, "failed", failureBox("no answer yet", "This run has no answer for this sample; it scores as an empty one."));
+  const content = [];
+  if (answer.failed) content.push(failureBox(OUTCOMES[answer.outcome], answer.error || "No message.", "Scored as an empty answer."));
+  if (answer.scoringError) content.push(failureBox(OUTCOMES.scorer, answer.scoringError));
+  if (!answer.failed && answer.outcome !== "ok") content.push(notice(`${capital(OUTCOMES[answer.outcome])}${answer.error ? `: ${answer.error}` : "."}`));
+  if (!answer.failed || answer.text) content.push(...answerText(answer));
+  if (answer.reasoning && view.mode === "raw") {
+    content.push(make("details", {}, make("summary", {}, "Reasoning"), textBlock(answer.reasoning, { kind: "raw" })));
+  }
+  return pane(label, answer.failed ? "failed" : "answer", ...content);
+}
+
+function answerText(answer) {
+  if (view.mode === "difference") return [differenceBlock(answer.text, view.payload.reference.text, view.unit)];
+  if (view.mode === "rendered") return rendered(answer);
+  const note = answer.raw === undefined ? [] : [notice(`As the engine gave it. Scored after: ${answer.adapters.join(", ")}.`)];
+  return [...note, textBlock(answer.raw ?? answer.text, { hidden: answer.hidden, kind: "raw" })];
+}
+
+/** A text as a reader would see it. The HTML was sanitised when the report was written; the page's CSP stands behind it. */
+function rendered(shown) {
+  if (shown.html === undefined) return [textBlock(shown.text, shown)];
+  if (shown.html.trim() === "") return [...(shown.text.trim() ? [notice("Nothing is left of this text when it is rendered; see Raw.")] : [textBlock("")])];
+  const block = make("div", { class: "text markup", dir: "auto" });
+  block.innerHTML = shown.html;
+  return [...(shown.notice ? [notice(shown.notice)] : []), block];
+}
+
+function failureBox(title, ...lines) {
+  return make("div", { class: "failure" }, make("strong", {}, capital(title)), ...lines.map((text) => make("p", {}, ...visibleText(text))));
+}
+
+function capital(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

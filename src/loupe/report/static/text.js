@@ -1,0 +1,69 @@
+// Hostile text on the page: always as text nodes, with invisible and direction-changing characters made visible.
+
+const SHOWN_AT_ONCE = 200000;
+const SEGMENT_LIMIT = 20000;
+const MARK_LIMIT = 2000;
+const HIDDEN = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\u202a-\u202e\u2060\u2066-\u2069\ufeff]/g;
+
+/** Text nodes, with a visible mark in place of each character that would hide or reorder others. */
+function visibleText(text) {
+  const parts = [];
+  let from = 0;
+  for (const match of text.matchAll(HIDDEN)) {
+    const code = `U+${match[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+    if (parts.length > 2 * MARK_LIMIT) return [...parts, text.slice(from).replace(HIDDEN, "\ufffd")];
+    parts.push(text.slice(from, match.index), make("span", { class: "control", title: "invisible character" }, code));
+    from = match.index + 1;
+  }
+  return [...parts, text.slice(from)].filter((part) => part !== "");
+}
+
+/** A block of text as it is; of a long one the beginning, and a button for the rest. */
+function textBlock(text, { hidden = 0, kind = "plain" } = {}) {
+  const block = make("div", { class: `text ${kind}`, dir: "auto", tabindex: "-1" });
+  if (text === "") block.append(make("span", { class: "nothing" }, "nothing"));
+  block.append(...visibleText(text.slice(0, SHOWN_AT_ONCE)));
+  const all = make("div", {}, block);
+  if (text.length > SHOWN_AT_ONCE) {
+    const button = make("button", { type: "button", class: "quiet" }, `Show all ${text.length.toLocaleString("en")} characters`);
+    button.addEventListener("click", () => { block.replaceChildren(...visibleText(text)); button.remove(); });
+    all.append(button);
+  }
+  if (hidden) all.append(notice(`${hidden.toLocaleString("en")} more characters are not in this report; the run folder has them.`));
+  return all;
+}
+
+function notice(text) {
+  return make("p", { class: "notice" }, text);
+}
+
+/** The difference between prediction and reference as one flowing text, with its counts above. */
+function differenceBlock(prediction, reference, unit) {
+  const { segments, counts, coarse } = difference(prediction, reference, unit);
+  const block = make("div", { class: `text diff ${unit}`, dir: "auto" });
+  let shown = 0;
+  for (const [kind, text] of segments.slice(0, SEGMENT_LIMIT)) {
+    if (shown > SHOWN_AT_ONCE) break;
+    const part = text.slice(0, SHOWN_AT_ONCE - shown + 1000);
+    const nodes = visibleText(kind === "same" ? part : part.replace(/\n/g, "↵\n"));
+    if (kind === "same") block.append(...nodes);
+    else block.append(make(kind === "missing" ? "del" : "ins", spaced(text), ...nodes));
+    shown += part.length;
+  }
+  const number = (count) => count.toLocaleString("en");
+  const total = counts.missing + counts.extra;
+  const line = make("p", { class: "counts" }, total === 0 ? `No difference in ${unit}.` : "");
+  if (total) {
+    line.append(make("del", {}, `${number(counts.missing)} missing`), " ", make("ins", {}, `${number(counts.extra)} extra`),
+      ` ${number(counts.same)} ${unit} the same`);
+  }
+  const all = make("div", {}, line);
+  if (coarse) all.append(notice("The texts are too long and too different for an exact difference; the end of it is coarse."));
+  if (shown > SHOWN_AT_ONCE || segments.length > SEGMENT_LIMIT) all.append(notice("Only the beginning of the difference is shown."));
+  all.append(block);
+  return all;
+}
+
+function spaced(text) {
+  return /^\s+$/.test(text) ? { class: "spaces" } : {};
+}
