@@ -3,8 +3,8 @@
     python script/make_sample_pages.py [FOLDER]
 
 Words come from sample_pages/content.toml alone: typst draws them, references.py makes the ground truth from them, and
-this script compares each reference with the text layer of the page as typeset before it writes anything. Needs the Python package
-`typst` and the fonts of Debian's `fonts-noto-cjk`. The same fonts, typst and Pillow give the same bytes.
+this script compares each reference with the text layer of the page as typeset before it writes anything. Needs the
+Python package `typst` and the fonts of Debian's `fonts-noto-cjk`. The same fonts, typst and Pillow give the same bytes.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 import pypdfium2
 import typst
 from PIL import Image, ImageFilter
+
 from sample_pages import references as truth
 
 SOURCES = Path(__file__).parent / "sample_pages"
