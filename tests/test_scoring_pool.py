@@ -38,9 +38,14 @@ def score(sample, prediction):
         case "exit": sys.exit(7)
         case "eat": return [bytearray(6 << 30)]
         case "print": print("noise"); os.write(1, b"noise"); print("noise", file=sys.stderr)
+        case "children":
+            Path(sample.truth).write_text(str(os.spawnlp(os.P_NOWAIT, "sleep", "sleep", "1000")))
+            time.sleep(1000)
         case "nan": return [Score(measure="exact", counts=(float("nan"), 1.0))]
         case "unknown": return [Score(measure="no such", counts=(1.0, 1.0))]
         case "slow": time.sleep(0.3)
+        case "unit": return [Score(measure="exact", counts=(1.0, 1.0), unit=5)]
+        case "none": return None
         case "pid": return [Score(measure="exact", counts=(float(os.getpid()), 1.0))]
     return [Score(measure="exact", counts=(float(prediction.text == sample.truth), 1.0), tags={"n": 1})]
 
@@ -91,6 +96,7 @@ def test_samples_come_back_with_their_scores_and_all_that_describes_them(toy: st
         ("crash", "scorer died (SIGSEGV)"),
         ("exit", "scorer died (exit code 7)"),
         ("nan", "ValueError: measure 'exact' has counts (nan, 1.0)"),
+        ("none", "TypeError: 'NoneType' object is not iterable"),
         ("unknown", "ValueError: measure 'no such' is not declared by the benchmark"),
     ],
 )
@@ -115,6 +121,20 @@ def test_a_sample_that_cannot_even_be_scored_as_empty_is_left_out_with_its_error
         row = pool.submit(*sample("text", "always hangs")).result()
     assert row.scores == []
     assert row.error == "no score within 0.5 s; an empty answer: no score within 0.5 s"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_what_a_stuck_scorer_has_started_dies_with_it(toy: str, tmp_path: Path) -> None:
+    noted = tmp_path / "pid"
+    with ScorePool(toy, jobs=1, timeout=1.0) as pool:
+        row = pool.submit(*sample("children", str(noted))).result()
+    assert row.error == "no score within 1 s"
+    assert _ends(int(noted.read_text()))
+
+
+def test_scores_with_odd_but_clear_fields_are_taken(toy: str) -> None:
+    (row,) = scored(toy, "unit")
+    assert row.scores[0].unit == "5"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux enforces the limit")
@@ -221,10 +241,15 @@ with ScorePool({toy!r}, jobs=1) as pool:
         worker = int(parent.stdout.readline())
         assert Path(f"/proc/{worker}").exists()
         parent.send_signal(signal.SIGKILL)
+    assert _ends(worker)
+
+
+def _ends(pid: int) -> bool:
+    """Whether the process ends soon; nobody here can wait for it."""
     deadline = time.monotonic() + 10
-    while _alive(worker) and time.monotonic() < deadline:
+    while _alive(pid) and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert not _alive(worker)
+    return not _alive(pid)
 
 
 def _alive(pid: int) -> bool:

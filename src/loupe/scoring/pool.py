@@ -79,7 +79,11 @@ class ScorePool:
     def submit(self, sample: Sample, prediction: Prediction) -> Future[SampleScores]:
         """Queue one prediction for scoring; blocks while many are in flight, so memory stays bounded."""
         self._places.acquire()
-        future = self._enqueue(sample, prediction)
+        try:
+            future = self._enqueue(sample, prediction)
+        except RuntimeError:
+            self._places.release()
+            raise
         future.add_done_callback(lambda _: self._places.release())
         return future
 

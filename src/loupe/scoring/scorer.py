@@ -89,7 +89,7 @@ def _checked(benchmark: Benchmark, scores: Sequence[Score]) -> list[Score]:
         if not counts or not all(map(math.isfinite, counts)):
             raise ValueError(f"measure {score.measure!r} has counts {counts}")
         tags = {str(key): str(value) for key, value in score.tags.items()}
-        checked.append(Score(measure=score.measure, counts=counts, unit=score.unit, tags=tags))
+        checked.append(Score(measure=score.measure, counts=counts, unit=str(score.unit), tags=tags))
     return checked
 
 

@@ -48,7 +48,8 @@ def script_of(char: str) -> str:
 def count_scripts(text: str) -> Counter[str]:
     """Letters of each script, markup (tags, LaTeX commands) left out."""
     counts: Counter[str] = Counter()
-    for char, count in Counter(_MARKUP.sub(" ", text)).items():
+    marked = "<" in text or "\\" in text
+    for char, count in Counter(_MARKUP.sub(" ", text) if marked else text).items():
         if script := script_of(char):
             counts[script] += count
     return counts

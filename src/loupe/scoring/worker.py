@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -73,12 +74,14 @@ class Worker:
         return self._message(Reply, timeout, tick)
 
     def kill(self) -> None:
-        """End the process now, whatever it does."""
-        self._process.kill()
+        """End the process and all that its scorers have started, now."""
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def close(self) -> None:
         """End the process and leave nothing behind."""
-        self._process.kill()
+        self.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             if stream is not None:
@@ -101,7 +104,10 @@ class Worker:
             if not data:
                 raise WorkerLostError(self._death())
             self._buffer += data
-        return msgspec.msgpack.decode(body, type=kind)
+        try:
+            return msgspec.msgpack.decode(body, type=kind)
+        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+            raise WorkerLostError(f"scorer's answer is no score: {error}") from None
 
     def _taken(self) -> bytes | None:
         """The next whole message that has arrived, if any."""
@@ -116,14 +122,13 @@ class Worker:
         return body
 
     def _death(self) -> str:
-        try:
-            code = self._process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            return "scorer closed its output"
+        """How the process ended: its output is closed, so its exit code stands, and only its children are left."""
+        self.kill()
+        code = self._process.wait()
         return f"scorer died ({signal.Signals(-code).name if code < 0 else f'exit code {code}'})"
 
     def _last_words(self) -> str:
         """The end of what the worker wrote to standard error while it started."""
         assert self._process.stderr is not None
-        self._process.kill()
+        self.kill()
         return self._process.stderr.read().decode(errors="replace").strip()[-300:]
