@@ -23,6 +23,9 @@ from loupe.inference.progress import Progress
 from loupe.metrics.repetition import find_loop
 from loupe.types import Engine, Outcome, Output, Prediction, Request
 
+#: Characters from which looking for a loop would hold up the other requests.
+_LONG_TEXT = 50_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
@@ -127,7 +130,8 @@ class Scheduler:
                 await self._note_error()
                 return _failed(request, "error", EngineError(f"{type(error).__name__}: {error}"), began, attempt)
             self._errors_in_a_row = 0
-            prediction = _answered(request, output, began, attempt)
+            ended = time.monotonic()
+            prediction = _answered(request, output, await _classify(output), ended - began, attempt)
             # A server may hiccup with an empty answer; a local engine is deterministic, and a blank page stays blank.
             if prediction.outcome == "empty" and self.engine.healthy is not None and not asked_again:
                 asked_again = True
@@ -172,23 +176,27 @@ class Scheduler:
             await asyncio.sleep(self.policy.health_poll)
 
 
-def _answered(request: Request, output: Output, began: float, attempt: int) -> Prediction:
+def _answered(request: Request, output: Output, outcome: Outcome, seconds: float, attempt: int) -> Prediction:
     return Prediction(
         sample=request.id,
         text=output.text,
-        outcome=_classify(output),
+        outcome=outcome,
         finish_reason=output.finish_reason,
         input_tokens=output.input_tokens,
         output_tokens=output.output_tokens,
-        seconds=round(time.monotonic() - began if output.seconds is None else output.seconds, 4),
+        seconds=round(seconds if output.seconds is None else output.seconds, 4),
         attempt=attempt,
         reasoning=output.reasoning,
         response=dict(output.response) if output.response else None,
     )
 
 
-def _classify(output: Output) -> Outcome:
-    if find_loop(output.text) is not None:
+async def _classify(output: Output) -> Outcome:
+    if len(output.text) < _LONG_TEXT:
+        loop = find_loop(output.text)
+    else:
+        loop = await asyncio.to_thread(find_loop, output.text)
+    if loop is not None:
         return "repeated"
     if output.finish_reason == "length":
         return "truncated"

@@ -44,6 +44,9 @@ class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
 def differences(old: RunInfo, new: RunInfo) -> list[str]:
     """One line for each setting that differs between the run on disk and the one asked for."""
     before, after = _settings(old), _settings(new)
+    # The model is known only once the engine is open; until then there is nothing to compare it with.
+    if "model" in old.facts and "model" in new.facts:
+        before["model"], after["model"] = old.facts["model"], new.facts["model"]
     return [
         f"{key}: {_short(before.get(key))} in the folder, {_short(after.get(key))} now"
         for key in sorted(before.keys() | after.keys())
@@ -56,8 +59,6 @@ def _settings(info: RunInfo) -> dict[str, Any]:
     flat |= {f"option.{key}": value for key, value in info.options.items()}
     flat |= {"benchmark": info.benchmark_id, "version": info.version}
     flat |= {"data": info.data_digest, "prompts": info.prompt_digest}
-    if "model" in info.facts:
-        flat["model"] = info.facts["model"]
     return flat
 
 
