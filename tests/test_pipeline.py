@@ -1,0 +1,154 @@
+"""The whole line from Python: a benchmark file, a real engine, files on the disk, and the same numbers again."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from loupe.engines.registry import load_profile
+from loupe.errors import DatasetError, RunError, UsageError
+from loupe.inference.progress import Progress
+from loupe.pipeline import Plan, open_samples, run, score_run
+from loupe.pipeline import infer as infer_only
+from loupe.runs.folder import RunFolder
+from loupe.types import Result
+
+BENCHMARK = '''
+"""Ten words to be read back."""
+from pathlib import Path
+from loupe.metrics import character_errors
+from loupe.types import Benchmark, Measure, Sample, Score
+
+def load(root: Path | None, count: int = 10):
+    for number in range(count):
+        yield Sample(id=f"w/{number}", text=f"word {number}", truth=f"word {number}", tags={"parity": "eo"[number % 2]})
+
+def score(sample, prediction):
+    return [Score(measure="cer", counts=tuple(map(float, character_errors(prediction.text, sample.truth))))]
+
+benchmark = Benchmark(
+    title="Words", version="1", task="text", load=load, score=score,
+    measures=(Measure(name="cer", higher_is_better=False),),
+)
+'''
+
+ENGINE = '''
+"""Reads the text that stands in the request, some of it badly."""
+from pathlib import Path
+
+def read(request):
+    with (Path(__file__).parent / "asked.txt").open("a") as file:
+        file.write(request.id + "\\n")
+    if request.id == "w/3" and not (Path(__file__).parent / "mended").exists():
+        raise ValueError("cannot read this one")
+    return request.text.upper() if request.id == "w/4" else request.text
+'''
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    (tmp_path / "words.py").write_text(BENCHMARK)
+    (tmp_path / "reader.py").write_text(ENGINE)
+    label, profile = load_profile("python", {"function": f"{tmp_path / 'reader.py'}:read", "concurrency": 1})
+    return Plan(benchmark=str(tmp_path / "words.py"), label=label, profile=profile, runs=tmp_path / "runs", jobs=1)
+
+
+def go(plan: Plan) -> tuple[RunFolder, Result]:
+    folder = asyncio.run(run(plan, Progress()))
+    result = RunFolder.open(folder.path).result()
+    assert result is not None
+    return folder, result
+
+
+def replace(plan: Plan, **changes: object) -> Plan:
+    return Plan(**{name: changes.get(name, getattr(plan, name)) for name in plan.__dataclass_fields__})
+
+
+def asked(tmp_path: Path) -> list[str]:
+    return (tmp_path / "asked.txt").read_text().split()
+
+
+def test_a_run_leaves_plain_files_and_an_honest_result(plan: Plan) -> None:
+    folder, result = go(plan)
+    # One failed page (6 characters lost) and one in capitals (4 wrong) of 60 characters.
+    assert result.measures["cer"].value == pytest.approx(10 / 60)
+    assert result.measures["cer"].n == 10 and result.total == 10
+    assert result.outcomes["error"] == 1 and result.outcomes["ok"] == 9
+    assert [(failure.sample, failure.outcome) for failure in result.failures] == [("w/3", "error")]
+    assert "cannot read this one" in result.failures[0].error
+    assert set(result.slices["parity"]) == {"e", "o"}
+    assert any("5 %" in warning for warning in result.warnings)
+    assert (folder.path / "predictions" / "w" / "4.txt").read_text() == "WORD 4"
+    assert not (folder.path / "predictions" / "w" / "3.txt").exists()
+    assert result.signature.startswith("words:1|n:10|data:")
+
+
+def test_the_same_command_asks_only_for_what_failed(plan: Plan, tmp_path: Path) -> None:
+    go(plan)
+    (tmp_path / "mended").touch()
+    before = len(asked(tmp_path))
+    _, result = go(plan)
+    assert asked(tmp_path)[before:] == ["w/3"]
+    assert result.measures["cer"].value == pytest.approx(4 / 60)
+    assert not result.failures
+
+
+def test_a_limited_run_grows_into_the_whole_one(plan: Plan, tmp_path: Path) -> None:
+    _, few = go(replace(plan, limit=2))
+    assert (few.total, few.measures["cer"].n) == (2, 2)
+    _, all_of_them = go(plan)
+    assert all_of_them.total == 10
+    assert sorted(asked(tmp_path)) == sorted(set(asked(tmp_path)))
+
+
+def test_redo_asks_again_for_a_class(plan: Plan, tmp_path: Path) -> None:
+    go(replace(plan, limit=2))
+    go(replace(plan, limit=2, redo=frozenset({"ok"})))
+    assert asked(tmp_path) == ["w/0", "w/1"] * 2
+
+
+def test_infer_then_score_gives_the_numbers_of_run(plan: Plan) -> None:
+    _, together = go(plan)
+    apart = asyncio.run(infer_only(replace(plan, name="apart"), Progress()))
+    assert apart.result() is None
+    result = score_run(apart.path)
+    assert result.measures == together.measures and result.diagnostics == together.diagnostics
+
+
+def test_scoring_again_changes_nothing(plan: Plan) -> None:
+    folder, result = go(plan)
+    before = folder.scores_file.read_bytes()
+    again = score_run(folder.path)
+    assert folder.scores_file.read_bytes() == before
+    assert again.measures == result.measures
+
+
+def test_a_run_with_another_prompt_is_refused(plan: Plan, tmp_path: Path) -> None:
+    go(plan)
+    _, profile = load_profile(
+        "python", {"function": f"{tmp_path / 'reader.py'}:read", "concurrency": 1, "prompts": {"*": "Read."}}
+    )
+    with pytest.raises(RunError, match="prompts: "):
+        go(replace(plan, profile=profile))
+
+
+def test_options_are_checked_against_the_benchmark(plan: Plan) -> None:
+    _, result = go(replace(plan, options={"count": "3"}))
+    assert result.total == 3 and "|opt:count=3|" in result.signature
+    with pytest.raises(UsageError, match="did you mean 'count'"):
+        go(replace(plan, options={"cuont": "3"}, name="b"))
+    with pytest.raises(UsageError, match="option count=many"):
+        go(replace(plan, options={"count": "many"}, name="c"))
+
+
+def test_two_samples_with_one_id_are_refused(plan: Plan, tmp_path: Path) -> None:
+    (tmp_path / "words.py").write_text(BENCHMARK.replace('id=f"w/{number}"', 'id="same"'))
+    with pytest.raises(DatasetError, match="two samples have the id 'same'"):
+        go(plan)
+
+
+def test_the_samples_of_a_run_can_be_opened_again(plan: Plan) -> None:
+    folder, _ = go(replace(plan, limit=4))
+    assert [sample.id for sample in open_samples(folder.info)] == [f"w/{number}" for number in range(4)]
