@@ -1,0 +1,305 @@
+"""Any OpenAI-compatible chat server: vLLM, SGLang, llama-server, Ollama, LM Studio, mlx, public APIs.
+
+Protocol: docs/protocols/engines.md A1 to A7. A page is read and encoded once per request, off the event loop; retries
+send the same bytes. The scheduler decides about retries; here everything that can go wrong becomes its error class.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import binascii
+import io
+import os
+import re
+import time
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from loupe import __version__
+from loupe.engines.registry import Profile
+from loupe.engines.shared.chat_answers import read_answer
+from loupe.engines.shared.discovery import (
+    AUTO,
+    AUTO_FIRST,
+    Patience,
+    choose_model,
+    join_url,
+    normalize_base_url,
+    probe,
+)
+from loupe.engines.shared.endpoints import NO_KEY, api_key, check_served, reach, server_facts
+from loupe.engines.shared.http_failures import failure, fitting_max_tokens
+from loupe.engines.shared.page_images import ImageRule, encode, parse_rule
+from loupe.errors import (
+    EngineError,
+    EngineTimeoutError,
+    RejectedError,
+    TransientEngineError,
+)
+from loupe.types import Engine, Output, PageSource, Request
+
+if TYPE_CHECKING:
+    import aiohttp
+
+#: `-e openai:MODEL`
+ARGUMENT = "model"
+#: Limit of tokens where neither profile nor benchmark has one.
+DEFAULT_MAX_TOKENS = 4096
+#: Longer answers are no answers.
+MOST_ANSWER_BYTES = 64_000_000
+
+#: Above this, aiohttp wants a stream, so that one write does not hold up the event loop.
+_ONE_WRITE = 1_000_000
+#: A server that could not be reached is left out for so many seconds, if there is another.
+_REST_SECONDS = 5.0
+_HEALTH_SECONDS = 5.0
+#: Models of OpenAI that call the limit `max_completion_tokens`.
+_COMPLETION_TOKENS = re.compile(r"(o\d|gpt-5)", re.I)
+_SAMPLING = ("top_p", "top_k", "min_p", "repetition_penalty", "seed")
+
+
+class Settings(Profile, frozen=True, kw_only=True):
+    """Keys of an `openai` profile; see docs/engines/openai.md. The API key itself is never one of them."""
+
+    base_url: str | list[str] = ""
+    model: str = ""
+    api_key_env: str = ""
+    image: str = "fit2048"
+    max_tokens: int | None = None
+    max_tokens_field: str = ""
+    temperature: float | Literal["server"] = 0.0
+    top_p: float | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    repetition_penalty: float | None = None
+    seed: int | None = None
+    stop: list[str] = msgspec.field(default_factory=list)
+    extra_body: dict[str, Any] = msgspec.field(default_factory=dict)
+    system: str = ""
+    content_order: Literal["image_first", "text_first"] = "image_first"
+    connect_timeout: float = 30.0
+    concurrency: int | None = 32
+    adapters: list[str] = msgspec.field(default_factory=lambda: ["newlines", "think", "end_tokens", "unfence", "strip"])
+
+    def __post_init__(self) -> None:
+        parse_rule(self.image)
+        for url in self.base_urls:
+            if url not in (AUTO, AUTO_FIRST):
+                normalize_base_url(url)
+        for key in ("timeout", "connect_timeout", "concurrency", "max_tokens"):
+            value = getattr(self, key)
+            if value is not None and value <= 0:
+                raise ValueError(f"{key} = {value}: must be above 0")
+
+    @property
+    def base_urls(self) -> list[str]:
+        """The base URLs as written, without empty ones."""
+        written = [self.base_url] if isinstance(self.base_url, str) else self.base_url
+        return [url for url in written if url.strip()]
+
+    def signature(self) -> dict[str, str]:
+        """Image rule, token limit (if it is not the benchmark's), temperature, and whatever else steers sampling."""
+        fixed = {"img": self.image.replace(" ", "")}
+        if self.max_tokens is not None:
+            fixed["max"] = str(self.max_tokens)
+        fixed["t"] = self.temperature if isinstance(self.temperature, str) else f"{self.temperature:g}"
+        return fixed | {key: f"{getattr(self, key):g}" for key in _SAMPLING if getattr(self, key) is not None}
+
+    def defining(self) -> dict[str, Any]:
+        """Where a server stands, and how long we wait for it, changes no answer."""
+        skipped = {"base_url", "api_key_env", "connect_timeout"}
+        return {key: value for key, value in super().defining().items() if key not in skipped}
+
+
+@asynccontextmanager
+async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
+    """Find the server and its model, then yield the engine that asks it.
+
+    Raises EngineUnavailableError if no server answers or it refuses the key; UsageError if it has no such model, or if
+    there are several servers or models to choose from.
+    """
+    import aiohttp
+
+    key = api_key(settings.api_key_env, os.environ)
+    concurrency = settings.concurrency or 32
+    connector = aiohttp.TCPConnector(limit=concurrency, keepalive_timeout=60, ttl_dns_cache=300)
+    headers = {
+        "Authorization": f"Bearer {key}",
+        "Content-Type": "application/json",
+        "Accept-Encoding": "identity",
+        "User-Agent": f"loupe/{__version__}",
+    }
+    async with aiohttp.ClientSession(
+        connector=connector,
+        headers=headers,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=settings.timeout, sock_connect=settings.connect_timeout),
+    ) as session:
+        endpoints, server = await reach(settings.base_urls, session, connect_timeout=settings.connect_timeout)
+        model = settings.model or choose_model(endpoints[0], server)
+        check_served(model, endpoints, server)
+        with ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="loupe-pages") as pool:
+            places = [_Place(endpoint.base_url, lists_models=endpoint.models is not None) for endpoint in endpoints]
+            client = _Client(settings, parse_rule(settings.image), model, key, session, pool, places, concurrency)
+            yield Engine(predict=client.predict, healthy=client.healthy, facts=server_facts(model, endpoints, server))
+
+
+@dataclass(slots=True)
+class _Place:
+    """One base URL, and until when it is left alone after it could not be reached."""
+
+    base_url: str
+    lists_models: bool = True
+    rests_until: float = 0.0
+
+
+@dataclass(slots=True)
+class _Client:
+    """Asks the servers in turn. `_bodies` keeps what was sent for requests that may be asked again."""
+
+    settings: Settings
+    rule: ImageRule
+    model: str
+    key: str
+    session: aiohttp.ClientSession
+    pool: ThreadPoolExecutor
+    places: list[_Place]
+    concurrency: int
+    _turn: int = 0
+    _bodies: dict[Request, bytes] = field(default_factory=dict)
+
+    async def predict(self, request: Request) -> Output:
+        """Ask for one answer."""
+        limit = self.settings.max_tokens or request.max_tokens or DEFAULT_MAX_TOKENS
+        body = self._bodies.pop(request, None)
+        if body is None:
+            body = await asyncio.get_running_loop().run_in_executor(self.pool, self._build, request, limit)
+        try:
+            output = await self._ask_within_context(body, limit)
+        except TransientEngineError:
+            self._keep(request, body)
+            raise
+        if not output.text.strip():
+            self._keep(request, body)
+        return output
+
+    async def healthy(self) -> bool:
+        """Whether at least one server lists its models."""
+        return any(await asyncio.gather(*(self._is_up(place) for place in self.places)))
+
+    async def _is_up(self, place: _Place) -> bool:
+        endpoint = await probe(self.session, place.base_url, Patience(_HEALTH_SECONDS, _HEALTH_SECONDS))
+        if endpoint is None:
+            return False
+        return endpoint.models is not None if place.lists_models else endpoint.status < 500
+
+    def _keep(self, request: Request, body: bytes) -> None:
+        """Remember a body for the next attempt; the oldest give way."""
+        self._bodies[request] = body
+        while len(self._bodies) > self.concurrency:
+            del self._bodies[next(iter(self._bodies))]
+
+    async def _ask_within_context(self, body: bytes, limit: int) -> Output:
+        """Ask; if prompt and limit exceed the context and the server gives the numbers, once more with what fits."""
+        try:
+            return await self._ask(body)
+        except RejectedError as error:
+            fitting = fitting_max_tokens(error.message, limit)
+            if fitting is None:
+                raise
+        rest = memoryview(body)[len(self._head(limit)) :]
+        output = await self._ask(self._head(fitting) + rest)
+        return replace(output, response={**(output.response or {}), "max_tokens_reduced_to": fitting})
+
+    async def _ask(self, body: bytes) -> Output:
+        """One HTTP request, with every failure as an error of ours."""
+        import aiohttp
+
+        place = self._next_place()
+        data = body if len(body) <= _ONE_WRITE else io.BytesIO(body)
+        url = join_url(place.base_url, "chat/completions")
+        try:
+            async with self.session.post(url, data=data, allow_redirects=False) as response:
+                answer = await self._read(response)
+        except aiohttp.ConnectionTimeoutError:
+            place.rests_until = time.monotonic() + _REST_SECONDS
+            raise TransientEngineError(f"no connection within {self.settings.connect_timeout:g} s") from None
+        except TimeoutError:
+            raise EngineTimeoutError(f"no full answer within {self.settings.timeout:g} s") from None
+        except (aiohttp.ClientError, OSError) as error:
+            if isinstance(error, aiohttp.ClientConnectionError):
+                place.rests_until = time.monotonic() + _REST_SECONDS
+            raise TransientEngineError(self._redact(f"{type(error).__name__}: {error}")) from None
+        if response.status == 200:
+            return read_answer(answer, response.headers.get("Content-Type", ""))
+        answer = answer.replace(self.key.encode(), b"[key]") if self.key != NO_KEY else answer
+        raise failure(
+            response.status,
+            answer,
+            response.headers.get("Retry-After"),
+            location=response.headers.get("Location", ""),
+        )
+
+    def _next_place(self) -> _Place:
+        """The servers in turn, without those that could not be reached just now, unless none is left."""
+        now = time.monotonic()
+        for _ in self.places:
+            place = self.places[self._turn % len(self.places)]
+            self._turn += 1
+            if place.rests_until <= now:
+                return place
+        return place
+
+    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        data = bytearray()
+        async for chunk in response.content.iter_any():
+            data += chunk
+            if len(data) > MOST_ANSWER_BYTES:
+                raise EngineError(f"the server's answer is longer than {MOST_ANSWER_BYTES // 10**6} MB")
+        return bytes(data)
+
+    def _redact(self, text: str) -> str:
+        return text.replace(self.key, "[key]") if self.key != NO_KEY else text
+
+    def _head(self, limit: int) -> bytes:
+        """The body up to its messages."""
+        settings = self.settings
+        name = settings.max_tokens_field
+        if not name:
+            name = "max_completion_tokens" if _COMPLETION_TOKENS.match(self.model) else "max_tokens"
+        head: dict[str, Any] = {"model": self.model, name: limit}
+        if settings.temperature != "server":
+            head["temperature"] = settings.temperature
+        head |= {key: getattr(settings, key) for key in _SAMPLING if getattr(settings, key) is not None}
+        head |= ({"stop": settings.stop} if settings.stop else {}) | settings.extra_body
+        return msgspec.json.encode(head)[:-1]
+
+    def _build(self, request: Request, limit: int) -> bytes:
+        """The body of a request; runs in a thread."""
+        messages = [{"role": "user", "content": self._content(request)}]
+        if self.settings.system:
+            messages.insert(0, {"role": "system", "content": self.settings.system})
+        return b"".join((self._head(limit), b',"messages":', msgspec.json.encode(messages), b"}"))
+
+    def _content(self, request: Request) -> str | list[dict[str, Any]]:
+        """Images and text in the profile's order. No prompt: no text part. No image: a plain string."""
+        text = "\n\n".join(part for part in (request.prompt, request.text) if part)
+        if not request.images:
+            return text
+        images: list[dict[str, Any]] = [
+            {"type": "image_url", "image_url": {"url": _data_url(source, self.rule)}} for source in request.images
+        ]
+        texts: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
+        return [*images, *texts] if self.settings.content_order == "image_first" else [*texts, *images]
+
+
+def _data_url(source: PageSource, rule: ImageRule) -> msgspec.Raw:
+    """The image as a JSON string. Base64 needs no escapes, so the JSON encoder only has to copy it."""
+    image = encode(source, rule)
+    encoded = binascii.b2a_base64(image.data, newline=False)
+    return msgspec.Raw(b"".join((b'"data:', image.mime.encode(), b";base64,", encoded, b'"')))

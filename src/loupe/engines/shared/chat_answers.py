@@ -1,0 +1,167 @@
+"""Reading the answers of OpenAI-compatible chat servers, tolerant of extra, missing and null fields.
+
+Source: docs/protocols/engines.md A1 and A3. An answer without choices is an error that may pass, never an empty text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from loupe.errors import TransientEngineError
+from loupe.types import Output
+
+#: Parts of a message that are stored as fields of their own, so not in `Output.response`.
+_STORED_APART = {"content", "reasoning", "reasoning_content"}
+
+
+class Message(msgspec.Struct):
+    """What was said. `content` is a text, null, or a list of parts."""
+
+    content: Any = None
+    reasoning_content: Any = None
+    reasoning: Any = None
+
+
+class Choice(msgspec.Struct):
+    """One answer; in a stream, `delta` holds a piece of it."""
+
+    message: Message | None = None
+    delta: Message | None = None
+    finish_reason: Any = None
+
+
+class ChatAnswer(msgspec.Struct):
+    """The body of a chat completion, or one event of a stream."""
+
+    choices: list[Choice] | None = None
+    usage: Any = None
+    error: Any = None
+
+
+def read_answer(body: bytes, content_type: str) -> Output:
+    """The output in a chat completion. Raises TransientEngineError if there is none."""
+    if content_type.startswith("text/event-stream") or body.startswith((b"data:", b"event:")):
+        return _read_stream(body)
+    raw = _decode(body, content_type)
+    answer = _check(raw, content_type)
+    if not answer.choices:
+        raise TransientEngineError(f"the server's answer has no choices: {_excerpt(body)}")
+    message = answer.choices[0].message
+    if message is None:
+        raise TransientEngineError(f"the server's answer has no message: {_excerpt(body)}")
+    return _output(message, answer.choices[0].finish_reason, answer.usage, _without_text(raw))
+
+
+def error_message(body: bytes) -> str:
+    """What a failing server says, in one line: OpenAI's `error.message`, FastAPI's `detail`, or the body itself."""
+    try:
+        raw = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return _excerpt(body, 500)
+    return _error_text(raw) or _excerpt(body, 500)
+
+
+def _error_text(raw: Any) -> str:
+    for key in ("error", "message", "detail"):
+        value = raw.get(key) if isinstance(raw, dict) else None
+        if isinstance(value, dict):
+            value = value.get("message") or value.get("detail")
+        if isinstance(value, str) and value.strip():
+            return " ".join(value.split())[:1000]
+    return ""
+
+
+def _decode(body: bytes, content_type: str) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError) as error:
+        what = f"the server's answer ({content_type or 'no content type'}) is no JSON"
+        raise TransientEngineError(f"{what} ({error}): {_excerpt(body)}") from None
+
+
+def _check(raw: Any, content_type: str) -> ChatAnswer:
+    try:
+        answer = msgspec.convert(raw, ChatAnswer)
+    except msgspec.ValidationError as error:
+        raise TransientEngineError(f"the server's answer is no chat completion ({error})") from None
+    if answer.error and not answer.choices:
+        raise TransientEngineError(f"the server answered with an error: {_error_text(raw) or content_type}")
+    return answer
+
+
+def _output(message: Message, finish_reason: Any, usage: Any, response: Mapping[str, Any]) -> Output:
+    tokens = usage if isinstance(usage, dict) else {}
+    return Output(
+        text=_join(message.content),
+        finish_reason=finish_reason if isinstance(finish_reason, str) else None,
+        input_tokens=_count(tokens.get("prompt_tokens")),
+        output_tokens=_count(tokens.get("completion_tokens")),
+        reasoning=_join(message.reasoning_content) or _join(message.reasoning) or None,
+        response=response,
+    )
+
+
+def _join(content: Any) -> str:
+    """The text of a message: itself, nothing for null, or the text parts of a list."""
+    if isinstance(content, str):
+        return content
+    if content is None:
+        return ""
+    if isinstance(content, list):
+        return "".join(_join(part.get("text") if isinstance(part, dict) else part) for part in content)
+    raise TransientEngineError(f"the server's answer has a content of type {type(content).__name__}")
+
+
+def _count(value: Any) -> int | None:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _without_text(raw: dict[str, Any]) -> dict[str, Any]:
+    """The answer as it came, without what is stored as a field of its own."""
+    choices = [
+        {**choice, "message": {key: value for key, value in choice["message"].items() if key not in _STORED_APART}}
+        if isinstance(choice.get("message"), dict)
+        else choice
+        for choice in raw["choices"]
+    ]
+    return {**raw, "choices": choices}
+
+
+def _read_stream(body: bytes) -> Output:
+    """The answer of a server that streams although it was not asked to; it must have come to its end."""
+    contents: list[str] = []
+    reasonings: list[str] = []
+    last: dict[str, Any] = {}
+    finish_reason, usage, done = None, None, False
+    for data in _events(body):
+        if data == b"[DONE]":
+            done = True
+            continue
+        raw = _decode(data, "event stream")
+        answer = _check(raw, "event stream")
+        usage = answer.usage or usage
+        last = {key: value for key, value in raw.items() if key != "choices"} if isinstance(raw, dict) else last
+        if answer.choices:
+            piece = answer.choices[0].delta or answer.choices[0].message or Message()
+            contents.append(_join(piece.content))
+            reasonings.append(_join(piece.reasoning_content) or _join(piece.reasoning))
+            finish_reason = answer.choices[0].finish_reason or finish_reason
+    if not (done or finish_reason):
+        raise TransientEngineError("the server's stream broke off before its end")
+    message = Message(content="".join(contents), reasoning="".join(reasonings))
+    return _output(message, finish_reason, usage, {**last, "streamed": True})
+
+
+def _events(body: bytes) -> Iterator[bytes]:
+    for line in body.splitlines():
+        if line.startswith(b"data:"):
+            yield line[5:].strip()
+
+
+def _excerpt(body: bytes, length: int = 200) -> str:
+    """The start of a body in one printable line."""
+    text = " ".join(body[: 4 * length].decode(errors="replace").split())
+    return text[:length] + ("…" if len(text) > length else "") or "(empty)"

@@ -1,0 +1,223 @@
+"""Finding OpenAI-compatible servers: the one the environment names, or those that answer on this machine.
+
+Source: docs/protocols/engines.md A7. Only loopback is probed, all ports at once; 401 and 403 count as found.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+
+from loupe.errors import EngineUnavailableError, UsageError
+
+if TYPE_CHECKING:
+    import aiohttp
+
+#: vLLM and dots, SGLang, olmocr (2), llama-server and mlx, llama-server (2), Ollama, LM Studio, voice, PaddleX.
+PORTS = (8000, 30000, 30024, 30044, 8080, 9931, 8090, 11434, 1234, 18000, 8118)
+#: Environment variables that may name a server, most important first; OLLAMA_HOST comes last and has no path.
+VARIABLES = ("LOUPE_BASE_URL", "OPENAI_BASE_URL", "VLLM_BASE_URL")
+AUTO, AUTO_FIRST = "auto", "auto:first"
+
+_MOST_BYTES = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to wait for a connection, and for a whole answer."""
+
+    connect: float = 0.5
+    total: float = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """A server that answered at `base_url`. `models` is None where it did not say (it may need a key)."""
+
+    base_url: str
+    models: tuple[Mapping[str, Any], ...] | None = None
+    needs_key: bool = False
+    status: int = 200
+    server: str = ""
+
+    @property
+    def model_ids(self) -> list[str]:
+        """Ids of the models that it offers."""
+        return [str(model["id"]) for model in self.models or () if isinstance(model, Mapping) and model.get("id")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server:
+    """What kind of program a server is, as far as it tells; `loaded` is the model it has in memory."""
+
+    kind: str = "unknown"
+    version: str = ""
+    loaded: str = ""
+
+
+async def find_endpoint(environment: Mapping[str, str], *, first: bool = False, ports: Sequence[int] = PORTS) -> str:
+    """The base URL to use: from `environment`, else the one server on this machine (`first`: of several, the first).
+
+    Raises EngineUnavailableError if there is none and UsageError if there are several.
+    """
+    return environment_base_url(environment) or choose(await discover(ports), first=first).base_url
+
+
+def environment_base_url(environment: Mapping[str, str]) -> str:
+    """The base URL that the environment names, "" if it names none."""
+    for variable in VARIABLES:
+        if environment.get(variable, "").strip():
+            try:
+                return normalize_base_url(environment[variable])
+            except ValueError as error:
+                raise UsageError(f"{variable}: {error}") from None
+    host = environment.get("OLLAMA_HOST", "").strip()
+    if not host:
+        return ""
+    parts = urlsplit(host if "://" in host else f"http://{host}")
+    # Ollama servers listen on 0.0.0.0; clients cannot go there.
+    name = "127.0.0.1" if parts.hostname in (None, "0.0.0.0") else parts.hostname
+    return f"{parts.scheme}://{name}:{parts.port or 11434}/v1"
+
+
+def normalize_base_url(text: str) -> str:
+    """A base URL without trailing slash; `host:port` gets its scheme, and a bare root the usual `/v1`.
+
+    Raises ValueError for anything that is no http address, and for one that holds a password.
+    """
+    text = text.strip()
+    parts = urlsplit(text if "://" in text else f"http://{text}")
+    try:
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid:
+        raise ValueError(f"base_url {text!r} is no address such as http://127.0.0.1:8000/v1")
+    if parts.username or parts.password:
+        raise ValueError("base_url holds a user name or password; pass secrets as the API key instead")
+    return urlunsplit(parts._replace(path=parts.path.rstrip("/") or "/v1", fragment=""))
+
+
+async def discover(ports: Sequence[int] = PORTS) -> list[Endpoint]:
+    """Every server that answers on loopback, in the order of `ports`; takes at most about two seconds."""
+    import aiohttp
+
+    async with aiohttp.ClientSession() as session:
+        found = await asyncio.gather(*(probe(session, f"http://127.0.0.1:{port}/v1") for port in ports))
+    return [
+        endpoint for endpoint in found if endpoint is not None and (endpoint.needs_key or endpoint.models is not None)
+    ]
+
+
+async def probe(session: aiohttp.ClientSession, base_url: str, patience: Patience = Patience()) -> Endpoint | None:
+    """Ask one server for its models. None if nothing answers there."""
+    answer = await get_json(session, join_url(base_url, "models"), patience)
+    if answer is None:
+        return None
+    status, body, server = answer
+    listed = body.get("data") if isinstance(body, dict) and status == 200 else None
+    models = tuple(model for model in listed if isinstance(model, dict)) if isinstance(listed, list) else None
+    return Endpoint(base_url=base_url, models=models, needs_key=status in (401, 403), status=status, server=server)
+
+
+async def get_json(
+    session: aiohttp.ClientSession, url: str, patience: Patience = Patience()
+) -> tuple[int, Any, str] | None:
+    """Status, decoded body (None if it is no JSON) and Server header; None if nothing answers in time."""
+    import aiohttp
+
+    timeout = aiohttp.ClientTimeout(total=patience.total, sock_connect=patience.connect)
+    try:
+        async with session.get(url, timeout=timeout, allow_redirects=False) as response:
+            server, data = response.headers.get("Server", ""), bytearray()
+            async for chunk in response.content.iter_any():
+                data += chunk
+                if len(data) > _MOST_BYTES:
+                    return response.status, None, server
+            try:
+                return response.status, msgspec.json.decode(data), server
+            except (msgspec.DecodeError, RecursionError):
+                return response.status, None, server
+    except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
+        return None
+
+
+def choose(endpoints: Sequence[Endpoint], *, first: bool = False) -> Endpoint:
+    """The only endpoint, or the first of several if asked so."""
+    if not endpoints:
+        raise EngineUnavailableError(
+            "no model server answers on this machine",
+            hint="start one, or name it: --base-url http://HOST:PORT/v1; without a server: -e rapidocr",
+        )
+    if len(endpoints) > 1 and not first:
+        listed = "\n".join(f"  {_describe(endpoint)}" for endpoint in endpoints)
+        raise UsageError(
+            f"{len(endpoints)} model servers answer on this machine:\n{listed}",
+            hint=f"--base-url {endpoints[0].base_url}, or --base-url {AUTO_FIRST} for the first",
+        )
+    return endpoints[0]
+
+
+def _describe(endpoint: Endpoint) -> str:
+    if endpoint.needs_key:
+        return f"{endpoint.base_url} (needs an API key)"
+    return f"{endpoint.base_url} ({', '.join(endpoint.model_ids[:5]) or 'no models'})"
+
+
+async def identify(session: aiohttp.ClientSession, endpoint: Endpoint, patience: Patience = Patience()) -> Server:
+    """Which server program this is. SGLang and llama-server also answer Ollama's questions, so they are asked first."""
+    root = root_url(endpoint.base_url)
+    name, _, version = endpoint.server.partition("/")
+    paths = ("/get_server_info", "/server_info", "/props", "/version", "/api/version", "/health", "/api/ps")
+    answers = await asyncio.gather(*(get_json(session, root + path, patience) for path in paths))
+    facts = {path: answer[1] for path, answer in zip(paths, answers, strict=True) if answer and answer[0] == 200}
+    given = {path: fact for path, fact in facts.items() if isinstance(fact, dict)}
+    if name == "mlx_vlm":
+        return Server(kind="mlx_vlm", version=version, loaded=_text(given.get("/health"), "loaded_model"))
+    for path in ("/get_server_info", "/server_info"):
+        if "model_path" in given.get(path, {}) or "version" in given.get(path, {}):
+            return Server(kind="sglang", version=_text(given[path], "version"))
+    if name == "llama.cpp" or {"default_generation_settings", "build_info"} & given.get("/props", {}).keys():
+        return Server(kind="llama_server", version=_text(given.get("/props"), "build_info"))
+    if "version" in given.get("/version", {}):
+        return Server(kind="vllm", version=_text(given["/version"], "version"))
+    if "version" in given.get("/api/version", {}):
+        running = given.get("/api/ps", {}).get("models")
+        loaded = running[0] if isinstance(running, list) and running else None
+        return Server(kind="ollama", version=_text(given["/api/version"], "version"), loaded=_text(loaded, "name"))
+    return Server()
+
+
+def _text(table: Any, key: str) -> str:
+    value = table.get(key) if isinstance(table, dict) else None
+    return str(value) if value is not None else ""
+
+
+def choose_model(endpoint: Endpoint, server: Server) -> str:
+    """The model id to send when none was named. Raises EngineUnavailableError or UsageError, listing what there is."""
+    ids = endpoint.model_ids
+    if server.loaded:
+        return server.loaded
+    if len(ids) == 1:
+        return ids[0]
+    if not ids:
+        raise EngineUnavailableError(f"{endpoint.base_url} lists no models", hint="name one: --model ID")
+    shown = ", ".join(ids[:10]) + (f" and {len(ids) - 10} more" if len(ids) > 10 else "")
+    raise UsageError(f"{endpoint.base_url} offers {len(ids)} models: {shown}", hint=f"--model {ids[0]}")
+
+
+def join_url(base_url: str, path: str) -> str:
+    """The address of `path` below `base_url`, keeping a query (`?api-version=…`)."""
+    parts = urlsplit(base_url)
+    return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{path}"))
+
+
+def root_url(base_url: str) -> str:
+    """Scheme, host and what comes before a last `/v1`."""
+    parts = urlsplit(base_url)
+    return urlunsplit(parts._replace(path=parts.path.rstrip("/").removesuffix("/v1"), query=""))

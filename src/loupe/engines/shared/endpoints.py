@@ -1,0 +1,112 @@
+"""Reaching the servers of an engine before the first sample: the key, the addresses, the model, what to record.
+
+Source: docs/protocols/engines.md A7 (model ids, server kinds).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from loupe.engines.shared.discovery import (
+    AUTO,
+    AUTO_FIRST,
+    Endpoint,
+    Patience,
+    Server,
+    choose,
+    discover,
+    identify,
+    normalize_base_url,
+    probe,
+)
+from loupe.errors import EngineUnavailableError, UsageError
+
+if TYPE_CHECKING:
+    import aiohttp
+
+#: Where an API key is looked for, besides the variable that the profile names; the command line sets the first.
+KEY_VARIABLES = ("LOUPE_API_KEY", "OPENAI_API_KEY")
+#: What servers without keys are sent.
+NO_KEY = "EMPTY"
+
+#: Servers that download or refuse a model that they do not list.
+_STRICT_SERVERS = {"vllm", "sglang", "mlx_vlm"}
+#: A server that lists its models also tells at once what it is.
+_IDENTIFY_SECONDS = 5.0
+
+
+def api_key(variable: str, environment: Mapping[str, str]) -> str:
+    """The API key: LOUPE_API_KEY, else the `variable` that the profile names, else OPENAI_API_KEY, else none.
+
+    Raises EngineUnavailableError if the named variable is not set, or if the key cannot stand in a header.
+    """
+    ours, usual = KEY_VARIABLES
+    key = environment.get(ours, "").strip()
+    if not key and variable:
+        key = environment.get(variable, "").strip()
+        if not key:
+            raise EngineUnavailableError(
+                f"no API key in the environment variable {variable}", hint=f"export {variable}=KEY"
+            )
+    key = key or environment.get(usual, "").strip() or NO_KEY
+    if not (key.isascii() and key.isprintable()):
+        raise EngineUnavailableError("the API key holds characters that no key has", hint="--api-key KEY")
+    return key
+
+
+async def reach(
+    base_urls: Sequence[str], session: aiohttp.ClientSession, *, connect_timeout: float
+) -> tuple[list[Endpoint], Server]:
+    """Every server to be asked, each of which answers, and what the first one is. No URL: the one on this machine."""
+    urls = list(base_urls) or [AUTO]
+    if urls[0] in (AUTO, AUTO_FIRST):
+        urls = [choose(await discover(), first=urls[0] == AUTO_FIRST).base_url]
+    patience = Patience(connect_timeout, connect_timeout)
+    bases = [normalize_base_url(url) for url in urls]
+    answers = await asyncio.gather(*(probe(session, base, patience) for base in bases))
+    found = [_usable(base, endpoint) for base, endpoint in zip(bases, answers, strict=True)]
+    return found, await identify(session, found[0], Patience(connect_timeout, _IDENTIFY_SECONDS))
+
+
+def _usable(base: str, endpoint: Endpoint | None) -> Endpoint:
+    if endpoint is None:
+        raise EngineUnavailableError(
+            f"no server answers at {shown(base)}", hint="start it, or give its address: --base-url URL"
+        )
+    if endpoint.needs_key:
+        raise EngineUnavailableError(
+            f"{shown(base)} refuses the key (HTTP {endpoint.status})",
+            hint="--api-key KEY, or export OPENAI_API_KEY=KEY",
+        )
+    return endpoint
+
+
+def check_served(model: str, endpoints: Sequence[Endpoint], server: Server) -> None:
+    """Raise UsageError where a model that is not listed would be refused for every sample, or downloaded."""
+    for endpoint in endpoints if server.kind in _STRICT_SERVERS else ():
+        if endpoint.model_ids and model not in endpoint.model_ids:
+            listed = ", ".join(endpoint.model_ids[:10])
+            raise UsageError(
+                f"{shown(endpoint.base_url)} does not serve {model!r}, only: {listed}",
+                hint=f"--model {endpoint.model_ids[0]}",
+            )
+
+
+def server_facts(model: str, endpoints: Sequence[Endpoint], server: Server) -> dict[str, str]:
+    """What run.json keeps about the server."""
+    entry = next((entry for entry in endpoints[0].models or () if entry.get("id") == model), {})
+    facts = {
+        "model": model,
+        "base_url": ", ".join(shown(endpoint.base_url) for endpoint in endpoints),
+        "server": server.kind,
+        "server_version": server.version,
+        "max_model_len": str(entry.get("max_model_len") or ""),
+    }
+    return {key: value for key, value in facts.items() if value}
+
+
+def shown(base_url: str) -> str:
+    """The URL without its query, which may hold a key."""
+    return base_url.partition("?")[0]

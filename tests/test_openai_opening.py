@@ -1,0 +1,151 @@
+"""Opening the openai engine: servers, models, health, several servers in turn."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+
+from loupe.engines.openai import open_engine
+from loupe.errors import (
+    EngineUnavailableError,
+    TransientEngineError,
+    UsageError,
+)
+from loupe.types import Engine, Request
+from tests.asking import ASK, settings
+from tests.chat_server import Reply, chat_server
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LOUPE_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def opened(base_url: str | list[str], **keys: Any) -> Engine:
+    """The engine as it is after opening (it is closed again)."""
+
+    async def main() -> Engine:
+        async with open_engine(settings(base_url, **keys)) as engine:
+            return engine
+
+    return asyncio.run(main())
+
+
+def facts(*, models: Any, get: dict[str, Any] | None = None, **keys: Any) -> dict[str, str]:
+    async def main() -> dict[str, str]:
+        async with (
+            chat_server(models=models, get=get) as server,
+            open_engine(settings(server.url, **keys)) as engine,
+        ):
+            return dict(engine.facts)
+
+    return asyncio.run(main())
+
+
+def models(*ids: str) -> dict[str, Any]:
+    return {"object": "list", "data": [{"id": ident} for ident in ids]}
+
+
+@pytest.fixture
+def free_port() -> Iterator[int]:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
+
+
+def test_a_server_that_is_not_there_is_named(free_port: int) -> None:
+    with pytest.raises(EngineUnavailableError, match=f"no server answers at http://127.0.0.1:{free_port}/v1"):
+        opened(f"http://127.0.0.1:{free_port}/v1")
+
+
+def test_a_server_that_wants_a_key_says_so_before_the_first_sample() -> None:
+    with pytest.raises(EngineUnavailableError, match=r"refuses the key \(HTTP 401\)"):
+        facts(models=401)
+
+
+def test_the_only_model_is_used_and_recorded() -> None:
+    found = facts(
+        models={"data": [{"id": "zai-org/GLM-OCR", "max_model_len": 16384}]}, get={"/version": {"version": "0.11.0"}}
+    )
+    assert found.pop("base_url").startswith("http://127.0.0.1:")
+    assert found == {
+        "model": "zai-org/GLM-OCR",
+        "server": "vllm",
+        "server_version": "0.11.0",
+        "max_model_len": "16384",
+    }
+
+
+def test_of_several_models_one_must_be_named() -> None:
+    with pytest.raises(UsageError, match="offers 2 models: one, two") as raised:
+        facts(models=models("one", "two"))
+    assert raised.value.hint == "--model one"
+
+
+def test_no_models_means_that_one_must_be_named() -> None:
+    with pytest.raises(EngineUnavailableError, match="lists no models"):
+        facts(models=404)
+
+
+def test_a_named_model_needs_no_list_of_models() -> None:
+    assert facts(models=404, model="mine")["model"] == "mine"
+
+
+def test_a_model_that_vllm_does_not_serve_is_refused_at_once() -> None:
+    with pytest.raises(UsageError, match="does not serve 'mine', only: theirs"):
+        facts(models=models("theirs"), get={"/version": {"version": "0.11.0"}}, model="mine")
+
+
+@pytest.mark.parametrize("lists_models", [True, False])
+def test_a_running_server_is_healthy_whether_or_not_it_lists_models(lists_models: bool) -> None:
+    async def main() -> bool:
+        async with (
+            chat_server(models=models("m") if lists_models else 404) as server,
+            open_engine(settings(server.url, model="m")) as engine,
+        ):
+            assert engine.healthy is not None
+            return await engine.healthy()
+
+    assert asyncio.run(main())
+
+
+def test_several_servers_are_asked_in_turn() -> None:
+    async def main() -> tuple[list[str], int, int]:
+        async with chat_server("one") as one, chat_server("two") as two:
+            async with open_engine(settings([one.url, two.url])) as engine:
+                answers = [(await engine.predict(ASK)).text for _ in range(4)]
+            return answers, len(one.requests), len(two.requests)
+
+    assert asyncio.run(main()) == (["one", "two", "one", "two"], 2, 2)
+
+
+def test_a_server_that_cannot_be_reached_is_left_out_while_others_answer() -> None:
+    async def answer(engine: Engine) -> str:
+        try:
+            return (await engine.predict(ASK)).text
+        except TransientEngineError:
+            return "-"
+
+    async def main() -> list[str]:
+        async with chat_server("one") as one, AsyncExitStack() as stack:
+            gone = await stack.enter_async_context(chat_server("gone"))
+            async with open_engine(settings([one.url, gone.url])) as engine:
+                await stack.aclose()
+                return [await answer(engine) for _ in range(5)]
+
+    assert asyncio.run(main()) == ["one", "-", "one", "one", "one"]
+
+
+def test_as_many_questions_as_wanted_are_open_at_once_and_no_more() -> None:
+    async def main() -> tuple[int, int]:
+        async with chat_server(Reply(delay=0.05)) as server, open_engine(settings(server.url, concurrency=8)) as engine:
+            await asyncio.gather(*(engine.predict(Request(id=str(number), prompt="Read.")) for number in range(24)))
+            return server.peak, server.connections
+
+    assert asyncio.run(main()) == (8, 8)
