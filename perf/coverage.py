@@ -1,0 +1,177 @@
+"""How often the 95 % interval holds the true value, on simulated benchmarks: prints the tables of docs/statistics.md.
+
+Run: `python perf/coverage.py` (about two minutes; `--repeats 0.1` for a tenth of the repeats). Every repeat of a
+benchmark is one measure of a single call of `estimate`, so what is measured is what users get, seed of the draws
+included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loupe.metrics import rate_of_sums
+from loupe.stats.clusters import Row
+from loupe.stats.comparison import compare
+from loupe.stats.estimates import estimate
+from loupe.types import Measure, Score
+
+Floats: TypeAlias = NDArray[np.float64]
+Shape: TypeAlias = tuple[int, int]
+#: Both counts of every cluster (rows) in every repeat (columns), and the true value, or one for every repeat.
+Drawn: TypeAlias = tuple[Floats, Floats, float | Floats]
+Draw: TypeAlias = Callable[[np.random.Generator, Shape], Drawn]
+SEED = 20240607
+REPEATS = {30: 4000, 200: 2000, 1000: 1000}
+AT_ONCE = 500
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A benchmark: how the counts of its clusters come about. A stress test goes beyond what the method can do."""
+
+    title: str
+    draw: Draw
+    stress: bool = False
+
+
+def passes(lowest: float, highest: float) -> Draw:
+    """One fact per page. The true rate differs by repeat, as coverage at one rate jumps with n (Brown et al. 2001)."""
+
+    def draw(chance: np.random.Generator, shape: Shape) -> Drawn:
+        rate = chance.uniform(lowest, highest, shape[1])
+        return chance.binomial(1, rate, shape).astype(float), np.ones(shape), rate
+
+    return draw
+
+
+def facts(chance: np.random.Generator, shape: Shape) -> Drawn:
+    """1 to 10 facts on a page; some pages are much harder than others (correlation within a page 0.2)."""
+    number = chance.integers(1, 11, shape)
+    return chance.binomial(number, chance.beta(3.2, 0.8, shape)).astype(float), number.astype(float), 0.8
+
+
+def similarity(chance: np.random.Generator, shape: Shape) -> Drawn:
+    """Edit similarity of pages, skewed towards 1 (skewness −1.6)."""
+    return chance.beta(6, 1, shape), np.ones(shape), 6 / 7
+
+
+def documents(chance: np.random.Generator, shape: Shape) -> Drawn:
+    """Edit similarity of the pages of documents: 1 to 8 pages, half of the variance between documents."""
+    pages = chance.integers(1, 9, shape)
+    level = chance.beta(12, 3, shape)
+    total = np.zeros(shape)
+    for page in range(8):
+        total += np.where(page < pages, chance.beta(15 * level, 15 * (1 - level) + 1e-9), 0)
+    return total, pages.astype(float), 0.8
+
+
+def characters(shape_of_rate: float) -> Draw:
+    """Edits and characters of pages of very different length and quality; mean rate 5 %."""
+
+    def draw(chance: np.random.Generator, shape: Shape) -> Drawn:
+        length = np.round(chance.lognormal(7, 0.5, shape)).astype(int) + 1
+        rate = chance.gamma(shape_of_rate, 0.05 / shape_of_rate, shape)
+        return chance.binomial(length, np.minimum(rate, 1)).astype(float), length.astype(float), 0.05
+
+    return draw
+
+
+def failures(chance: np.random.Generator, shape: Shape) -> Drawn:
+    """Near-perfect pages, of which 5 % fail altogether."""
+    return chance.beta(30, 1, shape) * (chance.random(shape) >= 0.05), np.ones(shape), 0.95 * 30 / 31
+
+
+BENCHMARKS = (
+    Simulated("pass rate 60–95 %, one fact per page", passes(0.6, 0.95)),
+    Simulated("pass rate 80 %, 1–10 facts per page, clustered", facts),
+    Simulated("edit similarity of pages, mean 0.86, skewed", similarity),
+    Simulated("edit similarity, 1–8 pages per document, clustered", documents),
+    Simulated("CER summed over pages, page rates gamma (shape 3)", characters(3)),
+    Simulated("CER summed over pages, page rates exponential", characters(1), stress=True),
+    Simulated("pass rate 95–99 %, one fact per page", passes(0.95, 0.99), stress=True),
+    Simulated("near-perfect pages, 5 % fail altogether", failures, stress=True),
+)
+
+
+def to_rows(first: Floats, second: Floats) -> list[Row]:
+    """Column r of the counts becomes measure r; rows are clusters."""
+    counts = np.stack([first, second], axis=-1).tolist()
+    return [
+        (str(cluster), Score(measure=str(repeat), counts=tuple(pair)))
+        for cluster, pairs in enumerate(counts)
+        for repeat, pair in enumerate(pairs)
+    ]
+
+
+def measures(number: int) -> list[Measure]:
+    """One measure per repeat."""
+    return [Measure(name=str(index), value=rate_of_sums) for index in range(number)]
+
+
+def covered(benchmark: Simulated, clusters: int, repeats: int) -> tuple[float, float, float]:
+    """Shares of repeats whose interval holds the truth, lies above it, and lies below it."""
+    chance = np.random.default_rng([SEED, clusters])
+    above = below = done = 0
+    while done < repeats:
+        number = min(AT_ONCE, repeats - done)
+        first, second, truth = benchmark.draw(chance, (clusters, number))
+        found = estimate(measures(number), to_rows(first, second)).values()
+        for value, true in zip(found, np.broadcast_to(truth, number).tolist(), strict=True):
+            assert value.low is not None and value.high is not None
+            above += value.low > true + 1e-12
+            below += value.high < true - 1e-12
+        done += number
+    return 1 - (above + below) / done, above / done, below / done
+
+
+def false_alarms(benchmark: Simulated, clusters: int, repeats: int) -> float:
+    """Share of pairs of equally good engines with p < 0.05: what is theirs on a page is dealt out by a coin."""
+    chance = np.random.default_rng([SEED, clusters, 1])
+    alarms = done = 0
+    while done < repeats:
+        shape = clusters, min(AT_ONCE, repeats - done)
+        common, one, other = (np.stack(benchmark.draw(chance, shape)[:2]) for _ in range(3))
+        coin = chance.random(shape) < 0.5
+        runs = [to_rows(*(common + np.where(side, one, other))) for side in (coin, ~coin)]
+        number = shape[1]
+        found = compare(measures(number), *runs)
+        alarms += sum(difference.p is not None and difference.p < 0.05 for difference in found.values())
+        done += number
+    return alarms / done
+
+
+def main() -> None:
+    """Print both tables as Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--repeats", type=float, default=1.0, help="factor on the number of repeats")
+    factor = parser.parse_args().repeats
+    repeats = {clusters: max(1, int(number * factor)) for clusters, number in REPEATS.items()}
+    start = time.monotonic()
+    print(f"Coverage of the 95 % interval (missed below / above), seed {SEED}, repeats {repeats}\n")
+    # "Below" misses are intervals below the true value: an unlucky choice of hard pages.
+    print("| simulated benchmark | " + " | ".join(f"n = {clusters}" for clusters in repeats) + " |")
+    print("|---|" + "---|" * len(repeats))
+    for benchmark in BENCHMARKS:
+        cells = []
+        for clusters, number in repeats.items():
+            share, above, below = covered(benchmark, clusters, number)
+            cells.append(f"{100 * share:.1f} % ({100 * below:.1f} / {100 * above:.1f})")
+        print(
+            f"| {'*stress:* ' if benchmark.stress else ''}{benchmark.title} | " + " | ".join(cells) + " |", flush=True
+        )
+    print("\n| equally good engines, p < 0.05 | n = 30 | n = 200 |\n|---|---|---|")
+    for benchmark in (found for found in BENCHMARKS if not found.stress):
+        shares = [false_alarms(benchmark, clusters, max(1, int(2000 * factor))) for clusters in (30, 200)]
+        print(f"| {benchmark.title} | " + " | ".join(f"{100 * share:.1f} %" for share in shares) + " |", flush=True)
+    print(f"\n{time.monotonic() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

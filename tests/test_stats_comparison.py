@@ -1,0 +1,189 @@
+"""Paired comparison, Holm's correction, and ranks that ties share."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loupe.stats.bootstrap import Resampled, interval, p_value
+from loupe.stats.clusters import Row
+from loupe.stats.comparison import Difference, compare, holm, shared_ranks
+from loupe.stats.estimates import estimate
+from loupe.stats.student import t_cumulative
+from loupe.types import Measure, Score, Values
+
+MEAN = Measure(name="mean")
+ERRORS = Measure(name="mean", higher_is_better=False)
+
+
+def rows_of(values: list[float], measure: str = "mean") -> list[Row]:
+    return [(f"page {index}", Score(measure=measure, counts=(value, 1.0))) for index, value in enumerate(values)]
+
+
+def noise(seed: int, n: int = 60, spread: float = 0.1) -> list[float]:
+    found: list[float] = np.random.default_rng(seed).normal(0, spread, n).tolist()
+    return found
+
+
+def plus(values: list[float], others: list[float], shift: float = 0.0) -> list[float]:
+    return [a + b + shift for a, b in zip(values, others, strict=True)]
+
+
+def width(low: float | None, high: float | None) -> float:
+    assert low is not None and high is not None
+    return high - low
+
+
+def probability(found: Difference) -> float:
+    assert found.p is not None
+    return found.p
+
+
+def test_identical_runs_do_not_differ() -> None:
+    rows = rows_of(noise(1))
+    found = compare([MEAN], rows, rows)["mean"]
+    assert (found.difference, found.low, found.high, found.p, found.p_holm) == (0.0, 0.0, 0.0, 1.0, 1.0)
+    assert found.shared == 60
+
+
+def test_pairing_is_tighter_than_two_intervals() -> None:
+    pages = noise(2, spread=0.3)
+    a, b = rows_of(plus(pages, noise(3, spread=0.02), 0.02)), rows_of(pages)
+    paired = compare([MEAN], a, b)["mean"]
+    alone = estimate([MEAN], a)["mean"]
+    assert width(paired.low, paired.high) < 0.2 * width(alone.low, alone.high)
+    assert paired.p_holm is not None and paired.p_holm < 0.05
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.02, 0.04])
+def test_the_p_value_is_that_of_the_paired_t_test(shift: float) -> None:
+    pages, errors = noise(4), noise(5)
+    found = compare([MEAN], rows_of(plus(pages, errors, shift)), rows_of(pages))["mean"]
+    differences = np.array(errors) + shift
+    t = float(differences.mean() / differences.std(ddof=1)) * math.sqrt(60)
+    assert found.difference == pytest.approx(float(differences.mean()))
+    assert found.p == pytest.approx(2 * t_cumulative(-abs(t), 59), rel=0.3, abs=0.03)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=3, max_size=40), st.floats(-0.3, 0.3))
+def test_swapping_the_runs_turns_the_difference_round(values: list[float], shift: float) -> None:
+    a, b = rows_of(values), rows_of([shift * index % 1 for index in range(len(values))])
+    there, back = compare([MEAN], a, b, draws=200)["mean"], compare([MEAN], b, a, draws=200)["mean"]
+    assert there.difference == -back.difference  # type: ignore[operator]
+    assert (there.low, there.high) == pytest.approx((-back.high, -back.low))  # type: ignore[operator]
+    assert there.p == pytest.approx(back.p)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=8, max_size=60), st.floats(-1, 1))
+def test_the_p_value_is_below_five_percent_just_when_the_interval_leaves_out_zero(
+    values: list[float], shift: float
+) -> None:
+    shifted = np.array(values) + shift
+    drawn = np.random.default_rng(0).choice(shifted, (2000, len(values))).mean(axis=1)
+    left_out = (shifted.sum() - shifted) / (len(values) - 1)
+    found = Resampled(float(shifted.mean()), drawn, left_out, len(values))
+    ends, p = interval(found), p_value(found)
+    assert ends is not None and p is not None
+    if p < 0.045:
+        assert ends[0] > 0 or ends[1] < 0
+    if p > 0.055:
+        assert ends[0] <= 0 <= ends[1]
+
+
+def test_a_p_value_is_never_zero() -> None:
+    found = compare([MEAN], rows_of(plus([5.0] * 60, noise(6))), rows_of([0.0] * 60))["mean"]
+    assert 0 < probability(found) <= 0.005
+
+
+def test_two_pages_prove_nothing() -> None:
+    found = compare([MEAN], rows_of([0.9, 0.8]), rows_of([0.1, 0.2]))["mean"]
+    assert probability(found) > 0.2
+
+
+def test_only_shared_clusters_are_compared() -> None:
+    a, b = rows_of([0.5, 0.6, 0.7, 0.8]), [*rows_of([0.1, 0.2, 0.3]), ("elsewhere", rows_of([1.0])[0][1])]
+    found = compare([MEAN], a, b)["mean"]
+    assert found.shared == 3
+    assert (found.value_a, found.value_b, found.difference) == pytest.approx((0.6, 0.2, 0.4))
+
+
+def test_runs_without_a_common_cluster_are_not_compared() -> None:
+    found = compare([MEAN], rows_of([0.5]), [("other", rows_of([0.5])[0][1])])["mean"]
+    assert found == Difference(shared=0)
+
+
+def test_a_single_shared_cluster_has_a_difference_and_no_more() -> None:
+    found = compare([MEAN], rows_of([0.5]), rows_of([0.25, 0.3]))["mean"]
+    assert found == Difference(value_a=0.5, value_b=0.25, difference=0.25, shared=1)
+
+
+def test_a_measure_that_one_run_lacks_is_not_counted_by_holm() -> None:
+    measures = [MEAN, Measure(name="cdm")]
+    a, b = rows_of(noise(7)), rows_of(noise(8))
+    found = compare(measures, a + rows_of(noise(9), "cdm"), b)
+    assert found["cdm"].p is None and found["cdm"].value_b is None and found["cdm"].value_a is not None
+    assert found["mean"].p_holm == found["mean"].p
+
+
+def test_composites_are_compared_too() -> None:
+    def half(values: Values) -> Values:
+        return {"half": values["mean"] / 2}
+
+    a, b = rows_of(plus(noise(10), noise(11), 0.3)), rows_of(noise(10))
+    found = compare([MEAN, Measure(name="half")], a, b, summarize=half)
+    assert found["half"].difference == pytest.approx(found["mean"].difference / 2)  # type: ignore[operator]
+    assert found["half"].p == found["mean"].p
+    assert found["half"].p_holm == pytest.approx(2 * probability(found["mean"]))
+
+
+def test_holm_is_the_example_worked_by_hand() -> None:
+    # Sorted 0.005, 0.011, 0.02, 0.04, 0.13, times 5, 4, 3, 2, 1, and never below the one before.
+    assert holm([0.02, 0.005, 0.13, 0.011, 0.04]) == pytest.approx([0.06, 0.025, 0.13, 0.044, 0.08])
+    assert holm([0.5, 0.9]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_holm_keeps_the_order_and_lies_between_the_raw_value_and_bonferroni(p_values: list[float]) -> None:
+    corrected = holm(p_values)
+    assert all(p <= c <= min(1.0, len(p_values) * p) for p, c in zip(p_values, corrected, strict=True))
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    assert [corrected[i] for i in order] == sorted(corrected)
+
+
+def test_engines_that_cannot_be_told_apart_share_a_rank() -> None:
+    pages = noise(12, spread=0.2)
+    runs = {
+        "worst": rows_of(plus(pages, noise(13), -0.5)),
+        "good": rows_of(plus(pages, noise(14), 0.0)),
+        "as good": rows_of(plus(pages, noise(15), 0.01)),
+        "best": rows_of(plus(pages, noise(16), 0.5)),
+    }
+    ranks = shared_ranks(runs, [MEAN], "mean")
+    assert ranks == {"best": 1, "good": 2, "as good": 2, "worst": 4}
+    assert next(iter(ranks)) == "best" and list(ranks)[-1] == "worst"
+
+
+def test_lower_errors_rank_first() -> None:
+    runs = {"more": rows_of(plus(noise(17), [0.5] * 60)), "fewer": rows_of(noise(18))}
+    assert list(shared_ranks(runs, [ERRORS], "mean").items()) == [("fewer", 1), ("more", 2)]
+
+
+def test_a_run_without_a_value_comes_last_and_has_no_rank() -> None:
+    runs = {"none": rows_of(noise(19), "other"), "some": rows_of(noise(20))}
+    assert list(shared_ranks(runs, [MEAN], "mean").items()) == [("some", 1), ("none", None)]
+    assert shared_ranks({"alone": rows_of([0.5])}, [MEAN], "mean") == {"alone": 1}
+
+
+def test_runs_over_different_pages_are_ranked_by_what_each_pair_shares() -> None:
+    pages = noise(21, spread=0.2)
+    runs = {
+        "all": rows_of(plus(pages, [0.5] * 60)),
+        "first half": rows_of(plus(pages, noise(22, spread=0.01)))[:30],
+        "other pages": [("x" + label, score) for label, score in rows_of(pages)],
+    }
+    assert shared_ranks(runs, [MEAN], "mean") == {"all": 1, "first half": 2, "other pages": 1}
