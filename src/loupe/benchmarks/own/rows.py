@@ -14,6 +14,7 @@ from typing import Any, get_args
 
 from loupe.benchmarks.own.config import Config, Task
 from loupe.benchmarks.own.problems import Problem, did_you_mean
+from loupe.benchmarks.own.tables import read_table
 from loupe.runs.files import safe_name
 from loupe.types import PageSource, PdfPage
 
@@ -78,14 +79,28 @@ def _decode(line: bytes, number: int) -> tuple[dict[str, Any], tuple[str, str] |
     if number == 1 and text.startswith("\ufeff"):
         return {}, ("the file starts with a byte order mark", "save it as UTF-8 without BOM")
     try:
-        values = json.loads(text)
+        values = json.loads(text, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
         return {}, (f"not JSON: {error.msg} at column {error.colno}", "one JSON object per line")
+    except _RepeatedKeyError as error:
+        return {}, (f"key {error.args[0]!r} stands twice in one object", "keep one of them")
     except RecursionError:
         return {}, ("not JSON that can be read: nested too deeply", "one JSON object per line")
     if not isinstance(values, dict):
         return {}, (f"a {_kind(values)} where an object should be", 'write {"id": ..., "image": ..., "reference": ...}')
     return values, None
+
+
+class _RepeatedKeyError(ValueError):
+    """JSON readers keep the last of two equal keys and say nothing: a field would be lost."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _RepeatedKeyError(next(name for name in names if names.count(name) > 1))
+    return values
 
 
 def _mistakes(values: dict[str, Any], config: Config) -> Iterator[tuple[str, str]]:
@@ -195,6 +210,8 @@ def _reference_mistakes(task: str, reference: object, config: Config) -> Iterato
         yield f"reference is {_article(reference)}", hint
     elif task == "class" and not reference.strip():
         yield "reference is empty", hint
+    elif task == "table" and not read_table(reference):
+        yield "reference holds no table that can be read", hint
     elif task == "class" and config.labels and reference not in config.labels:
         yield (
             f"label {reference!r} is not one of labels{did_you_mean(reference, config.labels)}",
