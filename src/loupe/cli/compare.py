@@ -12,16 +12,13 @@ import msgspec
 from loupe.benchmarks.registry import get_benchmark
 from loupe.cli.output import as_json, json_option, plain_option, say, tables
 from loupe.errors import RunError, UsageError
-from loupe.report.terminal import Section, format_margin, format_range, format_value
+from loupe.report.terminal import Section, failed_count, format_margin, format_range, format_value
 from loupe.runs.folder import RunFolder
-from loupe.stats.comparison import Difference, compare
+from loupe.stats.comparison import LEVEL, Difference, compare, shared_ranks
 from loupe.types import Benchmark, Estimate, Result, Score
 
 #: Scores with the cluster (page, or document of pages) that the bootstrap draws them by.
 Rows: TypeAlias = "list[tuple[str, Score]]"
-
-#: A difference is called one below this corrected p-value.
-SIGNIFICANT = 0.05
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,7 +26,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
 
     run: str
     engine: str
-    rank: int
+    rank: int | None
     failed: int
     total: int
     signature: str
@@ -37,11 +34,11 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """How `run` differs from the baseline, over the samples that both have: run minus baseline."""
+    """How `run` differs from the baseline, over the `shared` samples or documents of both: run minus baseline."""
 
     run: str
     engine: str
-    samples: int
+    shared: int
     measures: dict[str, Difference]
 
 
@@ -115,10 +112,28 @@ def _rows(folder: RunFolder) -> Rows:
     return [(item.group or item.sample, score) for item in folder.scores() for score in item.scores]
 
 
+def _ranked(paths: Sequence[Path], results: list[Result], rows: list[Rows], benchmark: Benchmark) -> list[RunRow]:
+    scores = {str(path): found for path, found in zip(paths, rows, strict=True)}
+    ranks = shared_ranks(scores, benchmark.measures, benchmark.headline_measure, summarize=benchmark.summarize)
+    found = {str(path): result for path, result in zip(paths, results, strict=True)}
+    return [
+        RunRow(
+            run=run,
+            engine=found[run].engine,
+            rank=rank,
+            failed=failed_count(found[run]),
+            total=found[run].total,
+            signature=found[run].signature,
+            measures=found[run].measures,
+        )
+        for run, rank in ranks.items()
+    ]
+
+
 def _pair(path: Path, result: Result, rows: Rows, *, base: Rows, benchmark: Benchmark) -> Pair:
     found = compare(benchmark.measures, rows, base, summarize=benchmark.summarize)
-    samples = len({cluster for cluster, _ in rows} & {cluster for cluster, _ in base})
-    return Pair(run=str(path), engine=result.engine, samples=samples, measures=found)
+    shared = max((difference.shared for difference in found.values()), default=0)
+    return Pair(run=str(path), engine=result.engine, shared=shared, measures=found)
 
 
 def refuse_strangers(folders: list[RunFolder]) -> None:
@@ -154,7 +169,7 @@ def sections(compared: Compared) -> list[Section]:
         estimate = item.measures[compared.headline]
         value, margin = format_value(estimate.value, unit), format_margin(estimate, unit)
         failed = f"{item.failed:,} of {item.total:,}" if item.failed else "–"
-        rows.append((str(item.rank), item.engine, value, margin, failed, item.run))
+        rows.append((str(item.rank or "–"), item.engine, value, margin, failed, item.run))
     header = ("rank", "engine", compared.headline, "±", "failed", "run")
     title = f"{compared.benchmark}@{compared.version}"
     return [Section(title=title, header=header, rows=rows), *(_pair_section(compared, pair) for pair in compared.pairs)]
@@ -169,13 +184,13 @@ def _pair_section(compared: Compared, pair: Pair) -> Section:
         cells += [_probability(found.p_holm), _verdict(found, compared.directions.get(name, True))]
         rows.append(cells)
     base = next(item.engine for item in compared.runs if item.run == compared.baseline)
-    title = f"{pair.engine} minus {base}, on the {pair.samples:,} samples of both"
+    title = f"{pair.engine} minus {base}, on what both have read (n = {pair.shared:,})"
     header = ("measure", pair.engine, base, "difference", "95 % interval", "p (Holm)", "")
     return Section(title=title, header=header, rows=rows)
 
 
 def _verdict(found: Difference, higher_is_better: bool) -> str:
-    if found.p_holm is None or found.difference is None or found.p_holm >= SIGNIFICANT:
+    if found.p_holm is None or found.difference is None or found.p_holm >= LEVEL:
         return "no clear difference"
     return "better" if (found.difference > 0) == higher_is_better else "worse"
 

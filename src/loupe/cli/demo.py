@@ -59,7 +59,7 @@ def read_pages(runs: Path, limit: int | None, *, plain: bool) -> tuple[list[RunF
     from loupe.report.terminal import format_headline
 
     unit = headline_of(BENCHMARK).unit
-    folders = []
+    folders: list[RunFolder] = []
     for name in ENGINES:
         missing = what_is_missing(name)
         if missing:

@@ -73,8 +73,8 @@ def _packages() -> Iterator[Check]:
     extras: dict[str, list[str]] = {}
     for line in needed:
         name = re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0]
-        extra = re.search(r"extra\s*==\s*['\"]([^'\"]+)", line)
-        extras.setdefault(extra[1] if extra else "", []).append(name)
+        marker = re.search(r"extra\s*==\s*['\"]([^'\"]+)", line)
+        extras.setdefault(marker[1] if marker else "", []).append(name)
     for name in extras.pop("", []):
         found = _version(name)
         fix = f"pip install --force-reinstall {PACKAGE}"
@@ -124,7 +124,17 @@ def _output(words: list[str]) -> str:
 
 
 def _servers() -> Iterator[Check]:
-    yield from ()
+    """Model servers that answer on loopback; none is needed for local engines."""
+    import asyncio
+
+    from loupe.engines.shared.discovery import discover
+
+    found = asyncio.run(discover())
+    for endpoint in found:
+        detail = "needs an API key" if endpoint.needs_key else ", ".join(endpoint.model_ids[:5]) or "no models"
+        yield Check(part="server", name=endpoint.base_url, here=True, detail=detail)
+    if not found:
+        yield Check(part="server", name="on this machine", here=False, detail="none answers; local engines need none")
 
 
 def _folders(runs: Path) -> Iterator[Check]:

@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 POLL_SECONDS = 0.25
 LINE_SECONDS = 10.0
+#: An engine that is still opening knows no tasks to stop; after this time the whole run is cancelled.
+STOP_SECONDS = 3.0
 
 
 async def supervise(work: Awaitable[T], progress: Progress, *, plain: bool, unit: str) -> T:
@@ -35,7 +37,7 @@ async def supervise(work: Awaitable[T], progress: Progress, *, plain: bool, unit
     loop = asyncio.get_running_loop()
     watched = (signal.SIGINT, signal.SIGTERM)
     for number in watched:
-        loop.add_signal_handler(number, _interrupt, progress)
+        loop.add_signal_handler(number, _interrupt, progress, task)
     try:
         with _view(progress, plain=plain, unit=unit) as refresh:
             while not task.done():
@@ -49,10 +51,11 @@ async def supervise(work: Awaitable[T], progress: Progress, *, plain: bool, unit
     return task.result()
 
 
-def _interrupt(progress: Progress) -> None:
+def _interrupt(progress: Progress, task: asyncio.Future[T]) -> None:
     if progress.stopping:
         say("stopping now")
         progress.stop_now()
+        asyncio.get_running_loop().call_later(STOP_SECONDS, task.cancel)
     else:
         progress.request_stop()
         say(f"finishing {progress.in_flight} in flight; again to stop now")
@@ -68,7 +71,8 @@ def _live(progress: Progress, unit: str) -> Iterator[Callable[[], None]]:
     from rich.live import Live
 
     screen = console(stderr=True)
-    with Live(_block(progress, unit), console=screen, auto_refresh=False, transient=True) as live:
+    first = _block(progress, unit)
+    with Live(first, console=screen, auto_refresh=False, transient=True, redirect_stdout=False) as live:
         yield lambda: live.update(_block(progress, unit), refresh=True)
 
 

@@ -99,6 +99,9 @@ def read_one(plan: Plan, stage: Stage, *, plain: bool, unit: str) -> tuple[RunFo
     progress = Progress(engine=plan.label, benchmark=plan.benchmark)
     try:
         folder = asyncio.run(supervise(stage(plan, progress), progress, plain=plain, unit=unit))
+    except asyncio.CancelledError:
+        say(f"stopped; to continue: {continue_command()}")
+        raise KeyboardInterrupt from None
     except LoupeError:
         if progress.done:
             say(f"{progress.done:,} answers are kept; to continue: {continue_command()}")

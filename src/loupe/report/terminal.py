@@ -45,6 +45,8 @@ class Section:
 def result_sections(result: Result) -> list[Section]:
     """Everything a person should see of one result, most important first."""
     found = [_measures(result), _worst_slices(result), _not_as_it_is(result), _failures(result), _beside(result)]
+    if result.warnings:
+        found.append(Section(title="warnings", rows=[(warning,) for warning in result.warnings], alarm=True))
     return [section for section in found if section is not None]
 
 
@@ -90,7 +92,7 @@ def _measures(result: Result) -> Section:
         arrow = "↑" if result.directions.get(name, True) else "↓"
         margin, interval = format_margin(estimate, unit), format_range(estimate.low, estimate.high, unit)
         rows.append((f"{name} {arrow}", format_value(estimate.value, unit), margin, interval, f"{estimate.n:,}"))
-    title = f"{result.engine} on {result.benchmark}@{result.version}"
+    title = f"{result.engine} on {result.benchmark}@{result.version}, {result.total:,} samples"
     return Section(title=title, header=("measure", "value", "±", "95 % interval", "n"), rows=rows)
 
 
@@ -138,9 +140,14 @@ def _failures(result: Result) -> Section | None:
 
 
 def _beside(result: Result) -> Section | None:
-    rows = [(name.replace("_", " "), f"{value:,.4g}") for name, value in result.diagnostics.items() if value]
+    rows = []
+    for name, value in result.diagnostics.items():
+        if not value or name in result.outcomes or name == "failed" or name.endswith("_share"):
+            continue
+        share = result.diagnostics.get(f"{name}_share")
+        text = format_value(value, "fraction") if name.endswith("_rate") else f"{value:,.4g}"
+        rows.append((name.replace("_", " "), text if share is None else f"{text} ({100 * share:.1f} %)"))
     rows += [(name.replace("_", " "), f"{value:,.4g}") for name, value in result.speed.items() if value]
-    rows += [("warning", _one_line(warning)) for warning in result.warnings]
     return Section(title="beside the score", rows=rows) if rows else None
 
 

@@ -1,0 +1,105 @@
+"""Tables for the terminal: what a person sees of a result, and what must never be hidden."""
+
+from __future__ import annotations
+
+import io
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from loupe.report.terminal import (
+    format_headline,
+    format_value,
+    result_sections,
+    rich_tables,
+    tab_separated,
+)
+from loupe.types import Estimate, Failure, Result
+
+RESULT = Result(
+    benchmark="toy",
+    version="1",
+    engine="reader",
+    signature="toy:1|n:40",
+    headline="similarity",
+    measures={
+        "cer": Estimate(value=0.125, low=0.1, high=0.16, n=40),
+        "similarity": Estimate(value=0.875, low=0.84, high=0.9, n=40),
+        "score": Estimate(value=861.5, low=840, high=880, n=1000),
+        "teds": Estimate(value=None, n=0),
+    },
+    directions={"similarity": True, "cer": False},
+    units={"similarity": "fraction", "cer": "fraction", "score": "number"},
+    total=40,
+    outcomes={"ok": 40},
+)
+
+
+def lines(result: Result) -> list[str]:
+    return list(tab_separated(result_sections(result)))
+
+
+def test_the_headline_comes_first_with_value_margin_interval_and_n() -> None:
+    assert lines(RESULT)[:3] == [
+        "# reader on toy@1, 40 samples",
+        "measure\tvalue\t±\t95 % interval\tn",
+        "similarity ↑\t87.50 %\t± 3.00\t84.00 … 90.00\t40",
+    ]
+
+
+def test_lower_is_better_is_shown_and_numbers_are_not_percentages() -> None:
+    assert "cer ↓\t12.50 %\t± 3.00\t10.00 … 16.00\t40" in lines(RESULT)
+    assert "score ↑\t861.5\t± 20\t840 … 880\t1,000" in lines(RESULT)
+
+
+def test_a_measure_that_was_not_computed_is_a_dash_not_a_zero() -> None:
+    assert "teds ↑\t–\t\t\t0" in lines(RESULT)
+    assert format_value(None, "fraction") == "–"
+
+
+def test_the_headline_in_one_line() -> None:
+    assert format_headline(RESULT) == "similarity 87.50 % ± 3.00"
+
+
+def test_a_result_without_trouble_says_nothing_of_trouble() -> None:
+    assert not any("failed" in line for line in lines(RESULT))
+
+
+@pytest.mark.parametrize(("failed", "alarm"), [(2, False), (3, True)])
+def test_more_than_five_percent_failed_is_an_alarm(failed: int, alarm: bool) -> None:
+    result = msgspec.structs.replace(RESULT, outcomes={"ok": 40 - failed, "error": failed})
+    section = next(item for item in result_sections(result) if item.title == "not answered as asked")
+    assert section.alarm is alarm
+    assert tuple(section.rows[0]) == ("failed", f"{failed} of 40", f"{100 * failed / 40:.1f} %", "scored as empty")
+
+
+def test_every_answer_that_was_not_scored_as_it_is_is_counted() -> None:
+    outcomes = {"ok": 30, "timeout": 2, "missing": 1, "truncated": 3, "repeated": 4}
+    failures = [Failure(sample="p1", outcome="timeout", error="no answer\nin 300 s")]
+    text = "\n".join(lines(msgspec.structs.replace(RESULT, outcomes=outcomes, failures=failures)))
+    assert "failed\t3 of 40\t7.5 %" in text
+    assert "timeout\t2 of 40\t5.0 %\tno answer in time" in text
+    assert "missing\t1 of 40" in text and "truncated\t3 of 40" in text and "repeated\t4 of 40" in text
+    assert "p1\ttimeout\tno answer in 300 s" in text
+
+
+def test_the_worst_slices_stand_first() -> None:
+    tags = {"lang": {"en": 0.9, "zh": 0.5, "de": 0.7}, "single": {"all": 0.1}}
+    slices = {
+        tag: {value: {"similarity": Estimate(value=score, n=10)} for value, score in values.items()}
+        for tag, values in tags.items()
+    }
+    section = next(
+        item for item in result_sections(msgspec.structs.replace(RESULT, slices=slices)) if "slices" in item.title
+    )
+    assert [row[0] for row in section.rows] == ["lang = zh", "lang = de", "lang = en"]
+
+
+def test_cells_are_not_read_as_markup() -> None:
+    failures = [Failure(sample="[red]a[/red]", outcome="error", error="[/bold] boom")]
+    stream = io.StringIO()
+    console = Console(file=stream, width=120)
+    for renderable in rich_tables(result_sections(msgspec.structs.replace(RESULT, failures=failures))):
+        console.print(renderable)
+    assert "[red]a[/red]" in stream.getvalue() and "[/bold] boom" in stream.getvalue()
