@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import inspect
 import pkgutil
+import sys
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -78,6 +79,7 @@ def _from_file(path: Path) -> Benchmark:
     if spec is None or spec.loader is None:
         raise UsageError(f"{path} cannot be imported")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # what it defines can then be sent to the scoring processes
     spec.loader.exec_module(module)
     benchmark = getattr(module, "benchmark", None)
     if not isinstance(benchmark, Benchmark):
