@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import struct
+import subprocess
+import sys
+import tomllib
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +18,7 @@ from PIL import Image
 
 from loupe.benchmarks import get_benchmark
 from loupe.benchmarks.own import check_folder, open_folder
+from loupe.benchmarks.own.config import Config
 from loupe.errors import DatasetError
 from loupe.types import PdfPage, Prediction
 
@@ -285,6 +289,26 @@ def test_questions_about_fields_and_classes_name_what_is_asked_for(make: Make) -
 def test_a_label_outside_the_list_is_a_problem(make: Make) -> None:
     folder = make({**GOOD, "task": "class", "reference": "from"}, config='labels = ["letter", "form"]')
     assert "label 'from' is not one of labels; did you mean 'form'?" in messages(folder)[0]
+
+
+def test_the_example_of_the_documentation_runs_as_it_stands(tmp_path: Path) -> None:
+    page = Path(__file__).parents[1] / "docs/own-data.md"
+    example = page.read_text(encoding="utf-8").split("```sh\n")[1].split("```")[0]
+    assert "loupe run mydocs" in example
+    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    done = subprocess.run(
+        ["sh", "-ec", example], cwd=tmp_path, env={"PATH": path, "HOME": str(tmp_path)}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "no problem found" in done.stderr
+    scores = (tmp_path / "runs/pdf_text/mydocs/scores.jsonl").read_text(encoding="utf-8").splitlines()
+    assert {"measure": "cer", "counts": [0.0, 561.0], "unit": "", "tags": {}} in json.loads(scores[-1])["scores"]
+
+
+def test_the_settings_of_the_documentation_are_all_there_are() -> None:
+    page = Path(__file__).parents[1] / "docs/own-data.md"
+    settings = tomllib.loads(page.read_text(encoding="utf-8").split("```toml\n")[1].split("```")[0])["benchmark"]
+    assert tuple(settings) == Config.__struct_fields__
 
 
 #: One empty page behind a password (RC4, 40 bit; the keys are arbitrary, so no password opens it).
