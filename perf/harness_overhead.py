@@ -1,0 +1,204 @@
+"""Client CPU time per 400 KB page of `loupe infer`, against a bare aiohttp + msgspec loop that sends the same requests.
+
+    python perf/harness_overhead.py [--pages 400] [--repeats 3] [--small 10000]
+
+The server is a process of its own, and every measurement runs in a fresh process, after a warm-up, so that imports do
+not count. Both read the file, encode it and decode the answer; Loupe also hashes the page, classifies the answer and
+writes its record to disk. Printed: milliseconds of CPU per page (best of the repeats), their ratio, and peak memory.
+Goals: a ratio of at most 1.5, and 10,000 small samples in under 400 MB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import base64
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+
+import msgspec
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.chat_server import in_process
+
+CONCURRENCIES = (1, 16, 64, 256)
+PAGE_BYTES = 400_000
+WARM_UP = 32
+#: A page of about 2,000 characters without repetition.
+ANSWER = " ".join(f"word{random.Random(seed).randrange(10**6)}" for seed in range(200))
+
+BENCHMARK = '''"""Pages for measuring the harness."""
+from pathlib import Path
+from loupe.types import Benchmark, Measure, Sample, Score
+
+def load(root, count: int = 1):
+    files = sorted((Path(__file__).parent / "pages").iterdir())
+    for number in range(count):
+        yield Sample(id=f"page-{number:05}", images=(files[number % len(files)],), truth="")
+
+def score(sample, prediction):
+    return [Score(measure="answered", counts=(1.0, 1.0))]
+
+benchmark = Benchmark(title="pages", version="1", task="text", prompt="Read this page.",
+                      measures=(Measure(name="answered"),), load=load, score=score)
+'''
+
+
+def make_pages(folder: Path, *, small: bool) -> Path:
+    """A benchmark of 16 different page files: JPEGs of about 400 KB, or tiny ones. Returns its module."""
+    from PIL import Image
+
+    (folder / "pages").mkdir(parents=True)
+    for number in range(16):
+        path = folder / "pages" / f"{number:02}.jpg"
+        if small:
+            Image.new("L", (64, 32), number).save(path)
+            continue
+        Image.effect_noise((1240, 1754), 14).save(path, quality=85)
+        data = path.read_bytes()
+        path.write_bytes(data[:PAGE_BYTES] if len(data) > PAGE_BYTES else data + bytes(PAGE_BYTES - len(data)))
+    module = folder / "pages_benchmark.py"
+    module.write_text(BENCHMARK, encoding="utf-8")
+    return module
+
+
+async def loupe_path(url: str, module: Path, pages: int, concurrency: int) -> None:
+    """`loupe infer`, records and all."""
+    from loupe.engines.registry import load_profile
+    from loupe.inference.progress import Progress
+    from loupe.pipeline import Plan, infer
+
+    overrides = {"base_url": url, "concurrency": concurrency}
+    label, profile = load_profile("openai", overrides)
+    with tempfile.TemporaryDirectory() as runs:
+        options = {"count": str(pages)}
+        plan = Plan(benchmark=str(module), label=label, profile=profile, runs=Path(runs), options=options)
+        progress = Progress()
+        await infer(plan, progress)
+        assert progress.outcomes["ok"] == pages, progress.outcomes
+
+
+class Message(msgspec.Struct):
+    """The part of an answer that the bare loop reads."""
+
+    content: str
+
+
+class Choice(msgspec.Struct):
+    """One of the choices."""
+
+    message: Message
+
+
+class Answer(msgspec.Struct):
+    """A chat completion."""
+
+    choices: list[Choice]
+
+
+async def bare_path(url: str, module: Path, pages: int, concurrency: int) -> None:
+    """The least that has to be done: read, base64, JSON, request, JSON."""
+    import aiohttp
+
+    decoder = msgspec.json.Decoder(Answer)
+    files = sorted((module.parent / "pages").iterdir())
+    numbers = iter(range(pages))
+    answered = 0
+
+    async def work(session: aiohttp.ClientSession) -> None:
+        nonlocal answered
+        for number in numbers:
+            data = base64.b64encode(files[number % len(files)].read_bytes()).decode()
+            image = {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{data}"}}
+            content = [image, {"type": "text", "text": "Read this page."}]
+            body = {"model": "test-model", "messages": [{"role": "user", "content": content}], "max_tokens": 4096}
+            async with session.post(f"{url}/chat/completions", data=msgspec.json.encode(body)) as response:
+                answered += decoder.decode(await response.read()).choices[0].message.content != ""
+
+    headers = {"Content-Type": "application/json"}
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=concurrency), headers=headers) as session:
+        await asyncio.gather(*(work(session) for _ in range(concurrency)))
+    assert answered == pages
+
+
+PATHS: dict[str, Callable[[str, Path, int, int], Coroutine[None, None, None]]] = {
+    "loupe": loupe_path,
+    "bare": bare_path,
+}
+
+
+def child(path: str, url: str, module: Path, pages: int, concurrency: int) -> None:
+    """Measure one path in this process and print the figures as JSON."""
+    asyncio.run(PATHS[path](url, module, WARM_UP, concurrency))
+    before, began = cpu_seconds(), time.perf_counter()
+    asyncio.run(PATHS[path](url, module, pages, concurrency))
+    used, wall = cpu_seconds() - before, time.perf_counter() - began
+    # Linux counts in KiB, macOS in bytes.
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+    print(json.dumps({"cpu": used, "wall": wall, "peak_mb": peak}))
+
+
+def cpu_seconds() -> float:
+    """User and system time of this process, its threads and its ended children."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def measure(path: str, url: str, module: Path, pages: int, concurrency: int) -> dict[str, float]:
+    """One measurement in a fresh process."""
+    command = [sys.executable, __file__, "--child", path, url, str(module), str(pages), str(concurrency)]
+    figures: dict[str, float] = json.loads(
+        subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    )
+    return figures
+
+
+def best(path: str, url: str, module: Path, pages: int, concurrency: int, repeats: int) -> dict[str, float]:
+    """The least disturbed of several measurements."""
+    figures = [measure(path, url, module, pages, concurrency) for _ in range(repeats)]
+    return min(figures, key=lambda figure: figure["cpu"])
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pages", type=int, default=400)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--small", type=int, default=10_000, help="samples of the memory test, 0 to leave it out")
+    parser.add_argument("--delay", type=float, default=0.01, help="seconds that the server takes per answer")
+    parser.add_argument("--child", nargs=5, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        path, url, module, pages, concurrency = options.child
+        return child(path, url, Path(module), int(pages), int(concurrency))
+    with tempfile.TemporaryDirectory() as folder, in_process(text=ANSWER, delay=options.delay) as url:
+        module = make_pages(Path(folder) / "large", small=False)
+        print(f"{options.pages} pages of {PAGE_BYTES // 1000} KB, CPU ms per page, best of {options.repeats}")
+        print(f"{'concurrency':>11} {'bare':>8} {'loupe':>8} {'ratio':>6} {'pages/s':>8} {'peak MB':>8}")
+        for concurrency in CONCURRENCIES:
+            bare = best("bare", url, module, options.pages, concurrency, options.repeats)
+            ours = best("loupe", url, module, options.pages, concurrency, options.repeats)
+            per_page = [1000 * figures["cpu"] / options.pages for figures in (bare, ours)]
+            ratio, speed = ours["cpu"] / bare["cpu"], options.pages / ours["wall"]
+            print(
+                f"{concurrency:>11} {per_page[0]:>8.2f} {per_page[1]:>8.2f} {ratio:>6.2f} {speed:>8.0f} "
+                f"{ours['peak_mb']:>8.0f}",
+                flush=True,
+            )
+        if options.small:
+            module = make_pages(Path(folder) / "small", small=True)
+            ours = measure("loupe", url, module, options.small, 64)
+            print(f"{options.small:,} small samples: peak {ours['peak_mb']:.0f} MB, {ours['wall']:.1f} s")
+
+
+if __name__ == "__main__":
+    main()
