@@ -1,0 +1,73 @@
+"""The text layer of PDF pages: no recognition at all, a floor and a ceiling for born-digital documents.
+
+Renderer: PDFium through pypdfium2. Each document is opened in a worker process: a PDF may be hostile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+import msgspec
+
+from loupe.engines.registry import Profile
+from loupe.engines.shared.cores import cores
+from loupe.engines.shared.isolation import worker_pool
+from loupe.engines.shared.page_files import single_page
+from loupe.engines.shared.worker import Loaded
+from loupe.errors import EngineError, PageError, RejectedError
+from loupe.types import Engine, Output, PdfPage, Request
+
+
+class Settings(Profile, frozen=True, kw_only=True):
+    """Keys of the kind `pdf_text`: only those that every kind has."""
+
+    concurrency: int | None = msgspec.field(default_factory=lambda: min(4, cores()))
+    timeout: float = 60.0
+
+
+@asynccontextmanager
+async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
+    """Yield the engine. An image file is rejected (it has no text layer); a page without text is an empty answer."""
+    async with worker_pool("loupe.engines.pdf_text:load", {}, workers=settings.concurrency or 1) as pool:
+
+        async def predict(request: Request) -> Output:
+            page = single_page(request)
+            if not isinstance(page, PdfPage):
+                raise RejectedError(f"no text layer: {page.name} is an image file")
+            return await pool.ask(request, timeout=settings.timeout)
+
+        yield Engine(predict=predict, facts=pool.facts)
+
+
+def load() -> Loaded:
+    """The engine as a worker uses it."""
+    import pypdfium2
+
+    facts = {"pypdfium2": version("pypdfium2"), "pdfium": str(pypdfium2.PDFIUM_INFO)}
+    return Loaded(read=_read, facts=facts)
+
+
+def _read(request: Request) -> str:
+    import pypdfium2
+
+    from loupe.data.pages import open_pdf
+
+    page = request.images[0]
+    assert isinstance(page, PdfPage)
+    with open_pdf(page.path) as document:
+        if not 1 <= page.page <= len(document):
+            raise PageError(f"{page.path}: has no page {page.page} (pages 1 to {len(document)})")
+        try:
+            text = document[page.page - 1].get_textpage().get_text_range()
+        except pypdfium2.PdfiumError as error:
+            raise EngineError(f"{page.path}: the text of page {page.page} cannot be read ({error})") from None
+    return _as_text(str(text))
+
+
+def _as_text(raw: str) -> str:
+    """PDFium's text as plain text: its line ends, and its marks for a hyphen at a line end and for no character."""
+    # U+FFFE (and U+0002 in older releases) stands for a hyphen at which a word was broken over two lines.
+    text = raw.replace("\r\n", "\n").replace("\r", "\n").replace("\ufffe\n", "").replace("\x02\n", "")
+    return text.replace("\ufffe", "").replace("\x02", "").replace("\x00", "").strip("\n")

@@ -1,0 +1,122 @@
+"""Answers that exist already, as an engine: a folder of text files, or one JSON-lines file.
+
+A sample without an answer is an error, never an empty answer: a forgotten file must not look like a blank page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path, PurePosixPath
+
+import msgspec
+
+from loupe.engines.registry import Profile
+from loupe.errors import EngineError, UsageError
+from loupe.runs.files import safe_name
+from loupe.types import Engine, Output, Predict, Request
+
+ARGUMENT = "folder"
+_SUFFIXES = (".txt", ".md", ".html", ".json", ".mmd", ".tex")
+_IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".pdf"})
+
+
+class Settings(Profile, frozen=True, kw_only=True):
+    """Keys of the kind `predictions`: `folder` holds `<sample id>.txt` (or .md, .html, .json), or is a `.jsonl` file.
+
+    Each line of such a file has `id` (or `sample`) and `text` (or `prediction`); the `predictions.jsonl` of a run fits.
+    """
+
+    folder: str
+    concurrency: int | None = 8
+
+
+class _Line(msgspec.Struct):
+    id: str = ""
+    sample: str = ""
+    text: str | None = None
+    prediction: str | None = None
+    error: str = ""
+
+
+@asynccontextmanager
+async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
+    """Yield an engine that looks answers up. Raises UsageError if there is no such folder or a line is broken."""
+    path = Path(settings.folder).expanduser()
+    if path.is_dir():
+        yield Engine(predict=_from_folder(path))
+    elif path.is_file():
+        yield Engine(predict=_from_lines(path, _read_lines(path)))
+    else:
+        raise UsageError(f"no folder or file of predictions at {path}")
+
+
+def _from_folder(folder: Path) -> Predict:
+    async def predict(request: Request) -> Output:
+        for stem in _stems(request.id):
+            for suffix in _SUFFIXES:
+                # An id is data: it must not lead out of the folder.
+                path = folder / f"{stem}{suffix}"
+                if _inside(path, folder) and path.is_file():
+                    return Output(text=await asyncio.to_thread(_read_text, path))
+        raise EngineError(f"no file for sample {request.id!r} in {folder}")
+
+    return predict
+
+
+def _stems(ident: str) -> list[str]:
+    """Names under which an answer may be filed: the id, as a safe name, and without the suffix of its image."""
+    names = [ident, safe_name(ident)]
+    path = PurePosixPath(ident)
+    if path.suffix.lower() in _IMAGE_SUFFIXES:
+        names += [str(path.with_suffix("")), safe_name(str(path.with_suffix("")))]
+    return list(dict.fromkeys(names))
+
+
+def _inside(path: Path, folder: Path) -> bool:
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError):
+        return False
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise EngineError(f"{path}: not UTF-8 (byte {error.start})") from None
+    except OSError as error:
+        raise EngineError(f"{path}: {error.strerror}") from None
+
+
+def _from_lines(path: Path, lines: dict[str, _Line]) -> Predict:
+    async def predict(request: Request) -> Output:
+        line = lines.get(request.id)
+        if line is None:
+            raise EngineError(f"no line for sample {request.id!r} in {path}")
+        text = line.text if line.text is not None else line.prediction
+        if text is None or line.error:
+            raise EngineError(f"{path}: sample {request.id!r} has no answer{f': {line.error}' if line.error else ''}")
+        return Output(text=text)
+
+    return predict
+
+
+def _read_lines(path: Path) -> dict[str, _Line]:
+    """Lines by sample; the last line of a sample counts."""
+    lines: dict[str, _Line] = {}
+    decoder = msgspec.json.Decoder(_Line)
+    with path.open("rb") as file:
+        for number, raw in enumerate(file, 1):
+            if not raw.strip():
+                continue
+            try:
+                line = decoder.decode(raw)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise UsageError(f"{path}, line {number}: {error}") from None
+            ident = line.id or line.sample
+            if not ident:
+                raise UsageError(f"{path}, line {number}: no `id`")
+            lines[ident] = line
+    return lines

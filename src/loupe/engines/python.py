@@ -1,0 +1,120 @@
+"""Any Python function as an engine: it gets a `loupe.types.Request` and returns a text or a `loupe.types.Output`.
+
+The function runs in worker processes that import it once each; what it keeps at module level (a model) is loaded once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import ModuleType
+from typing import TypeAlias
+
+from loupe.engines.registry import Profile
+from loupe.engines.shared.isolation import worker_pool
+from loupe.engines.shared.worker import Loaded
+from loupe.errors import EngineError, UsageError
+from loupe.types import Engine, Output, Request
+
+ARGUMENT = "function"
+
+Read: TypeAlias = Callable[[Request], str | Output | Awaitable[str | Output]]
+
+
+class Settings(Profile, frozen=True, kw_only=True):
+    """Keys of the kind `python`.
+
+    `function` is `module:function` (the current folder is searched too) or `path/to/file.py:function`. `concurrency`
+    is the number of worker processes: each imports the module, so a model is in memory that many times.
+    """
+
+    function: str
+    concurrency: int | None = 1
+
+
+@asynccontextmanager
+async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
+    """Import the function in a worker, then yield the engine. Raises UsageError if there is no such function."""
+    # Absolute, because a worker may outlive a change of the working folder.
+    arguments = {"function": settings.function, "folder": str(Path.cwd())}
+    async with worker_pool("loupe.engines.python:load", arguments, workers=settings.concurrency or 1) as pool:
+
+        async def predict(request: Request) -> Output:
+            return await pool.ask(request, timeout=settings.timeout)
+
+        yield Engine(predict=predict, facts=pool.facts)
+
+
+def load(function: str, folder: str) -> Loaded:
+    """The engine as a worker uses it."""
+    sys.path.insert(0, folder)
+    target, _, name = function.rpartition(":")
+    if not target or not name:
+        raise UsageError(f"function = {function!r} is not module:function or file.py:function")
+    module = _from_file(Path(target)) if target.endswith(".py") else _from_module(target)
+    read = getattr(module, name, None)
+    if not callable(read):
+        raise UsageError(f"{target} has no function {name!r}")
+    _check_signature(read, function)
+    runner = asyncio.Runner()
+
+    def answer(request: Request) -> Output | str:
+        found = read(request)
+        if inspect.isawaitable(found):
+            found = runner.run(_await(found))
+        if not isinstance(found, str | Output):
+            raise EngineError(f"{function} returned {type(found).__name__}, not a str or an Output")
+        return found
+
+    return Loaded(read=answer, facts={"function": function, **_package_version(target)})
+
+
+async def _await(found: Awaitable[str | Output]) -> str | Output:
+    return await found
+
+
+def _from_module(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        missing = error.name or name
+        what = f"no module {name!r}" if name.startswith(missing) else f"{name} needs the missing module {missing!r}"
+        raise UsageError(what, hint="name it from the current folder, or as path/to/file.py:function") from None
+
+
+def _from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise UsageError(f"no file {path}")
+    sys.path.insert(0, str(path.resolve().parent))
+    spec = importlib.util.spec_from_file_location(path.stem, path.resolve())
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _check_signature(read: Read, function: str) -> None:
+    """Raises UsageError for a function that cannot be called with one request."""
+    try:
+        inspect.signature(read).bind(object())
+    except ValueError:
+        return
+    except TypeError as error:
+        raise UsageError(f"{function} must take one argument, a loupe.types.Request ({error})") from None
+
+
+def _package_version(target: str) -> dict[str, str]:
+    package = target.partition(".")[0]
+    try:
+        return {package: version(package)}
+    except (PackageNotFoundError, ValueError):
+        return {}

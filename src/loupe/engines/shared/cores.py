@@ -1,0 +1,25 @@
+"""How many engine processes fit on this machine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def processes(memory: int) -> int:
+    """One process per core, as far as processes of `memory` bytes fit into three quarters of the machine's memory."""
+    return max(1, min(cores(), _memory() * 3 // 4 // memory))
+
+
+def _memory() -> int:
+    """Bytes of memory: the machine's, or the container's limit if that is lower."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = Path("/sys/fs/cgroup/memory.max")
+    text = limit.read_text().strip() if limit.is_file() else ""
+    return min(total, int(text)) if text.isdigit() else total

@@ -1,0 +1,121 @@
+"""The worker's side of `isolation.py`: loads an engine once, then answers one request after the other.
+
+It reads from a socket, so the engine may print what it likes. It ends when the socket does: no parent leaves it behind.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pickle
+import queue
+import signal
+import socket
+import struct
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from loupe.errors import LoupeError
+from loupe.types import Output, Request
+
+#: Each message is its length in eight bytes, then its bytes.
+HEAD = struct.Struct("!Q")
+
+
+class Start(msgspec.Struct):
+    """First message to a worker: the function `module:function` that loads the engine, and its keyword arguments."""
+
+    factory: str
+    settings: dict[str, Any]
+
+
+class Reply(msgspec.Struct):
+    """What comes back: facts after loading, an output after a request, or an error; `kind` names its class."""
+
+    output: Output | None = None
+    facts: dict[str, str] = {}
+    error: str = ""
+    kind: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """What a factory returns: the function that reads (a text stands for an output), and facts for run.json."""
+
+    read: Callable[[Request], Output | str]
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+def main(descriptor: int) -> None:
+    """Load, then answer until the parent closes the connection."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _die_with_parent()
+    os.set_inheritable(descriptor, False)
+    connection = socket.socket(fileno=descriptor)
+    inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(connection, inbox), daemon=True).start()
+    start = msgspec.msgpack.decode(inbox.get(), type=Start)
+    loaded = _load(start)
+    if isinstance(loaded, Reply):
+        connection.sendall(frame(msgspec.msgpack.encode(loaded)))
+        return
+    connection.sendall(frame(msgspec.msgpack.encode(Reply(facts=dict(loaded.facts)))))
+    while True:
+        request: Request = pickle.loads(inbox.get())
+        connection.sendall(frame(_answer(loaded, request)))
+
+
+def frame(message: bytes) -> bytes:
+    """A message as it travels."""
+    return HEAD.pack(len(message)) + message
+
+
+def _load(start: Start) -> Loaded | Reply:
+    module, _, name = start.factory.partition(":")
+    try:
+        loaded: Loaded = getattr(importlib.import_module(module), name)(**start.settings)
+        return loaded
+    except (Exception, SystemExit) as error:  # noqa: BLE001  a worker's border: the parent raises it again
+        return _describe(error)
+
+
+def _answer(loaded: Loaded, request: Request) -> bytes:
+    try:
+        output = loaded.read(request)
+        return msgspec.msgpack.encode(Reply(output=Output(text=output) if isinstance(output, str) else output))
+    except (Exception, SystemExit) as error:  # noqa: BLE001  a worker's border: it is the error of this sample
+        return msgspec.msgpack.encode(_describe(error))
+
+
+def _describe(error: BaseException) -> Reply:
+    if isinstance(error, LoupeError):
+        return Reply(error=_plain(error.message), kind=type(error).__name__, hint=_plain(error.hint))
+    return Reply(error=f"{type(error).__name__}: {_plain(str(error))}".rstrip(": "))
+
+
+def _plain(message: str) -> str:
+    """On one line, and without what cannot be encoded."""
+    return " ".join(message.encode(errors="replace").decode().split())[:2000]
+
+
+def _receive(connection: socket.socket, inbox: queue.SimpleQueue[bytes]) -> None:
+    """Pass every message on; leave, whatever the engine does, when the parent has left."""
+    with connection.makefile("rb") as stream:
+        while len(head := stream.read(HEAD.size)) == HEAD.size:
+            (size,) = HEAD.unpack(head)
+            inbox.put(stream.read(size))
+    os._exit(0)
+
+
+def _die_with_parent() -> None:
+    """Ask Linux for a kill when the parent dies: an engine stuck in C code would not notice the closed connection."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG

@@ -1,0 +1,96 @@
+"""Tesseract: the installed program, one process per page.
+
+Source: https://tesseract-ocr.github.io/tessdoc/Command-Line-Usage.html. Each process gets one thread: Tesseract's own
+threads cost more than they bring, and pages run side by side instead (docs/engines/local.md).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import msgspec
+
+from loupe.engines.registry import Profile
+from loupe.engines.shared.cores import cores
+from loupe.engines.shared.page_files import page_file, single_page
+from loupe.engines.shared.programs import run_program
+from loupe.errors import EngineError, MissingToolError
+from loupe.types import Engine, Output, Request
+
+#: What every build of Tesseract reads; other formats are handed over as PNG.
+_FORMATS = frozenset({"PNG", "JPEG"})
+_INSTALL = "apt-get install tesseract-ocr (Debian, Ubuntu), brew install tesseract (macOS)"
+
+
+class Settings(Profile, frozen=True, kw_only=True):
+    """Keys of the kind `tesseract`.
+
+    `languages` as Tesseract writes them (`eng+deu`). `psm` is its page segmentation mode, 3 = automatic. `dpi` is for
+    PDF pages; `longest` limits the longer side in pixels.
+    """
+
+    concurrency: int | None = msgspec.field(default_factory=cores)
+    languages: str = "eng"
+    psm: int = 3
+    dpi: float = 300.0
+    longest: int | None = None
+    program: str = "tesseract"
+
+    def signature(self) -> dict[str, str]:
+        """The languages, and what the image is made of."""
+        image = f"dpi{self.dpi:g}" + (f"longest{self.longest}" if self.longest else "")
+        return {"lang": self.languages, "psm": str(self.psm), "img": image}
+
+
+@asynccontextmanager
+async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
+    """Check that the program and the languages are there, then yield the engine. Raises MissingToolError if not."""
+    program = shutil.which(settings.program)
+    if program is None:
+        raise MissingToolError(f"the program {settings.program!r} is not installed", hint=_INSTALL)
+    version = await asyncio.to_thread(_first_line, program, "--version")
+    await asyncio.to_thread(_check_languages, program, settings.languages)
+    options = ["stdout", "-l", settings.languages, "--psm", str(settings.psm)]
+
+    async def predict(request: Request) -> Output:
+        page = single_page(request)
+        async with page_file(page, longest=settings.longest, dpi=settings.dpi, formats=_FORMATS) as path:
+            finished = await run_program(
+                [program, str(path), *options], timeout=settings.timeout, environment={"OMP_THREAD_LIMIT": "1"}
+            )
+        if finished.code != 0:
+            raise EngineError(f"tesseract ended with {finished.code}: {finished.complaint}")
+        # Tesseract ends each page with a form feed.
+        return Output(text=finished.output.decode("utf-8", errors="replace").rstrip("\f"), finish_reason="stop")
+
+    yield Engine(predict=predict, facts={"tesseract": version.removeprefix("tesseract ")})
+
+
+def _check_languages(program: str, wanted: str) -> None:
+    """Raises MissingToolError for a language whose data is not installed, naming those that are."""
+    listed = _run(program, "--list-langs").splitlines()[1:]
+    installed = [line.strip() for line in listed if line.strip()]
+    missing = [name for name in wanted.split("+") if name.lstrip("~") not in installed]
+    if missing:
+        package = re.sub(r"[^a-z0-9]+", "-", missing[0].lower())
+        raise MissingToolError(
+            f"tesseract has no language {missing[0]!r}; installed: {', '.join(installed) or 'none'}",
+            hint=f"apt-get install tesseract-ocr-{package} (Debian, Ubuntu), brew install tesseract-lang (macOS)",
+        )
+
+
+def _first_line(program: str, option: str) -> str:
+    return _run(program, option).partition("\n")[0].strip()
+
+
+def _run(program: str, option: str) -> str:
+    try:
+        finished = subprocess.run([program, option], capture_output=True, text=True, timeout=30, errors="replace")
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise MissingToolError(f"{program} {option} failed: {error}", hint=_INSTALL) from None
+    return finished.stdout or finished.stderr
