@@ -198,7 +198,7 @@ def _answer(group: Group, entrant: Entrant, ident: str, scores: SampleScores | N
     if scores is None:
         return Answer(prediction=prediction, adapters=adapters)
     units = {measure.name: measure.unit for measure in group.measures}
-    values = sample_values(group.measures, scores.scores, group.benchmark.summarize if group.benchmark else None)
+    values = _values(group, scores)
     single = [score for score in scores.scores if score.unit]
     return Answer(
         prediction=prediction,
@@ -218,6 +218,15 @@ def _answer(group: Group, entrant: Entrant, ident: str, scores: SampleScores | N
         diagnostics=tuple(format_diagnostic(name, value) for name, value in scores.diagnostics.items()),
         scoring_error=scores.error,
     )
+
+
+def _values(group: Group, scores: SampleScores) -> dict[str, float]:
+    """The measures of one answer. Of composites only the headline: others say nothing about a sample alone."""
+    values = sample_values(group.measures, scores.scores)
+    if group.benchmark is not None and group.headline not in values:
+        whole = sample_values(group.measures, scores.scores, group.benchmark.summarize)
+        values |= {name: value for name, value in whole.items() if name == group.headline}
+    return values
 
 
 def format_diagnostic(name: str, value: float) -> tuple[str, str]:

@@ -23,22 +23,25 @@ CARRIED_IMAGES = 4_000_000
 _SHAPES = ((2.5, "strip"), (1.15, "landscape"), (0.87, "square"), (0.0, "portrait"))
 
 
-def write_report(runs: Sequence[Path], output: Path, *, embed: bool = False) -> None:
+def write_report(runs: Sequence[Path], output: Path, *, embed: bool = False, carry: int = CARRIED_IMAGES) -> None:
     """Write the report of these runs to `output`, whole or not at all. `embed` puts the full page images in.
+
+    Without it they are linked, but for reports whose images weigh at most `carry` bytes in all.
 
     Raises RunError for a path without a run, UsageError where nothing can be written.
     """
     if not runs:
         raise UsageError("no run given", hint="loupe report runs/ENGINE/BENCHMARK -o report.html")
     groups = collect(runs)
+    embed = embed or sum(image_bytes(group, carry) for group in groups) <= carry
     folder = output.resolve().parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".loupe-report-") as work:
             draft = Path(work) / "report.html"
             with tempfile.TemporaryFile("w+", encoding="utf-8", dir=work) as samples:
-                embedded, shapes = _pack(groups, samples, folder=folder, embed=embed)
-                before, after = page(groups, shapes, embedded=embedded).split(PAYLOADS)
+                shapes = _pack(groups, samples, folder=folder, embed=embed)
+                before, after = page(groups, shapes, embedded=embed).split(PAYLOADS)
                 with draft.open("w", encoding="utf-8", newline="\n") as file:
                     file.write(before)
                     samples.seek(0)
@@ -49,9 +52,8 @@ def write_report(runs: Sequence[Path], output: Path, *, embed: bool = False) -> 
         raise UsageError(f"{output} cannot be written: {error.strerror or error}") from None
 
 
-def _pack(groups: Sequence[Group], file: IO[str], *, folder: Path, embed: bool) -> tuple[bool, list[str]]:
-    """Write all samples to `file`; says whether the page images are in, and the shape of each group's cards."""
-    embed = embed or sum(image_bytes(group, CARRIED_IMAGES) for group in groups) <= CARRIED_IMAGES
+def _pack(groups: Sequence[Group], file: IO[str], *, folder: Path, embed: bool) -> list[str]:
+    """Write all samples to `file`; returns the shape of each group's cards."""
     number, shapes = 0, []
     for group in groups:
         ratios = []
@@ -63,4 +65,4 @@ def _pack(groups: Sequence[Group], file: IO[str], *, folder: Path, embed: bool) 
             number += 1
         middle = sorted(ratios)[len(ratios) // 2] if ratios else 0.8
         shapes.append(next(name for ratio, name in _SHAPES if middle >= ratio))
-    return embed, shapes
+    return shapes

@@ -13,6 +13,8 @@ from loupe.types import Estimate, Measure, Result
 #: Rows of one table of slices, and failures listed by name.
 SLICE_LIMIT = 40
 FAILURE_LIMIT = 200
+#: Measures that stand in the leaderboard itself; with more there is a table of all of them below.
+COLUMN_LIMIT = 4
 #: Lower ends of the seven colour steps, 1 being perfect. They crowd near 1, because that is where text recognition is.
 STEPS = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
 
@@ -122,6 +124,21 @@ def columns(group: Group) -> list[Measure]:
     return sorted((m for m in group.measures if m.name in present), key=lambda m: m.name != group.headline)
 
 
+def measure_rows(group: Group) -> list[tuple[Measure, int, list[Cell]]]:
+    """Every measure with its n and a cell for each engine, where the leaderboard cannot hold them all."""
+    shown = columns(group)
+    if len(shown) <= COLUMN_LIMIT:
+        return []
+    table = []
+    for measure in shown:
+        cells = [
+            cell(entrant.result.measures.get(measure.name) if entrant.result else None, measure)
+            for entrant in group.entrants
+        ]
+        table.append((measure, max(item.n for item in cells), cells))
+    return table
+
+
 def headline_axis(group: Group) -> Axis | None:
     """The common scale of the headline's whiskers; None where nothing is scored."""
     measure = next((m for m in columns(group) if m.name == group.headline), None)
@@ -131,7 +148,7 @@ def headline_axis(group: Group) -> Axis | None:
 
 def rows(group: Group, ranks: Sequence[str]) -> list[Row]:
     """The leaderboard, in the group's order."""
-    scale, shown = headline_axis(group), columns(group)
+    scale, shown = headline_axis(group), columns(group)[:COLUMN_LIMIT]
     return [_row(group, entrant, rank, scale, shown) for entrant, rank in zip(group.entrants, ranks, strict=True)]
 
 
@@ -203,12 +220,25 @@ def outcome_rows(group: Group) -> list[tuple[str, list[str]]]:
 
 def diagnostic_rows(group: Group) -> list[tuple[str, list[str]]]:
     """Numbers beside the score, for each engine."""
-    return _named((entrant.result.diagnostics if entrant.result else {}) for entrant in group.entrants)
+    numbers = [entrant.result.diagnostics if entrant.result else {} for entrant in group.entrants]
+    names = list(dict.fromkeys(name for column in numbers for name in column))
+    kept = [name for name in names if not (name.endswith("_share") and name.removesuffix("_share") in names)]
+    return [(name.replace("_", " "), [_diagnostic(name, column) for column in numbers]) for name in kept]
 
 
 def speed_rows(group: Group) -> list[tuple[str, list[str]]]:
     """Seconds and tokens, for each engine."""
     return _named((entrant.result.speed if entrant.result else {}) for entrant in group.entrants)
+
+
+def _diagnostic(name: str, column: dict[str, float]) -> str:
+    """A count with its share, a rate in percent, or a number."""
+    if name not in column:
+        return "–"
+    value, share = column[name], column.get(f"{name}_share")
+    if share is not None:
+        return f"{value:,.6g} ({format_value(share, 'fraction')})" if value else "0"
+    return format_value(value, "fraction") if name.endswith(("_rate", "_share")) else f"{value:,.4g}"
 
 
 def _named(numbers: Iterable[dict[str, float]]) -> list[tuple[str, list[str]]]:

@@ -20,9 +20,12 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
 #: Characters that are rendered; what is longer is cut there, with a notice. The raw text is not touched by this.
-RENDERED_LIMIT = 200_000
+RENDERED_LIMIT = 100_000
 #: Levels of quotes and lists that are rendered.
 NESTING_LIMIT = 60
+#: Elements inside each other, and in all, that a browser lays out without delay; what has more is not rendered.
+DEPTH_LIMIT = 200
+ELEMENT_LIMIT = 30_000
 #: Tasks whose answers are Markdown or HTML; answers of all others are shown as they are.
 MARKUP_TASKS = frozenset({"markdown", "table"})
 
@@ -42,6 +45,8 @@ _KINDS = {"math", "math-block", "image"}
 _MATH = {"$$": "$$", "$": "$", "\\(": "\\)", "\\[": "\\]"}
 #: nh3 escapes `<` in text and `"` in attribute values, so this matches real tags only.
 _LINK = re.compile(r'<a href="')
+_TAG = re.compile(r"<(/?)(\w+)")
+_VOID = frozenset({"br", "hr", "col"})
 _UNPRINTABLE = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -64,7 +69,19 @@ def render_markdown(text: str) -> Rendered:
     if any(token.level >= NESTING_LIMIT - 1 for token in tokens):
         notices.append(f"Lists and quotes nested more than {NESTING_LIMIT} levels deep are not rendered.")
     html = sanitize(parser.renderer.render(tokens, parser.options, {}))
+    if _is_too_much(html):
+        return Rendered("", "Too many elements, or nested too deep, to be rendered; this is the text itself.")
     return Rendered(html, " ".join(notices))
+
+
+def _is_too_much(html: str) -> bool:
+    """Whether sanitised HTML (in which every element is closed) exceeds DEPTH_LIMIT or ELEMENT_LIMIT."""
+    depth = 0
+    for count, tag in enumerate(_TAG.finditer(html)):
+        depth += 0 if tag[2] in _VOID else -1 if tag[1] else 1
+        if depth > DEPTH_LIMIT or count > 2 * ELEMENT_LIMIT:
+            return True
+    return False
 
 
 def sanitize(html: str) -> str:

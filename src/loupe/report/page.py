@@ -127,7 +127,8 @@ def group_context(group: Group) -> JsonObject:
             for warning in (entrant.result.warnings if entrant.result else ["not scored yet"])
         ],
         "engines": [entrant.label for entrant in group.entrants],
-        "columns": leaderboard.columns(group),
+        "columns": leaderboard.columns(group)[: leaderboard.COLUMN_LIMIT],
+        "measures": leaderboard.measure_rows(group),
         "axis": leaderboard.headline_axis(group),
         "rows": rows,
         "has_seconds": any(row.seconds for row in rows),

@@ -31,7 +31,7 @@ TEXT_LIMIT = 2_000_000
 #: Pictures of one sample that go into the report.
 PICTURE_LIMIT = 20
 #: Seconds that one sample may take before it goes in without pictures and rendering.
-SAMPLE_SECONDS = 20.0
+SAMPLE_SECONDS = 10.0
 #: Fewer samples than this are not worth more than one worker.
 _SINGLE = 8
 

@@ -10,6 +10,9 @@ const OUTCOMES = {
   error: "engine error", rejected: "refused", missing: "no answer yet", scorer: "scoring failed",
 };
 
+/** What stands beside a score that is there, but not of a whole answer. */
+const MARKS = { empty: "empty", truncated: "cut off", repeated: "loop" };
+
 function textOf(id) {
   const element = document.getElementById(id);
   return element ? element.textContent : "";

@@ -81,9 +81,9 @@ function cardScores(sample) {
     const text = failed ? OUTCOMES[engine.outcome] : formatValue(engine.value, engine.measure);
     const step = failed ? "q-failed" : engine.good === null ? "q-none" : `q${stepOf(engine.good)}`;
     if (compact) return make("span", { class: `swatch ${step}`, title: `${labels[place]}: ${text}` });
-    const mark = engine.outcome === "ok" || failed ? "" : make("span", { class: "note" }, ` ${OUTCOMES[engine.outcome]}`);
+    const mark = MARKS[engine.outcome] ? make("span", { class: "note" }, MARKS[engine.outcome]) : "";
     return make("span", { class: "card-score" }, make("span", { class: `swatch ${step}` }),
-      make("bdi", { class: "card-engine" }, labels[place]), make("span", { class: "card-value" }, text), mark);
+      make("bdi", { class: "card-engine" }, labels[place]), mark, make("span", { class: "card-value" }, text));
   });
   const good = overall(sample);
   return compact ? [make("span", { class: "swatches" }, ...scores),

@@ -183,7 +183,10 @@ function answerText(answer) {
 /** A text as a reader would see it. The HTML was sanitised when the report was written; the page's CSP stands behind it. */
 function rendered(shown) {
   if (shown.html === undefined) return [textBlock(shown.text, shown)];
-  if (shown.html.trim() === "") return [...(shown.text.trim() ? [notice("Nothing is left of this text when it is rendered; see Raw.")] : [textBlock("")])];
+  if (shown.html.trim() === "") {
+    const why = shown.notice || (shown.text.trim() ? "Nothing of this text is left when it is rendered; this is the text itself." : "");
+    return [...(why ? [notice(why)] : []), textBlock(shown.text, shown)];
+  }
   const block = make("div", { class: "text markup", dir: "auto" });
   block.innerHTML = shown.html;
   return [...(shown.notice ? [notice(shown.notice)] : []), block];

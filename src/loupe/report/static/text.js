@@ -1,6 +1,6 @@
 // Hostile text on the page: always as text nodes, with invisible and direction-changing characters made visible.
 
-const SHOWN_AT_ONCE = 200000;
+const SHOWN_AT_ONCE = 100000;
 const SEGMENT_LIMIT = 20000;
 const MARK_LIMIT = 2000;
 const HIDDEN = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\u202a-\u202e\u2060\u2066-\u2069\ufeff]/g;
