@@ -1,6 +1,6 @@
 """Client CPU time per 400 KB page of `loupe infer`, against a bare aiohttp + msgspec loop that sends the same requests.
 
-    python perf/harness_overhead.py [--pages 400] [--repeats 3] [--small 10000]
+    python perf/harness_overhead.py [--pages 1000] [--repeats 3] [--small 10000]
 
 The server is a process of its own, and every measurement runs in a fresh process, after a warm-up, so that imports do
 not count. Both read the file, encode it and decode the answer; Loupe also hashes the page, classifies the answer and
@@ -171,10 +171,10 @@ def best(path: str, url: str, module: Path, pages: int, concurrency: int, repeat
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pages", type=int, default=400)
+    parser.add_argument("--pages", type=int, default=1000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--small", type=int, default=10_000, help="samples of the memory test, 0 to leave it out")
-    parser.add_argument("--delay", type=float, default=0.01, help="seconds that the server takes per answer")
+    parser.add_argument("--delay", type=float, default=0.005, help="seconds that the server takes per answer")
     parser.add_argument("--child", nargs=5, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:

@@ -25,6 +25,7 @@ from loupe.engines.shared.discovery import (
     probe,
     root_url,
 )
+from loupe.engines.shared.endpoints import reach
 from loupe.errors import EngineUnavailableError, UsageError
 from tests.chat_server import ChatServer, Reply, chat_server
 
@@ -210,3 +211,22 @@ def test_the_model_is_the_only_one_or_the_loaded_one(ids: tuple[str, ...], serve
 def test_many_models_are_listed_in_part() -> None:
     with pytest.raises(UsageError, match=r"offers 12 models: m0, .*m9 and 2 more"):
         choose_model(endpoint(*(f"m{number}" for number in range(12))), Server(kind="ollama"))
+
+
+@pytest.mark.parametrize("base_urls", [[], ["auto"], ["auto:first"]])
+def test_an_engine_without_an_address_asks_the_server_on_this_machine(base_urls: list[str]) -> None:
+    async def main() -> bool:
+        async with chat_server() as server, aiohttp.ClientSession() as session:
+            endpoints, _ = await reach(base_urls, session, connect_timeout=5, ports=[server.port])
+            return [endpoint.base_url for endpoint in endpoints] == [server.url]
+
+    assert asyncio.run(main())
+
+
+def test_keys_are_not_sent_to_servers_that_are_only_looked_for() -> None:
+    async def main() -> list[str | None]:
+        async with chat_server() as server, chat_server(models=404) as other:
+            await discover([server.port, other.port])
+            return [request.headers.get("authorization") for request in server.others + other.others]
+
+    assert asyncio.run(main()) == [None, None]

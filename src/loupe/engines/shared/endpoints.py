@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from loupe.engines.shared.discovery import (
     AUTO,
     AUTO_FIRST,
+    PORTS,
     Endpoint,
     Patience,
     Server,
@@ -33,7 +34,7 @@ NO_KEY = "EMPTY"
 
 #: Servers that download or refuse a model that they do not list.
 _STRICT_SERVERS = {"vllm", "sglang", "mlx_vlm"}
-#: A server that lists its models also tells at once what it is.
+#: Whether a server says what it is or not, nobody waits longer for it.
 _IDENTIFY_SECONDS = 5.0
 
 
@@ -57,12 +58,16 @@ def api_key(variable: str, environment: Mapping[str, str]) -> str:
 
 
 async def reach(
-    base_urls: Sequence[str], session: aiohttp.ClientSession, *, connect_timeout: float
+    base_urls: Sequence[str],
+    session: aiohttp.ClientSession,
+    *,
+    connect_timeout: float,
+    ports: Sequence[int] = PORTS,
 ) -> tuple[list[Endpoint], Server]:
     """Every server to be asked, each of which answers, and what the first one is. No URL: the one on this machine."""
     urls = list(base_urls) or [AUTO]
     if urls[0] in (AUTO, AUTO_FIRST):
-        urls = [choose(await discover(), first=urls[0] == AUTO_FIRST).base_url]
+        urls = [choose(await discover(ports), first=urls[0] == AUTO_FIRST).base_url]
     patience = Patience(connect_timeout, connect_timeout)
     bases = [normalize_base_url(url) for url in urls]
     answers = await asyncio.gather(*(probe(session, base, patience) for base in bases))
