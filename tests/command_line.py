@@ -1,22 +1,58 @@
-"""The real command in a real process, as a user starts it."""
+"""The real command in a real process, as a user starts it, and a small folder of samples for it."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+#: Functions for `-e python:reader.py:NAME`; samples here are texts, which `right` gives back.
+READER = """
+import os, time
+from loupe.errors import EngineError
+from loupe.types import Output
+
+def right(request):
+    return Output(text=request.text, output_tokens=3)
+
+def wrong(request):
+    return request.text.upper()
+
+def broken(request):
+    raise EngineError(f"no \\x1b[31mink on {request.id}")
+
+def sometimes(request):
+    if request.id == "p3":
+        raise EngineError("smudged")
+    return request.text
+
+def slow(request):
+    time.sleep(0.3)
+    return request.text
+"""
+
+
+def command(*words: str | Path) -> list[str]:
+    """`loupe WORDS`, with the Python that runs the tests."""
+    return [sys.executable, "-m", "loupe", *map(str, words)]
+
+
+def environment(home: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment without settings, keys and servers of the person who runs the tests."""
+    clean = {key: value for key, value in os.environ.items() if not key.endswith(("_BASE_URL", "_API_KEY", "_HOST"))}
+    return clean | {"HOME": str(home), "COLUMNS": "200"} | dict(more or {})
 
 
 def loupe(*words: str | Path, cwd: Path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Run `loupe WORDS` in a folder, away from the settings and servers of the person who runs the tests."""
-    clean = {key: value for key, value in os.environ.items() if not key.endswith(("_BASE_URL", "_API_KEY", "_HOST"))}
-    clean |= {"HOME": str(cwd), "COLUMNS": "200", **(env or {})}
+    """Run `loupe WORDS` in a folder until it ends."""
     return subprocess.run(
-        [sys.executable, "-m", "loupe", *map(str, words)],
+        command(*words),
         cwd=cwd,
-        env=clean,
+        env=environment(cwd, env),
         capture_output=True,
         text=True,
         timeout=120,
@@ -29,3 +65,18 @@ def complaint(done: subprocess.CompletedProcess[str]) -> tuple[str, str]:
     error, hint = done.stderr.splitlines()
     assert error.startswith("error: ") and hint.startswith("hint: ") and done.stdout == ""
     return error.removeprefix("error: "), hint.removeprefix("hint: ")
+
+
+def make_folder(root: Path, *, name: str = "mydocs", count: int = 6) -> Path:
+    """A benchmark folder of texts, and beside it `reader.py` with functions that read them."""
+    folder = root / name
+    folder.mkdir()
+    (folder / "loupe.toml").write_text('[benchmark]\ntitle = "My texts"\nversion = "1"\n')
+    words = ["alpha", "beta gamma", "delta", "epsilon zeta", "eta", "theta iota"]
+    rows: list[dict[str, Any]] = [
+        {"id": f"p{n}", "text": words[n % 6], "task": "text", "reference": words[n % 6], "tags": {"half": str(n % 2)}}
+        for n in range(count)
+    ]
+    (folder / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (root / "reader.py").write_text(READER)
+    return folder

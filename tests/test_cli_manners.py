@@ -15,8 +15,9 @@ from typing import get_args
 import pytest
 
 from loupe import __version__
-from loupe.cli.errors import describe, printable
+from loupe.cli.errors import describe
 from loupe.cli.root import SECTIONS
+from loupe.report.control_characters import printable
 from loupe.types import Outcome
 from tests.command_line import complaint, loupe
 

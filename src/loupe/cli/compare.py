@@ -178,6 +178,8 @@ def sections(compared: Compared) -> list[Section]:
 def _pair_section(compared: Compared, pair: Pair) -> Section:
     rows = []
     for name, found in pair.measures.items():
+        if found.value_a is None and found.value_b is None:
+            continue
         unit = compared.units.get(name, "fraction")
         cells = [name, format_value(found.value_a, unit), format_value(found.value_b, unit)]
         cells += [_signed(found.difference, unit), format_range(found.low, found.high, unit)]
@@ -190,7 +192,9 @@ def _pair_section(compared: Compared, pair: Pair) -> Section:
 
 
 def _verdict(found: Difference, higher_is_better: bool) -> str:
-    if found.p_holm is None or found.difference is None or found.p_holm >= LEVEL:
+    if found.p_holm is None or found.difference is None:
+        return "too few to tell"
+    if found.p_holm >= LEVEL:
         return "no clear difference"
     return "better" if (found.difference > 0) == higher_is_better else "worse"
 

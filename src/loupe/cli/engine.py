@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from loupe.cli.errors import printable
 from loupe.cli.lazy import SuggestingGroup
 from loupe.cli.output import as_json, json_option, plain_option, say, table
+from loupe.errors import RejectedError
+from loupe.report.control_characters import printable
 
 if TYPE_CHECKING:
     from loupe.engines.registry import Profile
@@ -86,7 +88,7 @@ def test(name: str, image: Path | None, prompt: str | None, json: bool, **flags:
     pass_key(reading.api_key)
     label, profile = configure(name, override_table(reading))
     began = time.monotonic()
-    output, seconds = asyncio.run(_read(profile, _request(image, profile, prompt)))
+    output, seconds = asyncio.run(_read(profile, _requests(image, profile, prompt)))
     opening = time.monotonic() - began - seconds
     if json:
         as_json({"engine": label, "opening_seconds": opening, "seconds": seconds, **msgspec.to_builtins(output)})
@@ -96,24 +98,34 @@ def test(name: str, image: Path | None, prompt: str | None, json: bool, **flags:
     say(f"{label}: opened in {opening:.2f} s, read in {seconds:.2f} s, {len(output.text):,} characters{tokens}")
 
 
-def _request(image: Path | None, profile: Profile, prompt: str | None) -> Request:
+def _requests(image: Path | None, profile: Profile, prompt: str | None) -> list[Request]:
+    """The page to read; without one, a sample page as an image, then one of a PDF, which some engines need."""
     from loupe.benchmarks.registry import get_benchmark
     from loupe.inference.prompts import make_request
-    from loupe.types import Sample
+    from loupe.types import PdfPage, Sample
 
     benchmark = get_benchmark("sample_pages")
-    sample = Sample(id="test", images=(image,)) if image else next(iter(benchmark.load(None)))
-    asked = Sample(id=sample.id, images=sample.images, prompt=prompt or "", task=sample.task)
-    return make_request(asked, profile=profile, benchmark=benchmark, benchmark_id="sample_pages")
+    if image:
+        source = PdfPage(image) if image.suffix.lower() == ".pdf" else image
+        samples = [Sample(id="page", images=(source,))]
+    else:
+        by_kind = {type(sample.images[0]): sample for sample in reversed(list(benchmark.load(None)))}
+        samples = [by_kind[kind] for kind in (*(by_kind.keys() - {PdfPage}), PdfPage)]
+    asked = [Sample(id=sample.id, images=sample.images, prompt=prompt or "", task="text") for sample in samples]
+    return [make_request(each, profile=profile, benchmark=benchmark, benchmark_id="sample_pages") for each in asked]
 
 
-async def _read(profile: Profile, request: Request) -> tuple[Output, float]:
+async def _read(profile: Profile, requests: list[Request]) -> tuple[Output, float]:
+    """The answer to the first request that the engine does not refuse, and the seconds that it took."""
     from loupe.engines.registry import engine_module
 
     async with engine_module(profile.kind).open_engine(profile) as engine:
+        for request in requests[:-1]:
+            began = time.monotonic()
+            with contextlib.suppress(RejectedError):
+                return await engine.predict(request), time.monotonic() - began
         began = time.monotonic()
-        output: Output = await engine.predict(request)
-        return output, time.monotonic() - began
+        return await engine.predict(requests[-1]), time.monotonic() - began
 
 
 def _origin(path: Path) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import click
 
 from loupe.errors import LoupeError
+from loupe.report.control_characters import printable
 
 BELOW = 1
 USAGE = 2
@@ -50,8 +51,3 @@ def show_error(message: str, hint: str = "") -> None:
     click.echo(f"{click.style('error:', fg='red', bold=True)} {printable(message)}", err=True, color=colour)
     if hint:
         click.echo(f"{click.style('hint:', fg='cyan')} {printable(hint)}", err=True, color=colour)
-
-
-def printable(text: str) -> str:
-    """The text without control characters: a server's answer must not be able to steer the terminal."""
-    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\N{REPLACEMENT CHARACTER}", text)

@@ -12,7 +12,7 @@ import msgspec
 
 from loupe.benchmarks.registry import check_options, get_benchmark
 from loupe.engines.registry import Profile, load_profile, slug
-from loupe.errors import ProfileError, UsageError
+from loupe.errors import LoupeError, ProfileError, UsageError
 from loupe.types import Outcome
 
 if TYPE_CHECKING:
@@ -158,7 +158,8 @@ def choose_engines(flags: Flags) -> list[tuple[str, Profile]]:
     if "base_url" not in overrides:
         overrides["base_url"] = find_server()
     label, profile = configure("openai", overrides)
-    return [(slug(flags.model) if flags.model else label, profile)]
+    model = flags.model or served_model(overrides["base_url"])
+    return [(slug(model) if model else label, profile)]
 
 
 def override_table(flags: Flags) -> dict[str, Any]:
@@ -190,3 +191,25 @@ def find_server() -> str:
     from loupe.engines.shared.discovery import find_endpoint
 
     return asyncio.run(find_endpoint(os.environ))
+
+
+def served_model(base_url: str | list[str]) -> str:
+    """The one model that a server offers, to file the run under; "" where it does not say or there are several.
+
+    The engine asks again when it opens, and then says what is wrong.
+    """
+    import asyncio
+
+    from loupe.engines.shared.discovery import choose_model, identify, normalize_base_url, probe
+
+    async def ask(url: str) -> str:
+        import aiohttp
+
+        async with aiohttp.ClientSession() as session:
+            endpoint = await probe(session, url)
+            return choose_model(endpoint, await identify(session, endpoint)) if endpoint else ""
+
+    try:
+        return asyncio.run(ask(normalize_base_url(base_url if isinstance(base_url, str) else base_url[0])))
+    except (LoupeError, ValueError):
+        return ""

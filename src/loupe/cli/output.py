@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from loupe.cli.errors import printable
+from loupe.report.control_characters import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,7 +59,7 @@ def tables(sections: Iterable[Section], *, plain: bool) -> None:
 
     if plain:
         for line in tab_separated(sections):
-            click.echo(printable(line))
+            click.echo(line)
         return
     writer = console()
     for renderable in rich_tables(sections):

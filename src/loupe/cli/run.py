@@ -53,7 +53,7 @@ def command(context: click.Context, /, benchmark: str, json: bool, plain: bool, 
     results = [(folder.path, result) for folder in folders if (result := folder.result()) is not None]
     codes = [worst, *(_verdict(result, floor, headline, strict=strict) for _, result in results)]
     if json:
-        as_json(json_document(results))
+        as_json(json_document(results, several=len(plans) > 1))
     else:
         for path, result in results:
             show_result(path, result, plain=plain)
@@ -158,10 +158,10 @@ def _verdict(result: Result, floor: float | None, headline: Measure, *, strict: 
     return BELOW
 
 
-def json_document(results: list[tuple[Path, Result]]) -> dict[str, Any]:
-    """One result as an object with its run folder; several as a list under `runs`."""
+def json_document(results: list[tuple[Path, Result]], *, several: bool = False) -> dict[str, Any]:
+    """One result as an object with its run folder; where several engines were asked for, a list under `runs`."""
     listed = [{"run": str(path), **msgspec.to_builtins(result)} for path, result in results]
-    return listed[0] if len(listed) == 1 else {"runs": listed}
+    return listed[0] if listed and not several else {"runs": listed}
 
 
 def show_result(path: Path, result: Result, *, plain: bool) -> None:

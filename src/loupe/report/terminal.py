@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from loupe.report.control_characters import printable
 from loupe.types import FAILED, Estimate, Result
 
 if TYPE_CHECKING:
@@ -160,9 +161,9 @@ def tab_separated(sections: Iterable[Section]) -> Iterator[str]:
     """The same tables as lines of tab-separated cells; a title stands alone on its line, after `#`."""
     for section in sections:
         if section.title:
-            yield f"# {section.title}"
+            yield f"# {printable(section.title)}"
         for row in (section.header, *section.rows) if section.header else section.rows:
-            yield "\t".join(_one_line(cell) for cell in row)
+            yield "\t".join(_one_line(printable(cell)) for cell in row)
 
 
 def rich_tables(sections: Iterable[Section]) -> Iterator[RenderableType]:
@@ -171,7 +172,7 @@ def rich_tables(sections: Iterable[Section]) -> Iterator[RenderableType]:
 
     for section in sections:
         if section.title:
-            yield Text(section.title, style="bold red" if section.alarm else "bold")
+            yield Text(printable(section.title), style="bold red" if section.alarm else "bold")
         yield _rich_table(section)
         yield Text()
 
@@ -190,5 +191,5 @@ def _rich_table(section: Section) -> Table:
         grid.add_column(name, justify="right" if numbers else "left", overflow="fold")
     style = "red" if section.alarm else ""
     for row in section.rows:
-        grid.add_row(*(Text(cell, style=style) for cell in row))
+        grid.add_row(*(Text(printable(cell), style=style) for cell in row))
     return grid

@@ -1,0 +1,221 @@
+"""`loupe run`, `infer`, `score`, `runs` and `export` as a user types them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from loupe.runs.folder import RunFolder
+from tests.chat_server import in_thread
+from tests.command_line import command, complaint, environment, loupe, make_folder
+
+RIGHT, WRONG = ("-e", "python:reader.py:right"), ("-e", "python:reader.py:wrong")
+RUN = Path("runs/python-reader.py_right/mydocs")
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    make_folder(tmp_path)
+    return tmp_path
+
+
+def test_run_prints_the_table_the_signature_and_the_folder_and_nothing_else_on_stdout(here: Path) -> None:
+    done = loupe("run", "mydocs", *RIGHT, "--plain", cwd=here)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "# python-reader.py_right on mydocs@1, 6 samples"
+    assert lines[2].startswith("text_similarity ↑\t100.00 %\t")
+    assert lines[-2].startswith("mydocs:1|n:6|data:") and lines[-1] == f"saved in {RUN}"
+    assert f"loupe report {RUN} -o report.html" in done.stderr
+
+
+def test_json_is_one_object_with_value_interval_and_n_of_every_measure(here: Path) -> None:
+    done = loupe("run", "mydocs", *RIGHT, "--json", cwd=here)
+    result = json.loads(done.stdout)
+    assert set(result["measures"]["text_similarity"]) == {"value", "low", "high", "n"}
+    assert (result["measures"]["text_similarity"]["value"], result["run"]) == (1.0, str(RUN))
+
+
+def test_several_engines_give_several_results_and_a_broken_one_does_not_stop_the_next(here: Path) -> None:
+    done = loupe("run", "mydocs", "-e", "python:reader.py:nope", "--engines", RIGHT[1], "--json", cwd=here)
+    assert done.returncode == 2
+    assert [run["engine"] for run in json.loads(done.stdout)["runs"]] == ["python-reader.py_right"]
+    assert "error: python-reader.py_nope: " in done.stderr
+
+
+def test_the_same_command_again_asks_nothing_again(here: Path) -> None:
+    loupe("run", "mydocs", *RIGHT, cwd=here)
+    before = (here / RUN / "predictions.jsonl").read_bytes()
+    assert loupe("run", "mydocs", *RIGHT, cwd=here).returncode == 0
+    assert (here / RUN / "predictions.jsonl").read_bytes() == before
+
+
+def test_other_settings_are_refused_with_the_list_of_differences(here: Path) -> None:
+    loupe("run", "mydocs", *RIGHT, cwd=here)
+    done = loupe("run", "mydocs", *RIGHT, "--prompt", "Read!", cwd=here)
+    assert done.returncode == 2
+    assert f"error: {RUN} holds a run with other settings:" in done.stderr and "prompts: " in done.stderr
+    assert "hint: --name NAME keeps both, --fresh starts over" in done.stderr
+    assert loupe("run", "mydocs", *RIGHT, "--prompt", "Read!", "--name", "asked", cwd=here).returncode == 0
+    assert (here / "runs/asked/mydocs/result.json").exists()
+
+
+def test_limit_reads_only_the_first_samples(here: Path) -> None:
+    loupe("run", "mydocs", *RIGHT, "--limit", "2", cwd=here)
+    assert set(RunFolder.open(here / RUN).predictions()) == {"p0", "p1"}
+
+
+def test_failed_samples_are_counted_named_and_fatal_only_when_strict(here: Path) -> None:
+    done = loupe("run", "mydocs", "-e", "python:reader.py:sometimes", "--plain", cwd=here)
+    assert done.returncode == 0
+    assert "failed\t1 of 6\t16.7 %\tscored as empty" in done.stdout and "p3\terror\tsmudged" in done.stdout
+    assert loupe("run", "mydocs", "-e", "python:reader.py:sometimes", "--strict", cwd=here).returncode == 3
+
+
+def test_an_engines_words_cannot_steer_the_terminal(here: Path) -> None:
+    done = loupe("run", "mydocs", "-e", "python:reader.py:broken", cwd=here)
+    assert "ink on p0" in done.stdout and "\x1b" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("floor", ["99", "100%", "0.5%"])
+def test_a_good_headline_is_not_under_the_floor(floor: str, here: Path) -> None:
+    assert loupe("run", "mydocs", *RIGHT, "--fail-under", floor, cwd=here).returncode == 0
+
+
+def test_a_headline_under_the_floor_ends_with_1_and_says_so(here: Path) -> None:
+    done = loupe("run", "mydocs", *WRONG, "--fail-under", "60", cwd=here)
+    assert done.returncode == 1
+    assert "python-reader.py_wrong: text_similarity 5.56 % is worse than 60.00 %" in done.stderr
+
+
+SHOW = "loupe engine show python:reader.py:right"
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "hint"),
+    [
+        (
+            ("--fail-under", "0.9"),
+            "--fail-under 0.9: text_similarity is in percent; did you mean 90 %?",
+            "--fail-under 90, or --fail-under 0.9%",
+        ),
+        (("--fail-under", "much"), "--fail-under much: not a number", "--fail-under 90"),
+        (("-o", "splitt"), "-o splitt: not KEY=VALUE", "loupe bench show mydocs"),
+        (("--temperature", "1"), "engine 'python:reader.py:right' has no setting for --temperature", SHOW),
+        (("--base-url", "http://h/v1"), "engine 'python:reader.py:right' has no setting for --base-url", SHOW),
+    ],
+)
+def test_what_does_not_fit_together_is_refused_before_anything_is_read(
+    words: tuple[str, ...], error: str, hint: str, here: Path
+) -> None:
+    done = loupe("run", "mydocs", *RIGHT, *words, cwd=here)
+    assert (done.returncode, complaint(done)) == (2, (error, hint))
+    assert not (here / "runs").exists()
+
+
+def test_an_unknown_option_of_a_benchmark_is_named_with_the_nearest(tmp_path: Path) -> None:
+    make_folder(tmp_path)
+    (tmp_path / "mine.py").write_text(
+        "from loupe.types import Benchmark, Measure, Sample\n"
+        "def load(root, split='test'): return [Sample(id='a', text='x', truth='x', tags={'split': split})]\n"
+        "def score(sample, prediction): return []\n"
+        "benchmark = Benchmark(title='t', version='1', task='text', measures=(Measure(name='m'),),\n"
+        "                      load=load, score=score)\n"
+    )
+    done = loupe("run", "./mine.py", *RIGHT, "-o", "splti=test", cwd=tmp_path)
+    assert done.returncode == 2 and "split" in complaint(done)[0]
+
+
+def test_a_broken_line_of_a_folder_is_named_with_its_number(here: Path) -> None:
+    (here / "mydocs/samples.jsonl").write_text('{"id": "a", "text": "x", "reference": "x"}\n{"id": \n')
+    done = loupe("run", "mydocs", *RIGHT, cwd=here)
+    assert done.returncode == 2 and "samples.jsonl:2" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_bench_check_names_every_problem_and_ends_with_2(here: Path) -> None:
+    (here / "mydocs/samples.jsonl").write_text('{"id": "a", "text": "x", "reference": "x"}\n{"id": \n{"id": "a"}\n')
+    done = loupe("bench", "check", "mydocs", cwd=here)
+    assert done.returncode == 2
+    assert "samples.jsonl:2" in done.stdout and "samples.jsonl:3" in done.stdout and "error: mydocs: " in done.stderr
+    assert loupe("bench", "check", "mydocs", "--json", cwd=here).returncode == 2
+
+
+def test_bench_check_is_content_with_a_good_folder(here: Path) -> None:
+    done = loupe("bench", "check", "mydocs", cwd=here)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_infer_then_score_gives_what_run_gives(here: Path) -> None:
+    whole = json.loads(loupe("run", "mydocs", *RIGHT, "--json", cwd=here).stdout)
+    done = loupe("infer", "mydocs", *RIGHT, "--runs", "apart", cwd=here)
+    assert (done.returncode, done.stdout) == (0, "apart/python-reader.py_right/mydocs\n")
+    assert not (here / "apart/python-reader.py_right/mydocs/result.json").exists()
+    scored = json.loads(loupe("score", done.stdout.strip(), "--json", cwd=here).stdout)
+    assert (scored["measures"], scored["signature"]) == (whole["measures"], whole["signature"])
+
+
+def test_score_takes_a_folder_of_answers(here: Path) -> None:
+    loupe("run", "mydocs", *RIGHT, cwd=here)
+    done = loupe("export", RUN, cwd=here)
+    assert (done.returncode, done.stdout.strip()) == (0, str(RUN / "predictions"))
+    again = loupe("score", "mydocs", RUN / "predictions", "--name", "copied", "--json", cwd=here)
+    assert again.returncode == 0, again.stderr
+    result = json.loads(again.stdout)
+    assert (result["run"], result["measures"]["text_similarity"]["value"]) == ("runs/copied/mydocs", 1.0)
+
+
+def test_runs_lists_what_there_is(here: Path) -> None:
+    assert loupe("runs", cwd=here).stderr == "no run below runs; loupe demo makes some\n"
+    loupe("infer", "mydocs", *RIGHT, cwd=here)
+    loupe("run", "mydocs", *WRONG, cwd=here)
+    rows = {row["run"]: row for row in json.loads(loupe("runs", "--json", cwd=here).stdout)}
+    assert rows[str(RUN)]["headline"] == "not scored" and len(rows) == 2
+    assert loupe("runs", "--plain", cwd=here).stdout.startswith("run\tbenchmark\tengine\theadline\tn\tcreated\n")
+
+
+def test_ctrl_c_keeps_the_answers_and_prints_the_command_that_continues(here: Path) -> None:
+    words = ("run", "mydocs", "-e", "python:reader.py:slow", "--api-key", "sk-secret", "--fresh")
+    process = subprocess.Popen(
+        command(*words), cwd=here, env=environment(here), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    answers = here / "runs/python-reader.py_slow/mydocs/predictions.jsonl"
+    while process.poll() is None and not (answers.exists() and answers.stat().st_size):
+        continue
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "finishing 1 in flight; again to stop now" in err
+    assert err.splitlines()[-1].endswith("to continue: loupe run mydocs -e python:reader.py:slow")
+    assert "sk-secret" not in err
+    done = loupe("run", "mydocs", "-e", "python:reader.py:slow", "--json", cwd=here)
+    assert json.loads(done.stdout)["outcomes"] == {"ok": 6}
+    assert len(answers.read_text().splitlines()) == 6
+
+
+def test_a_server_is_named_by_its_model_and_the_key_is_sent_but_stored_nowhere(here: Path) -> None:
+    with in_thread("alpha") as server:
+        done = loupe("run", "mydocs", "--base-url", server.url, "--api-key", "sk-secret", "--json", cwd=here)
+        assert done.returncode == 0, done.stderr
+        sent = [request for request in server.requests if request.path.endswith("/chat/completions")]
+    assert {request.headers["authorization"] for request in sent} == {"Bearer sk-secret"}
+    result = json.loads(done.stdout)
+    assert result["engine"] not in ("", "openai")
+    files = [path.read_bytes() for path in (here / "runs").rglob("*") if path.is_file()]
+    assert files and not any(b"sk-secret" in content for content in [*files, done.stderr.encode()])
+
+
+def test_the_environment_names_the_server_where_no_option_does(here: Path) -> None:
+    with in_thread("alpha") as server:
+        done = loupe("run", "mydocs", "--limit", "1", "--json", cwd=here, env={"OPENAI_BASE_URL": server.url})
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["outcomes"] == {"ok": 1}
+
+
+def test_a_server_that_is_not_there_ends_with_4_and_a_hint(here: Path) -> None:
+    done = loupe("run", "mydocs", "--base-url", "http://127.0.0.1:9/v1", cwd=here)
+    assert done.returncode == 4 and "Traceback" not in done.stderr
+    assert complaint(done)[0]
