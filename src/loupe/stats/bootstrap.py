@@ -1,4 +1,4 @@
-"""The bootstrap over clusters, and the interval and p-value that its draws give.
+"""The bootstrap over clusters, and the interval that its draws give.
 
 Sources: B. Efron, "Better bootstrap confidence intervals", JASA 82 (1987): percentiles shifted by the acceleration, so
 that both ends miss equally often when few pages are far worse than the rest; T. Hesterberg, "What teachers should know
@@ -17,7 +17,7 @@ from statistics import NormalDist
 import numpy as np
 
 from loupe.stats.clusters import Clustered, Floats, MeasureRows
-from loupe.stats.student import t_cumulative, t_quantile
+from loupe.stats.student import t_quantile
 from loupe.types import Measure, Values
 
 DRAWS = 2000
@@ -102,24 +102,6 @@ def interval(values: Resampled, *, fraction: bool = False) -> tuple[float, float
     return float(low), float(high)
 
 
-def p_value(difference: Resampled) -> float | None:
-    """Two-sided p-value of a difference: the level at which `interval` would just touch zero.
-
-    A tail holds (r + 1) / (draws + 1) of the draws at or beyond zero; twice the smaller one, at most 1.
-    """
-    draws = difference.draws[np.isfinite(difference.draws)]
-    if not math.isfinite(difference.point) or difference.clusters < 2 or 2 * draws.size <= difference.draws.size:
-        return None
-    acceleration = _acceleration(difference)
-    below, above = int(np.count_nonzero(draws <= 0)), int(np.count_nonzero(draws >= 0))
-    tails = []
-    for count, sign in ((below, 1), (above, -1)):
-        share = min((count + 1) / (draws.size + 1), 1 - 0.5 / (draws.size + 1))
-        z = _unshifted(_NORMAL.inv_cdf(share), sign * acceleration)
-        tails.append(t_cumulative(z / _widening(difference.clusters), difference.clusters - 1))
-    return min(1.0, 2 * min(tails))
-
-
 def multiplicities(clusters: int, *, draws: int, seed: int) -> Iterator[Floats]:
     """How often each cluster is in each draw, in parts of shape (some draws, clusters); the arguments decide all."""
     generator = np.random.default_rng(seed)
@@ -150,7 +132,7 @@ def _arrays(measures: Sequence[Measure], scores: Clustered, *, draws: int, seed:
     stacked = np.concatenate([total[None], drawn, total - table if draws else table[:0]])
     ends = np.cumsum([part.shape[1] for part in sums]).tolist()
     arrays = {
-        measure.name: _value(measure, stacked[:, end - part.shape[1] : end])
+        measure.name: value_of(measure, stacked[:, end - part.shape[1] : end])
         for measure, part, end in zip(summed, sums, ends, strict=True)
     }
     for column, measure in enumerate(pooled):
@@ -161,7 +143,8 @@ def _arrays(measures: Sequence[Measure], scores: Clustered, *, draws: int, seed:
     return arrays
 
 
-def _value(measure: Measure, sums: Floats) -> Floats:
+def value_of(measure: Measure, sums: Floats) -> Floats:
+    """A measure of sums of counts, shape (..., k) → (...)."""
     with np.errstate(all="ignore"):
         if measure.value is not None:
             return np.asarray(measure.value(sums), float)
@@ -196,9 +179,3 @@ def _widening(clusters: int) -> float:
 def _shifted(z: float, acceleration: float) -> float:
     shifted = z + acceleration
     return acceleration + shifted / max(1 - acceleration * shifted, 0.05)
-
-
-def _unshifted(z: float, acceleration: float) -> float:
-    """The inverse of `_shifted`."""
-    shifted = z - acceleration
-    return shifted / max(1 + acceleration * shifted, 0.05) - acceleration

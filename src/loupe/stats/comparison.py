@@ -1,19 +1,21 @@
 """Paired comparison of runs: the same clusters are drawn for both, so that hard pages are hard for both.
 
-Source: P. Koehn, "Statistical significance tests for machine translation evaluation", EMNLP 2004 (paired bootstrap);
-S. Holm, Scandinavian Journal of Statistics 6 (1979). Method: docs/statistics.md.
+Sources: P. Koehn, "Statistical significance tests for machine translation evaluation", EMNLP 2004 (paired bootstrap,
+the intervals); permutation.py (p-values); S. Holm, Scandinavian Journal of Statistics 6 (1979). docs/statistics.md.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 
 import msgspec
 
-from loupe.stats.bootstrap import DRAWS, Resampled, interval, p_value, resample
-from loupe.stats.clusters import Row, sort_into_clusters
+from loupe.stats.bootstrap import DRAWS, Resampled, interval, resample
+from loupe.stats.clusters import Clustered, Row, sort_into_clusters
+from loupe.stats.permutation import permutation_p_values
 from loupe.types import Measure, Values
 
 #: Corrected p-values from here on are no difference.
@@ -49,16 +51,28 @@ def compare(
 
     Only clusters with a score in both runs are used, so values may differ from those of the whole runs.
     """
-    names = [measure.name for measure in measures]
-    shared = {label for label, _ in rows_a} & {label for label, _ in rows_b}
-    found_a, found_b = (
-        resample(measures, sort_into_clusters(rows, names, among=shared), summarize=summarize, draws=draws, seed=seed)
-        for rows in (rows_a, rows_b)
-    )
-    differences = {name: _difference(found_a.get(name), found_b.get(name), len(shared)) for name in names}
+    a, b = _on_shared_clusters(measures, rows_a, rows_b)
+    found_a = resample(measures, a, summarize=summarize, draws=draws, seed=seed)
+    found_b = resample(measures, b, summarize=summarize, draws=draws, seed=seed)
+    p_values = permutation_p_values(measures, a, b, summarize=summarize, draws=draws, seed=seed)
+    differences = {
+        measure.name: _difference(found_a.get(measure.name), found_b.get(measure.name), p_values.get(measure.name))
+        for measure in measures
+    }
     compared = {name: found.p for name, found in differences.items() if found.p is not None}
     corrected = dict(zip(compared, holm(list(compared.values())), strict=True))
-    return {name: msgspec.structs.replace(found, p_holm=corrected.get(name)) for name, found in differences.items()}
+    return {
+        name: msgspec.structs.replace(found, p_holm=corrected.get(name), shared=len(a.labels))
+        for name, found in differences.items()
+    }
+
+
+def _on_shared_clusters(
+    measures: Sequence[Measure], rows_a: Sequence[Row], rows_b: Sequence[Row]
+) -> tuple[Clustered, Clustered]:
+    names = [measure.name for measure in measures]
+    shared = {label for label, _ in rows_a} & {label for label, _ in rows_b}
+    return sort_into_clusters(rows_a, names, among=shared), sort_into_clusters(rows_b, names, among=shared)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -90,48 +104,35 @@ def shared_ranks(
     over all pairs. Runs that cannot be told apart thus share a rank; a run without a value comes last, with rank None.
     """
     higher_is_better = next(measure.higher_is_better for measure in measures if measure.name == name)
-    labels = {run: frozenset(label for label, _ in rows) for run, rows in runs.items()}
-    known: dict[tuple[str, frozenset[str]], Resampled | None] = {}
+    names = [measure.name for measure in measures]
 
-    def values(run: str, among: frozenset[str]) -> Resampled | None:
-        if (run, among) not in known:
-            scores = sort_into_clusters(runs[run], [measure.name for measure in measures], among=among)
-            found = resample(measures, scores, summarize=summarize, draws=draws, seed=seed)
-            known[run, among] = found.get(name)
-        return known[run, among]
-
-    def gain(run: str) -> float:
-        found = values(run, labels[run])
+    def gain(scores: Clustered) -> float:
+        found = resample(measures, scores, summarize=summarize, draws=0).get(name)
         if found is None or not math.isfinite(found.point):
             return -math.inf
         return found.point if higher_is_better else -found.point
 
-    differences = {}
-    for a, b in combinations(runs, 2):
-        among = labels[a] & labels[b]
-        differences[a, b] = _difference(values(a, among), values(b, among), len(among))
-    tested = {pair: found for pair, found in differences.items() if found.p is not None}
-    corrected = holm([found.p for found in tested.values() if found.p is not None])
-    beaten = dict.fromkeys(runs, 0)
-    for ((a, b), found), p in zip(tested.items(), corrected, strict=True):
-        if p < LEVEL and found.difference:
-            beaten[b if (found.difference > 0) == higher_is_better else a] += 1
-    ordered = sorted(runs, key=gain, reverse=True)
-    return {run: None if gain(run) == -math.inf else 1 + beaten[run] for run in ordered}
+    gains = {run: gain(sort_into_clusters(rows, names)) for run, rows in runs.items()}
+    losers: list[str] = []
+    p_values: list[float] = []
+    for first, second in combinations(runs, 2):
+        a, b = _on_shared_clusters(measures, runs[first], runs[second])
+        p = permutation_p_values(measures, a, b, summarize=summarize, draws=draws, seed=seed).get(name)
+        if p is not None and len(a.labels) > 1:
+            losers.append(first if gain(a) < gain(b) else second)
+            p_values.append(p)
+    beaten = Counter(loser for loser, p in zip(losers, holm(p_values), strict=True) if p < LEVEL)
+    ordered = sorted(runs, key=gains.__getitem__, reverse=True)
+    return {run: None if gains[run] == -math.inf else 1 + beaten[run] for run in ordered}
 
 
-def _difference(a: Resampled | None, b: Resampled | None, shared: int) -> Difference:
+def _difference(a: Resampled | None, b: Resampled | None, p: float | None) -> Difference:
     value_a, value_b = (None if run is None or not math.isfinite(run.point) else run.point for run in (a, b))
     if a is None or b is None or value_a is None or value_b is None:
-        return Difference(value_a=value_a, value_b=value_b, shared=shared)
+        return Difference(value_a=value_a, value_b=value_b)
     difference = a.minus(b)
-    low, high = interval(difference) or (None, None)
-    return Difference(
-        value_a=value_a,
-        value_b=value_b,
-        difference=difference.point,
-        low=low,
-        high=high,
-        p=p_value(difference),
-        shared=shared,
-    )
+    ends = interval(difference)
+    low, high = ends or (None, None)
+    # Where clusters are too few for an interval, they are too few for a test.
+    p = p if ends else None
+    return Difference(value_a=value_a, value_b=value_b, difference=difference.point, low=low, high=high, p=p)
