@@ -186,7 +186,11 @@ def make_info(plan: Plan, benchmark: Benchmark, found: Survey) -> RunInfo:
         total=total,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    return msgspec.structs.replace(info, signature=signature(info, plan.profile.signature()))
+    parts = plan.profile.signature()
+    # An engine with a token limit that its profile leaves open takes the benchmark's.
+    if "t" in parts and "max" not in parts:
+        parts = {"img": parts.pop("img", "none"), "max": str(benchmark.max_tokens), **parts}
+    return msgspec.structs.replace(info, signature=signature(info, parts))
 
 
 async def _ask(

@@ -103,6 +103,8 @@ def check_options(benchmark: Benchmark, options: Mapping[str, str]) -> dict[str,
                 hint=f"options: {', '.join(parameters) or 'none'}",
             )
         kind = parameters[name].annotation
+        if kind is inspect.Parameter.empty:
+            kind = str
         try:
             checked[name] = msgspec.convert(value, kind, strict=False)
         except (msgspec.ValidationError, TypeError) as error:

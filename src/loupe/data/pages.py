@@ -1,6 +1,6 @@
 """Reading page images and PDF pages: the one place where pixels come from.
 
-Conversion rules: docs/protocols/engines.md A2 (RGB, alpha over white, EXIF orientation applied). Renderer: PDFium.
+Conversion rules: protocols/engines.md A2 (RGB, alpha over white, EXIF orientation applied). Renderer: PDFium.
 Everything that cannot be read raises PageError with one line that names the file.
 """
 

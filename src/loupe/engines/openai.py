@@ -1,6 +1,6 @@
 """Any OpenAI-compatible chat server: vLLM, SGLang, llama-server, Ollama, LM Studio, mlx, public APIs.
 
-Protocol: docs/protocols/engines.md A1 to A7. A page is read and encoded once per request, off the event loop; retries
+Protocol: protocols/engines.md A1 to A7. A page is read and encoded once per request, off the event loop; retries
 send the same bytes. The scheduler decides about retries; here everything that can go wrong becomes its error class.
 """
 

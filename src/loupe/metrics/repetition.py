@@ -1,6 +1,6 @@
 """Repetition loops: an engine that wrote the same thing until its token limit.
 
-Protocol: docs/protocols/engines.md, A5 (thresholds of the engines' own clean-up code). A flag only; no text changes.
+Protocol: protocols/engines.md, A5 (thresholds of the engines' own clean-up code). A flag only; no text changes.
 A loop is any of: a unit of 10..n/10 characters at least 10 times in a row, anywhere; one line that makes up at least
 80 % of at least 10 non-empty lines; an end that is one unit of at least 8 characters, at least 5 times, over more than
 half of the text. Where a unit starts does not matter, so a loop cut off in the middle is found, too. Rulers and dot

@@ -1,6 +1,6 @@
 """Reading the answers of OpenAI-compatible chat servers, tolerant of extra, missing and null fields.
 
-Source: docs/protocols/engines.md A1 and A3. An answer without choices is an error that may pass, never an empty text.
+Source: protocols/engines.md A1 and A3. An answer without choices is an error that may pass, never an empty text.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Finding OpenAI-compatible servers: the one the environment names, or those that answer on this machine.
 
-Source: docs/protocols/engines.md A7. Only loopback is probed, all ports at once; 401 and 403 count as found.
+Source: protocols/engines.md A7. Only loopback is probed, all ports at once; 401 and 403 count as found.
 """
 
 from __future__ import annotations

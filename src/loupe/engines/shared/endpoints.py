@@ -1,6 +1,6 @@
 """Reaching the servers of an engine before the first sample: the key, the addresses, the model, what to record.
 
-Source: docs/protocols/engines.md A7 (model ids, server kinds).
+Source: protocols/engines.md A7 (model ids, server kinds).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a failing HTTP answer means: which error it becomes, whether trying again helps, and how long to wait.
 
-Source: docs/protocols/engines.md A3 and A4.
+Source: protocols/engines.md A3 and A4.
 """
 
 from __future__ import annotations

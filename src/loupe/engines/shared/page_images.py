@@ -1,6 +1,6 @@
 """Image rules: how a page is resized and encoded before a server sees it.
 
-Source: docs/protocols/engines.md A2 and F. `smart_resize` is that of GLM-OCR @ cef4d0ea and dots.ocr @ 36d72488.
+Source: protocols/engines.md A2 and F. `smart_resize` is that of GLM-OCR @ cef4d0ea and dots.ocr @ 36d72488.
 A JPEG or PNG that needs no change travels byte for byte; everything else is decoded, resized with Lanczos and encoded
 as JPEG (quality 95, 4:4:4), or as PNG where the source is TIFF or GIF.
 """
