@@ -22,7 +22,8 @@ from loupe.engines.registry import Profile
 from loupe.engines.shared.cores import cores, processes
 from loupe.engines.shared.isolation import worker_pool
 from loupe.engines.shared.page_files import single_page
-from loupe.engines.shared.reading_order import Quad, page_text
+from loupe.engines.shared.paragraphs import page_text
+from loupe.engines.shared.reading_order import Quad
 from loupe.engines.shared.worker import Loaded
 from loupe.errors import MissingToolError
 from loupe.types import Engine, Output, Request

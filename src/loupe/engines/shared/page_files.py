@@ -9,14 +9,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from loupe.data.pages import is_upright, load_page, open_image
-from loupe.errors import EngineError
+from loupe.errors import RejectedError
 from loupe.types import PageSource, Request
 
 
 def single_page(request: Request) -> PageSource:
-    """The one page of a request. Raises EngineError if it has none or several: such an engine reads one at a time."""
+    """The one page of a request. Raises RejectedError if it has none or several: such an engine reads one at a time."""
     if len(request.images) != 1:
-        raise EngineError(f"this engine reads one page per request, not {len(request.images)}")
+        raise RejectedError(f"this engine reads one page per request, not {len(request.images)}")
     return request.images[0]
 
 

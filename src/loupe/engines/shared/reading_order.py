@@ -1,4 +1,4 @@
-"""From boxes of text to text in reading order: columns, lines, paragraphs.
+"""From boxes of text to their reading order: columns, bands, rows.
 
 Method: recursive XY-cut (Nagy & Seth, ICPR 1984) on boxes that are straightened first, with one rule added: a white
 gap counts as a gutter between columns only if what stands beside it looks like columns of prose (wide lines that fill
@@ -8,7 +8,6 @@ their column). Anything else side by side, such as table cells or a label and it
 from __future__ import annotations
 
 import math
-import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -31,9 +30,7 @@ _PROSE_FILL = 0.6
 _PROSE_SHARE = 0.6
 _INDEPENDENT_ROWS = 6
 _MARGIN_GAP = 1.0
-_PARAGRAPH_GAP = 0.9
 _TABLE_GAP = 1.5
-_INDENT = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +45,12 @@ class Box:
 
     @property
     def height(self) -> float:
-        """In pixels."""
+        """Of the text's line."""
         return self.bottom - self.top
 
     @property
     def width(self) -> float:
-        """In pixels."""
+        """Along the line."""
         return self.right - self.left
 
     @property
@@ -76,18 +73,6 @@ Region: TypeAlias = list[Row]
 def reading_order(quads: Sequence[Quad]) -> list[int]:
     """The order in which the boxes are read, as indices into `quads`; each occurs once."""
     return [box.index for region in layout(quads) for row in region for box in row]
-
-
-def page_text(quads: Sequence[Quad], texts: Sequence[str]) -> str:
-    """The page's text: pieces of a row joined, rows of a paragraph joined, an empty line between paragraphs.
-
-    Chinese and Japanese are joined without spaces; a word broken by a hyphen at the line's end is put together.
-    Rows of short pieces (tables, forms, receipts, lists) keep their line ends.
-    """
-    blocks: list[str] = []
-    for region in layout(quads):
-        blocks += _paragraphs(region, texts)
-    return "\n\n".join(blocks)
 
 
 def layout(quads: Sequence[Quad]) -> list[Region]:
@@ -146,8 +131,8 @@ def _margins(boxes: list[Box], unit: float) -> tuple[list[Box], list[Box], list[
 
 
 def _set_apart(strip: list[Box], neighbour: list[Box], unit: float) -> bool:
-    top, bottom = _extent(strip)
-    other_top, other_bottom = _extent(neighbour)
+    top, bottom = extent(strip)
+    other_top, other_bottom = extent(neighbour)
     gap = max(other_top - bottom, top - other_bottom)
     return len(_rows(strip)) == 1 and gap > _MARGIN_GAP * unit
 
@@ -223,7 +208,7 @@ def _as_column(boxes: list[Box], unit: float) -> _Column:
     rows = _rows(boxes)
     width = max(box.right for box in boxes) - min(box.left for box in boxes)
     least = max(_PROSE_WIDTH * unit, _PROSE_FILL * width)
-    inked = [(sum(box.width for box in row), _is_tabular(row)) for row in rows]
+    inked = [(sum(box.width for box in row), is_tabular(row)) for row in rows]
     wide = sum(length for length, tabular in inked if length >= least and not tabular)
     is_prose = wide >= _PROSE_SHARE * sum(length for length, _ in inked)
     return _Column(boxes, sorted(_middle(row) for row in rows), is_prose)
@@ -314,83 +299,11 @@ def _beside(row: Row, box: Box) -> bool:
     return on_line and overlap <= 0.5 * min(nearest.width, box.width)
 
 
-def _extent(boxes: list[Box]) -> tuple[float, float]:
+def extent(boxes: list[Box]) -> tuple[float, float]:
+    """Top and bottom."""
     return min(box.top for box in boxes), max(box.bottom for box in boxes)
 
 
-def _paragraphs(region: Region, texts: Sequence[str]) -> list[str]:
-    """The region's paragraphs as text."""
-    left = min(row[0].left for row in region)
-    right = max(row[-1].right for row in region)
-    blocks: list[str] = []
-    previous: Row | None = None
-    for row in region:
-        line = join_pieces([texts[box.index] for box in row])
-        if previous is None or _starts_block(previous, row):
-            blocks.append(line)
-        elif _runs_on(previous, row, texts, left=left, right=right):
-            blocks[-1] = join_lines(blocks[-1], line)
-        else:
-            blocks[-1] += "\n" + line
-        previous = row
-    return [block for block in blocks if block]
-
-
-def _starts_block(previous: Row, row: Row) -> bool:
-    """Whether a clear gap separates two rows."""
-    height = median([box.height for box in (*previous, *row)])
-    return _extent(row)[0] - _extent(previous)[1] > _PARAGRAPH_GAP * height
-
-
-def _runs_on(previous: Row, row: Row, texts: Sequence[str], *, left: float, right: float) -> bool:
-    """Whether a paragraph may go on from one row to the next: the same size, no indent, and no room was left.
-
-    A typesetter breaks a line where the next word does not fit; where it would have fitted, the break has a meaning.
-    """
-    size, next_size = median([box.height for box in previous]), median([box.height for box in row])
-    if not 0.75 < size / next_size < 1.33 or _is_tabular(previous) or _is_tabular(row):
-        return False
-    if row[0].left - left > _INDENT * size:
-        return False
-    text = texts[row[0].index].strip()
-    word = 1 if text and _is_cjk(text[0]) else len(text.split(" ")[0])
-    return right - previous[-1].right < (word + 1) * row[0].width / max(len(text), 1)
-
-
-def _is_tabular(row: Row) -> bool:
+def is_tabular(row: Row) -> bool:
     """Whether a wide gap splits the row."""
     return any(b.left - a.right > _TABLE_GAP * min(a.height, b.height) for a, b in pairwise(row))
-
-
-def join_pieces(pieces: Sequence[str]) -> str:
-    """Pieces of one row: a space between them, but none between Chinese or Japanese characters.
-
-    >>> join_pieces(["Total", "12.50"]), join_pieces(["総額", "千円"])
-    ('Total 12.50', '総額千円')
-    """
-    joined = ""
-    for piece in (piece.strip() for piece in pieces):
-        joined += ("" if not joined or not piece or _solid(joined[-1], piece[0]) else " ") + piece
-    return joined
-
-
-def join_lines(first: str, second: str) -> str:
-    """Two lines of one paragraph: like pieces, and a word that a hyphen breaks is put together.
-
-    >>> join_lines("an exam-", "ple"), join_lines("the years 1990-", "2000"), join_lines("你好", "世界")
-    ('an example', 'the years 1990-2000', '你好世界')
-    """
-    if len(first) > 1 and second and first[-1] in "-\u2010" and first[-2].isalnum():
-        return first[:-1] + second if first[-2].islower() and second[0].islower() else first + second
-    return join_pieces([first, second])
-
-
-def _solid(a: str, b: str) -> bool:
-    """Whether two characters meet without a space: both wide (Chinese, Japanese; Korean does use spaces)."""
-    return _is_cjk(a) and _is_cjk(b)
-
-
-def _is_cjk(char: str) -> bool:
-    if "\uac00" <= char <= "\ud7a3" or "\u1100" <= char <= "\u11ff":
-        return False
-    return unicodedata.east_asian_width(char) in "WF"

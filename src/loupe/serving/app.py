@@ -1,0 +1,248 @@
+"""Any engine as an OpenAI-compatible server on this machine.
+
+Source: https://platform.openai.com/docs/api-reference/chat. Bound to loopback unless told otherwise. Pages come as
+data URLs only; a Host header that is a foreign name is refused, so that no web page can reach the server by pointing
+a name of its own at this machine (DNS rebinding); a body must say it is JSON, which browsers do not send across sites.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ipaddress
+import socket
+import tempfile
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from loupe.data.pages import pdf_page_count
+from loupe.engines.registry import Profile, engine_module
+from loupe.errors import LoupeError, UsageError
+from loupe.serving.api_errors import ApiError, error_response, from_engine
+from loupe.serving.chat_answers import Answer
+from loupe.serving.chat_requests import PageData, parse_chat_request
+from loupe.types import Engine, Output, PageSource, PdfPage, Request
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+#: Larger bodies are refused; base64 takes a third more than the file.
+MOST_BYTES = 64 << 20
+#: More pages of one PDF than this are refused.
+MOST_PAGES = 100
+#: More requests than this wait for the engine: the next one is sent away.
+_QUEUE = 256
+#: Seconds that requests in flight get when the server stops.
+_PATIENCE = 30.0
+
+
+async def serve(
+    settings: Profile,
+    label: str,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    api_key: str = "",
+    on_ready: Callable[[str], None],
+    stop: asyncio.Event,
+) -> None:
+    """Open the engine and answer requests until `stop` is set; then finish what is in flight.
+
+    `on_ready` gets the base URL (`http://127.0.0.1:8000/v1`) once requests are taken; port 0 picks a free one. Raises
+    what opening the engine raises, UsageError if the address cannot be bound.
+    """
+    from aiohttp import web
+
+    async with engine_module(settings.kind).open_engine(settings) as engine:
+        server = _Server(
+            engine=engine, model=label, host=host, api_key=api_key, seats=asyncio.Semaphore(settings.concurrency or 1)
+        )
+        # A client that leaves frees its seat: its handler is cancelled.
+        runner = web.AppRunner(
+            server.application(), handler_cancellation=True, shutdown_timeout=_PATIENCE, access_log=None
+        )
+        await runner.setup()
+        try:
+            try:
+                await web.TCPSite(runner, host, port).start()
+            except (OSError, OverflowError) as error:
+                why = error.strerror if isinstance(error, OSError) else str(error)
+                raise UsageError(f"cannot listen on {host} port {port}: {why}", hint="--port 0") from None
+            on_ready(_base_url(host, runner.addresses[0][1]))
+            await stop.wait()
+        finally:
+            await runner.cleanup()
+
+
+def _base_url(host: str, port: int) -> str:
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/v1"
+
+
+@dataclass(slots=True, kw_only=True)
+class _Server:
+    """The handlers and what they share."""
+
+    engine: Engine
+    model: str
+    host: str
+    api_key: str
+    seats: asyncio.Semaphore
+    waiting: int = field(default=0)
+
+    def application(self) -> web.Application:
+        from aiohttp import web
+
+        application = web.Application(client_max_size=MOST_BYTES, middlewares=[web.middleware(self._guard)])
+        application.router.add_get("/health", self._health)
+        application.router.add_get("/v1/models", self._models)
+        application.router.add_get("/v1/models/{model}", self._one_model)
+        application.router.add_post("/v1/chat/completions", self._chat)
+        return application
+
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Who may ask, and every error as an error object."""
+        from aiohttp import web
+
+        try:
+            self._check_host(request)
+            self._check_key(request)
+            return await handler(request)
+        except ApiError as error:
+            return error_response(error)
+        except LoupeError as error:
+            return error_response(from_engine(error))
+        except web.HTTPException as error:
+            kept = {name: value for name, value in error.headers.items() if name == "Allow"}
+            return error_response(_explain(error.status, request), kept)
+        except Exception as error:  # noqa: BLE001  the border: a failure of one request must not end the server
+            return error_response(ApiError(500, f"{type(error).__name__}: {error}", code="internal_error"))
+
+    def _check_host(self, request: web.Request) -> None:
+        """An address cannot be rebound; a name must be one of this machine's."""
+        name = _host_name(request.headers.get("Host", ""))
+        if not _is_address(name) and name not in {"localhost", self.host.lower(), socket.gethostname().lower()}:
+            raise ApiError(403, f"this server does not answer to the name {name!r}", code="host_not_allowed")
+
+    def _check_key(self, request: web.Request) -> None:
+        given = request.headers.get("Authorization", "").removeprefix("Bearer ").strip()
+        if self.api_key and not hmac.compare_digest(given.encode(), self.api_key.encode()):
+            raise ApiError(401, "the API key is missing or wrong", code="invalid_api_key")
+
+    async def _health(self, _: web.Request) -> web.Response:
+        if self.engine.healthy is not None and not await self.engine.healthy():
+            raise ApiError(503, "the engine does not answer", code="engine_unavailable", retry=True)
+        return _json({"status": "ok", "model": self.model})
+
+    async def _models(self, _: web.Request) -> web.Response:
+        return _json({"object": "list", "data": [self._described()]})
+
+    async def _one_model(self, request: web.Request) -> web.Response:
+        self._check_model(request.match_info["model"])
+        return _json(self._described())
+
+    def _described(self) -> dict[str, object]:
+        return {"id": self.model, "object": "model", "created": 0, "owned_by": "loupe", "facts": self.engine.facts}
+
+    def _check_model(self, model: str) -> None:
+        if model != self.model:
+            raise ApiError(404, f"no model {model!r} here, only {self.model!r}", param="model", code="model_not_found")
+
+    async def _chat(self, request: web.Request) -> web.StreamResponse:
+        from aiohttp import web
+
+        if request.content_type != "application/json":
+            raise ApiError(415, "the body must be application/json", code="unsupported_media_type")
+        raw = await request.read()
+        asked = await asyncio.to_thread(parse_chat_request, raw)
+        self._check_model(asked.model)
+        with tempfile.TemporaryDirectory(prefix="loupe-serve-") as folder:
+            try:
+                pages = await asyncio.to_thread(_store, asked.pages, Path(folder))
+                outputs = await self._read(pages, asked.prompt, asked.max_tokens)
+            except LoupeError as error:
+                # Where the page lay for a moment is no business of the client's.
+                error.message = error.message.replace(f"{folder}/", "")
+                raise
+        answer = Answer(self.model, outputs)
+        if not asked.stream:
+            return web.Response(body=answer.whole(), content_type="application/json")
+        # The engine is done before the first event, so that its failure still has a status of its own.
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
+        await response.prepare(request)
+        for event in answer.events(include_usage=asked.include_usage):
+            await response.write(event)
+        await response.write_eof()
+        return response
+
+    async def _read(self, pages: list[PageSource], prompt: str, max_tokens: int | None) -> list[Output]:
+        """What the engine says of each page; without a page, of the prompt alone."""
+        ident = uuid.uuid4().hex
+        requests = [
+            Request(id=f"{ident}-{i}", prompt=prompt, images=(page,), max_tokens=max_tokens)
+            for i, page in enumerate(pages, 1)
+        ] or [Request(id=ident, prompt=prompt, text=prompt, max_tokens=max_tokens)]
+        if self.waiting >= _QUEUE:
+            raise ApiError(503, f"{_QUEUE} requests are waiting already", code="engine_busy", retry=True)
+        self.waiting += 1
+        try:
+            outputs = []
+            for request in requests:
+                async with self.seats:
+                    outputs.append(await self.engine.predict(request))
+            return outputs
+        finally:
+            self.waiting -= 1
+
+
+def _store(pages: tuple[PageData, ...], folder: Path) -> list[PageSource]:
+    """Write the pages into the request's private folder. Raises ApiError for a PDF of too many pages."""
+    sources: list[PageSource] = []
+    for i, page in enumerate(pages, 1):
+        path = folder / f"page-{i}{page.suffix}"
+        path.write_bytes(page.data)
+        if page.suffix != ".pdf":
+            sources.append(path)
+            continue
+        count = pdf_page_count(path)
+        if count > MOST_PAGES:
+            raise ApiError(413, f"the PDF has {count} pages, the limit is {MOST_PAGES}", code="too_many_pages")
+        sources += [PdfPage(path, number) for number in range(1, count + 1)]
+    return sources
+
+
+def _explain(status: int, request: web.Request) -> ApiError:
+    """What aiohttp refuses by itself."""
+    if status == 404:
+        return ApiError(404, f"no {request.path} here", code="unknown_url")
+    if status == 405:
+        return ApiError(405, f"{request.path} does not take {request.method}", code="method_not_allowed")
+    if status == 413:
+        return ApiError(413, f"the body is larger than {MOST_BYTES >> 20} MB", code="body_too_large")
+    return ApiError(status, "the request was refused", code="refused")
+
+
+def _json(value: object) -> web.Response:
+    from aiohttp import web
+
+    return web.Response(body=msgspec.json.encode(value), content_type="application/json")
+
+
+def _host_name(header: str) -> str:
+    """The Host header without port and brackets."""
+    name = header.partition("]")[0].removeprefix("[") if header.startswith("[") else header.rpartition(":")[0] or header
+    return name.rstrip(".").lower()
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
