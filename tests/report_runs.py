@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from loupe.types import FAILED, Estimate, Failure, Measure, Prediction, Result, 
 
 BENCHMARK = '''"""A benchmark of the tests."""
 import json
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from loupe.metrics import character_errors
@@ -37,6 +39,14 @@ benchmark = Benchmark(
     measures=(Measure(name="cer", higher_is_better=False, title="CER"),),
 )
 '''
+
+_DICE = random.Random(7)
+#: Invented words of two to five syllables.
+WORDS = [
+    "".join(_DICE.choice("bdfgklmnprstvw") + _DICE.choice("aeiou") for _ in range(_DICE.randint(1, 4)))
+    + _DICE.choice("lnrst")
+    for _ in range(4000)
+]
 
 CER = Measure(name="cer", higher_is_better=False, title="CER")
 
@@ -163,17 +173,37 @@ def draw_page(path: Path, text: str, *, size: tuple[int, int] = (620, 877)) -> P
     return path
 
 
-def toy_pages(root: Path, count: int = 12, *, task: str = "markdown", pages: int = 12) -> Toy:
-    """A toy benchmark of `count` samples, on at most `pages` different pages."""
+def toy_pages(
+    root: Path,
+    count: int = 12,
+    *,
+    task: str = "markdown",
+    pages: int = 12,
+    characters: int = 300,
+    size: tuple[int, int] = (620, 877),
+) -> Toy:
+    """A toy benchmark of `count` samples of prose, each with its own text, on at most `pages` different pages."""
     samples = []
     for number in range(count):
-        truth = f"Page {number} of the harbour book. " + "The ferry clock ran fifty minutes fast since then. " * 6
+        truth = f"Page {number} of the harbour book. " + prose(characters, seed=number)
         image = root / "pages" / f"page-{number % pages}.png"
         if not image.exists():
-            draw_page(image, truth)
+            draw_page(image, prose(9 * characters, seed=number), size=size)
         tags = {"kind": ("prose", "table", "form")[number % 3], "language": ("en", "zh")[number % 2]}
         samples.append(Sample(id=f"book/page-{number:04}", images=(image,), truth=truth, tags=tags))
     return Toy(root=root, samples=samples, task=task)
+
+
+def prose(characters: int, *, seed: int) -> str:
+    """Text of invented words in sentences, about as compressible as English."""
+    dice = random.Random(seed)
+    words: list[str] = []
+    while sum(map(len, words)) + len(words) < characters:
+        # Squaring makes some words frequent and most rare, as in a language.
+        word = WORDS[int(len(WORDS) * dice.random() ** 2)]
+        words.append(word.capitalize() if not words or words[-1].endswith(".") else word)
+        words[-1] += "." if dice.random() < 0.1 else ""
+    return " ".join(words) + "."
 
 
 def misread(text: str, every: int) -> str:

@@ -76,14 +76,14 @@ class SliceTable:
 
 
 def axis(estimates: Sequence[Estimate], unit: str) -> Axis:
-    """A scale that holds all values and intervals, with three to six round ticks."""
+    """A scale that holds all values and intervals, with a few round ticks."""
     points = [point for item in estimates for point in (item.low, item.value, item.high) if point is not None]
     low, high = (min(points), max(points)) if points else (0.0, 1.0)
     padding = max((high - low) * 0.08, 0.004 if unit == "fraction" else abs(high) * 0.004, 1e-9)
     low, high = low - padding, high + padding
     if unit == "fraction":
         low, high = max(low, -0.01), (min(high, 1.01) if max(points, default=1.0) <= 1 else high)
-    step = _round_step((high - low) / 4)
+    step = _round_step((high - low) / 6)
     first = math.ceil(low / step)
     scale = Axis(low=low, high=high, ticks=[])
     for index in range(first, math.floor(high / step) + 1):

@@ -87,7 +87,7 @@ def _is_too_much(html: str) -> bool:
 def sanitize(html: str) -> str:
     """Cut HTML down to the allow-list. Links lose their target and keep it as a title, so nothing can be followed."""
     clean = nh3.clean(
-        html,
+        without_surrogates(html),
         tags=set(_TAG_NAMES.split()),
         attributes={tag: set(names) for tag, names in _ATTRIBUTES.items()},
         tag_attribute_values={"code": {"data-kind": set(_KINDS)}},
