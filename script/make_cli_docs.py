@@ -22,8 +22,8 @@ INTRODUCTION = """\
 Made by `python script/make_cli_docs.py` from the real `--help`; a test compares the two.
 
 Results go to standard output, everything else to standard error. `--json` gives one JSON document, `--plain` tables
-without colour, tab-separated; `NO_COLOR` is respected. An error is two lines, `error: …` and `hint: …`,
-and an exit code:
+without colour, tab-separated; `NO_COLOR` is respected. An error is two lines, `error: …` and `hint: …`, and
+an exit code:
 
 | code | meaning |
 |---|---|
@@ -35,8 +35,8 @@ and an exit code:
 | 130 | interrupted; what was done is kept, and the command that continues is printed |
 
 The environment: `LOUPE_BASE_URL`, `OPENAI_BASE_URL`, `VLLM_BASE_URL` or `OLLAMA_HOST` name the server where no
-`--base-url` does; `LOUPE_API_KEY` or `OPENAI_API_KEY` hold its key, which is never stored or printed; `LOUPE_DEBUG=1`
-shows tracebacks.
+`--base-url` does; `LOUPE_API_KEY` or `OPENAI_API_KEY` hold its key, which is never stored or printed;
+`LOUPE_SERVE_API_KEY` is the key that clients of `loupe serve` must send; `LOUPE_DEBUG=1` shows tracebacks.
 """
 
 

@@ -58,7 +58,7 @@ def show(benchmark: str, json: bool) -> None:
 @click.argument("folder", type=click.Path(path_type=Path))
 @json_option
 def check(folder: Path, json: bool) -> None:
-    """Check a FOLDER of your own pages line by line; every problem is named with its file and line."""
+    """Check a FOLDER of your own pages; every problem is named with its file and line."""
     from loupe.benchmarks.own import check_folder
 
     problems = [str(problem) for problem in check_folder(folder)]

@@ -2,13 +2,51 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
+from typing import TYPE_CHECKING
+
 import click
+
+from loupe.cli.output import say
+
+if TYPE_CHECKING:
+    from loupe.engines.registry import Profile
 
 
 @click.command("serve")
 @click.argument("engine")
 @click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Address to bind. Default: this machine only.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, metavar="N", help="Port; 0 picks a free one.")
-@click.option("--api-key", metavar="KEY", help="Ask clients for this key. Or the environment: LOUPE_API_KEY.")
-def command(engine: str, host: str, port: int, api_key: str | None) -> None:
-    """Offer an engine as an OpenAI-compatible server on this machine."""
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, metavar="N", help="Default: 8000; 0: a free one.")
+@click.option(
+    "--api-key",
+    metavar="KEY",
+    envvar="LOUPE_SERVE_API_KEY",
+    default="",
+    help="Key that clients must send. Or LOUPE_SERVE_API_KEY, which no process list shows.",
+)
+@click.option("-n", "--concurrency", type=click.IntRange(min=1), metavar="N", help="Pages that are read at once.")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds per page.")
+def command(engine: str, host: str, port: int, api_key: str, concurrency: int | None, timeout: float | None) -> None:
+    """Offer an engine as an OpenAI-compatible server on this machine.
+
+    The base URL is printed once the engine is open. Ctrl-C finishes what is in flight, and ends.
+    """
+    from loupe.engines.registry import load_profile
+
+    label, profile = load_profile(engine, {"concurrency": concurrency, "timeout": timeout})
+    asyncio.run(_serve(label, profile, host=host, port=port, api_key=api_key))
+
+
+async def _serve(label: str, profile: Profile, *, host: str, port: int, api_key: str) -> None:
+    from loupe.serving.app import serve
+
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+
+    def ready(url: str) -> None:
+        click.echo(url)
+        say(f"{label} answers at {url}; Ctrl-C ends it")
+
+    await serve(profile, label, host=host, port=port, api_key=api_key, on_ready=ready, stop=stop)
