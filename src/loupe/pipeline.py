@@ -34,7 +34,6 @@ from loupe.scoring.running import RunningScore
 from loupe.scoring.summary import summarise
 from loupe.types import FAILED, RETRIED, Benchmark, Engine, PdfPage, Prediction, Request, Result, Sample, SampleScores
 
-
 #: Predictions that may wait for their score before inference waits too; bounds memory when scoring is the slower part.
 _SCORING_AHEAD = 256
 
