@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 from pathlib import Path
@@ -10,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from loupe.runs.folder import RunFolder
-from tests.chat_server import in_thread
+from loupe.runs.lock import locked
+from tests.chat_server import Reply, in_thread
 from tests.command_line import command, complaint, environment, loupe, make_folder
 
 RIGHT, WRONG = ("-e", "python:reader.py:right"), ("-e", "python:reader.py:wrong")
@@ -103,6 +105,7 @@ SHOW = "loupe engine show python:reader.py:right"
             "--fail-under 0.9: text_similarity is in percent; did you mean 90 %?",
             "--fail-under 90, or --fail-under 0.9%",
         ),
+        (("--data", "nope"), "invalid value for '--data': Path 'nope' does not exist", "loupe run --help"),
         (("--fail-under", "much"), "--fail-under much: not a number", "--fail-under 90"),
         (("-o", "splitt"), "-o splitt: not KEY=VALUE", "loupe bench show mydocs"),
         (("--temperature", "1"), "engine 'python:reader.py:right' has no setting for --temperature", SHOW),
@@ -219,3 +222,50 @@ def test_a_server_that_is_not_there_ends_with_4_and_a_hint(here: Path) -> None:
     done = loupe("run", "mydocs", "--base-url", "http://127.0.0.1:9/v1", cwd=here)
     assert done.returncode == 4 and "Traceback" not in done.stderr
     assert complaint(done)[0]
+
+
+def test_a_second_process_on_the_same_run_is_refused(here: Path) -> None:
+    folder = here / "runs/python-reader.py_slow/mydocs"
+    with locked(folder):
+        done = loupe("run", "mydocs", "-e", "python:reader.py:slow", cwd=here)
+    error, hint = complaint(done)
+    assert done.returncode == 2
+    assert error == f"runs/python-reader.py_slow/mydocs is in use by process {os.getpid()}" and "--name NAME" in hint
+
+
+def test_an_engine_that_is_done_for_ends_with_4_and_keeps_what_it_gave(here: Path) -> None:
+    refuse = Reply(status=401, raw=b'{"error": {"message": "key expired"}}')
+    with in_thread(["alpha", "beta gamma", refuse]) as server:
+        words = ("run", "mydocs", "--base-url", server.url, "-n", "1", "--name", "server")
+        done = loupe(*words, cwd=here)
+        assert done.returncode == 4
+        assert "2 answers are kept; to continue: loupe run mydocs" in done.stderr
+        assert "key expired" in done.stderr and "Traceback" not in done.stderr
+    assert len(RunFolder.open(here / "runs/server/mydocs").predictions()) == 2
+
+
+def test_too_many_timeouts_give_up_and_show_what_there_is_as_partial(tmp_path: Path) -> None:
+    make_folder(tmp_path, count=120)
+    with in_thread(Reply(hang=True)) as server:
+        words = ("--base-url", server.url, "--timeout", "0.2", "--retries", "0", "-n", "16", "--plain")
+        done = loupe("run", "mydocs", *words, cwd=tmp_path)
+    assert done.returncode == 4, done.stderr
+    assert "to continue: loupe run mydocs" in done.stderr
+    assert "missing\t" in done.stdout and "timeout\t" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ('{"id": "a", "image": "zero.pdf", "reference": "x"}', "'zero.pdf' is empty (0 bytes)"),
+        ('{"id": "a", "image": "../x.png", "reference": "x"}', "path '../x.png' leaves the folder"),
+        ('{"id": "a", "image": "nope.png", "reference": "x"}', "'nope.png': no such file"),
+        ('{"id": "p", "text": "x", "reference": "x"}', "id 'p' was used in line 1"),
+    ],
+)
+def test_bad_samples_are_one_clear_line_each(line: str, error: str, here: Path) -> None:
+    (here / "mydocs/zero.pdf").touch()
+    (here / "mydocs/samples.jsonl").write_text('{"id": "p", "text": "x", "reference": "x"}\n' + line + "\n")
+    done = loupe("run", "mydocs", *RIGHT, cwd=here)
+    assert done.returncode == 2
+    assert f"samples.jsonl:2: {error}" in complaint(done)[0]

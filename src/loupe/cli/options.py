@@ -81,7 +81,12 @@ _OPTIONS = (
     click.option("--temperature", type=click.FloatRange(min=0), metavar="T", help="Sampling temperature."),
     click.option("--image", metavar="RULE", help="Image handling: none, fit2048, longest(N), smart(...)."),
     click.option("--prompt", metavar="TEXT", help="Ask this instead of the prompt of profile and benchmark."),
-    click.option("--data", type=_FOLDER, metavar="DIR", help="Local copy of the data, in the upstream's layout."),
+    click.option(
+        "--data",
+        type=click.Path(exists=True, path_type=Path),
+        metavar="DIR",
+        help="Local copy of the data, in the upstream's layout.",
+    ),
     click.option("-o", "--option", multiple=True, metavar="KEY=VALUE", help="Option of the benchmark (bench show)."),
     click.option(
         "--runs", type=_FOLDER, default=Path("runs"), metavar="DIR", help="Root of the runs; ./runs if not set."

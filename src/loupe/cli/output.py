@@ -29,7 +29,14 @@ def json_option(function: F) -> F:
 
 def plain_option(function: F) -> F:
     """`--plain`."""
-    return click.option("--plain", is_flag=True, help="No colour, no live display; tables are tab-separated.")(function)
+
+    def chosen(_: click.Context, __: click.Parameter, plain: bool) -> bool:
+        if plain:
+            os.environ["NO_COLOR"] = "1"  # errors and worker processes follow it, too
+        return plain
+
+    text = "No colour, no live display; tables are tab-separated."
+    return click.option("--plain", is_flag=True, is_eager=True, callback=chosen, help=text)(function)
 
 
 def console(*, stderr: bool = False) -> Console:

@@ -13,7 +13,9 @@ from loupe.errors import RunError, UsageError
 
 @click.command("score")
 @click.argument("target", metavar="RUN | BENCHMARK ANSWERS", nargs=-1, required=True)
-@click.option("--data", type=click.Path(path_type=Path), metavar="DIR", help="Local copy of the benchmark's data.")
+@click.option(
+    "--data", type=click.Path(exists=True, path_type=Path), metavar="DIR", help="Local copy of the benchmark's data."
+)
 @click.option("-o", "--option", multiple=True, metavar="KEY=VALUE", help="Option of the benchmark (bench show).")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N samples.")
 @click.option("--runs", type=click.Path(path_type=Path), default=Path("runs"), metavar="DIR", help="Root of the runs.")
