@@ -61,11 +61,16 @@ class WorkerPool:
         """
         worker = await self._free.get()
         try:
-            if worker is None or not worker.lives():
+            if worker is None:
+                worker = await self._new_worker()
+            try:
+                reply = await worker.ask(request, timeout=timeout)
+            except _NotTakenError:
+                # It died while it was idle (killed for memory, say): no fault of this page.
                 self._retire(worker)
                 worker = None
                 worker = await self._new_worker()
-            reply = await worker.ask(request, timeout=timeout)
+                reply = await worker.ask(request, timeout=timeout)
         except BaseException:
             # Nobody waits for what this worker does now (it hangs, it died, or the caller gave up).
             self._retire(worker)
@@ -138,6 +143,10 @@ async def worker_pool(
         pool.close()
 
 
+class _NotTakenError(EngineError):
+    """The process was gone before it took the request."""
+
+
 class _Worker:
     """The parent's side of one process."""
 
@@ -158,10 +167,7 @@ class _Worker:
             )
         self._socket = ours
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-
-    def lives(self) -> bool:
-        """Whether the process is there; an idle one may have been killed for memory."""
-        return self._process.poll() is None
+        self._taken = False
 
     async def load(self, start: Start, *, timeout: float) -> Reply:
         """Wait until the engine is loaded."""
@@ -200,14 +206,15 @@ class _Worker:
     async def _exchange(self, message: bytes, timeout: float, when: str) -> Reply:
         assert self._streams is not None
         self._streams[1].write(frame(message))
-        reading = asyncio.ensure_future(_read_frame(self._streams[0]))
+        self._taken = False
+        reading = asyncio.ensure_future(self._read_frame(self._streams[0]))
         deadline = time.monotonic() + timeout
         try:
             while not reading.done():
                 left = deadline - time.monotonic()
                 if left <= 0:
                     raise EngineTimeoutError(f"no answer within {timeout:g} s {when}")
-                dead = not self.lives()
+                dead = self._process.poll() is not None
                 await asyncio.wait({reading}, timeout=min(left, _TICK))
                 if dead and not reading.done():
                     break
@@ -217,20 +224,24 @@ class _Worker:
             pass
         finally:
             reading.cancel()
-        raise EngineError(f"the engine process died ({self._death()}) {when}")
+        kind = EngineError if self._taken else _NotTakenError
+        raise kind(f"the engine process died ({self._death()}) {when}")
+
+    async def _read_frame(self, reader: asyncio.StreamReader) -> bytes:
+        """The next answer; an empty frame before it says that the request was taken."""
+        while True:
+            (size,) = HEAD.unpack(await reader.readexactly(HEAD.size))
+            self._taken = True
+            if size > _LARGEST_REPLY:
+                raise EngineError(f"the answer is larger than {_LARGEST_REPLY >> 20} MB")
+            if size:
+                return await reader.readexactly(size)
 
     def _death(self) -> str:
         with suppress(subprocess.TimeoutExpired):
             code = self._process.wait(timeout=2)
             return f"signal {-code}, {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         return "it closed its connection"
-
-
-async def _read_frame(reader: asyncio.StreamReader) -> bytes:
-    (size,) = HEAD.unpack(await reader.readexactly(HEAD.size))
-    if size > _LARGEST_REPLY:
-        raise EngineError(f"the answer is larger than {_LARGEST_REPLY >> 20} MB")
-    return await reader.readexactly(size)
 
 
 def _as_error(reply: Reply, fallback: type[LoupeError] = EngineError) -> LoupeError:

@@ -68,6 +68,8 @@ def main(descriptor: int) -> None:
     connection.sendall(frame(msgspec.msgpack.encode(Reply(facts=dict(loaded.facts)))))
     while True:
         request: Request = pickle.loads(inbox.get())
+        # Taken: from here on a death is the fault of this page.
+        connection.sendall(frame(b""))
         connection.sendall(frame(_answer(loaded, request)))
 
 
