@@ -317,12 +317,11 @@ async def _score(folder: RunFolder, *, jobs: int | None) -> Result:
 
 def _speed(folder: RunFolder, places: Mapping[str, Place], scoring_seconds: float) -> dict[str, float]:
     """Seconds per answered page as the engine needed them, and tokens where it counted them."""
-    seconds, tokens, count = 0.0, 0, 0
-    for place in places.values():
-        if place.mark not in FAILED:
-            prediction = folder.read_prediction(place)
-            seconds, count = seconds + prediction.seconds, count + 1
-            tokens += prediction.output_tokens or 0
+    answered = [place for place in places.values() if place.mark not in FAILED]
+    seconds, tokens, count = 0.0, 0, len(answered)
+    for prediction in folder.read_predictions(answered):
+        seconds += prediction.seconds
+        tokens += prediction.output_tokens or 0
     speed = {"seconds_per_page": seconds / count if count else 0.0, "scoring_seconds": scoring_seconds}
     return speed | ({"output_tokens_per_page": tokens / count} if tokens else {})
 
@@ -332,9 +331,8 @@ def _export(folder: RunFolder, benchmark: Benchmark, asked: tuple[str, ...]) -> 
 
     def texts() -> Iterator[tuple[str, str]]:
         places = folder.prediction_places()
-        for ident in asked:
-            if ident in places and places[ident].mark not in FAILED:
-                text = folder.read_prediction(places[ident]).text
-                yield ident, apply_adapters(text, folder.info.adapters)
+        answered = {ident: places[ident] for ident in asked if ident in places and places[ident].mark not in FAILED}
+        for ident, prediction in zip(answered, folder.read_predictions(answered.values()), strict=True):
+            yield ident, apply_adapters(prediction.text, folder.info.adapters)
 
     folder.export_predictions(texts(), benchmark.suffix)

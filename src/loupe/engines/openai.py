@@ -1,7 +1,7 @@
 """Any OpenAI-compatible chat server: vLLM, SGLang, llama-server, Ollama, LM Studio, mlx, public APIs.
 
-Protocol: protocols/engines.md A1 to A7. A page is read and encoded once per request, off the event loop; retries
-send the same bytes. The scheduler decides about retries; here everything that can go wrong becomes its error class.
+Protocol: protocols/engines.md A1 to A7. A page is read and encoded once per request, off the event loop if that is work;
+retries send the same bytes. The scheduler decides about retries; here everything that can fail becomes its error class.
 """
 
 from __future__ import annotations
@@ -9,13 +9,15 @@ from __future__ import annotations
 import asyncio
 import binascii
 import io
+import math
 import os
 import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -34,7 +36,7 @@ from loupe.engines.shared.discovery import (
 )
 from loupe.engines.shared.endpoints import NO_KEY, api_key, check_served, reach, server_facts
 from loupe.engines.shared.http_failures import failure, fitting_max_tokens
-from loupe.engines.shared.page_images import ImageRule, encode, parse_rule
+from loupe.engines.shared.page_images import EncodedImage, ImageRule, encode, encode_untouched, parse_rule
 from loupe.errors import (
     EngineError,
     EngineTimeoutError,
@@ -58,6 +60,8 @@ _ONE_WRITE = 1_000_000
 #: A server that could not be reached is left out for so many seconds, if there is another.
 _REST_SECONDS = 5.0
 _HEALTH_SECONDS = 5.0
+#: Bytes of page files up to which reading and Base64 (about a millisecond) may hold up the event loop.
+_QUICK_BYTES = 2_000_000
 #: Models of OpenAI that call the limit `max_completion_tokens`.
 _COMPLETION_TOKENS = re.compile(r"(o\d|gpt-5)", re.I)
 _SAMPLING = ("top_p", "top_k", "min_p", "repetition_penalty", "seed")
@@ -178,7 +182,7 @@ class _Client:
         limit = self.settings.max_tokens or request.max_tokens or DEFAULT_MAX_TOKENS
         body = self._bodies.pop(request, None)
         if body is None:
-            body = await asyncio.get_running_loop().run_in_executor(self.pool, self._build, request, limit)
+            body = await self._body(request, limit)
         try:
             output = await self._ask_within_context(body, limit)
         except TransientEngineError:
@@ -279,27 +283,48 @@ class _Client:
         head |= ({"stop": settings.stop} if settings.stop else {}) | settings.extra_body
         return msgspec.json.encode(head)[:-1]
 
-    def _build(self, request: Request, limit: int) -> bytes:
-        """The body of a request; runs in a thread."""
-        messages = [{"role": "user", "content": self._content(request)}]
+    async def _body(self, request: Request, limit: int) -> bytes:
+        """The body of a request. Pages that travel untouched cost less than handing them to a thread would."""
+        if sum(_file_size(source) for source in request.images) <= _QUICK_BYTES:
+            untouched = [encode_untouched(source, self.rule) for source in request.images]
+            images = [image for image in untouched if image is not None]
+            if len(images) == len(untouched):
+                return self._build(request, limit, images)
+        return await asyncio.get_running_loop().run_in_executor(self.pool, self._encode_and_build, request, limit)
+
+    def _encode_and_build(self, request: Request, limit: int) -> bytes:
+        """Runs in a thread: decoding and resizing leave the event loop free."""
+        return self._build(request, limit, [encode(source, self.rule) for source in request.images])
+
+    def _build(self, request: Request, limit: int, images: Sequence[EncodedImage]) -> bytes:
+        messages = [{"role": "user", "content": self._content(request, images)}]
         if self.settings.system:
             messages.insert(0, {"role": "system", "content": self.settings.system})
         return b"".join((self._head(limit), b',"messages":', msgspec.json.encode(messages), b"}"))
 
-    def _content(self, request: Request) -> str | list[dict[str, Any]]:
+    def _content(self, request: Request, encoded: Sequence[EncodedImage]) -> str | list[dict[str, Any]]:
         """Images and text in the profile's order. No prompt: no text part. No image: a plain string."""
         text = "\n\n".join(part for part in (request.prompt, request.text) if part)
         if not request.images:
             return text
         images: list[dict[str, Any]] = [
-            {"type": "image_url", "image_url": {"url": _data_url(source, self.rule)}} for source in request.images
+            {"type": "image_url", "image_url": {"url": _data_url(image)}} for image in encoded
         ]
         texts: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
         return [*images, *texts] if self.settings.content_order == "image_first" else [*texts, *images]
 
 
-def _data_url(source: PageSource, rule: ImageRule) -> msgspec.Raw:
+def _data_url(image: EncodedImage) -> msgspec.Raw:
     """The image as a JSON string. Base64 needs no escapes, so the JSON encoder only has to copy it."""
-    image = encode(source, rule)
     encoded = binascii.b2a_base64(image.data, newline=False)
     return msgspec.Raw(b"".join((b'"data:', image.mime.encode(), b";base64,", encoded, b'"')))
+
+
+def _file_size(source: PageSource) -> float:
+    """Bytes of an image file; infinite for what has to be rendered, 0 for what is not there (reading will say so)."""
+    if not isinstance(source, Path):
+        return math.inf
+    try:
+        return source.stat().st_size
+    except OSError:
+        return 0

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ from typing import TypeVar
 import msgspec
 
 from loupe.errors import RunError
-from loupe.runs.files import read_lines, safe_name, write_atomically
+from loupe.runs.files import read_lines, safe_name, write_atomically, write_plainly
 from loupe.runs.info import RunInfo, differences
 from loupe.runs.lock import locked
 from loupe.types import RETRIED, Prediction, Result, SampleScores
@@ -88,9 +88,19 @@ class RunFolder:
         """The prediction at a place; cheap, one seek."""
         return msgspec.json.decode(_read(self.predictions_file, place), type=Prediction)
 
+    def read_predictions(self, places: Iterable[Place]) -> Iterator[Prediction]:
+        """The predictions at many places, one by one."""
+        if not self.predictions_file.exists():
+            return
+        with self.predictions_file.open("rb") as file:
+            for place in places:
+                file.seek(place.offset)
+                yield msgspec.json.decode(file.read(place.length), type=Prediction)
+
     def predictions(self) -> dict[str, Prediction]:
         """The prediction that counts for each sample, in the order in which the samples first ended."""
-        return {sample: self.read_prediction(place) for sample, place in self.prediction_places().items()}
+        places = self.prediction_places()
+        return dict(zip(places, self.read_predictions(places.values()), strict=True))
 
     def score_places(self) -> dict[str, Place]:
         """For each scored sample the place of its last line; the place's `mark` is its digest."""
@@ -135,11 +145,14 @@ class RunFolder:
     def export_predictions(self, texts: Iterator[tuple[str, str]], suffix: str) -> int:
         """Write (sample id, text) pairs as `predictions/<sample><suffix>`; returns how many."""
         folder = self.path / "predictions"
+        made: set[Path] = set()
         count = 0
         for sample, text in texts:
             file = folder / (safe_name(sample) + suffix)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8", errors="replace", newline="")
+            if file.parent not in made:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                made.add(file.parent)
+            write_plainly(file, text.encode("utf-8", "replace"))
             count += 1
         return count
 

@@ -115,7 +115,22 @@ def encode(source: PageSource, rule: ImageRule) -> EncodedImage:
     """The image as it is sent. Raises PageError if it cannot be read."""
     if isinstance(source, PdfPage):
         return _encode_pixels(_resize(_render(source, rule), rule, source.path), lossless=False)
+    return _encode_file(source, _read(source), rule)
+
+
+def encode_untouched(source: PageSource, rule: ImageRule) -> EncodedImage | None:
+    """The bytes of the file, if they may travel as they are; a look at the header. None: `encode` has work to do."""
+    if isinstance(source, PdfPage):
+        return None
     data = _read(source)
+    if rule.kind == "none":
+        return _encode_file(source, data, rule)
+    with open_image(data, source) as image:
+        unchanged = _needs_no_change(image, data, rule, source)
+        return EncodedImage(_PASSED_ON[str(image.format)], data) if unchanged else None
+
+
+def _encode_file(source: Path, data: bytes, rule: ImageRule) -> EncodedImage:
     if rule.kind == "none":
         return EncodedImage(MIME_TYPES.get(source.suffix.lower(), "image/png"), data)
     with open_image(data, source) as image:
