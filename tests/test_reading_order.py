@@ -42,6 +42,7 @@ PAGES = {
     "one column": column(100, 100, 12),
     "two columns": column(100, 100, 12) + column(560, 107, 12),
     "two columns on common lines": column(100, 100, 12) + column(560, 100, 12),
+    "two columns set loosely": column(100, 100, 5, pitch=60) + column(560, 100, 5, pitch=60),
     "a narrow gutter": column(100, 100, 12) + column(515, 100, 12),
     "three columns": column(50, 100, 9, width=250) + column(340, 100, 9, width=250) + column(630, 100, 9, width=250),
     "a title over two columns": [line(150, 20, 700, 40), *column(100, 100, 12), *column(560, 103, 12)],

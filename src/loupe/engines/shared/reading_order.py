@@ -121,20 +121,16 @@ def _skew(quads: Sequence[Quad]) -> float:
 def _margins(boxes: list[Box], unit: float) -> tuple[list[Box], list[Box], list[Box]]:
     """Running head, body, and foot: a single row set apart from the rest spans all columns, whatever is in it."""
     strips = _strips(boxes)
+    gaps = [extent(below)[0] - extent(above)[1] for above, below in pairwise(strips)]
+    # Wide, and wider than between other lines: every line of a loosely set page is far from the next.
+    enough = max(_MARGIN_GAP * unit, 2 * median(gaps[1:-1] or [0.0]))
     head: list[Box] = []
     foot: list[Box] = []
-    if len(strips) > 2 and _set_apart(strips[0], strips[1], unit):
+    if len(strips) > 2 and gaps[0] > enough and len(_rows(strips[0])) == 1:
         head = strips.pop(0)
-    if len(strips) > 2 and _set_apart(strips[-1], strips[-2], unit):
+    if len(strips) > 2 and gaps[-1] > enough and len(_rows(strips[-1])) == 1:
         foot = strips.pop()
     return head, [box for strip in strips for box in strip], foot
-
-
-def _set_apart(strip: list[Box], neighbour: list[Box], unit: float) -> bool:
-    top, bottom = extent(strip)
-    other_top, other_bottom = extent(neighbour)
-    gap = max(other_top - bottom, top - other_bottom)
-    return len(_rows(strip)) == 1 and gap > _MARGIN_GAP * unit
 
 
 def _cut(boxes: list[Box], unit: float) -> list[list[Box]]:

@@ -1,0 +1,284 @@
+"""The kinds that bring a user's own work: programs, Python functions, folders of answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loupe.engines.command import fill
+from loupe.engines.registry import engine_module, load_profile
+from loupe.errors import (
+    EngineError,
+    EngineTimeoutError,
+    LoupeError,
+    MissingToolError,
+    ProfileError,
+    RejectedError,
+    UsageError,
+)
+from loupe.types import Output, PdfPage, Request
+from tests.pages import draw_page, write_pdf
+
+PYTHON = sys.executable
+
+
+def ask(name: str, *requests: Request, **settings: Any) -> list[Output | BaseException]:
+    """Answers of an engine, or errors, in the order of the requests."""
+
+    async def run() -> list[Output | BaseException]:
+        _, profile = load_profile(name, settings)
+        async with engine_module(profile.kind).open_engine(profile) as engine:
+            return await asyncio.gather(*map(engine.predict, requests), return_exceptions=True)
+
+    return asyncio.run(run())
+
+
+def answer(name: str, request: Request, **settings: Any) -> Output:
+    (found,) = ask(name, request, **settings)
+    if isinstance(found, BaseException):
+        raise found
+    return found
+
+
+def program(body: str, *arguments: str) -> list[str]:
+    """A command that runs this Python text with `arguments` in sys.argv[1:]."""
+    return [PYTHON, "-c", body, *arguments]
+
+
+def page(tmp_path: Path, **more: Any) -> Request:
+    return Request(id="p", images=(draw_page(tmp_path / "page one.png"),), **more)
+
+
+# ---- command
+
+
+def test_a_program_gets_page_prompt_and_text_as_whole_arguments(tmp_path: Path) -> None:
+    request = page(tmp_path, prompt="What's  it? $(touch x) `id` {text}", text="a\nb")
+    command = program("import sys, json; print(json.dumps(sys.argv[1:]))", "{image}", "ask: {prompt}", "text={text}")
+    found = json.loads(answer("command", request, command=command).text)
+    assert found == [str(tmp_path / "page one.png"), f"ask: {request.prompt}", "text=a\nb"]
+
+
+def test_a_command_in_one_text_is_split_without_a_shell(tmp_path: Path) -> None:
+    command = f"{PYTHON} -c 'import sys; print(sys.argv[1:])' ; echo '$HOME' {{image}}"
+    assert answer("command", page(tmp_path), command=command).text.startswith("[';', 'echo', '$HOME', '/")
+
+
+def test_a_pdf_page_is_handed_over_as_a_png_that_is_gone_afterwards(tmp_path: Path) -> None:
+    request = Request(id="p", images=(PdfPage(write_pdf(tmp_path / "a.pdf", "one", "two"), 2),))
+    body = "import sys; print(sys.argv[1]); print(open(sys.argv[1], 'rb').read(4))"
+    path, magic = answer("command", request, command=program(body, "{image}")).text.split("\n")[:2]
+    assert magic == "b'\\x89PNG'"
+    assert not Path(path).exists()
+
+
+def test_a_failing_program_is_an_error_with_its_last_words(tmp_path: Path) -> None:
+    body = "import sys; sys.stderr.write('x' * 5000 + 'out of paper'); sys.exit(4)"
+    with pytest.raises(EngineError, match=r"ended with 4: x+out of paper$") as error:
+        answer("command", page(tmp_path), command=program(body, "{image}"))
+    assert len(error.value.message) < 250
+
+
+def test_a_program_that_crashes_names_the_signal(tmp_path: Path) -> None:
+    body = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    with pytest.raises(EngineError, match="killed by signal 9"):
+        answer("command", page(tmp_path), command=program(body, "{image}"))
+
+
+def test_a_program_that_hangs_is_ended_with_all_its_children(tmp_path: Path) -> None:
+    mark = tmp_path / "pid"
+    body = (
+        "import subprocess, sys, time\n"
+        "child = subprocess.Popen(['sleep', '600'])\n"
+        f"open({str(mark)!r}, 'w').write(str(child.pid))\n"
+        "time.sleep(600)"
+    )
+    with pytest.raises(EngineTimeoutError, match=r"1\.5 s"):
+        answer("command", page(tmp_path), command=program(body, "{image}"), timeout=1.5)
+    pid = int(mark.read_text())
+    end = time.monotonic() + 20
+    while _runs(pid) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert not _runs(pid)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text() if sys.platform == "linux" else True
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+
+
+def test_endless_output_is_an_error_not_a_full_memory(tmp_path: Path) -> None:
+    body = "import sys\nwhile True: sys.stdout.write('x' * 1_000_000)"
+    with pytest.raises(EngineError, match="more than 64 MB"):
+        answer("command", page(tmp_path), command=program(body, "{image}"))
+
+
+def test_output_that_is_not_utf8_is_an_error(tmp_path: Path) -> None:
+    body = "import sys; sys.stdout.buffer.write(b'ok \\xff')"
+    with pytest.raises(EngineError, match=r"not UTF-8 \(byte 3\)"):
+        answer("command", page(tmp_path), command=program(body, "{image}"))
+
+
+def test_a_prompt_cannot_become_an_option(tmp_path: Path) -> None:
+    command = program("print('read')", "{prompt}", "{image}")
+    with pytest.raises(EngineError, match="would be taken for an option"):
+        answer("command", page(tmp_path, prompt="--output=/etc/passwd"), command=command)
+    assert answer("command", page(tmp_path, prompt="plain"), command=command).text == "read\n"
+
+
+def test_a_file_whose_name_starts_with_a_dash_is_no_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    draw_page(Path("-v.png"))
+    command = program("import sys; print(sys.argv[1])", "{image}")
+    found = answer("command", Request(id="p", images=(Path("-v.png"),)), command=command).text
+    assert found == f"{tmp_path}/-v.png\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "error", "message"),
+    [
+        ("no-such-program {image}", MissingToolError, "no-such-program"),
+        ([], ProfileError, "empty"),
+        ("cat 'x", ProfileError, "No closing quotation"),
+        ("cat {imgae}", ProfileError, r"no placeholder \{imgae\}"),
+        ("cat", ProfileError, "never says where the page goes"),
+    ],
+)
+def test_a_wrong_command_is_refused_before_the_first_page(command: Any, error: type[LoupeError], message: str) -> None:
+    with pytest.raises(error, match=message):
+        ask("command", command=command)
+
+
+@given(st.text().filter(lambda text: "\0" not in text and not text.startswith("-")))
+def test_a_filled_command_has_as_many_arguments_as_the_template(prompt: str) -> None:
+    assert fill(["p", "{prompt}", "-q={prompt}"], {"prompt": prompt}) == ["p", prompt, f"-q={prompt}"]
+
+
+# ---- python
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [("tests.engine_functions:read", "p: hi"), ("tests.engine_functions:read_later", "later p")],
+)
+def test_a_function_gets_the_request_and_returns_the_answer(function: str, text: str) -> None:
+    assert answer("python", Request(id="p", prompt="hi"), function=function).text == text
+
+
+def test_a_function_in_a_file_may_import_its_neighbours(tmp_path: Path) -> None:
+    (tmp_path / "neighbour.py").write_text("WORD = 'near'\n")
+    (tmp_path / "mine.py").write_text("import neighbour\ndef go(request):\n    return neighbour.WORD + request.id\n")
+    assert answer("python", Request(id="p"), function=f"{tmp_path}/mine.py:go").text == "nearp"
+
+
+def test_a_module_in_the_current_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my_reader.py").write_text("def go(request):\n    return 'here'\n")
+    monkeypatch.chdir(tmp_path)
+    assert answer("python:my_reader:go", Request(id="p")).text == "here"
+
+
+def test_a_crash_or_hang_of_a_function_costs_its_page_alone() -> None:
+    requests = [Request(id=str(i), prompt=prompt) for i, prompt in enumerate(["segfault", "hang", "fine"])]
+    crashed, hung, fine = ask("python", *requests, function="tests.engine_functions:misbehave", timeout=1.0)
+    assert isinstance(crashed, EngineError)
+    assert "signal 11" in crashed.message
+    assert isinstance(hung, EngineTimeoutError)
+    assert isinstance(fine, Output)
+
+
+def test_a_function_that_returns_no_text_is_an_error_of_the_page() -> None:
+    with pytest.raises(EngineError, match="returned int, not a str or an Output"):
+        answer("python", Request(id="p"), function="tests.engine_functions:read_number")
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ("tests.engine_functions", "not module:function"),
+        ("no_such_module:go", "no module 'no_such_module'"),
+        ("tests.engine_functions:nothing", "no function 'nothing'"),
+        ("tests.engine_functions:two_arguments", "must take one argument"),
+        ("nowhere/mine.py:go", "no file nowhere/mine.py"),
+    ],
+)
+def test_a_wrong_function_is_refused_before_the_first_page(function: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        ask("python", function=function)
+
+
+# ---- predictions
+
+
+def test_answers_are_found_under_the_names_a_folder_may_have(tmp_path: Path) -> None:
+    files = {"a.txt": "one", "sub/b.md": "two", "c%3Ad.html": "three", "e.jpg.json": "four", "f.md": "five"}
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    ids = ["a", "sub/b", "c:d", "e.jpg", "f.png"]
+    found = ask(f"predictions:{tmp_path}", *(Request(id=ident) for ident in ids))
+    assert [output.text for output in found if isinstance(output, Output)] == [*files.values()]
+
+
+def test_a_missing_file_is_an_error_and_an_empty_file_is_an_empty_answer(tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").write_text("")
+    missing, empty = ask(f"predictions:{tmp_path}", Request(id="gone"), Request(id="empty"))
+    assert isinstance(missing, EngineError)
+    assert not isinstance(missing, RejectedError)
+    assert missing.message == f"no file for sample 'gone' in {tmp_path}"
+    assert isinstance(empty, Output)
+    assert empty.text == ""
+
+
+@pytest.mark.parametrize("ident", ["../secret", "/etc/hostname", "sub/../../secret", "link"])
+def test_an_id_cannot_lead_out_of_the_folder(ident: str, tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("secret")
+    folder = tmp_path / "answers"
+    folder.mkdir()
+    (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    (found,) = ask(f"predictions:{folder}", Request(id=ident))
+    assert isinstance(found, EngineError)
+
+
+def test_a_file_that_is_not_utf8_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"ab\xff")
+    with pytest.raises(EngineError, match=r"a.txt: not UTF-8 \(byte 2\)"):
+        answer(f"predictions:{tmp_path}", Request(id="a"))
+
+
+def test_answers_may_stand_in_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    lines = [{"id": "a", "text": "one"}, {"sample": "b", "prediction": "two"}, {"id": "c", "error": "busy", "text": ""}]
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    one, two, failed, missing = ask(f"predictions:{path}", *(Request(id=ident) for ident in "abcd"))
+    assert isinstance(one, Output)
+    assert isinstance(two, Output)
+    assert (one.text, two.text) == ("one", "two")
+    assert isinstance(failed, EngineError)
+    assert "busy" in failed.message
+    assert isinstance(missing, EngineError)
+    assert "no line for sample 'd'" in missing.message
+
+
+@pytest.mark.parametrize(("line", "message"), [("{", "line 2"), ('{"text": "x"}', "line 2: no `id`")])
+def test_a_broken_line_is_named(line: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    path.write_text('{"id": "a", "text": "x"}\n' + line + "\n")
+    with pytest.raises(UsageError, match=message):
+        ask(f"predictions:{path}")
+
+
+def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no folder or file of predictions"):
+        ask(f"predictions:{tmp_path}/nowhere")
