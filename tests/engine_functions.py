@@ -11,9 +11,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from loupe.data.pages import open_image
 from loupe.engines.shared.worker import Loaded
 from loupe.errors import EngineError, MissingToolError, RejectedError
-from loupe.types import Output, Request
+from loupe.types import Output, PdfPage, Request
 
 
 def load(**settings: Any) -> Loaded:
@@ -83,3 +84,28 @@ def read_number(request: Request) -> Any:
 def two_arguments(request: Request, more: str) -> str:
     """Cannot be called with a request alone."""
     raise EngineError(f"never called {request} {more}")
+
+
+def describe(request: Request) -> Output:
+    """What arrived: opens each page."""
+    kinds = []
+    for page in request.images:
+        if isinstance(page, PdfPage):
+            kinds.append(f"PDF{page.page}")
+        else:
+            with open_image(page) as image:
+                kinds.append(str(image.format))
+    text = f"prompt={request.prompt} pages={','.join(kinds)} max={request.max_tokens}"
+    return Output(text=text, finish_reason="stop", input_tokens=11, output_tokens=7)
+
+
+def read_at_length(request: Request) -> Output:
+    """A long answer that was cut off."""
+    return Output(text="lorem ipsum " * 500, finish_reason="length")
+
+
+def where_is_it(request: Request) -> str:
+    """The folder of the page, and who may enter it."""
+    (page,) = request.images
+    assert isinstance(page, Path)
+    return f"{page.parent} {oct(page.parent.stat().st_mode)}"

@@ -99,7 +99,11 @@ class _Server:
     def application(self) -> web.Application:
         from aiohttp import web
 
-        application = web.Application(client_max_size=MOST_BYTES, middlewares=[web.middleware(self._guard)])
+        @web.middleware
+        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+            return await self._guard(request, handler)
+
+        application = web.Application(client_max_size=MOST_BYTES, middlewares=[guard])
         application.router.add_get("/health", self._health)
         application.router.add_get("/v1/models", self._models)
         application.router.add_get("/v1/models/{model}", self._one_model)
