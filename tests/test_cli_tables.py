@@ -53,8 +53,10 @@ def test_lower_is_better_is_shown_and_numbers_are_not_percentages() -> None:
     assert "score ↑\t861.5\t± 20\t840 … 880\t1,000" in lines(RESULT)
 
 
-def test_a_measure_that_was_not_computed_is_a_dash_not_a_zero() -> None:
-    assert "teds ↑\t–\t\t\t0" in lines(RESULT)
+def test_a_measure_that_was_not_computed_is_named_and_no_zero() -> None:
+    shown = lines(RESULT)
+    assert shown[shown.index("# not computed: nothing here to measure") + 1] == "teds"
+    assert not any(line.startswith("teds ") for line in shown)
     assert format_value(None, "fraction") == "–"
 
 

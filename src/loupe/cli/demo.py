@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from loupe.runs.folder import RunFolder
 
 BENCHMARK = "sample_pages"
+#: The first samples are the pages to transcribe; the others put questions that engines without a language model cannot
+#: understand.
+PAGES = 12
 ENGINES = ("rapidocr", "tesseract", "pdf_text")
 
 
@@ -25,11 +28,18 @@ ENGINES = ("rapidocr", "tesseract", "pdf_text")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), default=Path("report.html"), metavar="FILE", help="The report."
 )
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N pages.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=PAGES,
+    show_default=True,
+    metavar="N",
+    help="Only the first N samples.",
+)
 @json_option
 @plain_option
 @click.pass_context
-def command(context: click.Context, /, runs: Path, output: Path, limit: int | None, json: bool, plain: bool) -> None:
+def command(context: click.Context, /, runs: Path, output: Path, limit: int, json: bool, plain: bool) -> None:
     """Read the sample pages with the local engines, and show all there is to see."""
     from loupe.cli.compare import compare_runs, sections
     from loupe.report.html import write_report
@@ -51,7 +61,7 @@ def command(context: click.Context, /, runs: Path, output: Path, limit: int | No
     say(f"your own pages: loupe run ./mydocs -e rapidocr   any server: loupe run {BENCHMARK} --base-url URL")
 
 
-def read_pages(runs: Path, limit: int | None, *, plain: bool) -> tuple[list[RunFolder], bool]:
+def read_pages(runs: Path, limit: int, *, plain: bool) -> tuple[list[RunFolder], bool]:
     """Run every local engine that is here, with one line on what happened to each; and whether Ctrl-C ended it."""
     from loupe.cli.run import headline_of, read_one
     from loupe.engines.registry import load_profile

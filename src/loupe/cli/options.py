@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
@@ -11,8 +12,9 @@ import click
 import msgspec
 
 from loupe.benchmarks.registry import check_options, get_benchmark
+from loupe.cli.output import say
 from loupe.engines.registry import Profile, load_profile, slug
-from loupe.errors import LoupeError, ProfileError, UsageError
+from loupe.errors import EngineUnavailableError, LoupeError, ProfileError, UsageError
 from loupe.types import Outcome
 
 if TYPE_CHECKING:
@@ -35,7 +37,10 @@ OVERRIDES = {
     "image": "image",
 }
 
-NO_ENGINE_HINT = "-e rapidocr (local, no server), --base-url URL (a server), or see: loupe engine list"
+#: The engine of who names none and runs no server.
+DEFAULT = "rapidocr"
+#: Settings that speak of a server: with one of them, reading with a local engine would be a surprise.
+SERVER_ONLY = frozenset({"model", "max_tokens", "temperature", "image"})
 
 
 class Flags(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,13 +160,21 @@ def pass_key(key: str | None) -> None:
 
 
 def choose_engines(flags: Flags) -> list[tuple[str, Profile]]:
-    """The engines named, with overrides applied; with none named, the server given or found on this machine."""
+    """The engines named, with overrides applied; with none named, the server given or found here, else `DEFAULT`."""
     names = [*flags.engine, *(name.strip() for name in flags.engines.split(",") if name.strip())]
     overrides = override_table(flags)
     if names:
         return [configure(name, overrides) for name in dict.fromkeys(names)]
     if "base_url" not in overrides:
-        overrides["base_url"] = find_server()
+        try:
+            overrides["base_url"] = find_server()
+        except EngineUnavailableError:
+            if overrides.keys() & SERVER_ONLY or find_spec(DEFAULT) is None:
+                raise
+            say(
+                f"no model server answers on this machine: reading with {DEFAULT} (-e NAME or --base-url URL to choose)"
+            )
+            return [configure(DEFAULT, overrides)]
     label, profile = configure("openai", overrides)
     model = flags.model or served_model(overrides["base_url"])
     return [(slug(model) if model else label, profile)]

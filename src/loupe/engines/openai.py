@@ -1,6 +1,6 @@
 """Any OpenAI-compatible chat server: vLLM, SGLang, llama-server, Ollama, LM Studio, mlx, public APIs.
 
-Protocol: protocols/engines.md A1 to A7. A page is read and encoded once per request, off the event loop if that is work;
+Protocol: protocols/engines.md A1 to A7. A page is read and encoded once per request, off the event loop if it is work;
 retries send the same bytes. The scheduler decides about retries; here everything that can fail becomes its error class.
 """
 

@@ -45,7 +45,14 @@ class Section:
 
 def result_sections(result: Result) -> list[Section]:
     """Everything a person should see of one result, most important first."""
-    found = [_measures(result), _worst_slices(result), _not_as_it_is(result), _failures(result), _beside(result)]
+    found = [
+        _measures(result),
+        _not_computed(result),
+        _worst_slices(result),
+        _not_as_it_is(result),
+        _failures(result),
+        _beside(result),
+    ]
     if result.warnings:
         found.append(Section(title="warnings", rows=[(warning,) for warning in result.warnings], alarm=True))
     return [section for section in found if section is not None]
@@ -86,15 +93,22 @@ def failed_count(result: Result) -> int:
 
 
 def _measures(result: Result) -> Section:
-    names = sorted(result.measures, key=lambda name: name != result.headline)
+    computed = [name for name, estimate in result.measures.items() if estimate.value is not None]
+    names = [result.headline, *(name for name in computed if name != result.headline)]
     rows = []
     for name in names:
-        unit, estimate = result.units.get(name, "fraction"), result.measures[name]
+        unit, estimate = result.units.get(name, "fraction"), result.measures.get(name, Estimate(value=None))
         arrow = "↑" if result.directions.get(name, True) else "↓"
         margin, interval = format_margin(estimate, unit), format_range(estimate.low, estimate.high, unit)
         rows.append((f"{name} {arrow}", format_value(estimate.value, unit), margin, interval, f"{estimate.n:,}"))
     title = f"{result.engine} on {result.benchmark}@{result.version}, {result.total:,} samples"
     return Section(title=title, header=("measure", "value", "±", "95 % interval", "n"), rows=rows)
+
+
+def _not_computed(result: Result) -> Section | None:
+    """One line for measures that no sample of this run has, so that they do not fill the table."""
+    names = [name for name, estimate in result.measures.items() if estimate.value is None and name != result.headline]
+    return Section(title="not computed: nothing here to measure", rows=[(", ".join(names),)]) if names else None
 
 
 def _worst_slices(result: Result) -> Section | None:
