@@ -160,3 +160,10 @@ def test_a_difference_too_large_for_its_time_says_that_it_is_coarse(browser: Bro
         seen.page.keyboard.press("2")
         seen.page.click("[data-unit=characters]")
         assert "coarse" in seen.text(".pane.answer .notice")
+
+
+def test_a_run_of_invisible_characters_is_one_mark(seen: Opened) -> None:
+    seen.page.goto(seen.page.url.partition("#")[0] + "#s=nuls")
+    seen.page.locator(".sample-name", has_text="nuls").wait_for()
+    seen.page.click("[data-mode=raw]")
+    assert seen.page.locator(".raw .control").all_inner_texts() == ["U+0000 × 100,000"]

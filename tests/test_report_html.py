@@ -190,3 +190,31 @@ def test_linked_images_are_loaded_from_the_data_folder(browser: Browser, tmp_pat
         seen.open_sample("page #1 100%")
         assert seen.page.locator(".zoom img").get_attribute("src") == "../toy/a%20b%231%20%2520.png"
         assert seen.page.locator(".zoom img").evaluate("image => image.decode().then(() => image.naturalWidth)") == 620
+
+
+def test_several_benchmarks_are_several_sections_with_one_grid(browser: Browser, tmp_path: Path) -> None:
+    toys = [toy_pages(tmp_path / name, 3) for name in ("one", "two")]
+    runs = [toy.run("good", {sample.id: sample.truth for sample in toy.samples}) for toy in toys]
+    info = runs[1] / "run.json"
+    info.write_text(info.read_text(encoding="utf-8").replace("3f2a9c1e", "77777777"), encoding="utf-8")
+    write_report(runs, tmp_path / "report.html")
+    with opened(browser, tmp_path / "report.html") as seen:
+        assert seen.page.locator("section.group").count() == 2
+        seen.page.select_option("#grid-group", "1")
+        seen.open_sample("book/page-0001")
+        seen.page.reload()
+        seen.page.locator(".sample-name", has_text="book/page-0001").wait_for()
+        assert seen.page.evaluate("location.hash").endswith("&b=toy%401%2B777777")
+
+
+def test_1500_samples_are_in_the_grid_soon_and_made_as_they_come_into_sight(browser: Browser, tmp_path: Path) -> None:
+    toy = toy_pages(tmp_path / "toy", 1500, pages=2, size=(80, 110))
+    toy.run("good", {sample.id: sample.truth for sample in toy.samples})
+    write_report(toy.runs, tmp_path / "report.html")
+    with opened(browser, tmp_path / "report.html") as seen:
+        assert seen.text("#grid-count") == "1,500 samples"
+        assert seen.page.locator(".card").count() <= 240
+        seen.page.evaluate("location.hash = '#s=book%2Fpage-1499'")
+        seen.page.locator(".sample-name", has_text="book/page-1499").wait_for()
+        seen.page.keyboard.press("Escape")
+        seen.page.locator(".card[title='book/page-1499']:focus").wait_for()

@@ -17,7 +17,7 @@ from loupe.report.samples import Answer, SampleJob
 from loupe.report.terminal import format_value
 from loupe.report.values import sample_values
 from loupe.runs.folder import Place, RunFolder
-from loupe.types import Benchmark, Measure, PdfPage, Result, Sample, SampleScores
+from loupe.types import FAILED, Benchmark, Measure, PdfPage, Prediction, Result, Sample, SampleScores
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -164,7 +164,7 @@ def _job(group: Group, sample: Sample, *, folder: Path, embed: bool) -> SampleJo
         _answer(group, entrant, sample.id, scores) for entrant, scores in zip(group.entrants, scored, strict=True)
     ]
     tags = dict(sample.tags) or next((dict(scores.tags) for scores in scored if scores and scores.tags), {})
-    group.summary.append(_summary(group, sample, tags, answers, scored))
+    group.summary.append(_summary(group, sample, tags, answers))
     return SampleJob(
         ident=sample.id,
         task=sample.task or (group.benchmark.task if group.benchmark else ""),
@@ -216,8 +216,15 @@ def _answer(group: Group, entrant: Entrant, ident: str, scores: SampleScores | N
         ),
         hidden_units=max(0, len(single) - UNIT_LIMIT),
         diagnostics=tuple(format_diagnostic(name, value) for name, value in scores.diagnostics.items()),
-        scoring_error=scores.error,
+        scoring_error=_scoring_error(scores, prediction),
     )
+
+
+def _scoring_error(scores: SampleScores, prediction: Prediction | None) -> str:
+    """Why scoring failed; the stored line names first why there is no answer, which is said elsewhere."""
+    if prediction is None or not prediction.failed:
+        return scores.error
+    return scores.error.removeprefix(prediction.error).removeprefix("; ")
 
 
 def _values(group: Group, scores: SampleScores) -> dict[str, float]:
@@ -249,16 +256,15 @@ def _summary(
     sample: Sample,
     tags: Mapping[str, str],
     answers: Sequence[Answer],
-    scored: Sequence[SampleScores | None],
 ) -> JsonObject:
     """What the grid shows and sorts by: for each engine the outcome and one value, by the first measure it has."""
     order = sorted(group.measures, key=lambda measure: measure.name != group.headline)
     engines = []
-    for answer, scores in zip(answers, scored, strict=True):
+    for answer in answers:
         values = {item["name"]: item["value"] for item in answer.values}
         measure = next((measure.name for measure in order if measure.name in values), "")
         outcome: str = answer.prediction.outcome if answer.prediction else "missing"
-        if scores is not None and scores.error:
+        if answer.scoring_error and outcome not in FAILED:
             outcome = "scorer"
         value = round(values[measure], 5) if measure else None
         engines.append([outcome, measure, value])

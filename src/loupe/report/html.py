@@ -24,9 +24,8 @@ _SHAPES = ((2.5, "strip"), (1.15, "landscape"), (0.87, "square"), (0.0, "portrai
 
 
 def write_report(runs: Sequence[Path], output: Path, *, embed: bool = False, carry: int = CARRIED_IMAGES) -> None:
-    """Write the report of these runs to `output`, whole or not at all. `embed` puts the full page images in.
-
-    Without it they are linked, but for reports whose images weigh at most `carry` bytes in all.
+    """Write the report of these runs to `output`, whole or not at all. `embed` puts the full page images in;
+    without it they are linked, unless all of them together weigh at most `carry` bytes.
 
     Raises RunError for a path without a run, UsageError where nothing can be written.
     """

@@ -47,7 +47,7 @@ _MATH = {"$$": "$$", "$": "$", "\\(": "\\)", "\\[": "\\]"}
 _LINK = re.compile(r'<a href="')
 _TAG = re.compile(r"<(/?)(\w+)")
 _VOID = frozenset({"br", "hr", "col"})
-_UNPRINTABLE = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_UNPRINTABLE = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f]+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,6 +133,8 @@ function drawPanes() {
     return element;
   });
   if (view.mode !== "difference") panes.unshift(referencePane(payload.reference, sample));
+  const tabular = [payload.reference, ...payload.answers].some((text) => text?.html?.includes("<table"));
+  page.querySelector(".panes").classList.toggle("wide", tabular && view.mode === "rendered");
   page.querySelector(".panes").replaceChildren(...panes);
 }
 

@@ -3,17 +3,18 @@
 const SHOWN_AT_ONCE = 100000;
 const SEGMENT_LIMIT = 20000;
 const MARK_LIMIT = 2000;
-const HIDDEN = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\u202a-\u202e\u2060\u2066-\u2069\ufeff]/g;
+const HIDDEN = /([\0-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\u202a-\u202e\u2060\u2066-\u2069\ufeff])\1*/g;
 
-/** Text nodes, with a visible mark in place of each character that would hide or reorder others. */
+/** Text nodes, with a visible mark in place of characters (and runs of them) that would hide or reorder others. */
 function visibleText(text) {
   const parts = [];
   let from = 0;
   for (const match of text.matchAll(HIDDEN)) {
     const code = `U+${match[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+    const times = match[0].length > 1 ? ` × ${match[0].length.toLocaleString("en")}` : "";
     if (parts.length > 2 * MARK_LIMIT) return [...parts, text.slice(from).replace(HIDDEN, "\ufffd")];
-    parts.push(text.slice(from, match.index), make("span", { class: "control", title: "invisible character" }, code));
-    from = match.index + 1;
+    parts.push(text.slice(from, match.index), make("span", { class: "control", title: "invisible character" }, code + times));
+    from = match.index + match[0].length;
   }
   return [...parts, text.slice(from)].filter((part) => part !== "");
 }
@@ -45,9 +46,11 @@ function differenceBlock(prediction, reference, unit) {
   for (const [kind, text] of segments.slice(0, SEGMENT_LIMIT)) {
     if (shown > SHOWN_AT_ONCE) break;
     const part = text.slice(0, SHOWN_AT_ONCE - shown + 1000);
-    const nodes = visibleText(kind === "same" ? part : part.replace(/\n/g, "↵\n"));
-    if (kind === "same") block.append(...nodes);
-    else block.append(make(kind === "missing" ? "del" : "ins", spaced(text), ...nodes));
+    // Between words, how they are spaced is no difference; between characters it is.
+    const spacing = unit === "words" && /^\s+$/.test(text);
+    if (kind === "same" || (spacing && kind === "extra")) block.append(...visibleText(part));
+    else if (spacing) continue;
+    else block.append(make(kind === "missing" ? "del" : "ins", {}, ...visibleText(part.replace(/\n/g, "↵\n"))));
     shown += part.length;
   }
   const number = (count) => count.toLocaleString("en");
@@ -62,8 +65,4 @@ function differenceBlock(prediction, reference, unit) {
   if (shown > SHOWN_AT_ONCE || segments.length > SEGMENT_LIMIT) all.append(notice("Only the beginning of the difference is shown."));
   all.append(block);
   return all;
-}
-
-function spaced(text) {
-  return /^\s+$/.test(text) ? { class: "spaces" } : {};
 }
