@@ -1,6 +1,7 @@
 """Kill a run with SIGKILL at random moments, continue it, and check that nothing acknowledged was ever lost.
 
-A harness, used by tests/test_kill.py with a few kills and by hand with many: `python -m tests.kill_harness --kills 200`.
+A harness, used by tests/test_kill.py with a few kills and by hand with many:
+`python -m tests.kill_harness --kills 200`.
 The server is real (aiohttp on loopback), the run is a real process, and the run tells on a pipe which answers it has
 acknowledged, after `keep` returned and before it goes on.
 """

@@ -1,4 +1,4 @@
-"""The folder with oracles and real data that stands beside the checkout; a user's clone has none, and its tests skip."""
+"""The folder with oracles and real data beside the checkout; a user's clone has none, and its tests skip."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def test_fifty_timeouts_give_the_benchmark_up_and_keep_what_was_read() -> None:
         return EngineTimeoutError("slow") if int(sample[1:]) >= 3 else Output(text="read")
 
     progress = Progress()
-    with pytest.raises(TimeoutsExceededError, match="[56] requests timed out"):
+    with pytest.raises(TimeoutsExceededError, match=r"[56] requests timed out"):
         asyncio.run(ask(answers, count=50, policy=policy, progress=progress))
     assert progress.outcomes["ok"] == 3 and 5 <= progress.outcomes["timeout"] <= 6
 

@@ -110,6 +110,7 @@ class Score:
 #: Finished values by measure name: numbers, or arrays of bootstrap draws.
 Values: TypeAlias = dict[str, Any]
 
+
 def reference_text(sample: Sample) -> str:
     """The ground truth where it is a text, else nothing to compare with."""
     return sample.truth if isinstance(sample.truth, str) else ""
