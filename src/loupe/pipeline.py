@@ -18,7 +18,7 @@ import msgspec
 
 from loupe.benchmarks import benchmark_id, get_benchmark
 from loupe.benchmarks.registry import check_options
-from loupe.data.digests import file_digest
+from loupe.data.digests import source_digest
 from loupe.engines.registry import Profile, engine_module, slug
 from loupe.errors import DatasetError, LoupeError
 from loupe.inference.journal import Journal
@@ -32,7 +32,7 @@ from loupe.scoring.adapters import apply_adapters, check_adapters
 from loupe.scoring.pool import ScorePool, score_digest
 from loupe.scoring.running import RunningScore
 from loupe.scoring.summary import summarise
-from loupe.types import FAILED, RETRIED, Benchmark, Engine, PdfPage, Prediction, Request, Result, Sample, SampleScores
+from loupe.types import FAILED, RETRIED, Benchmark, Engine, Prediction, Request, Result, Sample, SampleScores
 
 #: Predictions that may wait for their score before inference waits too; bounds memory when scoring is the slower part.
 _SCORING_AHEAD = 256
@@ -122,18 +122,12 @@ def survey(benchmark: Benchmark, plan: Plan) -> Survey:
             if not sample.prompt and task not in prompts:
                 template = template_for(task, profile=plan.profile, benchmark=benchmark, benchmark_id=ident)
                 prompts[task] = template
-            yield [sample.id, sample.prompt, sample.text, task, sample.truth, *map(_source_digest, sample.images)]
+            yield [sample.id, sample.prompt, sample.text, task, sample.truth, *map(source_digest, sample.images)]
 
     digest = digest_of(parts())
     if not ids:
         raise DatasetError(f"{plan.benchmark}: no samples", hint=f"loupe bench show {plan.benchmark}")
     return Survey(tuple(ids), digest, prompts)
-
-
-def _source_digest(source: Path | PdfPage) -> str:
-    if isinstance(source, PdfPage):
-        return f"{file_digest(source.path)}#{source.page}"
-    return file_digest(source)
 
 
 async def _infer(plan: Plan, progress: Progress, *, scoring: bool) -> RunFolder:

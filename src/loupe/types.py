@@ -28,8 +28,16 @@ class PdfPage:
     page: int = 1
 
 
-#: Where a page image comes from: an image file, or a page of a PDF.
-PageSource: TypeAlias = Path | PdfPage
+@dataclass(frozen=True, slots=True)
+class PackedImage:
+    """An image inside a data file: a member of a zip, or of a parquet file as "ROW/COLUMN" (rows count from 0)."""
+
+    path: Path
+    member: str
+
+
+#: Where a page image comes from: an image file, a page of a PDF, or an image inside a data file.
+PageSource: TypeAlias = Path | PdfPage | PackedImage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,1 +1,1 @@
-"""Data on disk: page images and PDF pages, digests."""
+"""Data on disk: pages, data files, data sets and their downloads, digests."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from pathlib import Path
+
+from loupe.types import PackedImage, PageSource, PdfPage
 
 
 def file_digest(path: Path) -> str:
@@ -13,3 +16,25 @@ def file_digest(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return "missing"
+
+
+def source_digest(source: PageSource) -> str:
+    """Identifies what a page is read from. A PDF or data file is hashed once, however many pages it holds."""
+    if isinstance(source, PdfPage):
+        return f"{_container_digest(source.path)}#{source.page}"
+    if isinstance(source, PackedImage):
+        return f"{_container_digest(source.path)}#{source.member}"
+    return file_digest(source)
+
+
+def _container_digest(path: Path) -> str:
+    try:
+        facts = path.stat()
+    except OSError:
+        return "missing"
+    return _digest_of_version(path, facts.st_mtime_ns, facts.st_size)
+
+
+@functools.lru_cache(maxsize=256)
+def _digest_of_version(path: Path, modified: int, size: int) -> str:
+    return file_digest(path)

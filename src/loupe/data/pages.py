@@ -12,12 +12,13 @@ import struct
 import threading
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from loupe.data.packed import packed_name, read_packed
 from loupe.errors import PageError
-from loupe.types import PageSource, PdfPage
+from loupe.types import PackedImage, PageSource, PdfPage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,8 +50,8 @@ def load_page(source: PageSource, *, longest: int | None = None, dpi: float | No
     """
     if isinstance(source, PdfPage):
         return _render(source, longest=longest, dpi=dpi)
-    with open_image(source) as image:
-        return shrink(to_rgb(image, source), longest)
+    with _opened(source) as image:
+        return shrink(to_rgb(image, _name(source)), longest)
 
 
 def page_size(source: PageSource) -> tuple[int, int]:
@@ -59,7 +60,7 @@ def page_size(source: PageSource) -> tuple[int, int]:
         with open_pdf(source.path) as document:
             width, height = _points(document, source)
             return _pixels(width, height, DEFAULT_DPI / 72, source)
-    with open_image(source) as image:
+    with _opened(source) as image:
         return (image.height, image.width) if _orientation(image) >= 5 else (image.width, image.height)
 
 
@@ -73,10 +74,10 @@ def thumbnail(source: PageSource, longest: int) -> Image:
     """A small RGB version, quickly: JPEG files are decoded at reduced size."""
     if isinstance(source, PdfPage):
         return _render(source, longest=longest, dpi=None)
-    with open_image(source) as image:
+    with _opened(source) as image:
         # Twice the size leaves enough pixels for a clean last step.
         image.draft(None, (2 * longest, 2 * longest))
-        return shrink(to_rgb(image, source), longest, quick=True)
+        return shrink(to_rgb(image, _name(source)), longest, quick=True)
 
 
 def ink_fraction(source: PageSource) -> float:
@@ -95,6 +96,16 @@ def ink_fraction(source: PageSource) -> float:
     contrast = np.abs(pixels - _paper(pixels))
     noise = 1.4826 * float(np.median(contrast))
     return float((contrast > max(30.0, 5.0 * noise)).mean())
+
+
+def _opened(source: Path | PackedImage) -> AbstractContextManager[Image]:
+    if isinstance(source, PackedImage):
+        return open_image(read_packed(source), packed_name(source))
+    return open_image(source)
+
+
+def _name(source: Path | PackedImage) -> Path:
+    return packed_name(source) if isinstance(source, PackedImage) else source
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from pathlib import Path
 
 import msgspec
 
@@ -35,7 +36,8 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
         async def predict(request: Request) -> Output:
             page = single_page(request)
             if not isinstance(page, PdfPage):
-                raise RejectedError(f"no text layer: {page.name} is an image file")
+                name = page.name if isinstance(page, Path) else page.path.name
+                raise RejectedError(f"no text layer: {name} is an image file")
             return await pool.ask(request, timeout=settings.timeout)
 
         yield Engine(predict=predict, facts=pool.facts)

@@ -17,7 +17,7 @@ from loupe.report.samples import Answer, SampleJob
 from loupe.report.terminal import format_value
 from loupe.report.values import sample_values
 from loupe.runs.folder import Place, RunFolder
-from loupe.types import FAILED, Benchmark, Measure, PdfPage, Prediction, Result, Sample, SampleScores
+from loupe.types import FAILED, Benchmark, Measure, PackedImage, PdfPage, Prediction, Result, Sample, SampleScores
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -145,11 +145,14 @@ def _samples(group: Group) -> Iterator[Sample]:
 
 
 def image_bytes(group: Group, limit: int) -> int:
-    """What the page images of a group weigh; counting stops above `limit`. A PDF page counts as its picture would."""
+    """What the page images of a group weigh; counting stops above `limit`.
+
+    A PDF page, and an image inside a data file, count as their pictures would.
+    """
     weight = 0
     for sample in _samples(group):
         for source in sample.images:
-            if isinstance(source, PdfPage):
+            if isinstance(source, PdfPage | PackedImage):
                 weight += _PDF_PAGE_BYTES
             elif source.is_file():
                 weight += source.stat().st_size

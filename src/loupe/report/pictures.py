@@ -12,7 +12,7 @@ from urllib.parse import quote
 from PIL import Image
 
 from loupe.data.pages import load_page, thumbnail
-from loupe.types import PageSource, PdfPage
+from loupe.types import PackedImage, PageSource, PdfPage
 
 #: A thumbnail's size in bytes before base64 (6 KB after it), kept by trying these (longest side, WebP quality) in turn.
 THUMBNAIL_LIMIT = 4_500
@@ -48,6 +48,9 @@ def make_thumbnail(source: PageSource) -> Thumbnail:
 
 def full_picture(source: PageSource, *, folder: Path, embed: bool) -> str:
     """The address of a page's full picture: a link relative to `folder`, or a data URL. Raises PageError."""
+    if isinstance(source, PackedImage):
+        # There is no file to link to.
+        return _data_url(load_page(source, longest=(_EMBEDDED if embed else _RENDERED)[0]), _RENDERED[1])
     path = source.path if isinstance(source, PdfPage) else source
     kind = _SHOWN_BY_BROWSERS.get(path.suffix.lower())
     if not embed:

@@ -22,7 +22,7 @@ from loupe.errors import PageError
 from loupe.report.markup import MARKUP_TASKS, render_markdown, without_surrogates
 from loupe.report.pictures import Thumbnail, full_picture, make_thumbnail
 from loupe.scoring.adapters import apply_adapters
-from loupe.types import PageSource, PdfPage, Prediction
+from loupe.types import PackedImage, PageSource, PdfPage, Prediction
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -127,8 +127,7 @@ def _pictures(job: SampleJob) -> tuple[Thumbnail, list[JsonObject]]:
     small = Thumbnail("", 0)
     found: list[JsonObject] = []
     for source in job.images[:PICTURE_LIMIT]:
-        path = source.path if isinstance(source, PdfPage) else source
-        name = f"{path.name}, page {source.page}" if isinstance(source, PdfPage) else path.name
+        name = _name(source)
         try:
             if not small.data:
                 small = make_thumbnail(source)
@@ -139,6 +138,12 @@ def _pictures(job: SampleJob) -> tuple[Thumbnail, list[JsonObject]]:
     if len(job.images) > PICTURE_LIMIT:
         found.append({"name": f"{len(job.images) - PICTURE_LIMIT} more pages are not in this report", "error": ""})
     return small, found
+
+
+def _name(source: PageSource) -> str:
+    if isinstance(source, PdfPage):
+        return f"{source.path.name}, page {source.page}"
+    return f"{source.path.name}, {source.member}" if isinstance(source, PackedImage) else source.name
 
 
 def _answer(answer: Answer, job: SampleJob) -> JsonObject | None:

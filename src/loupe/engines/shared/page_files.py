@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from loupe.data.packed import packed_name, read_packed
 from loupe.data.pages import is_upright, load_page, open_image
 from loupe.errors import RejectedError
-from loupe.types import PageSource, Request
+from loupe.types import PackedImage, PageSource, PdfPage, Request
 
 
 def single_page(request: Request) -> PageSource:
@@ -29,25 +30,40 @@ async def page_file(
     The source itself if it is such a file; else a PNG in a private temporary folder that is deleted afterwards.
     Raises PageError if the page cannot be read.
     """
-    if isinstance(source, Path) and await asyncio.to_thread(_fits, source, longest, formats):
+    if isinstance(source, Path) and (await asyncio.to_thread(_fitting, source, source, longest, formats)) != "":
         # Absolute, so that no name can be taken for an option.
         yield source.absolute()
         return
     with tempfile.TemporaryDirectory(prefix="loupe-page-") as folder:
-        path = Path(folder) / "page.png"
-        await asyncio.to_thread(_write, source, path, longest, dpi)
-        yield path
+        if isinstance(source, PackedImage):
+            yield await asyncio.to_thread(_unpack, source, Path(folder), longest, formats)
+        else:
+            yield await asyncio.to_thread(_write, source, Path(folder), longest, dpi)
 
 
-def _fits(path: Path, longest: int | None, formats: frozenset[str]) -> bool:
-    """Whether the program can be given the file as it is. Reads the header only."""
-    with open_image(path) as image:
+def _fitting(source: Path | bytes, name: Path, longest: int | None, formats: frozenset[str]) -> str:
+    """The format of an image that the program can be given as it is, else "". Reads the header only."""
+    with open_image(source, name) as image:
         small = longest is None or max(image.size) <= longest
-        return image.format in formats and small and is_upright(image) and getattr(image, "n_frames", 1) == 1
+        fits = image.format in formats and small and is_upright(image) and getattr(image, "n_frames", 1) == 1
+        return str(image.format) if fits else ""
 
 
-def _write(source: PageSource, path: Path, longest: int | None, dpi: float | None) -> None:
+def _unpack(source: PackedImage, folder: Path, longest: int | None, formats: frozenset[str]) -> Path:
+    """The image of a data file as a file of its own: its very bytes where that works, else a PNG."""
+    data = read_packed(source)
+    kind = _fitting(data, packed_name(source), longest, formats)
+    if not kind:
+        return _write(source, folder, longest, None)
+    path = folder / f"page.{kind.lower()}"
+    path.write_bytes(data)
+    return path
+
+
+def _write(source: PageSource, folder: Path, longest: int | None, dpi: float | None) -> Path:
     image = load_page(source, longest=longest, dpi=dpi)
+    path = folder / "page.png"
     # Programs judge sizes by the resolution that the file states.
-    resolution = dpi if dpi is not None and not isinstance(source, Path) else None
+    resolution = dpi if dpi is not None and isinstance(source, PdfPage) else None
     image.save(path, compress_level=1, dpi=(resolution, resolution) if resolution else None)
+    return path

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
+from loupe.data.packed import packed_name, read_packed
 from loupe.data.pages import DEFAULT_DPI, is_upright, load_page, open_image, shrink, to_rgb
 from loupe.errors import PageError
-from loupe.types import PageSource, PdfPage
+from loupe.types import PackedImage, PageSource, PdfPage
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -115,12 +116,14 @@ def encode(source: PageSource, rule: ImageRule) -> EncodedImage:
     """The image as it is sent. Raises PageError if it cannot be read."""
     if isinstance(source, PdfPage):
         return _encode_pixels(_resize(_render(source, rule), rule, source.path), lossless=False)
+    if isinstance(source, PackedImage):
+        return _encode_packed(source, rule)
     return _encode_file(source, _read(source), rule)
 
 
 def encode_untouched(source: PageSource, rule: ImageRule) -> EncodedImage | None:
     """The bytes of the file, if they may travel as they are; a look at the header. None: `encode` has work to do."""
-    if isinstance(source, PdfPage):
+    if not isinstance(source, Path):
         return None
     data = _read(source)
     if rule.kind == "none":
@@ -128,6 +131,15 @@ def encode_untouched(source: PageSource, rule: ImageRule) -> EncodedImage | None
     with open_image(data, source) as image:
         unchanged = _needs_no_change(image, data, rule, source)
         return EncodedImage(_PASSED_ON[str(image.format)], data) if unchanged else None
+
+
+def _encode_packed(source: PackedImage, rule: ImageRule) -> EncodedImage:
+    """An image inside a data file; columns of parquet have no suffix, so its own header says what it is."""
+    data, name = read_packed(source), packed_name(source)
+    if rule.kind == "none" and name.suffix.lower() not in MIME_TYPES:
+        with open_image(data, name) as image:
+            return EncodedImage(f"image/{(image.format or 'png').lower()}", data)
+    return _encode_file(name, data, rule)
 
 
 def _encode_file(source: Path, data: bytes, rule: ImageRule) -> EncodedImage:

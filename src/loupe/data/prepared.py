@@ -1,0 +1,75 @@
+"""The prepared form of a data set: `metadata.jsonl` and `images/{idx:05d}.jpg`, read and written.
+
+Source: request document 001 (protocols/pubtabnet.md section 1). A line of `metadata.jsonl` holds `idx`, `sample_id`,
+`ground_truth` and `metadata`. Images are JPEG, so pixels are not those of the original; further pages of a sample are
+`images/{idx:05d}_{page}.jpg`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from loupe.errors import DatasetError
+
+METADATA = "metadata.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRow:
+    """One line of `metadata.jsonl`; unpacks as (sample_id, ground_truth, metadata, image)."""
+
+    sample_id: str
+    ground_truth: Any
+    metadata: dict[str, Any] = field(default_factory=dict)
+    image: Path = Path()
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.sample_id, self.ground_truth, self.metadata, self.image))
+
+
+def is_prepared(root: Path) -> bool:
+    """Whether the folder is in the prepared form."""
+    return (root / METADATA).is_file()
+
+
+def read(root: Path) -> Iterator[PreparedRow]:
+    """The samples in file order, streamed. Raises DatasetError that names the line for what is not in the form."""
+    path = root / METADATA
+    try:
+        file = path.open(encoding="utf-8")
+    except OSError:
+        raise DatasetError(f"{path} not found", hint="loupe data prepare BENCH --to DIR makes this form") from None
+    with file:
+        try:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    yield _row(root, line, f"{path}, line {number}")
+        except UnicodeDecodeError:
+            raise DatasetError(f"{path}: not UTF-8") from None
+
+
+def image_name(idx: int, page: int = 1) -> str:
+    """The path of an image below the folder; the first page of a sample has no page number."""
+    return f"images/{idx:05d}.jpg" if page == 1 else f"images/{idx:05d}_{page}.jpg"
+
+
+def _row(root: Path, line: str, place: str) -> PreparedRow:
+    try:
+        values = json.loads(line)
+    except (ValueError, RecursionError):
+        raise DatasetError(f"{place}: not JSON") from None
+    if not isinstance(values, dict):
+        raise DatasetError(f"{place}: not an object")
+    missing = {"idx", "ground_truth"} - values.keys()
+    if missing:
+        raise DatasetError(f"{place}: no {sorted(missing)[0]!r}", hint="keys: idx, sample_id, ground_truth, metadata")
+    idx, metadata = values["idx"], values.get("metadata") or {}
+    if not isinstance(idx, int) or isinstance(idx, bool) or idx < 0:
+        raise DatasetError(f"{place}: idx is {idx!r}, not a number from 0")
+    if not isinstance(metadata, dict):
+        raise DatasetError(f"{place}: metadata is not an object")
+    return PreparedRow(str(values.get("sample_id", idx)), values["ground_truth"], metadata, root / image_name(idx))

@@ -1,0 +1,23 @@
+"""Where data sets lie on this machine: one folder each below LOUPE_DATA, by default in the user's cache folder.
+
+The folder of a data set is named after its benchmark and holds the files in upstream's own layout.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def store_root() -> Path:
+    """The folder of all data sets: $LOUPE_DATA, else `loupe/data` in the user's cache ($XDG_CACHE_HOME, ~/.cache)."""
+    named = os.environ.get("LOUPE_DATA", "")
+    if named:
+        return Path(named).expanduser()
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(cache) if cache else Path.home() / ".cache") / "loupe" / "data"
+
+
+def default_root(ident: str) -> Path:
+    """Where `loupe data get` puts the data of a benchmark; it need not exist."""
+    return store_root() / ident
