@@ -1,0 +1,219 @@
+"""OCRBench v1: 1,000 questions about text in images; one point each, the final score is their sum.
+
+Paper: Liu et al., "OCRBench: on the hidden mystery of OCR in large multimodal models", 2024. Protocol:
+docs/benchmarks/ocrbench.md. Official scorer: Yuliang-Liu/MultimodalOCR @ 794c36d; variants: VLMEvalKit @ e8e78f0,
+lmms-eval @ 75571cf.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from loupe.data.parquet import find_shards, rows
+from loupe.data.prepared import is_prepared, read
+from loupe.data.store import default_root
+from loupe.errors import DatasetError
+from loupe.types import Benchmark, Measure, PageSource, Prediction, Sample, Score
+
+Variant: TypeAlias = Literal["official", "vlmevalkit", "lmms_eval"]
+
+#: The category whose answers are LaTeX, and the data set that it consists of.
+MATH_CATEGORY = "Handwritten Mathematical Expression Recognition"
+MATH_DATASET = "HME100k"
+#: What the official report adds up to "Text Recognition"; every other category is a section of its own.
+RECOGNITION = frozenset(
+    {
+        "Regular Text Recognition",
+        "Irregular Text Recognition",
+        "Artistic Text Recognition",
+        "Handwriting Recognition",
+        "Digit String Recognition",
+        "Non-Semantic Text Recognition",
+    }
+)
+_FILE = "OCRBench.json"
+_LAYOUT = f"{_FILE} with OCRBench_Images/, or data/test-*.parquet, or the prepared form (metadata.jsonl)"
+_FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
+
+
+class _Question(msgspec.Struct):
+    """One object of OCRBench.json. Its `id` is not unique (113 values repeat), so rows are known by their place."""
+
+    dataset_name: str
+    type: str
+    question: str
+    answers: str | list[str]
+    image_path: str = ""
+
+
+def load(root: Path | None, variant: Variant = "official") -> Iterator[Sample]:
+    """Yield the questions in file order; a sample's id is its place in the file, which all layouts share."""
+    folder = default_root("ocrbench") if root is None else root
+    if is_prepared(folder):
+        return _prepared(folder, variant)
+    file = folder if folder.suffix == ".json" else folder / _FILE
+    if file.is_file():
+        return _json(file, variant)
+    shards = find_shards(folder, "test")
+    if shards:
+        return _parquet(shards, variant)
+    raise DatasetError(f"{folder}: no OCRBench here; expected {_LAYOUT}", hint="loupe data get ocrbench")
+
+
+def _json(file: Path, variant: Variant) -> Iterator[Sample]:
+    try:
+        questions = msgspec.json.decode(file.read_bytes(), type=list[_Question])
+    except (msgspec.DecodeError, OSError) as error:
+        raise DatasetError(f"{file}: not the list of questions that OCRBench publishes ({error})") from None
+    images = file.parent / "OCRBench_Images"
+    images = (images if images.is_dir() else file.parent).resolve()
+    for index, question in enumerate(questions):
+        image = images / question.image_path
+        if not image.resolve().is_relative_to(images):
+            raise DatasetError(f"{file}: image_path {question.image_path!r} leaves the folder")
+        yield _sample(f"{index:04d}", image, question, variant)
+
+
+def _parquet(shards: list[Path], variant: Variant) -> Iterator[Sample]:
+    for index, row in enumerate(rows(shards, ("dataset", "question", "question_type", "answer"))):
+        question = _Question(row["dataset"], row["question_type"], row["question"], row["answer"])
+        yield _sample(f"{index:04d}", row.image(), question, variant)
+
+
+def _prepared(root: Path, variant: Variant) -> Iterator[Sample]:
+    for row in read(root):
+        facts = {**row.metadata, **(row.metadata.get("tags") or {})}
+        question = _Question(
+            dataset_name=str(facts.get("dataset") or facts.get("dataset_name") or ""),
+            type=str(facts.get("category") or facts.get("question_type") or facts.get("type") or ""),
+            question=str(facts.get("question") or facts.get("prompt") or ""),
+            answers=_answers(row.ground_truth),
+        )
+        yield _sample(row.sample_id, row.image, question, variant)
+
+
+def _answers(value: Any) -> str | list[str]:
+    """Answers of the prepared form: a list, a list written as JSON, or one answer."""
+    if isinstance(value, str) and value.startswith("["):
+        try:
+            found = json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+        value = found if isinstance(found, list) and all(isinstance(each, str) for each in found) else value
+    return value if isinstance(value, list) else str(value)
+
+
+def _sample(ident: str, image: PageSource, question: _Question, variant: Variant) -> Sample:
+    section = "Text Recognition" if question.type in RECOGNITION else question.type
+    tags = {"category": question.type, "section": section, "dataset": question.dataset_name}
+    # The default has no tag: results of the official scoring are not cut into slices by it.
+    tags |= {} if variant == "official" else {"variant": variant}
+    return Sample(id=ident, images=(image,), truth=question.answers, prompt=question.question, tags=tags)
+
+
+def score(sample: Sample, prediction: Prediction) -> list[Score]:
+    """One point if any answer stands in the prediction; `truth` is an answer or a list of them."""
+    answers = [sample.truth] if isinstance(sample.truth, str) else sample.truth
+    variant = sample.tags.get("variant", "official")
+    math = _is_math(sample, variant)
+    text = prediction.text.strip() if variant == "lmms_eval" else prediction.text
+    found = _prepare(text, math=math, variant=variant)
+    wanted = [_prepare(answer, math=math, variant=variant) for answer in answers]
+    hit = float(any(answer in found for answer in wanted))
+    word = hit if math else float(any(_stands_alone(answer, found) for answer in wanted))
+    scores = [
+        Score(measure="score", counts=(hit,)),
+        Score(measure="accuracy", counts=(hit, 1.0)),
+        Score(measure="word_match", counts=(word, 1.0)),
+    ]
+    if not prediction.failed:
+        scores.append(Score(measure="accuracy_answered", counts=(hit, 1.0)))
+    return scores
+
+
+def _is_math(sample: Sample, variant: str) -> bool:
+    """Whether the rule for formulas holds. VLMEvalKit goes by the category, the others by the data set."""
+    if variant == "vlmevalkit":
+        return sample.tags.get("category") == MATH_CATEGORY
+    return sample.tags.get("dataset") == MATH_DATASET
+
+
+def _prepare(text: str, *, math: bool, variant: str) -> str:
+    if math:
+        return prepare_formula_like_official(text)
+    if variant == "lmms_eval":
+        text = fold_full_width_like_lmms_eval(text)
+    return prepare_text_like_official(text)
+
+
+def prepare_text_like_official(text: str) -> str:
+    r"""Lower case, strip, each newline to a space, in this order; runs of spaces stay.
+
+    So "a\n\nb" does not hold the answer "a b": kept for parity.
+    """
+    return text.lower().strip().replace("\n", " ")
+
+
+def prepare_formula_like_official(text: str) -> str:
+    """Strip, newlines to spaces, then drop every U+0020. Case counts; tabs and other white space inside stay."""
+    return text.strip().replace("\n", " ").replace(" ", "")
+
+
+def fold_full_width_like_lmms_eval(text: str) -> str:
+    """Full-width ASCII (U+FF01 to U+FF5E) and the ideographic space become ASCII; nothing else of NFKC."""
+    return text.translate(_FULL_WIDTH)
+
+
+def _stands_alone(answer: str, text: str) -> bool:
+    """Whether the answer occurs with no letter or digit right beside it: "no" is not in "know"."""
+    before = r"(?<!\w)" if re.match(r"\w", answer) else ""
+    after = r"(?!\w)" if re.search(r"\w\Z", answer) else ""
+    return re.search(before + re.escape(answer) + after, text) is not None
+
+
+def _sum_of_points(sums: Any) -> Any:
+    """Points added up, as the official report has it: a question without a prediction is a point not won."""
+    return sums[..., 0]
+
+
+def reference_text(sample: Sample) -> str:
+    """The first accepted answer."""
+    return sample.truth if isinstance(sample.truth, str) else next(iter(sample.truth), "")
+
+
+def verify_case(case: dict[str, Any]) -> list[tuple[float, float]]:
+    """(ours, official) for one shipped parity case: the point under each of the three scorers."""
+    given: dict[str, Any] = case["input"]
+    question = _Question(given["dataset_name"], given["type"], given["question"], given["answers"])
+    variants: Iterable[Variant] = ("official", "vlmevalkit", "lmms_eval")
+    return [
+        (score(_sample("case", Path(), question, variant), Prediction(text=given["predict"]))[0].counts[0], expected)
+        for variant in variants
+        if isinstance(expected := case["expected"][variant], int | float)
+    ]
+
+
+benchmark = Benchmark(
+    title="OCRBench",
+    version="1",
+    task="question",
+    paper="https://arxiv.org/abs/2305.07895",
+    hub="echo840/OCRBench",
+    headline="score",
+    measures=(
+        Measure(name="score", title="final score (of 1000)", value=_sum_of_points, unit="number"),
+        Measure(name="accuracy", title="questions answered right"),
+        Measure(name="accuracy_answered", title="right, of those that got an answer"),
+        Measure(name="word_match", title="right, as whole words"),
+    ),
+    load=load,
+    score=score,
+    reference=reference_text,
+    max_tokens=512,
+)
