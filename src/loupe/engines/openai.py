@@ -12,6 +12,7 @@ import io
 import math
 import os
 import re
+import secrets
 import time
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -36,6 +37,7 @@ from loupe.engines.shared.discovery import (
 )
 from loupe.engines.shared.endpoints import NO_KEY, api_key, check_served, reach, server_facts
 from loupe.engines.shared.http_failures import failure, fitting_max_tokens
+from loupe.engines.shared.memory import keep_freed_memory
 from loupe.engines.shared.page_images import EncodedImage, ImageRule, encode, encode_untouched, parse_rule
 from loupe.errors import (
     EngineError,
@@ -129,6 +131,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     """
     import aiohttp
 
+    keep_freed_memory()
     key = api_key(settings.api_key_env, os.environ)
     concurrency = settings.concurrency or 32
     connector = aiohttp.TCPConnector(limit=concurrency, keepalive_timeout=60, ttl_dns_cache=300)
@@ -297,27 +300,32 @@ class _Client:
         return self._build(request, limit, [encode(source, self.rule) for source in request.images])
 
     def _build(self, request: Request, limit: int, images: Sequence[EncodedImage]) -> bytes:
-        messages = [{"role": "user", "content": self._content(request, images)}]
+        """Encode the body around the images, then put them in: a page of megabytes is copied only once."""
+        marks = [secrets.token_hex(16) for _ in images]
+        messages = [{"role": "user", "content": self._content(request, images, marks)}]
         if self.settings.system:
             messages.insert(0, {"role": "system", "content": self.settings.system})
-        return b"".join((self._head(limit), b',"messages":', msgspec.json.encode(messages), b"}"))
+        rest = msgspec.json.encode(messages)
+        parts = [self._head(limit), b',"messages":']
+        for mark, image in zip(marks, images, strict=True):
+            before, rest = rest.split(mark.encode(), 1)
+            # Base64 needs no escapes in JSON.
+            parts += [before, binascii.b2a_base64(image.data, newline=False)]
+        return b"".join((*parts, rest, b"}"))
 
-    def _content(self, request: Request, encoded: Sequence[EncodedImage]) -> str | list[dict[str, Any]]:
+    def _content(
+        self, request: Request, encoded: Sequence[EncodedImage], marks: Sequence[str]
+    ) -> str | list[dict[str, Any]]:
         """Images and text in the profile's order. No prompt: no text part. No image: a plain string."""
         text = "\n\n".join(part for part in (request.prompt, request.text) if part)
         if not request.images:
             return text
         images: list[dict[str, Any]] = [
-            {"type": "image_url", "image_url": {"url": _data_url(image)}} for image in encoded
+            {"type": "image_url", "image_url": {"url": f"data:{image.mime};base64,{mark}"}}
+            for image, mark in zip(encoded, marks, strict=True)
         ]
         texts: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
         return [*images, *texts] if self.settings.content_order == "image_first" else [*texts, *images]
-
-
-def _data_url(image: EncodedImage) -> msgspec.Raw:
-    """The image as a JSON string. Base64 needs no escapes, so the JSON encoder only has to copy it."""
-    encoded = binascii.b2a_base64(image.data, newline=False)
-    return msgspec.Raw(b"".join((b'"data:', image.mime.encode(), b";base64,", encoded, b'"')))
 
 
 def _file_size(source: PageSource) -> float:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from queue import SimpleQueue
 from types import TracebackType
+from typing import TypeAlias
 
 import msgspec
 
 from loupe.errors import RunError
 from loupe.runs.files import RecordLog
 from loupe.types import Prediction
+
+#: A line, and who waits for it.
+Waiting: TypeAlias = "tuple[bytes, asyncio.Future[None]]"
 
 
 def encode(prediction: Prediction) -> bytes:
@@ -30,53 +36,55 @@ def _storable(value: object) -> object:
 
 
 class Journal:
-    """An async front of a RecordLog: `keep` returns once the record is on the disk."""
+    """An async front of a RecordLog: `keep` returns once the record is on the disk. A thread of its own writes."""
 
     def __init__(self, log: RecordLog) -> None:
         self._log = log
-        self._waiting: list[tuple[bytes, asyncio.Future[None]]] = []
-        self._wake = asyncio.Event()
-        self._closing = False
+        self._waiting: SimpleQueue[Waiting | None] = SimpleQueue()
 
     async def __aenter__(self) -> Journal:
-        self._task = asyncio.create_task(self._write())
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.Thread(target=self._write, name="loupe-journal")
+        self._thread.start()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._closing = True
-        self._wake.set()
-        await self._task
+        self._waiting.put(None)
+        await asyncio.to_thread(self._thread.join)
         self._log.close()
 
     async def keep(self, prediction: Prediction) -> None:
-        """Store one prediction; what this returned from survives `kill -9`. Cancelling it does not lose the record."""
-        written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((encode(prediction), written))
-        self._wake.set()
-        await asyncio.shield(written)
+        """Store one prediction; what this returned from survives `kill -9`. Cancelling it does not lose the record.
 
-    async def _write(self) -> None:
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            batch, self._waiting = self._waiting, []
-            if batch:
-                try:
-                    await asyncio.to_thread(self._log.append, [line for line, _ in batch])
-                except OSError as error:
-                    reason = f"{self._log.path}: cannot be written: {error.strerror}"
-                    _settle(batch, RunError(reason, hint="make room, then repeat the same command"))
-                    continue
-                _settle(batch, None)
-            elif self._closing:
+        Raises RunError if it cannot be written.
+        """
+        written: asyncio.Future[None] = self._loop.create_future()
+        self._waiting.put((encode(prediction), written))
+        await written
+
+    def _write(self) -> None:
+        """Take all that wait, write them with one fsync, tell those who wait; until None comes."""
+        while (first := self._waiting.get()) is not None:
+            batch, last = [first], False
+            while not self._waiting.empty() and not last:
+                item = self._waiting.get()
+                last = item is None
+                if item is not None:
+                    batch.append(item)
+            error: RunError | None = None
+            try:
+                self._log.append(line for line, _ in batch)
+            except OSError as reason:
+                what = f"{self._log.path}: cannot be written: {reason.strerror}"
+                error = RunError(what, hint="make room, then repeat the same command")
+            self._loop.call_soon_threadsafe(_settle, batch, error)
+            if last:
                 return
-            if self._closing or self._waiting:
-                self._wake.set()
 
 
-def _settle(batch: list[tuple[bytes, asyncio.Future[None]]], error: RunError | None) -> None:
+def _settle(batch: list[Waiting], error: RunError | None) -> None:
     for _, written in batch:
         if written.done():
             continue
