@@ -1,0 +1,59 @@
+"""The journal: nobody goes on before the record is on the disk, and a full disk is said, not swallowed."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from loupe.errors import RunError
+from loupe.inference.journal import Journal
+from loupe.runs.files import RecordLog
+from loupe.types import Prediction
+
+
+def stored(path: Path) -> list[str]:
+    return [msgspec.json.decode(line, type=Prediction).sample for line in path.read_bytes().splitlines()]
+
+
+def test_what_keep_returned_from_is_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "predictions.jsonl"
+
+    async def go() -> None:
+        async with Journal(RecordLog(path)) as journal:
+
+            async def one(number: int) -> None:
+                await journal.keep(Prediction(sample=f"s{number}", text="x" * 1000))
+                assert f"s{number}" in stored(path)
+
+            await asyncio.gather(*(one(number) for number in range(50)))
+
+    asyncio.run(go())
+    assert sorted(stored(path)) == sorted(f"s{number}" for number in range(50))
+
+
+def test_a_cancelled_writer_still_leaves_its_record(tmp_path: Path) -> None:
+    path = tmp_path / "predictions.jsonl"
+
+    async def go() -> None:
+        async with Journal(RecordLog(path)) as journal:
+            task = asyncio.create_task(journal.keep(Prediction(sample="a")))
+            await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await journal.keep(Prediction(sample="b"))
+
+    asyncio.run(go())
+    assert stored(path) == ["a", "b"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="SKIPPED: no /dev/full here to play a full disk")
+def test_a_full_disk_is_one_clear_line() -> None:
+    async def go() -> None:
+        async with Journal(RecordLog(Path("/dev/full"))) as journal:
+            await journal.keep(Prediction(sample="a"))
+
+    with pytest.raises(RunError, match="cannot be written: No space left on device"):
+        asyncio.run(go())
