@@ -15,6 +15,7 @@ from loupe.metrics.anls import (
     vlmevalkit_distance,
     vlmevalkit_similarity,
 )
+from loupe.metrics.bleu import bleu_counts, bleu_of_sums, corpus_bleu, sentence_bleu, tokenize_13a
 from loupe.metrics.edit import (
     indel_distance,
     levenshtein_distance,
@@ -34,32 +35,52 @@ from loupe.metrics.error_rates import (
     wer,
     word_errors,
 )
+from loupe.metrics.latex_text import normalize_latex_like_unimernet, strip_formula_wrapping
+from loupe.metrics.meteor import installed_wordnet, meteor
+from loupe.metrics.nid import nid
 from loupe.metrics.repetition import Loop, find_loop
+from loupe.metrics.teds import teds, teds_struct
+from loupe.metrics.vision_tokens import VisionTokens, compression_ratio, vision_tokens
 
 __all__ = [
     "EditCounts",
     "Loop",
     "Run",
+    "VisionTokens",
     "anls",
+    "bleu_counts",
+    "bleu_of_sums",
     "cer",
     "character_errors",
     "character_runs",
+    "compression_ratio",
+    "corpus_bleu",
     "count_edits",
     "docext_similarity",
     "find_loop",
     "indel_distance",
     "insertion_counts",
+    "installed_wordnet",
     "levenshtein_distance",
     "max_normalized_similarity",
     "mean_cer",
     "mean_wer",
+    "meteor",
+    "nid",
+    "normalize_latex_like_unimernet",
     "normalized_edit_distance",
     "normalized_edit_similarity",
     "normalized_indel_similarity",
     "prepare_iam_punct",
     "rate",
     "rate_of_sums",
+    "sentence_bleu",
     "split_words",
+    "strip_formula_wrapping",
+    "teds",
+    "teds_struct",
+    "tokenize_13a",
+    "vision_tokens",
     "vlmevalkit_distance",
     "vlmevalkit_similarity",
     "wer",
