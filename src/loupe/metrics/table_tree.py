@@ -1,0 +1,218 @@
+"""HTML tables as the ordered trees that TEDS compares.
+
+Source: the IBM evaluator (ibm-aur-nlp/PubTabNet, src/metric.py); sections 2 and 5 of docs/metrics/teds.md. The parser
+is libxml2's, through lxml, because the official numbers are made with it: broken HTML gives other trees elsewhere.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from lxml.etree import HTMLParser, XPath, _Element
+
+NO_CONTENT: Final = 0
+"""The content of every node that is no cell, and of empty cells: the empty string."""
+
+_FULL_DOCUMENT = re.compile(r"^\s*<(?:html|!doctype)", re.IGNORECASE)  # lxml's own test, word for word
+_TAG_CODES = range(0xD800, 0xE000)  # surrogates: the parser decodes UTF-8, so no text of a cell can hold one
+
+Label = tuple[str, int, int]
+
+
+class TedsError(ValueError):
+    """The official evaluator raises on this pair; `upstream` names its exception."""
+
+    def __init__(self, message: str, upstream: str) -> None:
+        super().__init__(message)
+        self.upstream = upstream
+
+
+class TableTooLargeError(TedsError):
+    """Comparing this pair would take more time or memory than one sample may have."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, upstream="")
+
+
+@dataclass(slots=True)
+class Vocabulary:
+    """Numbers for the labels, cell texts and subtrees of the trees that are compared with each other."""
+
+    labels: dict[Label, int] = field(default_factory=dict)
+    contents: dict[str, int] = field(default_factory=lambda: {"": NO_CONTENT})
+    subtrees: dict[Hashable, int] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+    _texts: list[str] = field(default_factory=list)
+
+    @property
+    def texts(self) -> list[str]:
+        """The content strings by number."""
+        if len(self._texts) != len(self.contents):
+            self._texts = list(self.contents)
+        return self._texts
+
+    def tag_code(self, token: str) -> str:
+        """One character that stands for a tag inside cells, where a tag counts as one token."""
+        code = self.tags.get(token)
+        if code is None:
+            if len(self.tags) == len(_TAG_CODES):
+                raise TableTooLargeError(f"the cells hold more than {len(_TAG_CODES)} different tags")
+            code = self.tags[token] = chr(_TAG_CODES[len(self.tags)])
+        return code
+
+    def readable(self, content: int) -> str:
+        """A content string with its tags written out again."""
+        names = {code: token for token, code in self.tags.items()}
+        return "".join(names.get(character, character) for character in self.texts[content])
+
+
+@dataclass(frozen=True, slots=True)
+class TableTree:
+    """One table; the lists have an entry per node, in reversed document order.
+
+    Reversed, because every node then comes after all its descendants, and those of node k are exactly `first[k]` to k
+    - 1.
+    """
+
+    labels: list[int]
+    contents: list[int]
+    first: list[int]
+    subtrees: list[int]  # equal numbers: equal subtrees
+    shapes: list[int]  # equal numbers: equal subtrees but for the texts of cells
+    elements: int  # descendant elements of the table, tags inside cells included
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+def parse_table(html: str) -> _Element | None:
+    """The table that TEDS scores, as the official XPath `body/table` finds it; None when there is none.
+
+    Raises TedsError where lxml raises: a document of blanks only, an XML declaration with an encoding.
+    """
+    from lxml import etree
+    from lxml import html as lxml_html
+
+    try:
+        if _FULL_DOCUMENT.match(html):
+            root = etree.fromstring(html, _parser())
+        else:
+            root = lxml_html.fromstring(html, parser=lxml_html.HTMLParser(remove_comments=True, encoding="utf-8"))
+    except (ValueError, etree.LxmlError) as error:
+        raise TedsError(f"the HTML cannot be parsed: {error}", upstream=type(error).__name__) from error
+    if root is None:
+        raise TedsError("the HTML cannot be parsed: Document is empty", upstream="ParserError")
+    return root.find("body/table")
+
+
+@functools.cache
+def _parser() -> HTMLParser:
+    from lxml import etree
+
+    return etree.HTMLParser(remove_comments=True, encoding="utf-8")
+
+
+@functools.cache
+def _count_elements() -> XPath:
+    from lxml import etree
+
+    return etree.XPath("count(.//*)")
+
+
+def build_tree(table: _Element, vocabulary: Vocabulary) -> TableTree:
+    """The tree of a parsed table: cells are leaves, every other element is an inner node without text.
+
+    Raises TedsError for a colspan or rowspan that Python's int() does not read.
+    """
+    labels, contents, counts = _nodes_in_document_order(table, vocabulary)
+    labels.reverse()
+    contents.reverse()
+    counts.reverse()
+    first, subtrees, shapes = _subtrees(labels, contents, counts, vocabulary.subtrees)
+    elements = int(_count_elements()(table))
+    return TableTree(labels, contents, first, subtrees, shapes, elements)
+
+
+def _nodes_in_document_order(table: _Element, vocabulary: Vocabulary) -> tuple[list[int], list[int], list[int]]:
+    """Label, content and number of children per node."""
+    label_ids, content_ids = vocabulary.labels, vocabulary.contents
+    plain_cell = label_ids.setdefault(("td", 1, 1), len(label_ids))
+    labels: list[int] = []
+    contents: list[int] = []
+    counts: list[int] = []
+    waiting = [table]
+    while waiting:
+        node = waiting.pop()
+        if node.tag == "td":
+            label = plain_cell
+            if node.keys():
+                label_key = ("td", _span(node, "colspan"), _span(node, "rowspan"))
+                label = label_ids.setdefault(label_key, len(label_ids))
+            text = cell_tokens(node, vocabulary) if len(node) else node.text or ""
+            labels.append(label)
+            contents.append(content_ids.setdefault(text, len(content_ids)))
+            counts.append(0)
+        else:
+            # Spans of th are ignored upstream, and its text too; parity (docs/metrics/teds.md, section 2, step 6).
+            labels.append(label_ids.setdefault((node.tag, 0, 0), len(label_ids)))
+            contents.append(NO_CONTENT)
+            counts.append(len(node))
+            waiting.extend(reversed(node))
+    return labels, contents, counts
+
+
+def _subtrees(
+    labels: list[int], contents: list[int], counts: list[int], known: dict[Hashable, int]
+) -> tuple[list[int], list[int], list[int]]:
+    """First descendant, number of the subtree, and number of its shape, per node."""
+    first: list[int] = []
+    subtrees: list[int] = []
+    shapes: list[int] = []
+    roots: list[int] = []  # of the subtrees whose parent is still to come
+    for node, (label, content, count) in enumerate(zip(labels, contents, counts, strict=True)):
+        if count == 0:
+            first.append(node)
+            subtrees.append(known.setdefault((label, content), len(known)))
+            shapes.append(known.setdefault((label, NO_CONTENT), len(known)))
+        else:
+            children = roots[-count:]
+            del roots[-count:]
+            first.append(first[children[0]])
+            subtrees.append(known.setdefault((label, *[subtrees[child] for child in children], None), len(known)))
+            shapes.append(known.setdefault((label, *[shapes[child] for child in children], None), len(known)))
+        roots.append(node)
+    return first, subtrees, shapes
+
+
+def _span(cell: _Element, name: str) -> int:
+    """A span as Python's int() reads it, blanks, underscores and foreign digits included; as upstream."""
+    value = cell.get(name, "1")
+    try:
+        return int(value)
+    except ValueError as error:
+        raise TedsError(f"{name}={value!r} is not a number", upstream="ValueError") from error
+
+
+def cell_tokens(cell: _Element, vocabulary: Vocabulary) -> str:
+    """The content of a cell that holds tags: a string in which each tag is one character of its own.
+
+    Kept as upstream: `unk` has no closing token, and text after a `td` inside a `td` is dropped.
+    """
+    from lxml import etree
+
+    code = vocabulary.tag_code
+    tokens: list[str] = []
+    for event, node in etree.iterwalk(cell, events=("start", "end")):
+        if event == "start":
+            tokens += (code(f"<{node.tag}>"), node.text or "")
+        else:
+            if node.tag != "unk":
+                tokens.append(code(f"</{node.tag}>"))
+            if node.tag != "td":
+                tokens.append(node.tail or "")
+    return "".join(tokens)[1:-1]

@@ -1,0 +1,215 @@
+"""The dynamic programme of the tree edit distance, a row of the table at a time.
+
+Source: K. Zhang and D. Shasha, SIAM J. Comput. 18 (1989), in the form "best savings" (tree_forest.py) over reversed
+document order, where the last subtree of a forest plays the part that the first one has in the paper. Tests: equal to
+the textbook version on random trees.
+
+    s[i][j] = savings of the first i nodes against the first j
+            = max(s[i-1][j], s[i][j-1], s[first(i)][first(j)] + w[i][j])
+    w[i][j] = 2 - rename(i, j) + savings of the children of i against those of j
+
+The maximum with s[i][j-1] is a running maximum, so a whole row i costs three or four calls of numpy.
+A leaf is never mapped to a node with children and another label: that pair saves 1, and a leaf below that node as much.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from loupe.metrics.table_tree import TableTooLargeError
+from loupe.metrics.tree_forest import Flags, Floats, Forest, Ints, LeafWeights
+
+MAX_HEAD_PAIRS: Final = 25_000_000
+MAX_STEPS: Final = 4_000_000  # rows of the table, a few microseconds each
+_SLAB: Final = 500_000  # weights that are gathered at once
+
+
+@dataclass(slots=True)
+class Programme:
+    """Two forests, the weights of their leaves, and those of their heads as far as they are known."""
+
+    first: Forest
+    second: Forest
+    leaves: LeafWeights
+    bonus: Floats  # 2 - rename, per pair of heads
+    heads: Floats  # w per pair of heads; minus infinity: not known yet, or never in a best mapping
+    pending: Flags  # pairs of heads whose weight comes out of a programme over their descendants
+    breaks: list[int]  # per node of the first forest, where the run of leaves that begins there ends at the latest
+    last_use: dict[int, int]  # first node of a subtree -> its last head
+    ranks: dict[int, int]  # head of the first forest -> its place among the heads
+
+
+def open_programme(first: Forest, second: Forest, leaves: LeafWeights, candidates: Flags | None) -> Programme:
+    """Set the weights that need no search; `candidates` are the pairs of heads that a best mapping may hold."""
+    if len(first.heads) * len(second.heads) > MAX_HEAD_PAIRS:
+        raise TableTooLargeError(f"{len(first.heads):,} rows against {len(second.heads):,} are too many to compare")
+    equal = first.labels[first.heads][:, None] == second.labels[second.heads]
+    if candidates is None:
+        candidates = np.ones(equal.shape, np.bool_)
+    heads = np.full(equal.shape, -np.inf)
+    pending = candidates & first.inner[:, None] & second.inner
+    # One has children and the other none: of equal labels they may be mapped, with nothing below them to save.
+    lone = candidates & equal & (first.inner[:, None] != second.inner)
+    heads[lone] = 2.0
+    starts = first.first[first.heads]
+    stops = np.unique(np.concatenate((first.heads, starts, leaves.blocks, [len(first)])))
+    breaks = stops[np.searchsorted(stops, np.arange(len(first)), side="right")].tolist()
+    last_use = dict(zip(starts.tolist(), first.heads.tolist(), strict=True))
+    ranks = {head: rank for rank, head in enumerate(first.heads.tolist())}
+    return Programme(first, second, leaves, 1.0 + equal, heads, pending, breaks, last_use, ranks)
+
+
+def weigh_rows(programme: Programme) -> None:
+    """Find the weights of all pending pairs of table rows (inner nodes with leaves below them only) together."""
+    first, second = programme.first, programme.second
+    rows = programme.pending & first.height_one[:, None] & second.height_one
+    ranks_1, ranks_2 = np.nonzero(rows)
+    if not len(ranks_1):
+        return
+    keys_1, keys_2 = first.keys[first.heads], second.keys[second.heads]
+    pairs = keys_1[ranks_1] * (keys_2.max() + 1) + keys_2[ranks_2]
+    distinct, example, inverse = np.unique(pairs, return_index=True, return_inverse=True)
+    nodes_1, nodes_2 = first.heads[ranks_1[example]], second.heads[ranks_2[example]]
+    lengths_1, lengths_2 = nodes_1 - first.first[nodes_1], nodes_2 - second.first[nodes_2]
+    savings = np.empty(len(distinct))
+    # Pairs of about the same size go together: the shorter ones are padded.
+    order = np.lexsort((-lengths_1, np.ceil(np.log2(lengths_2))))
+    sizes = np.ceil(np.log2(lengths_2[order]))
+    for group in np.split(order, np.flatnonzero(np.diff(sizes)) + 1):
+        slab = max(1, _SLAB // int(lengths_2[group].max()))
+        for start in range(0, len(group), slab):
+            some = group[start : start + slab]
+            savings[some] = _align_rows(programme, nodes_1[some], nodes_2[some])
+    programme.heads[rows] = programme.bonus[rows] + savings[inverse]
+    programme.pending &= ~rows
+
+
+def _align_rows(programme: Programme, rows_1: Ints, rows_2: Ints) -> Floats:
+    """Best savings of the children of each pair; the first rows get no longer along the arrays."""
+    offsets = programme.leaves.offsets
+    start_1 = programme.first.first[rows_1]
+    lengths = rows_1 - start_1
+    start_2 = programme.second.first[rows_2]
+    # Behind the last child of a row stands the row itself, whose weight is minus infinity.
+    columns = np.minimum(start_2[:, None] + np.arange((rows_2 - start_2).max()), rows_2[:, None])
+    table = np.zeros((len(rows_1), columns.shape[1] + 1))
+    active = len(rows_1)
+    for step in range(int(lengths[0])):
+        while lengths[active - 1] <= step:
+            active -= 1
+        weights = programme.leaves.values.take(columns[:active] + offsets[start_1[:active] + step][:, None])
+        old, new = table[:active, :-1], table[:active, 1:]
+        weights += old
+        np.maximum(weights, new, out=weights)
+        np.maximum.accumulate(weights, axis=1, out=new)
+    savings: Floats = table[:, -1]
+    return savings
+
+
+def weigh_other_heads(programme: Programme) -> None:
+    """Find the weights of the remaining pairs of heads, inner ones first.
+
+    Pairs that begin at the same two nodes come out of one programme. Those at (0, 0) are left to the last one.
+    """
+    first, second = programme.first, programme.second
+    ranks_1, ranks_2 = np.nonzero(programme.pending)
+    groups: dict[tuple[int, int], tuple[int, int]] = {}
+    for node_1, node_2 in zip(first.heads[ranks_1].tolist(), second.heads[ranks_2].tolist(), strict=True):
+        key = int(first.first[node_1]), int(second.first[node_2])
+        last = groups.get(key, (0, 0))
+        groups[key] = max(last[0], node_1), max(last[1], node_2)
+    groups.pop((0, 0), None)
+    steps = sum(last[0] - key[0] for key, last in groups.items())
+    if steps > MAX_STEPS:
+        raise TableTooLargeError(f"the tables are too deeply nested to compare: {steps:,} steps, at most {MAX_STEPS:,}")
+    for start_1, start_2 in sorted(groups, reverse=True):
+        last_1, last_2 = groups[start_1, start_2]
+        run(programme, range(start_1, last_1 + 1), range(start_2, last_2 + 1))
+
+
+def run(programme: Programme, nodes_1: range, nodes_2: range, rows: list[Floats] | None = None) -> float:
+    """Best savings of two ranges of whole subtrees; sets the weights of the heads that begin where the ranges do.
+
+    `rows`, if given, receives every row of the table, for the way back.
+    """
+    leaves, first = programme.leaves, programme.first.first.tolist()
+    start, stop, shift = nodes_1.start, nodes_1.stop, nodes_2.start
+    table = np.zeros(len(nodes_2) + 1)
+    saved = {start: table.copy()}  # the rows that a later head looks back to
+    columns = _HeadColumns.of(programme, nodes_2)
+    ranks = programme.ranks
+    node = start
+    while node < stop:
+        if rows is not None:
+            rows.append(table.copy())
+        if node != start and node in programme.last_use:
+            saved[node] = table.copy()
+        rank = ranks.get(node)
+        values = (
+            None if rank is None else columns.values(programme, rank, saved[first[node]], table, first[node] == start)
+        )
+        end = node + 1
+        if first[node] == node:
+            if rank is None and rows is None:
+                end = min(programme.breaks[node], stop)
+            low, high = max(leaves.low[node], shift), min(leaves.high[node], nodes_2.stop)
+            if low < high:
+                _add_leaves(table, leaves, range(node, end), range(low, high), shift)
+        if values is not None:
+            columns.apply(values, table)
+            if programme.last_use[first[node]] == node:
+                del saved[first[node]]
+        node = end
+    if rows is not None:
+        rows.append(table)
+    return float(table[-1])
+
+
+def _add_leaves(table: Floats, leaves: LeafWeights, nodes: range, window: range, shift: int) -> None:
+    """The rows of some leaves, one after the other, all with the same window."""
+    low, high = window.start - shift, window.stop - shift
+    old, new = table[low:high], table[low + 1 : high + 1]
+    scratch = np.empty(len(window))
+    values, add, maximum, running_maximum = leaves.values, np.add, np.maximum, np.maximum.accumulate
+    for offset in leaves.offsets[nodes.start : nodes.stop].tolist():
+        add(old, values[offset + window.start : offset + window.stop], out=scratch)
+        maximum(scratch, new, out=scratch)
+        running_maximum(scratch, out=new)
+    np.maximum(table[high:], table[high], out=table[high:])
+
+
+@dataclass(frozen=True, slots=True)
+class _HeadColumns:
+    """The heads of the second forest within one programme."""
+
+    ranks: slice
+    columns: Ints  # in the table: one behind the head
+    first: Ints  # in the table: in front of its first descendant
+    spine: Ints  # ranks of the inner heads whose descendants begin where the programme does
+    shift: int
+
+    @staticmethod
+    def of(programme: Programme, nodes: range) -> _HeadColumns:
+        forest = programme.second
+        low, high = np.searchsorted(forest.heads, (nodes.start, nodes.stop)).tolist()
+        heads = forest.heads[low:high]
+        first = forest.first[heads] - nodes.start
+        spine = low + np.flatnonzero((first == 0) & forest.inner[low:high])
+        return _HeadColumns(slice(low, high), heads + (1 - nodes.start), first, spine, nodes.start)
+
+    def values(self, programme: Programme, rank: int, before: Floats, table: Floats, on_spine: bool) -> Floats:
+        """Savings when the head is mapped to each of these; `before` is the row in front of its first descendant."""
+        weights = programme.heads[rank]
+        if on_spine:
+            ranks = self.spine[programme.pending[rank, self.spine]]
+            weights[ranks] = programme.bonus[rank, ranks] + table[programme.second.heads[ranks] - self.shift]
+        savings: Floats = before[self.first] + weights[self.ranks]
+        return savings
+
+    def apply(self, values: Floats, table: Floats) -> None:
+        if len(values):
+            table[self.columns] = np.maximum(table[self.columns], values)
+            np.maximum.accumulate(table, out=table)
