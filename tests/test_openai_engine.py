@@ -56,6 +56,17 @@ def test_the_stored_response_has_neither_content_nor_image(page: Path) -> None:
     assert "base64" not in str(output.response)
 
 
+CUT = Reply(text="cut o", finish_reason="length")
+
+
+def test_an_answer_that_was_cut_off_is_asked_for_once_more_with_more_room_if_wanted() -> None:
+    output, server = ask([CUT, Reply(text="cut off no more")], retry_truncated=500)
+    assert output.text == "cut off no more"
+    assert [request.body["max_tokens"] for request in server.requests] == [100, 500]
+    assert ask([CUT, Reply(status=500)], retry_truncated=500)[0].text == "cut o"
+    assert len(ask([CUT])[1].requests) == 1
+
+
 def test_length_is_reported_as_the_server_says_it() -> None:
     output, _ = ask(Reply(text="cut", finish_reason="length"))
     assert (output.text, output.finish_reason) == ("cut", "length")

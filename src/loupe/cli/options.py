@@ -33,6 +33,7 @@ OVERRIDES = {
     "timeout": "timeout",
     "retries": "retries",
     "max_tokens": "max_tokens",
+    "retry_truncated": "retry_truncated",
     "temperature": "temperature",
     "image": "image",
 }
@@ -40,7 +41,7 @@ OVERRIDES = {
 #: The engine of who names none and runs no server.
 DEFAULT = "rapidocr"
 #: Settings that speak of a server: with one of them, reading with a local engine would be a surprise.
-SERVER_ONLY = frozenset({"model", "max_tokens", "temperature", "image"})
+SERVER_ONLY = frozenset({"model", "max_tokens", "retry_truncated", "temperature", "image"})
 
 
 class Flags(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +56,7 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float | None = None
     retries: int | None = None
     max_tokens: int | None = None
+    retry_truncated: int | None = None
     temperature: float | None = None
     image: str | None = None
     prompt: str | None = None
@@ -83,6 +85,12 @@ _OPTIONS = (
     click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds per request."),
     click.option("--retries", type=click.IntRange(min=0), metavar="N", help="Further attempts after a passing error."),
     click.option("--max-tokens", type=_POSITIVE, metavar="N", help="Longest answer, in tokens."),
+    click.option(
+        "--retry-truncated",
+        type=_POSITIVE,
+        metavar="N",
+        help="Ask once more with N tokens where an answer was cut off.",
+    ),
     click.option("--temperature", type=click.FloatRange(min=0), metavar="T", help="Sampling temperature."),
     click.option("--image", metavar="RULE", help="Image handling: none, fit2048, longest(N), smart(...)."),
     click.option("--prompt", metavar="TEXT", help="Ask this instead of the prompt of profile and benchmark."),

@@ -78,6 +78,7 @@ class Settings(Profile, frozen=True, kw_only=True):
     image: str = "fit2048"
     max_tokens: int | None = None
     max_tokens_field: str = ""
+    retry_truncated: int | None = None
     temperature: float | Literal["server"] = 0.0
     top_p: float | None = None
     top_k: int | None = None
@@ -97,7 +98,7 @@ class Settings(Profile, frozen=True, kw_only=True):
         for url in self.base_urls:
             if url not in (AUTO, AUTO_FIRST):
                 normalize_base_url(url)
-        for key in ("timeout", "connect_timeout", "concurrency", "max_tokens"):
+        for key in ("timeout", "connect_timeout", "concurrency", "max_tokens", "retry_truncated"):
             value = getattr(self, key)
             if value is not None and value <= 0:
                 raise ValueError(f"{key} = {value}: must be above 0")
@@ -113,6 +114,8 @@ class Settings(Profile, frozen=True, kw_only=True):
         fixed = {"img": self.image.replace(" ", "")}
         if self.max_tokens is not None:
             fixed["max"] = str(self.max_tokens)
+        if self.retry_truncated is not None:
+            fixed["retry_max"] = str(self.retry_truncated)
         fixed["t"] = self.temperature if isinstance(self.temperature, str) else f"{self.temperature:g}"
         return fixed | {key: f"{getattr(self, key):g}" for key in _SAMPLING if getattr(self, key) is not None}
 
@@ -191,9 +194,21 @@ class _Client:
         except TransientEngineError:
             self._keep(request, body)
             raise
+        if output.finish_reason == "length" and (self.settings.retry_truncated or 0) > limit:
+            return await self._ask_longer(body, limit, output)
         if not output.text.strip():
             self._keep(request, body)
         return output
+
+    async def _ask_longer(self, body: bytes, limit: int, cut: Output) -> Output:
+        """Ask once more with room for a longer answer; where that fails, the answer that was cut off stays."""
+        longer = self.settings.retry_truncated or limit
+        rest = memoryview(body)[len(self._head(limit)) :]
+        try:
+            output = await self._ask_within_context(self._head(longer) + rest, longer)
+        except (TransientEngineError, RejectedError, EngineTimeoutError):
+            return cut
+        return replace(output, response={**(output.response or {}), "max_tokens_raised_to": longer})
 
     async def healthy(self) -> bool:
         """Whether at least one server lists its models."""

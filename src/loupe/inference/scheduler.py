@@ -108,7 +108,7 @@ class Scheduler:
             except EngineUnavailableError:
                 raise
             except TransientEngineError as error:
-                if error.rate and waits < self.policy.max_rate_waits:
+                if error.rate and waits < self.policy.max_rate_waits and not self.progress.stopping:
                     waits += 1
                     await self._pause(error, waits)
                     continue
