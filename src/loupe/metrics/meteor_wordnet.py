@@ -33,7 +33,6 @@ SYSTEM_FOLDERS = (
     Path("/usr/share/wordnet"),
     Path("/usr/share/wordnet-3.0/dict"),
     Path("/usr/local/WordNet-3.0/dict"),
-    Path("/opt/homebrew/opt/wordnet/dict"),
 )
 
 
