@@ -1,0 +1,89 @@
+"""Page elements in the shape of DP-Bench: what ground truth and official predictions are made of.
+
+Source: upstage/dp-bench, src/layout_evaluation.py and dataset/reference.json; docs/benchmarks/dp_bench.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import msgspec
+
+#: Categories whose text does not count, in lower case.
+IGNORED: frozenset[str] = frozenset({"figure", "table", "chart"})
+
+
+class Content(msgspec.Struct, frozen=True):
+    """What an element says. Table HTML has rows only in the ground truth, no `<table>` around them."""
+
+    text: str | None = None
+    html: str | None = None
+    markdown: str | None = None
+
+
+class Element(msgspec.Struct, frozen=True):
+    """One element of a page, in reading order with the others."""
+
+    category: str = ""
+    content: Content = Content()
+
+    @property
+    def text(self) -> str:
+        """The text, "" if there is none."""
+        return self.content.text or ""
+
+    @property
+    def html(self) -> str:
+        """The HTML, "" if there is none."""
+        return self.content.html or ""
+
+
+class _Page(msgspec.Struct):
+    elements: list[Element]
+
+
+def elements_of(truth: Iterable[Any]) -> list[Element]:
+    """Elements from what a sample holds as its truth."""
+    return msgspec.convert(list(truth), list[Element])
+
+
+def elements_in_answer(answer: str) -> list[Element] | None:
+    """The elements of an answer in the official form, `{"elements": [...]}` or the list alone; None for others."""
+    start = answer.lstrip()[:1]
+    if start not in ("{", "["):
+        return None
+    try:
+        if start == "{":
+            return msgspec.json.decode(answer, type=_Page).elements
+        return msgspec.json.decode(answer, type=list[Element])
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return None
+
+
+def text_of_page(elements: Iterable[Element], ignored: Collection[str] = IGNORED) -> str:
+    """The page text of the official evaluator v1: each text and one space, then every line feed deleted.
+
+    Upstream deletes line feeds rather than replacing them, so "a\\nb" becomes "ab"; the last space stays.
+    """
+    texts = (element.text + " " for element in elements if element.category.lower() not in ignored)
+    return "".join(texts).replace("\n", "")
+
+
+def tables_of_page(elements: Iterable[Element]) -> list[Element]:
+    """The elements that are tables, whatever the case of their category."""
+    return [element for element in elements if element.category.lower() == "table"]
+
+
+def answer_of_elements(elements: Iterable[Element]) -> str:
+    """Elements as a Markdown page, tables as HTML, for variants that read plain answers."""
+    return "\n\n".join(
+        wrapped_table(element.html) if element.category.lower() == "table" and element.html else element.text
+        for element in elements
+        if element.category.lower() not in IGNORED or element.category.lower() == "table"
+    )
+
+
+def wrapped_table(html: str) -> str:
+    """Rows of a table as a whole table; a whole table as it is."""
+    return html if html.startswith("<table") else f"<table>{html}</table>"

@@ -1,0 +1,65 @@
+"""Markdown answers against element ground truth: our tolerant rules, and those of the system behind request 001.
+
+Protocol: docs/benchmarks/dp_bench.md. There is no parity claim for our own rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from loupe.benchmarks.dp.elements import IGNORED, Content, Element, tables_of_page, wrapped_table
+from loupe.benchmarks.dp.plain_text import strip_like_request001, strip_marks
+from loupe.benchmarks.table_answers.any_spelling import tables_of_answer
+from loupe.benchmarks.table_answers.request001 import find_tables
+from loupe.benchmarks.table_answers.scored import TableScores, score_normalized, score_pair
+from loupe.metrics import nid
+
+
+def elements_of_markdown(answer: str) -> list[Element]:
+    """A Markdown answer as official elements: one paragraph with its words, and its tables."""
+    tables = [Element(category="Table", content=Content(html=table)) for table in tables_of_answer(answer)]
+    return [Element(category="Paragraph", content=Content(text=strip_marks(answer))), *tables]
+
+
+def page_nid(answer: str, reference: Sequence[Element]) -> float:
+    """NID of the words of an answer and those of the ground truth, in which a line feed is a space."""
+    counted = [element.text for element in reference if element.category.lower() not in IGNORED]
+    return nid(strip_marks(answer), " ".join(" ".join(counted).split()))
+
+
+def page_tables(answer: str, reference: Sequence[Element], *, first_only: bool) -> list[TableScores]:
+    """One score per ground-truth table, paired by order; a table without a partner earns 0."""
+    wanted = [tables_of_answer(wrapped_table(table.html)) for table in tables_of_page(reference)]
+    found = tables_of_answer(answer)
+    scores = []
+    for place, table in enumerate(wanted[:1] if first_only else wanted):
+        pair = (found[place] if place < len(found) else "", table[0] if table else "")
+        scores.append(score_pair(*map(_page, pair), variant="omnidocbench") if all(pair) else TableScores(0.0, 0.0))
+    return scores
+
+
+def _page(table: str) -> str:
+    return f"<html><body>{table}</body></html>"
+
+
+def page_nid_like_request001(answer: str, reference: Sequence[Element]) -> float:
+    """NID as that system takes it: the line feeds of the ground truth are deleted, those of the answer are blanks."""
+    counted = [each.text or each.content.markdown or "" for each in reference if each.category.lower() not in IGNORED]
+    return nid(strip_like_request001(answer), " ".join(" ".join(counted).replace("\n", "").split()))
+
+
+def page_tables_like_request001(answer: str, reference: Sequence[Element]) -> list[TableScores]:
+    """Each ground-truth table against every table in the answer; the best TEDS counts, with its TEDS-struct.
+
+    A predicted table may serve for several. Tables of an empty HTML, or of a category spelt otherwise, do not count.
+    """
+    wanted = [table for table in reference if table.category == "Table" and table.html]
+    found = find_tables(answer)
+    return [
+        max(
+            (score_normalized(table, wrapped_table(each.html)) for table in found),
+            key=lambda score: score.teds,
+            default=TableScores(0.0, 0.0),
+        )
+        for each in wanted
+    ]

@@ -1,0 +1,236 @@
+"""Upstage DP-Bench: 200 document pages, scored by their text in reading order (NID) and their tables (TEDS, TEDS-S).
+
+Data and official evaluator v1: upstage/dp-bench (revision b837da3). Protocol: docs/benchmarks/dp_bench.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from loupe.benchmarks.dp import official, opendataloader, tolerant
+from loupe.benchmarks.dp.elements import Element, answer_of_elements, elements_in_answer, elements_of, text_of_page
+from loupe.benchmarks.table_answers.scored import TableScores
+from loupe.data.prepared import is_prepared, read
+from loupe.data.store import default_root
+from loupe.errors import DatasetError, UsageError
+from loupe.types import Benchmark, Measure, PageSource, PdfPage, Prediction, Sample, Score
+
+Variant: TypeAlias = Literal["official", "tolerant", "opendataloader", "request001"]
+Pairing: TypeAlias = Literal["all", "first"]
+
+_LAYOUT = "dataset/reference.json with dataset/pdfs/, or reference.json with pdfs/, or the prepared form"
+_FOLDERS = (".", "dataset", "ground-truth")
+_MARKDOWN_FOLDERS = ("gt_markdown", "markdown")
+_HINT = "loupe data get dp_bench"
+
+
+def load(root: Path | None, variant: Variant = "official", pairing: Pairing = "all") -> Iterator[Sample]:
+    """Yield the pages in the order of the file; ids are the names of their PDFs.
+
+    `variant` names the scoring rules; `pairing` says which ground-truth tables of a page the tolerant rules count.
+    """
+    if pairing != "all" and variant != "tolerant":
+        raise UsageError(f"pairing={pairing} belongs to the tolerant variant", hint="-o variant=tolerant")
+    tags = {name: value for name, value in (("variant", variant), ("pairing", pairing)) if value not in _DEFAULTS}
+    folder = default_root("dp_bench") if root is None else root
+    pages = _prepared(folder) if is_prepared(folder) else _published(folder, with_markdown=variant == "opendataloader")
+    for ident, image, truth in pages:
+        tables = sum(element["category"].lower() == "table" for element in truth["elements"])
+        yield Sample(id=ident, images=(image,), truth=truth, tags={"table": "yes" if tables else "no", **tags})
+
+
+_DEFAULTS = ("official", "all")
+
+
+def _published(root: Path, *, with_markdown: bool) -> Iterator[tuple[str, PageSource, dict[str, Any]]]:
+    file = _reference_file(root)
+    try:
+        pages = msgspec.json.decode(file.read_bytes(), type=dict[str, dict[str, Any]])
+    except (msgspec.DecodeError, OSError, UnicodeDecodeError) as error:
+        raise DatasetError(f"{file}: not the ground truth of DP-Bench ({error})", hint=_HINT) from None
+    pdfs = next((folder for folder in (file.parent / "pdfs", root / "pdfs") if folder.is_dir()), file.parent / "pdfs")
+    for name, page in pages.items():
+        if Path(name).name != name:
+            raise DatasetError(f"{file}: the name {name!r} leaves the folder")
+        truth = _truth(page, f"{file}, page {name!r}")
+        if with_markdown:
+            truth["markdown"] = _markdown(file, root, Path(name).stem)
+        yield name, _page_source(pdfs, name), truth
+
+
+def _reference_file(root: Path) -> Path:
+    candidates = [root] if root.suffix == ".json" else [root / folder / "reference.json" for folder in _FOLDERS]
+    found = next((file for file in candidates if file.is_file()), None)
+    if found is None:
+        raise DatasetError(f"{root}: no DP-Bench here; expected {_LAYOUT}", hint=_HINT)
+    return found
+
+
+def _page_source(pdfs: Path, name: str) -> PageSource:
+    """The page's PDF, or its picture where a folder holds pictures; a missing page fails when it is read."""
+    pictures = (pdfs.parent / "images" / f"{Path(name).stem}{suffix}" for suffix in (".png", ".jpg"))
+    pdf = PdfPage(pdfs / name)
+    return pdf if pdf.path.is_file() else next((picture for picture in pictures if picture.is_file()), pdf)
+
+
+def _markdown(file: Path, root: Path, stem: str) -> str:
+    """The page's ground truth as opendataloader-bench has converted it to Markdown."""
+    places = [folder / name / f"{stem}.md" for folder in (file.parent, root) for name in _MARKDOWN_FOLDERS]
+    found = next((place for place in places if place.is_file()), None)
+    if found is None:
+        raise DatasetError(
+            f"{places[0]} not found: the variant opendataloader compares with ground truth in Markdown",
+            hint="take ground-truth/ of opendataloader-project/opendataloader-bench, or another variant",
+        )
+    return found.read_text(encoding="utf-8")
+
+
+def _prepared(root: Path) -> Iterator[tuple[str, PageSource, dict[str, Any]]]:
+    for row in read(root):
+        place = f"{root}, sample {row.sample_id!r}"
+        truth = row.ground_truth
+        if isinstance(truth, str):
+            try:
+                truth = json.loads(truth)
+            except (ValueError, RecursionError):
+                raise DatasetError(f"{place}: ground_truth holds no elements") from None
+        kept = {"markdown": truth["markdown"]} if isinstance(truth, dict) and "markdown" in truth else {}
+        yield row.sample_id, row.image, _truth(truth, place) | kept
+
+
+def _truth(page: Any, place: str) -> dict[str, Any]:
+    """Category and content of each element; where they stand on the page is never compared."""
+    elements = page.get("elements") if isinstance(page, dict) else page
+    try:
+        return {"elements": msgspec.to_builtins(msgspec.convert(elements, list[Element]))}
+    except msgspec.ValidationError as error:
+        raise DatasetError(
+            f"{place}: {error}", hint='expected {"elements": [{"category": .., "content": {..}}]}'
+        ) from None
+
+
+def score(page: Sample, prediction: Prediction) -> list[Score]:
+    """NID of the page, TEDS and TEDS-S of its tables. An answer is Markdown, or elements in the official JSON form."""
+    reference = elements_of(page.truth["elements"])
+    found = elements_in_answer(prediction.text)
+    variant = page.tags.get("variant", "official")
+    if variant == "official":
+        return _score_officially(found if found is not None else _as_elements(prediction.text), reference)
+    answer = prediction.text if found is None else answer_of_elements(found)
+    if variant == "opendataloader":
+        return _score_markdown(answer, page.truth)
+    if variant == "request001":
+        text = tolerant.page_nid_like_request001(answer, reference)
+        tables = tolerant.page_tables_like_request001(answer, reference)
+        return [_one("nid", text), _official_nid(answer, reference), *_page_mean(tables)]
+    first_only = page.tags.get("pairing") == "first"
+    tables = tolerant.page_tables(answer, reference, first_only=first_only)
+    return [_one("nid", tolerant.page_nid(answer, reference)), _official_nid(answer, reference), *_each(tables)]
+
+
+def _as_elements(answer: str) -> list[Element]:
+    """A Markdown answer as elements; no answer has none."""
+    return tolerant.elements_of_markdown(answer) if answer.strip() else []
+
+
+def _score_officially(prediction: Sequence[Element], reference: Sequence[Element]) -> list[Score]:
+    tables = official.page_tables(prediction, reference)
+    return [_one("nid", official.page_nid(prediction, reference)), *_each([] if tables is None else [tables])]
+
+
+def _official_nid(answer: str, reference: Sequence[Element]) -> Score:
+    """What the official rules say about the same words: they delete the line feeds of the ground truth."""
+    return _one("nid_official", official.page_nid(_as_elements(answer), reference))
+
+
+def _score_markdown(answer: str, truth: dict[str, Any]) -> list[Score]:
+    if "markdown" not in truth:
+        raise DatasetError("the variant opendataloader needs ground truth in Markdown", hint="-o variant=tolerant")
+    found = opendataloader.compare_pages(answer, truth["markdown"])
+    return [_one(name, value) for name, value in found._asdict().items() if value is not None]
+
+
+def _each(tables: Sequence[TableScores]) -> list[Score]:
+    """One unit per table."""
+    scores = []
+    for number, table in enumerate(tables):
+        tags = {"teds_error": table.error} if table.error else {}
+        for name, value in (("teds", table.teds), ("teds_struct", table.teds_struct)):
+            scores.append(Score(measure=name, counts=(value, 1.0), unit=f"table {number + 1}", tags=tags))
+    return scores
+
+
+def _page_mean(tables: Sequence[TableScores]) -> list[Score]:
+    """One unit per page: request 001 takes the mean over the pages that have a table."""
+    if not tables:
+        return []
+    count = len(tables)
+    return [
+        _one("teds", sum(table.teds for table in tables) / count),
+        _one("teds_struct", sum(table.teds_struct for table in tables) / count),
+    ]
+
+
+def _one(measure: str, value: float) -> Score:
+    return Score(measure=measure, counts=(value, 1.0))
+
+
+def _reference_text(page: Sample) -> str:
+    return text_of_page(elements_of(page.truth["elements"]))
+
+
+def verify_case(case: dict[str, Any]) -> list[tuple[float, float]]:
+    """(ours, official) for one shipped parity case: whole sets of elements, or one page in Markdown."""
+    given, expected = case["input"], case["expected"]
+    if "gt_markdown" in given:
+        found = opendataloader.compare_pages(given["pred_markdown"], given["gt_markdown"])
+        ours = dict(zip(("nid", "nid_s", "teds", "teds_s"), found, strict=True))
+        # A page without anything to compare is null; -1 stands for it.
+        pairs = ((ours[name], expected[name]) for name in ours)
+        return [(-1.0 if got is None else got, -1.0 if wanted is None else wanted) for got, wanted in pairs]
+    pages = [
+        (elements_of(given["pred"].get(name, {"elements": []})["elements"]), elements_of(page["elements"]))
+        for name, page in given["gt"].items()
+    ]
+    if "nid" in expected:
+        ignored = given["ignore_classes"]
+        return [(_mean([official.page_nid(*page, ignored) for page in pages]), expected["nid"])]
+    tables = [scores for page in pages if (scores := official.page_tables(*page)) is not None]
+    return [
+        (_mean([table.teds for table in tables]), expected["teds"]),
+        (_mean([table.teds_struct for table in tables]), expected["teds_s"]),
+    ]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+benchmark = Benchmark(
+    title="Upstage DP-Bench",
+    version="v1",
+    task="markdown",
+    paper="https://huggingface.co/datasets/upstage/dp-bench",
+    hub="upstage/dp-bench",
+    prompt=(
+        "Convert this page to Markdown in reading order. Write tables as HTML (<table>, <tr>, <td>, with colspan and "
+        "rowspan where needed) and formulas as LaTeX. Output ONLY the page, no explanations."
+    ),
+    measures=(
+        Measure(name="nid", title="text in reading order (NID)"),
+        Measure(name="teds", title="tables (TEDS)"),
+        Measure(name="teds_struct", title="table structure (TEDS-S)"),
+        Measure(name="nid_s", title="text without tables (NID-S)"),
+        Measure(name="nid_official", title="NID by the official rules"),
+    ),
+    load=load,
+    score=score,
+    reference=_reference_text,
+    max_tokens=8192,
+    suffix=".md",
+)

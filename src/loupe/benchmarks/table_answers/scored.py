@@ -1,0 +1,43 @@
+"""TEDS and TEDS-struct of one pair of tables, with the name of what went wrong in place of an exception.
+
+The official evaluators raise on some pairs, and their callers take 0.0 for such a sample. We do too, and keep the name
+of the exception. Work beyond the bounds of TEDS is no score: TableTooLargeError goes through; the sample has an error.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from loupe.metrics.table_tree import TableTooLargeError, TedsError
+from loupe.metrics.teds import Variant, teds, teds_struct
+
+
+class TableScores(NamedTuple):
+    """Both scores of a pair. `error` names the exception that the official evaluator raises on it."""
+
+    teds: float
+    teds_struct: float
+    error: str = ""
+
+
+def score_pair(prediction: str, reference: str, *, variant: Variant) -> TableScores:
+    """Compare two HTML strings; 0.0 where the official evaluator raises."""
+    try:
+        return TableScores(
+            teds(prediction, reference, variant=variant), teds_struct(prediction, reference, variant=variant)
+        )
+    except TableTooLargeError:
+        raise
+    except TedsError as error:
+        return TableScores(0.0, 0.0, error.upstream)
+
+
+def score_normalized(prediction: str, reference: str) -> TableScores:
+    """Compare two tables after the normalisation of request 001, which makes `td` of `th` and drops sections."""
+    from loupe.metrics.table_normalization import normalize_like_request001
+
+    try:
+        pages = normalize_like_request001(prediction), normalize_like_request001(reference)
+    except ValueError as error:
+        return TableScores(0.0, 0.0, type(error).__name__)
+    return score_pair(*pages, variant="omnidocbench")
