@@ -1,0 +1,112 @@
+"""The variant `repair_regex`: JSON in any spelling of the keys, else tables, else lines and patterns field by field.
+
+Contract: section 8 of request 001 as put into rules in docs/benchmarks/nanonets_kie.md; there is no public code, so no
+parity is claimed. Every pattern takes time linear in the length of the answer.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+
+from loupe.benchmarks.kie.answers import Reading, parse_like_docext, text_like_docext
+from loupe.benchmarks.kie.labels import canonical, fields_by_label
+from loupe.benchmarks.kie.patterns import PATTERNS
+
+_BLOCK_TAG = re.compile(r"</?(?:br|p|div|tr|li|ul|ol|h[1-6]|table)\b[^<>]*>", re.IGNORECASE)
+_TAG = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
+_ROW = re.compile(r"<tr\b[^<>]*>", re.IGNORECASE)
+_CELL = re.compile(r"<t[dh]\b[^<>]*>", re.IGNORECASE)
+_BEFORE_LINE = re.compile(r"^\s*(?:#+\s*|[-+•]\s+)?")
+_LABELLED = re.compile(r"([^:=]{1,60})\s?[:=]\s*(.*)")
+
+
+def read_with_fallback(answer: str, names: Sequence[str]) -> Reading:
+    """Fields of an answer, and per field whether it came from `json`, a `table`, or `regex`."""
+    found = parse_like_docext(answer)
+    source, fields = "json", _from_object(found or {}, names)
+    if not fields:
+        source, fields = "table", _from_tables(answer, names)
+    if not fields:
+        source, fields = "regex", _from_lines(answer, names)
+    return Reading(fields, found is not None, dict.fromkeys(fields, source))
+
+
+def _from_object(found: dict[str, object], names: Sequence[str]) -> dict[str, str]:
+    """The expected keys of an object, in any case and punctuation; an object alone inside another is unwrapped."""
+    asked = {canonical(name): name for name in names}
+    if len(found) == 1:
+        (key, inner), *_ = found.items()
+        if isinstance(inner, dict) and canonical(str(key)) not in asked:
+            found = inner
+    fields: dict[str, str] = {}
+    for key, value in found.items():
+        name = asked.get(canonical(str(key)))
+        if name is not None:
+            fields.setdefault(name, text_like_docext(value))
+    return fields
+
+
+def _from_tables(answer: str, names: Sequence[str]) -> dict[str, str]:
+    """Rows of Markdown and HTML tables whose first cell names a field; the second is its value."""
+    by_label = fields_by_label(names)
+    fields: dict[str, str] = {}
+    for label, value in (*_markdown_rows(answer), *_html_rows(answer)):
+        name = by_label.get(canonical(label))
+        if name is not None:
+            fields.setdefault(name, value)
+    return fields
+
+
+def _markdown_rows(answer: str) -> Iterator[tuple[str, str]]:
+    for line in answer.splitlines():
+        line = line.strip()
+        if line.startswith("|"):
+            cells = [_plain(cell) for cell in line.strip("|").split("|")]
+            if len(cells) >= 2:
+                yield cells[0], cells[1]
+
+
+def _html_rows(answer: str) -> Iterator[tuple[str, str]]:
+    for row in _ROW.split(answer)[1:]:
+        cells = [_plain(cell.partition("</t")[0]) for cell in _CELL.split(row.partition("</tr")[0])[1:]]
+        if len(cells) >= 2:
+            yield cells[0], cells[1]
+
+
+def _plain(cell: str) -> str:
+    return html.unescape(_TAG.sub("", cell)).replace("**", "").replace("`", "").strip()
+
+
+def plain_lines(answer: str) -> list[str]:
+    """The lines of an answer without HTML tags, heading marks, bullets, emphasis and blank lines."""
+    text = _TAG.sub("", _BLOCK_TAG.sub("\n", answer))
+    text = html.unescape(text).replace("*", "").replace("__", "").replace("`", "")
+    lines = (_BEFORE_LINE.sub("", line).strip() for line in text.splitlines())
+    return [line for line in lines if line]
+
+
+def _from_lines(answer: str, names: Sequence[str]) -> dict[str, str]:
+    """Field by field: a line `field: value` with its own name, else the pattern of the field, else its labels."""
+    lines = plain_lines(answer)
+    by_label = fields_by_label(names)
+    own_names = {canonical(name): name for name in names}
+    named: dict[str, str] = {}
+    labelled: dict[str, str] = {}
+    for line in lines:
+        found = _LABELLED.match(line)
+        if found is None:
+            continue
+        label = canonical(found[1])
+        if label in own_names:
+            named.setdefault(own_names[label], found[2].strip())
+        elif label in by_label:
+            labelled.setdefault(by_label[label], found[2].strip())
+    fields = {}
+    for name in names:
+        pattern = PATTERNS.get(name)
+        value = named[name] if name in named else pattern(lines) if pattern else labelled.get(name, "")
+        if value:
+            fields[name] = value
+    return fields

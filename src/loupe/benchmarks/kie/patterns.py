@@ -1,0 +1,172 @@
+"""How each field of a receipt or invoice is found in plain lines of text. Rules: docs/benchmarks/nanonets_kie.md.
+
+No parity is claimed. Each function takes the lines of an answer and returns the value, "" if there is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+_DATE_LABEL = re.compile(r"\b(?:invoice date|date|tarikh)\s*:\s*(.*)", re.IGNORECASE)
+_DATE = re.compile(
+    r"\b(?:\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}|\d{4}-\d{2}-\d{2}|\d{1,2} [A-Za-z]{3,9},? \d{2,4})(?!\d)"
+)  # fmt: skip
+_NUMBER_LABEL = re.compile(
+    r"\b(?:(?:tax[ ._]?)?invoice|inv|receipt|doc|bill|document)[ ._]?no\b[.#]?|\bcash[ ._]?bill\b[.#]?", re.IGNORECASE
+)
+_NUMBER = re.compile(r"(?<![A-Z0-9])[A-Z0-9][A-Z0-9/_-]{2,}", re.IGNORECASE)
+_NAME_LABEL = re.compile(r"(?:seller[ _]name|seller|company(?: name)?|store(?: name)?)\s*:\s*(.+)", re.IGNORECASE)
+_NAME_END = re.compile(
+    r"\(\s*[A-Z-]{0,4}\d|\bCO\.? ?NO\b|\bCOMPANY ?NO\b|\bREG\.? ?NO\b|\bGST\b|(?:사업자)?등록번호| - |\|", re.IGNORECASE
+)
+_ANY_LABEL = re.compile(r"[\w .#/()]{1,40}:")
+_MARKUP = re.compile(r"[|<>{}\[\]#=-]|```")
+_ADDRESS_LABEL = re.compile(r"(?:seller[ _])?address\s*:\s*(.*)", re.IGNORECASE)
+_ADDRESS_END = re.compile(r"\b(?:tel|telephone|phone|fax|gst|date|tarikh)\b", re.IGNORECASE)
+_GST_LABEL = re.compile(r"\bgst[ ._]?(?:id|no|reg(?:istration)?[ ._]?no)\b|\bgstin\b|\btax[ ._]?id\b", re.IGNORECASE)
+_GST = re.compile(r"(?<![A-Z0-9-])[A-Z0-9-]{8,15}(?![A-Z0-9-])")
+_PHONE_LABEL = re.compile(r"\b(?:tel|telephone|phone|hp|h/p|contact)\b", re.IGNORECASE)
+_PHONE = re.compile(r"[+(]?\d[\d ()-]{6,}")
+_STRONG_TOTAL = re.compile(r"\b(?:grand total|total amount|amount due|nett? total)\b", re.IGNORECASE)
+_TOTAL = re.compile(r"(?<!sub[ -])\btotal\b(?!\s*(?:tax|gst|qty|quantity))", re.IGNORECASE)
+_TAX = re.compile(
+    r"\b(?:total tax|tax amount|vat|sst|gst(?![ ._]?(?:id|no|reg)))\b(?:\s*@?\s*\(?\d{1,2}(?:\.\d{1,2})?\s*%\)?)?",
+    re.IGNORECASE,
+)
+_AMOUNT = re.compile(r"(?:(?<![A-Z])[A-Z]{2,3}|[$€£])?\s?\d[\d,]*\.?\d*")
+#: Lines after the name that may be an address.
+_ADDRESS_LINES = 6
+
+
+def find_date(lines: Sequence[str]) -> str:
+    """The date beside its label, else the first date on the page."""
+    for line in lines:
+        labelled = _DATE_LABEL.search(line)
+        if labelled:
+            found = _DATE.search(labelled[1])
+            return found[0] if found else labelled[1].strip()
+    return next((found[0] for line in lines if (found := _DATE.search(line))), "")
+
+
+def find_number(lines: Sequence[str]) -> str:
+    """The token with a digit that follows the label of a document number, on its line or the next."""
+
+    def value(rest: str) -> str:
+        return next((token for token in _NUMBER.findall(rest) if any(char.isdigit() for char in token)), "")
+
+    return _after_label(lines, _NUMBER_LABEL, value)
+
+
+def find_name(lines: Sequence[str]) -> str:
+    """The name beside its label, else the first line that is neither markup nor a label; no registration number."""
+    for line in lines:
+        labelled = _NAME_LABEL.match(line)
+        if labelled:
+            return _cut_name(labelled[1])
+    index = _name_line(lines)
+    return "" if index is None else _cut_name(lines[index])
+
+
+def _name_line(lines: Sequence[str]) -> int | None:
+    plain = (index for index, line in enumerate(lines) if not _MARKUP.match(line) and not _ANY_LABEL.match(line))
+    return next(plain, None)
+
+
+def _cut_name(text: str) -> str:
+    found = _NAME_END.search(text, 1)
+    return (text[: found.start()] if found else text).strip(" ,;:-")
+
+
+def find_address(lines: Sequence[str]) -> str:
+    """The address beside its label with the lines that go on with it, else the lines after the name."""
+    for index, line in enumerate(lines):
+        labelled = _ADDRESS_LABEL.match(line)
+        if labelled:
+            return " ".join(filter(None, [labelled[1].strip(), *_address_lines(lines[index + 1 :])]))
+    index_of_name = _name_line(lines)
+    return "" if index_of_name is None else " ".join(_address_lines(lines[index_of_name + 1 :]))
+
+
+def _address_lines(lines: Sequence[str]) -> list[str]:
+    found: list[str] = []
+    for line in lines[:_ADDRESS_LINES]:
+        if _ADDRESS_END.search(line) or _ANY_LABEL.match(line):
+            break
+        found.append(line)
+    return found
+
+
+def find_gst_id(lines: Sequence[str]) -> str:
+    """The token of 8 to 15 capitals, digits and dashes that follows the label of a tax number."""
+
+    def value(rest: str) -> str:
+        return next((token for token in _GST.findall(rest) if any(char.isdigit() for char in token)), "")
+
+    return _after_label(lines, _GST_LABEL, value)
+
+
+def find_phone(lines: Sequence[str]) -> str:
+    """The telephone number that follows its label."""
+
+    def value(rest: str) -> str:
+        found = _PHONE.search(rest)
+        return found[0].strip(" -(") if found else ""
+
+    return _after_label(lines, _PHONE_LABEL, value)
+
+
+def find_total(lines: Sequence[str]) -> str:
+    """The amount on the last line that names the grand total, else on the last that names a total (not a sub total)."""
+    backwards = list(range(len(lines)))[::-1]
+    for label in (_STRONG_TOTAL, _TOTAL):
+        for index in backwards:
+            found = label.search(lines[index])
+            if found and (amount := _amount(lines[index][found.end() :]) or _next_amount(lines, index)):
+                return amount
+    return ""
+
+
+def find_tax(lines: Sequence[str]) -> str:
+    """The amount that follows the label of a tax; a rate beside the label (`GST 6%`) is no amount."""
+    return _after_label(lines, _TAX, _amount)
+
+
+def _next_amount(lines: Sequence[str], index: int) -> str:
+    """The amount of the following line, if this line is nothing else."""
+    following = lines[index + 1] if index + 1 < len(lines) else ""
+    amount = _amount(following)
+    return amount if amount == following.strip() else ""
+
+
+def _amount(rest: str) -> str:
+    """The first amount with a decimal point, else the first one."""
+    found = [amount.strip().rstrip(".,") for amount in _AMOUNT.findall(rest)]
+    return next((amount for amount in found if "." in amount), found[0] if found else "")
+
+
+def _after_label(lines: Sequence[str], label: re.Pattern[str], value: Callable[[str], str]) -> str:
+    """The first value that follows the label on its line, or alone stands on the next line."""
+    for index, line in enumerate(lines):
+        labelled = label.search(line)
+        if labelled is None:
+            continue
+        rest = line[labelled.end() :].strip(" :.#")
+        following = lines[index + 1] if not rest and index + 1 < len(lines) else ""
+        found = value(rest) or value(following)
+        if found:
+            return found
+    return ""
+
+
+#: The finder of each field; fields without one are found by their labels alone.
+PATTERNS: Mapping[str, Callable[[Sequence[str]], str]] = {
+    "date": find_date,
+    "doc_no_receipt_no": find_number,
+    "seller_name": find_name,
+    "seller_address": find_address,
+    "seller_gst_id": find_gst_id,
+    "seller_phone": find_phone,
+    "total_amount": find_total,
+    "total_tax": find_tax,
+}
