@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loupe.engines.registry import load_profile
-from loupe.errors import DatasetError, RunError, UsageError
+from loupe.errors import DatasetError, LoupeError, RunError, UsageError
 from loupe.inference.progress import Progress
 from loupe.pipeline import Plan, open_samples, run, score_run
 from loupe.pipeline import infer as infer_only
@@ -141,6 +141,48 @@ def test_options_are_checked_against_the_benchmark(plan: Plan) -> None:
         go(replace(plan, options={"cuont": "3"}, name="b"))
     with pytest.raises(UsageError, match="option count=many"):
         go(replace(plan, options={"count": "many"}, name="c"))
+
+
+def test_scoring_again_refuses_other_references_and_other_samples(plan: Plan, tmp_path: Path) -> None:
+    folder, _ = go(plan)
+    for changed in (
+        BENCHMARK.replace('truth=f"word', 'truth=f"wort'),
+        BENCHMARK.replace("range(count)", "range(1, count)"),
+    ):
+        (tmp_path / "words.py").write_text(changed)
+        with pytest.raises(RunError, match="other samples or references"):
+            score_run(folder.path)
+
+
+def test_an_old_result_does_not_outlive_new_answers(plan: Plan, tmp_path: Path) -> None:
+    folder, _ = go(plan)
+    (tmp_path / "mended").touch()
+    asyncio.run(infer_only(plan, Progress()))
+    assert folder.result() is None
+    assert score_run(folder.path).outcomes["ok"] == 10
+
+
+def test_asking_for_less_of_a_finished_run_keeps_the_whole_result(plan: Plan) -> None:
+    go(plan)
+    _, again = go(replace(plan, limit=2))
+    assert again.total == 10
+
+
+def test_an_engine_that_cannot_be_opened_leaves_no_run(plan: Plan, tmp_path: Path) -> None:
+    label, profile = load_profile("python", {"function": f"{tmp_path / 'nothing.py'}:read"})
+    with pytest.raises(LoupeError):
+        go(replace(plan, label=label, profile=profile))
+    assert not (tmp_path / "runs").exists() or not any((tmp_path / "runs").rglob("run.json"))
+
+
+def test_a_folder_with_the_name_of_a_benchmark_does_not_take_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sample_pages").mkdir()
+    monkeypatch.chdir(tmp_path)
+    label, profile = load_profile("pdf_text")
+    _, result = go(Plan(benchmark="sample_pages", label=label, profile=profile, limit=1, jobs=1))
+    assert result.benchmark == "sample_pages" and result.total == 1
 
 
 def test_two_samples_with_one_id_are_refused(plan: Plan, tmp_path: Path) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -34,6 +37,14 @@ def info(**changes: object) -> RunInfo:
         total=2,
     )
     return msgspec.structs.replace(made, **changes)
+
+
+@contextmanager
+def begun(path: Path, **changes: object) -> Iterator[RunFolder]:
+    """A run folder that has its run.json, as one has once its engine is open."""
+    with claim(path, info(**changes)) as folder:
+        folder.write_info(folder.info)
+        yield folder
 
 
 def log_of(path: Path, *predictions: Prediction) -> None:
@@ -82,7 +93,7 @@ def test_an_atomic_write_leaves_no_other_file(tmp_path: Path) -> None:
 
 
 def test_the_last_good_record_of_a_sample_counts(tmp_path: Path) -> None:
-    with claim(tmp_path / "run", info()) as folder:
+    with begun(tmp_path / "run") as folder:
         log_of(
             folder.predictions_file,
             Prediction(sample="a", outcome="timeout"),
@@ -97,14 +108,14 @@ def test_the_last_good_record_of_a_sample_counts(tmp_path: Path) -> None:
 
 
 def test_a_damaged_line_is_named_with_its_number(tmp_path: Path) -> None:
-    with claim(tmp_path / "run", info()) as folder:
+    with begun(tmp_path / "run") as folder:
         folder.predictions_file.write_bytes(b'{"sample": "a", "class": "ok"}\nnonsense\n')
         with pytest.raises(RunError, match=r"predictions\.jsonl:2: "):
             folder.predictions()
 
 
 def test_other_settings_are_refused_with_the_list_of_differences(tmp_path: Path) -> None:
-    with claim(tmp_path / "run", info()) as folder:
+    with begun(tmp_path / "run") as folder:
         log_of(folder.predictions_file, Prediction(sample="a"))
     changed = info(defining={"kind": "python", "image": "none"}, data_digest="d2")
     with pytest.raises(RunError) as refused, claim(tmp_path / "run", changed):
@@ -122,7 +133,7 @@ def test_settings_may_change_while_no_answer_is_stored(tmp_path: Path) -> None:
 
 
 def test_another_limit_or_time_continues_the_same_run(tmp_path: Path) -> None:
-    with claim(tmp_path / "run", info(limit=1, created="then")) as folder:
+    with begun(tmp_path / "run", limit=1, total=1, created="then") as folder:
         log_of(folder.predictions_file, Prediction(sample="a"))
     with claim(tmp_path / "run", info(created="now")) as folder:
         assert (folder.info.limit, folder.info.created) == (None, "then")
@@ -130,13 +141,96 @@ def test_another_limit_or_time_continues_the_same_run(tmp_path: Path) -> None:
 
 def test_fresh_moves_the_old_folder_aside(tmp_path: Path) -> None:
     path = tmp_path / "e" / "toy"
-    with claim(path, info()) as folder:
+    with begun(path) as folder:
         log_of(folder.predictions_file, Prediction(sample="a"))
     with claim(path, info(data_digest="d2"), fresh=True) as folder:
+        folder.write_info(folder.info)
         assert folder.predictions() == {}
     (aside,) = [other for other in path.parent.iterdir() if other != path]
     assert RunFolder.open(aside).predictions()["a"].sample == "a"
-    assert [run.path for run in find_runs(tmp_path)] == [path]
+    assert [run.path for run in find_runs(tmp_path)[0]] == [path]
+
+
+def test_fresh_also_moves_answers_that_lost_their_run_json(tmp_path: Path) -> None:
+    path = tmp_path / "e" / "toy"
+    with begun(path) as folder:
+        log_of(folder.predictions_file, Prediction(sample="a"))
+    (path / "run.json").unlink()
+    with pytest.raises(RunError, match="holds answers, but no run"), claim(path, info()):
+        pass
+    with claim(path, info(), fresh=True) as folder:
+        assert folder.predictions() == {}
+
+
+def test_a_run_that_never_began_leaves_no_folder(tmp_path: Path) -> None:
+    with claim(tmp_path / "e" / "toy", info()):
+        pass
+    assert not (tmp_path / "e").exists()
+
+
+def test_a_finished_run_does_not_shrink_to_a_smaller_limit(tmp_path: Path) -> None:
+    with begun(tmp_path / "run", total=5) as folder:
+        log_of(folder.predictions_file, Prediction(sample="a"))
+        (folder.path / "result.json").write_text("{}")
+    with claim(tmp_path / "run", info(limit=2, total=2)) as folder:
+        assert (folder.info.limit, folder.info.total) == (None, 5)
+        assert "|n:5|" in folder.info.signature
+
+
+def test_an_engine_that_became_another_one_is_refused(tmp_path: Path) -> None:
+    with begun(tmp_path / "run") as folder:
+        folder.record_facts({"model": "a", "base_url": "http://here"})
+        log_of(folder.predictions_file, Prediction(sample="a"))
+    with claim(tmp_path / "run", info()) as folder:
+        folder.record_facts({"model": "a", "base_url": "http://there"})
+        with pytest.raises(RunError, match="model: a in the folder, b now"):
+            folder.record_facts({"model": "b", "base_url": "http://there"})
+
+
+@pytest.mark.parametrize("ids", [["a", "a.txt/b"], ["a.txt/b", "a"]])
+def test_ids_that_cannot_both_be_paths_are_both_exported(tmp_path: Path, ids: list[str]) -> None:
+    with begun(tmp_path / "run") as folder:
+        assert folder.export_predictions(((ident, ident) for ident in ids), ".txt") == 2
+        files = [file for file in (folder.path / "predictions").rglob("*") if file.is_file()]
+    assert sorted(file.read_text() for file in files) == sorted(ids)
+
+
+def test_a_write_that_fails_half_way_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that fills up in the middle of a record cannot be had here without one; the failing call stands in."""
+    log = RecordLog(tmp_path / "x.jsonl")
+    log.append([b"1"])
+
+    class Full:
+        def __init__(self, file: object) -> None:
+            self.file, self.writes = file, 0
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self.file, name)
+
+        def write(self, data: memoryview) -> int:
+            self.writes += 1
+            if self.writes > 1:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return self.file.write(data[: len(data) // 2])  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(log, "_file", Full(log._file))
+    with pytest.raises(OSError, match="No space"):
+        log.append([b"a long record"])
+    monkeypatch.undo()
+    log.append([b"2"])
+    log.close()
+    assert (tmp_path / "x.jsonl").read_bytes() == b"1\n2\n"
+
+
+def test_a_damaged_run_hides_no_other(tmp_path: Path) -> None:
+    with claim(tmp_path / "engine" / "toy", info()):
+        pass
+    damaged = tmp_path / "broken" / "toy"
+    damaged.mkdir(parents=True)
+    (damaged / "run.json").write_text("{")
+    found, wrong = find_runs(tmp_path)
+    assert [run.path for run in found] == [tmp_path / "engine" / "toy"]
+    assert list(wrong) == [damaged] and f"{damaged / 'run.json'}: " in wrong[damaged].message
 
 
 def test_a_second_process_is_refused_and_told_who_holds_the_run(tmp_path: Path) -> None:
@@ -165,7 +259,7 @@ def test_any_text_is_stored_and_read_back(text: str, hostile: str) -> None:
 
 
 def test_the_signature_names_every_part_in_one_line() -> None:
-    line = signature(info(adapters=["unfence"], options={"split": "val"}), {"img": "fit2048"})
+    line = signature(info(adapters=["unfence"], options={"split": "val"}, parts={"img": "fit2048"}))
     assert line.startswith("toy:1|n:2|data:d1|opt:split=val|engine:e|prompt:p1|img:fit2048|adapter:unfence|loupe:")
 
 

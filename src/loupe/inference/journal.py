@@ -66,6 +66,7 @@ class Journal:
 
     def _write(self) -> None:
         """Take all that wait, write them with one fsync, tell those who wait; until None comes."""
+        error: RunError | None = None
         while (first := self._waiting.get()) is not None:
             batch, last = [first], False
             while not self._waiting.empty() and not last:
@@ -73,12 +74,13 @@ class Journal:
                 last = item is None
                 if item is not None:
                     batch.append(item)
-            error: RunError | None = None
-            try:
-                self._log.append(line for line, _ in batch)
-            except OSError as reason:
-                what = f"{self._log.path}: cannot be written: {reason.strerror}"
-                error = RunError(what, hint="make room, then repeat the same command")
+            # After a failed write nothing more is tried: what the disk holds then is not ours to guess.
+            if error is None:
+                try:
+                    self._log.append(line for line, _ in batch)
+                except OSError as reason:
+                    what = f"{self._log.path}: cannot be written: {reason.strerror}"
+                    error = RunError(what, hint="make room, then repeat the same command")
             self._loop.call_soon_threadsafe(_settle, batch, error)
             if last:
                 return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
@@ -128,10 +129,17 @@ class RecordLog:
     def append(self, lines: Iterable[bytes], *, sync: bool = True) -> None:
         """Write whole lines (without line ends), and wait until they are on the disk unless they can be made again."""
         data = memoryview(b"".join(line + b"\n" for line in lines))
-        while data:
-            data = data[self._file.write(data) :]
-        if sync:
-            os.fsync(self._file.fileno())
+        end = self._file.seek(0, os.SEEK_END)
+        try:
+            while data:
+                data = data[self._file.write(data) :]
+            if sync:
+                os.fsync(self._file.fileno())
+        except OSError:
+            # Half a line must not stay: the next record would be glued to it.
+            with contextlib.suppress(OSError):
+                self._file.truncate(end)
+            raise
 
     def close(self) -> None:
         """Close the file; nothing is pending."""

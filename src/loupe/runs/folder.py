@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ import msgspec
 
 from loupe.errors import RunError
 from loupe.runs.files import read_lines, safe_name, write_atomically, write_plainly
-from loupe.runs.info import RunInfo, differences
+from loupe.runs.info import RunInfo, differences, signature
 from loupe.runs.lock import locked
 from loupe.types import RETRIED, Prediction, Result, SampleScores
 
@@ -134,6 +135,16 @@ class RunFolder:
         self.info = info
         write_atomically(self.path / "run.json", _pretty(info))
 
+    def record_facts(self, facts: Mapping[str, str]) -> None:
+        """Store what the opened engine says of itself. Raises RunError if it said otherwise before."""
+        info = msgspec.structs.replace(self.info, facts=dict(facts))
+        check_same(self.path, self.info, info)
+        self.write_info(info)
+
+    def drop_result(self) -> None:
+        """Take the result away: a new answer is coming, and an old number must not pass for the current one."""
+        (self.path / "result.json").unlink(missing_ok=True)
+
     def write_result(self, result: Result) -> None:
         """Store `result.json`, whole or not at all."""
         write_atomically(self.path / "result.json", _pretty(result))
@@ -149,10 +160,15 @@ class RunFolder:
         count = 0
         for sample, text in texts:
             file = folder / (safe_name(sample) + suffix)
-            if file.parent not in made:
-                file.parent.mkdir(parents=True, exist_ok=True)
-                made.add(file.parent)
-            write_plainly(file, text.encode("utf-8", "replace"))
+            try:
+                if file.parent not in made:
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    made.add(file.parent)
+                write_plainly(file, text.encode("utf-8", "replace"))
+            except (FileExistsError, NotADirectoryError, IsADirectoryError):
+                # Ids such as "a" and "a.txt/b" cannot both be paths: the later one gets a name that no id has.
+                spare = safe_name(sample.replace("/", "%2F")) + "%" + suffix
+                write_plainly(folder / spare, text.encode("utf-8", "replace"))
             count += 1
         return count
 
@@ -161,21 +177,45 @@ class RunFolder:
 def claim(path: Path, info: RunInfo, *, fresh: bool = False) -> Iterator[RunFolder]:
     """Take a run folder for writing: locked, new or continued. A folder with other settings is refused.
 
-    `fresh` moves the old folder aside (never deletes it). Raises RunError with the list of differences.
+    `run.json` is written by the caller, once there is something to say. `fresh` moves the old folder aside (never
+    deletes it). Raises RunError with the list of differences, or if answers stand there without their `run.json`.
     """
-    if fresh and (path / "run.json").exists():
+    if fresh and path.exists() and any(file.name != "run.lock" for file in path.iterdir()):
         with locked(path):
             aside = path.with_name(f"{path.name}.old-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}")
             shutil.move(path, aside)
     with locked(path):
-        folder = RunFolder(path, info)
-        # A run that never got an answer (its engine could not be opened) has nothing to protect.
-        if next(read_lines(folder.predictions_file), None) and (path / "run.json").exists():
-            old = RunFolder.open(path).info
-            check_same(path, old, info)
-            info = msgspec.structs.replace(info, created=old.created, facts=old.facts)
-        folder.write_info(info)
-        yield folder
+        try:
+            yield RunFolder(path, _continued(path, info))
+        finally:
+            _leave_no_empty_folder(path)
+
+
+def _continued(path: Path, info: RunInfo) -> RunInfo:
+    """The settings asked for, as a continuation of what is in the folder."""
+    if next(read_lines(path / "predictions.jsonl"), None) is None:
+        return info
+    if not (path / "run.json").exists():
+        raise RunError(
+            f"{path} holds answers, but no run.json to say what they are",
+            hint="--name NAME begins another run, --fresh moves this folder aside",
+        )
+    run = RunFolder.open(path)
+    check_same(path, run.info, info)
+    info = msgspec.structs.replace(info, created=run.info.created, facts=run.info.facts)
+    # A finished run does not shrink because somebody asked for less of it.
+    if info.total < run.info.total and (path / "result.json").exists():
+        info = msgspec.structs.replace(info, limit=run.info.limit, total=run.info.total)
+        info = msgspec.structs.replace(info, signature=signature(info))
+    return info
+
+
+def _leave_no_empty_folder(path: Path) -> None:
+    """A run that never began (its engine could not be opened) leaves nothing behind."""
+    if [file.name for file in path.iterdir()] == ["run.lock"]:
+        shutil.rmtree(path)
+        with contextlib.suppress(OSError):
+            path.parent.rmdir()
 
 
 def check_same(path: Path, old: RunInfo, new: RunInfo) -> None:

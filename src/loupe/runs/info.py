@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -14,6 +14,12 @@ from loupe import __version__
 
 #: Packages whose version can change an answer or a score.
 _PACKAGES = ("numpy", "pillow", "pypdfium2", "rapidfuzz", "aiohttp", "msgspec", "rapidocr", "onnxruntime")
+
+
+#: Of these, the ones that decide about the pixels an engine gets to see.
+_PIXEL_PACKAGES = ("pillow", "pypdfium2")
+#: Facts of an engine that change no answer: where it stands.
+_PLACES = frozenset({"base_url", "program"})
 
 
 class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
@@ -37,6 +43,8 @@ class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
     limit: int | None = None
     total: int = 0
     created: str = ""
+    truth_digest: str = ""
+    parts: dict[str, str] = {}
     signature: str = ""
     stopped: str = ""
 
@@ -44,9 +52,10 @@ class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
 def differences(old: RunInfo, new: RunInfo) -> list[str]:
     """One line for each setting that differs between the run on disk and the one asked for."""
     before, after = _settings(old), _settings(new)
-    # The model is known only once the engine is open; until then there is nothing to compare it with.
-    if "model" in old.facts and "model" in new.facts:
-        before["model"], after["model"] = old.facts["model"], new.facts["model"]
+    # What the engine says of itself is known only once it is open; until then there is nothing to compare with.
+    if old.facts and new.facts:
+        before |= {key: value for key, value in old.facts.items() if key not in _PLACES}
+        after |= {key: value for key, value in new.facts.items() if key not in _PLACES}
     return [
         f"{key}: {_short(before.get(key))} in the folder, {_short(after.get(key))} now"
         for key in sorted(before.keys() | after.keys())
@@ -59,6 +68,7 @@ def _settings(info: RunInfo) -> dict[str, Any]:
     flat |= {f"option.{key}": value for key, value in info.options.items()}
     flat |= {"benchmark": info.benchmark_id, "version": info.version}
     flat |= {"data": info.data_digest, "prompts": info.prompt_digest}
+    flat |= {f"package {name}": info.packages[name] for name in _PIXEL_PACKAGES if name in info.packages}
     return flat
 
 
@@ -67,12 +77,12 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def signature(info: RunInfo, parts: Mapping[str, str]) -> str:
+def signature(info: RunInfo) -> str:
     """The line under every table: `sample_pages:1|n:12|data:3f2a…|engine:rapidocr|…|loupe:0.1.0`."""
     fields = [f"{info.benchmark_id}:{info.version}", f"n:{info.total}", f"data:{info.data_digest[:8]}"]
     fields += [f"opt:{key}={value}" for key, value in sorted(info.options.items())]
     fields += [f"engine:{info.engine}", f"prompt:{info.prompt_digest[:8] or 'none'}"]
-    fields += [f"{key}:{value}" for key, value in parts.items()]
+    fields += [f"{key}:{value}" for key, value in info.parts.items()]
     fields += [f"adapter:{'+'.join(info.adapters) or 'none'}", f"loupe:{__version__}"]
     return "|".join(field.replace("|", "_") for field in fields)
 

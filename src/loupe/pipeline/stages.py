@@ -1,7 +1,4 @@
-"""The line in one place: what `loupe run`, `infer` and `score` do, callable from Python.
-
-samples → predictions.jsonl → scores.jsonl → result.json; each arrow can be done again from the file on its left.
-"""
+"""The stages of the line: infer, score, or both at once. Each leaves plain files behind and can be done again."""
 
 from __future__ import annotations
 
@@ -10,24 +7,21 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
 from loupe.benchmarks import benchmark_id, get_benchmark
-from loupe.benchmarks.registry import check_options
-from loupe.data.digests import source_digest
-from loupe.engines.registry import Profile, engine_module, slug
-from loupe.errors import DatasetError, LoupeError
+from loupe.engines.registry import engine_module
+from loupe.errors import LoupeError, RunError
 from loupe.inference.journal import Journal
 from loupe.inference.progress import Progress
-from loupe.inference.prompts import make_request, template_for
+from loupe.inference.prompts import make_request
 from loupe.inference.scheduler import Policy, Scheduler, TimeoutsExceededError
+from loupe.pipeline.plan import Plan, make_info, open_samples, samples_of, survey
 from loupe.runs.files import RecordLog
-from loupe.runs.folder import Place, RunFolder, check_same, claim
-from loupe.runs.info import RunInfo, digest_of, host_facts, package_versions, signature
+from loupe.runs.folder import Place, RunFolder, claim
+from loupe.runs.info import signature
 from loupe.scoring.adapters import apply_adapters, check_adapters
 from loupe.scoring.pool import ScorePool, score_digest
 from loupe.scoring.running import RunningScore
@@ -36,38 +30,6 @@ from loupe.types import FAILED, RETRIED, Benchmark, Engine, Prediction, Request,
 
 #: Predictions that may wait for their score before inference waits too; bounds memory when scoring is the slower part.
 _SCORING_AHEAD = 256
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """One engine on one benchmark. `redo` names classes of done samples to ask again; `name` files the run apart."""
-
-    benchmark: str
-    label: str
-    profile: Profile
-    runs: Path = Path("runs")
-    name: str = ""
-    data: Path | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
-    limit: int | None = None
-    fresh: bool = False
-    redo: frozenset[str] = frozenset()
-    jobs: int | None = None
-    policy: Policy | None = None
-
-    @property
-    def path(self) -> Path:
-        """The run folder: `runs/<engine or name>/<benchmark>`."""
-        return self.runs / slug(self.name or self.label) / slug(benchmark_id(self.benchmark))
-
-
-@dataclass(frozen=True)
-class Survey:
-    """What one pass over the samples found, without opening a page."""
-
-    ids: tuple[str, ...]
-    data_digest: str
-    prompts: dict[str, str]
 
 
 async def run(plan: Plan, progress: Progress) -> RunFolder:
@@ -81,67 +43,46 @@ async def infer(plan: Plan, progress: Progress) -> RunFolder:
 
 
 def score_run(path: Path, *, jobs: int | None = None) -> Result:
-    """Score the predictions of a run again; unchanged samples are reused. No engine, no network."""
+    """Score the predictions of a run again; unchanged samples are reused. No engine, no network.
+
+    Raises RunError if the ground truth is not the one that the run was made on.
+    """
     old = RunFolder.open(path)
     with claim(path, old.info) as folder:
+        _check_truth(folder)
+        folder.write_info(msgspec.structs.replace(folder.info, signature=signature(folder.info)))
         return asyncio.run(_score(folder, jobs=jobs))
 
 
-def open_samples(info: RunInfo) -> Iterator[Sample]:
-    """The samples of a run again, in order, as many as it asked for. Raises DatasetError where the data is gone."""
+def _check_truth(folder: RunFolder) -> None:
+    info = folder.info
     benchmark = get_benchmark(info.benchmark)
-    return _samples(benchmark, Path(info.data) if info.data else None, info.options, info.limit)
-
-
-def _samples(
-    benchmark: Benchmark, data: Path | None, options: Mapping[str, str], limit: int | None
-) -> Iterator[Sample]:
-    for count, sample in enumerate(benchmark.load(data, **check_options(benchmark, options))):
-        if limit is not None and count >= limit:
+    if benchmark.version != info.version:
+        found = f"version {benchmark.version}, the run was made on {info.version}"
+    else:
+        data = Path(info.data) if info.data else None
+        digest = survey(benchmark, info.benchmark, data, info.options, pages=False).truth_digest
+        if digest == info.truth_digest or not info.truth_digest:
             return
-        yield sample
-
-
-def survey(benchmark: Benchmark, plan: Plan) -> Survey:
-    """Read through all samples once: ids (unique), a digest of everything that is asked and expected, prompts.
-
-    The digest covers the whole data set, also beyond `--limit`, so that a limited run can be continued without one.
-    """
-    ids: list[str] = []
-    seen: set[str] = set()
-    prompts: dict[str, str] = {}
-    ident = benchmark_id(plan.benchmark)
-
-    def parts() -> Iterator[list[object]]:
-        for sample in _samples(benchmark, plan.data, plan.options, None):
-            if sample.id in seen:
-                raise DatasetError(f"{plan.benchmark}: two samples have the id {sample.id!r}", hint="ids must differ")
-            seen.add(sample.id)
-            ids.append(sample.id)
-            task = sample.task or benchmark.task
-            if not sample.prompt and task not in prompts:
-                template = template_for(task, profile=plan.profile, benchmark=benchmark, benchmark_id=ident)
-                prompts[task] = template
-            yield [sample.id, sample.prompt, sample.text, task, sample.truth, *map(source_digest, sample.images)]
-
-    digest = digest_of(parts())
-    if not ids:
-        raise DatasetError(f"{plan.benchmark}: no samples", hint=f"loupe bench show {plan.benchmark}")
-    return Survey(tuple(ids), digest, prompts)
+        found = f"other samples or references ({digest[:8]}) than the run was made on ({info.truth_digest[:8]})"
+    raise RunError(
+        f"{folder.path}: {info.benchmark} has {found}",
+        hint="put the old data back, or run it again: --fresh keeps the old folder aside",
+    )
 
 
 async def _infer(plan: Plan, progress: Progress, *, scoring: bool) -> RunFolder:
     check_adapters(plan.profile.adapters)
     benchmark = get_benchmark(plan.benchmark)
-    found = await asyncio.to_thread(survey, benchmark, plan)
+    found = await asyncio.to_thread(survey, benchmark, plan.benchmark, plan.data, plan.options)
     info = make_info(plan, benchmark, found)
-    progress.engine, progress.benchmark, progress.total = plan.label, plan.benchmark, info.total
+    progress.engine, progress.benchmark = plan.label, plan.benchmark
     with claim(plan.path, info, fresh=plan.fresh) as folder:
-        asked = found.ids[: info.total]
+        asked = found.ids[: folder.info.total]
         places = folder.prediction_places()
         again = RETRIED | plan.redo
         done = {ident for ident in asked if ident in places and places[ident].mark not in again}
-        progress.resumed = len(done)
+        progress.total, progress.resumed = len(asked), len(done)
         failure: LoupeError | None = None
         if len(done) < len(asked):
             try:
@@ -150,40 +91,11 @@ async def _infer(plan: Plan, progress: Progress, *, scoring: bool) -> RunFolder:
                 failure = error
         stopped = failure.message if failure else "interrupted" if progress.stopping else ""
         folder.write_info(msgspec.structs.replace(folder.info, stopped=stopped))
-        _export(folder, benchmark, asked)
         if scoring and not progress.stopping:
             progress.note = "scoring"
             await _score(folder, jobs=plan.jobs)
+        _export(folder, benchmark, asked)
         return folder
-
-
-def make_info(plan: Plan, benchmark: Benchmark, found: Survey) -> RunInfo:
-    """The `run.json` of a plan."""
-    total = len(found.ids) if plan.limit is None else min(plan.limit, len(found.ids))
-    info = RunInfo(
-        benchmark=str(Path(plan.benchmark).resolve()) if Path(plan.benchmark).exists() else plan.benchmark,
-        benchmark_id=benchmark_id(plan.benchmark),
-        version=benchmark.version,
-        engine=plan.name or plan.label,
-        profile=msgspec.to_builtins(plan.profile),
-        defining=plan.profile.defining(),
-        data=str(plan.data.resolve()) if plan.data else "",
-        options=dict(plan.options),
-        data_digest=found.data_digest,
-        prompt_digest=digest_of([sorted(found.prompts.items())]) if any(found.prompts.values()) else "",
-        prompts=found.prompts,
-        adapters=list(plan.profile.adapters),
-        packages=package_versions(),
-        host=host_facts(),
-        limit=plan.limit,
-        total=total,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
-    parts = plan.profile.signature()
-    # An engine with a token limit that its profile leaves open takes the benchmark's.
-    if "t" in parts and "max" not in parts:
-        parts = {"img": parts.pop("img", "none"), "max": str(benchmark.max_tokens), **parts}
-    return msgspec.structs.replace(info, signature=signature(info, parts))
 
 
 async def _ask(
@@ -194,23 +106,20 @@ async def _ask(
     waiting: dict[str, Sample] = {}
 
     def requests() -> Iterator[Request]:
-        for sample in _samples(benchmark, plan.data, plan.options, plan.limit):
+        for sample in samples_of(benchmark, plan.data, plan.options, folder.info.total):
             if sample.id not in done:
                 if scoring:
                     waiting[sample.id] = sample
                 yield make_request(sample, profile=plan.profile, benchmark=benchmark, benchmark_id=ident)
 
     async with _engine(plan) as engine, _live_scoring(plan, benchmark, folder, progress, scoring=scoring) as score:
-        facts = dict(engine.facts)
-        info = msgspec.structs.replace(folder.info, facts=facts)
-        if "model" in folder.info.facts:
-            check_same(folder.path, folder.info, info)
-        folder.write_info(info)
+        folder.record_facts(engine.facts)
         policy = plan.policy or Policy(concurrency=plan.profile.concurrency or 1, retries=plan.profile.retries)
         progress.started = time.monotonic()
         async with Journal(RecordLog(folder.predictions_file)) as journal:
 
             async def keep(prediction: Prediction) -> None:
+                folder.drop_result()
                 await journal.keep(prediction)
                 if scoring:
                     await score(waiting.pop(prediction.sample), prediction)
@@ -303,7 +212,8 @@ async def _score(folder: RunFolder, *, jobs: int | None) -> Result:
         speed=_speed(folder, predictions, time.monotonic() - began),
     )
     if info.stopped:
-        warning = f"partial: {info.stopped}; {len(rows)} of {info.total} samples have an answer"
+        answered = sum(row.outcome not in FAILED for row in rows)
+        warning = f"partial: {info.stopped}; {answered} of {info.total} samples have an answer"
         result = msgspec.structs.replace(result, warnings=[*result.warnings, warning])
     folder.write_result(result)
     return result

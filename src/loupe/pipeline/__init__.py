@@ -1,0 +1,9 @@
+"""The line in one place: what `loupe run`, `infer` and `score` do, callable from Python.
+
+samples → predictions.jsonl → scores.jsonl → result.json; each arrow can be done again from the file on its left.
+"""
+
+from loupe.pipeline.plan import Plan, Survey, make_info, open_samples, survey
+from loupe.pipeline.stages import infer, run, score_run
+
+__all__ = ["Plan", "Survey", "infer", "make_info", "open_samples", "run", "score_run", "survey"]

@@ -1,0 +1,144 @@
+"""What a run will do, decided before it starts: its samples, its prompts, and the `run.json` that pins them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from loupe.benchmarks import benchmark_id, get_benchmark
+from loupe.benchmarks.registry import benchmark_ids, check_options
+from loupe.data.digests import source_digest
+from loupe.engines.registry import Profile, slug
+from loupe.errors import DatasetError
+from loupe.inference.prompts import template_for
+from loupe.inference.scheduler import Policy
+from loupe.runs.info import RunInfo, digest_of, host_facts, package_versions, signature
+from loupe.types import Benchmark, Sample
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """One engine on one benchmark. `redo` names classes of done samples to ask again; `name` files the run apart."""
+
+    benchmark: str
+    label: str
+    profile: Profile
+    runs: Path = Path("runs")
+    name: str = ""
+    data: Path | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    limit: int | None = None
+    fresh: bool = False
+    redo: frozenset[str] = frozenset()
+    jobs: int | None = None
+    policy: Policy | None = None
+
+    @property
+    def path(self) -> Path:
+        """The run folder: `runs/<engine or name>/<benchmark>`."""
+        return self.runs / slug(self.name or self.label) / slug(benchmark_id(self.benchmark))
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one pass over the samples found, without opening a page.
+
+    `truth_digest` covers everything but the page images: what a score depends on.
+    """
+
+    ids: tuple[str, ...]
+    data_digest: str
+    truth_digest: str
+    tasks: tuple[str, ...]
+
+
+def open_samples(info: RunInfo) -> Iterator[Sample]:
+    """The samples of a run again, in order, as many as it asked for. Raises DatasetError where the data is gone."""
+    benchmark = get_benchmark(info.benchmark)
+    return samples_of(benchmark, Path(info.data) if info.data else None, info.options, info.limit)
+
+
+def samples_of(
+    benchmark: Benchmark, data: Path | None, options: Mapping[str, str], limit: int | None
+) -> Iterator[Sample]:
+    """The samples of a benchmark with checked options, the first `limit` of them."""
+    for count, sample in enumerate(benchmark.load(data, **check_options(benchmark, options))):
+        if limit is not None and count >= limit:
+            return
+        yield sample
+
+
+def survey(
+    benchmark: Benchmark, name: str, data: Path | None, options: Mapping[str, str], *, pages: bool = True
+) -> Survey:
+    """Read through all samples once: ids (unique), tasks, and digests of everything that is asked and expected.
+
+    The digests cover the whole data set, also beyond `--limit`, so that a limited run can be continued without one.
+    Without `pages` no image is read, and `data_digest` is empty. Raises DatasetError for equal ids or no samples.
+    """
+    seen: dict[str, None] = {}
+    tasks: dict[str, None] = {}
+    images: list[str] = []
+
+    def parts() -> Iterator[list[object]]:
+        for sample in samples_of(benchmark, data, options, None):
+            if sample.id in seen:
+                raise DatasetError(f"{name}: two samples have the id {sample.id!r}", hint="ids must differ")
+            seen[sample.id] = None
+            task = sample.task or benchmark.task
+            if not sample.prompt:
+                tasks[task] = None
+            if pages:
+                images.extend(map(source_digest, sample.images))
+            yield [sample.id, sample.prompt, sample.text, task, sample.truth, len(sample.images)]
+
+    truth = digest_of(parts())
+    if not seen:
+        raise DatasetError(f"{name}: no samples", hint=f"loupe bench show {name}")
+    return Survey(tuple(seen), digest_of([truth, *images]) if pages else "", truth, tuple(tasks))
+
+
+def make_info(plan: Plan, benchmark: Benchmark, found: Survey) -> RunInfo:
+    """The `run.json` of a plan, but for what only the opened engine knows."""
+    ident = benchmark_id(plan.benchmark)
+    prompts = {
+        task: template_for(task, profile=plan.profile, benchmark=benchmark, benchmark_id=ident) for task in found.tasks
+    }
+    parts = plan.profile.signature()
+    defining = plan.profile.defining()
+    # An engine with a token limit that its profile leaves open takes the benchmark's.
+    if "t" in parts and "max" not in parts:
+        parts = {"img": parts.pop("img", "none"), "max": str(benchmark.max_tokens), **parts}
+        defining["max_tokens"] = benchmark.max_tokens
+    info = RunInfo(
+        benchmark=_lasting_name(plan.benchmark),
+        benchmark_id=ident,
+        version=benchmark.version,
+        engine=plan.name or plan.label,
+        profile=plan.profile.stored(),
+        defining=defining,
+        data=str(plan.data.resolve()) if plan.data else "",
+        options=dict(plan.options),
+        data_digest=found.data_digest,
+        truth_digest=found.truth_digest,
+        prompt_digest=digest_of([sorted(prompts.items())]) if any(prompts.values()) else "",
+        prompts=prompts,
+        adapters=list(plan.profile.adapters),
+        packages=package_versions(),
+        host=host_facts(),
+        limit=plan.limit,
+        total=len(found.ids) if plan.limit is None else min(plan.limit, len(found.ids)),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        parts=parts,
+    )
+    return msgspec.structs.replace(info, signature=signature(info))
+
+
+def _lasting_name(benchmark: str) -> str:
+    """The benchmark's name so that it is found again from another folder. An id wins over a folder of that name."""
+    known = benchmark.partition("@")[0] in benchmark_ids()
+    return benchmark if known else str(Path(benchmark).resolve())
