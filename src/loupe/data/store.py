@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from loupe.data.sets import known_sets
+
 
 def store_root() -> Path:
     """The folder of all data sets: $LOUPE_DATA, else `loupe/data` in the user's cache ($XDG_CACHE_HOME, ~/.cache)."""
@@ -19,5 +21,6 @@ def store_root() -> Path:
 
 
 def default_root(ident: str) -> Path:
-    """Where `loupe data get` puts the data of a benchmark; it need not exist."""
-    return store_root() / ident
+    """Where `loupe data get` puts the data of a benchmark. It need not exist; where it does, it is whole."""
+    known = known_sets().get(ident)
+    return store_root() / (known.place if known else ident)

@@ -1,0 +1,274 @@
+"""`loupe data get`: a data set from the hub into the store, pinned to a commit, checked, whole or not there at all.
+
+Files arrive in `<folder>.partial`, which becomes the folder when every file is there with the digest that the hub
+lists. Its manifest holds the commit from the first moment, so a later call continues with the same one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from loupe.data.archives import unzip
+from loupe.data.fetch import PARTS, Fetcher, Tally
+from loupe.data.hub import Listing, RemoteFile, list_files
+from loupe.data.manifest import FileEntry, Manifest, has_manifest, read_manifest, write_manifest
+from loupe.data.patience import Patience
+from loupe.data.sets import DataSet
+from loupe.errors import DatasetError
+
+#: Free space that is left alone.
+SPARE = 256 * 1024**2
+_SAVE_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What to fetch and how. Empty `revision`: what the manifest pins, else the data set's own branch."""
+
+    dataset: DataSet
+    root: Path
+    revision: str = ""
+    include: tuple[str, ...] = ()
+    jobs: int = 8
+    patience: Patience = field(default_factory=Patience)
+
+    @property
+    def partial(self) -> Path:
+        """Where files arrive."""
+        return self.root.with_name(self.root.name + ".partial")
+
+
+def survey(order: Order) -> Listing:
+    """What a `get` would have to fetch now, and nothing else; asks the hub."""
+    manifest = _present(order)
+    listing = _list(order, manifest)
+    return Listing(listing.repo, listing.revision, tuple(_missing(order, manifest, listing)))
+
+
+def get(order: Order, tally: Tally | None = None) -> Manifest:
+    """Make the data set be there, whole and checked; the manifest says what it is. Asks the hub only if need be.
+
+    Raises DatasetError; what was fetched until then stays for the next call.
+    """
+    tally = tally or Tally()
+    present = _present(order)
+    if present and not order.include and not _damaged(order.root, present):
+        return present
+    if order.root.exists() and not present and any(order.root.iterdir()):
+        raise DatasetError(
+            f"{order.root} is there and was not made by loupe", hint=f"mv {order.root} {order.root}.old, or --to DIR"
+        )
+    with _claim(order):
+        tally.note = "asking the hub"
+        listing = _list(order, present)
+        tally.note = ""
+        missing = _missing(order, present, listing)
+        manifest = _start(order, listing)
+        tally.files, tally.bytes = len(missing), sum(file.size for file in missing)
+        _check_space(order, missing)
+        manifest = _fetch(order, manifest, missing, tally)
+        tally.note = "unpacking" if _zips(order, manifest) else ""
+        manifest = _unpack(order, manifest)
+        return _settle(order, manifest, present)
+
+
+def _present(order: Order) -> Manifest | None:
+    """The manifest of a data set that is there, if it is the one asked for."""
+    if not has_manifest(order.root):
+        return None
+    manifest = read_manifest(order.root)
+    other = manifest.repo != order.dataset.repo
+    if other or order.revision not in ("", manifest.revision, manifest.requested):
+        there = f"{manifest.repo or 'a folder'} at {manifest.requested or manifest.revision[:12] or 'no revision'}"
+        raise DatasetError(f"{order.root} holds {there}", hint=f"mv {order.root} {order.root}.old, or --to DIR")
+    return manifest
+
+
+def _list(order: Order, present: Manifest | None) -> Listing:
+    pinned = present or (read_manifest(order.partial) if has_manifest(order.partial) else None)
+    same = pinned and pinned.repo == order.dataset.repo and order.revision in ("", pinned.requested, pinned.revision)
+    revision = pinned.revision if pinned and same else order.revision
+    patterns = order.include
+    if present and not patterns:  # a repair: whatever the manifest names
+        patterns = tuple(_escaped(entry.path) for entry in (*present.files, *present.archives) if not entry.archive)
+    return list_files(order.dataset, revision=revision, patterns=patterns, patience=order.patience)
+
+
+def _escaped(path: str) -> str:
+    import glob
+
+    return glob.escape(path)
+
+
+def _missing(order: Order, present: Manifest | None, listing: Listing) -> list[RemoteFile]:
+    """Files that are not there yet, neither in the folder nor whole in the partial one."""
+    there = {entry.path for entry in present.files} - set(_damaged(order.root, present)) if present else set()
+    if present:
+        broken = {entry.archive for entry in present.files if entry.path not in there}
+        there |= {entry.path for entry in present.archives} - broken
+    if has_manifest(order.partial):
+        arrived = read_manifest(order.partial)
+        if arrived.revision == listing.revision:
+            there |= {entry.path for entry in arrived.files} - set(_damaged(order.partial, arrived))
+            there |= {entry.path for entry in arrived.archives}
+    return [file for file in listing.files if file.path not in there]
+
+
+def _damaged(root: Path, manifest: Manifest) -> list[str]:
+    """Files that are missing or of another size: a look at the folder, not into the files (`verify` does that)."""
+    found = []
+    for entry in manifest.files:
+        try:
+            right = (root / entry.path).stat().st_size == entry.size
+        except OSError:
+            right = False
+        if not right:
+            found.append(entry.path)
+    return found
+
+
+def _start(order: Order, listing: Listing) -> Manifest:
+    """The manifest in the partial folder, new or continued; from here on the commit is pinned."""
+    if has_manifest(order.partial):
+        arrived = read_manifest(order.partial)
+        if arrived.revision == listing.revision and arrived.repo == listing.repo:
+            gone = set(_damaged(order.partial, arrived))
+            return msgspec.structs.replace(arrived, files=[item for item in arrived.files if item.path not in gone])
+    # What another revision left behind would look like a part of this one.
+    shutil.rmtree(order.partial)
+    order.partial.mkdir()
+    manifest = Manifest(
+        id=order.dataset.id,
+        repo=listing.repo,
+        requested=order.revision or order.dataset.revision,
+        revision=listing.revision,
+        licence=order.dataset.licence,
+        fetched=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    write_manifest(order.partial, manifest)
+    return manifest
+
+
+def _check_space(order: Order, missing: Sequence[RemoteFile]) -> None:
+    """Refuse before the first byte what cannot end well. A zip that is unpacked counts twice."""
+    need = sum(file.size * (2 if _fits(order.dataset.unpack, file.path) else 1) for file in missing)
+    parts = order.partial / PARTS
+    need -= sum(path.stat().st_size for path in parts.iterdir()) if parts.is_dir() else 0
+    free = shutil.disk_usage(order.partial).free
+    if need > free - SPARE:
+        raise DatasetError(
+            f"{order.dataset.id} needs {_gigabytes(need)} more, and {order.partial.parent} has {_gigabytes(free)} free",
+            hint=f"loupe data get {order.dataset.id} --to /a/larger/disk, or set LOUPE_DATA",
+        )
+
+
+def _fetch(order: Order, manifest: Manifest, missing: Sequence[RemoteFile], tally: Tally) -> Manifest:
+    """Fetch what is missing; the manifest is kept up to date meanwhile, whatever ends it."""
+    saved = time.monotonic()
+
+    def keep(entry: FileEntry) -> None:
+        nonlocal saved
+        manifest.files.append(entry)
+        if time.monotonic() - saved >= _SAVE_SECONDS:
+            write_manifest(order.partial, manifest)
+            saved = time.monotonic()
+
+    fetcher = Fetcher(
+        dataset=order.dataset,
+        revision=manifest.revision,
+        folder=order.partial,
+        patience=order.patience,
+        tally=tally,
+        jobs=order.jobs,
+        keep=keep,
+    )
+    try:
+        asyncio.run(fetcher.run(missing))
+    finally:
+        write_manifest(order.partial, manifest)
+    return manifest
+
+
+def _zips(order: Order, manifest: Manifest) -> list[FileEntry]:
+    return [entry for entry in manifest.files if _fits(order.dataset.unpack, entry.path)]
+
+
+def _unpack(order: Order, manifest: Manifest) -> Manifest:
+    """Unpack the zips that the data set wants unpacked; the zip itself goes, its digest stays."""
+    for archive in _zips(order, manifest):
+        path = order.partial / archive.path
+        kept = [entry for entry in manifest.files if entry.path != archive.path]
+        unpacked = unzip(path, order.partial, taken={entry.path for entry in manifest.files})
+        inside = [msgspec.structs.replace(entry, archive=archive.path) for entry in unpacked]
+        path.unlink()
+        manifest = msgspec.structs.replace(manifest, files=[*kept, *inside], archives=[*manifest.archives, archive])
+        write_manifest(order.partial, manifest)
+    return manifest
+
+
+def _settle(order: Order, manifest: Manifest, present: Manifest | None) -> Manifest:
+    """The partial folder becomes the data set, or what it holds joins the one that is there."""
+    manifest.files.sort(key=lambda entry: entry.path)
+    shutil.rmtree(order.partial / PARTS, ignore_errors=True)
+    if present is None:
+        write_manifest(order.partial, manifest)
+        if order.root.exists():
+            order.root.rmdir()  # empty, as was checked
+        order.partial.rename(order.root)
+        return manifest
+    for entry in manifest.files:
+        target = order.root / entry.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        (order.partial / entry.path).replace(target)
+    new = {entry.path for entry in (*manifest.files, *manifest.archives)}
+    both = msgspec.structs.replace(
+        present,
+        files=sorted(
+            [*(entry for entry in present.files if entry.path not in new), *manifest.files],
+            key=lambda entry: entry.path,
+        ),
+        archives=[*(entry for entry in present.archives if entry.path not in new), *manifest.archives],
+    )
+    write_manifest(order.root, both)
+    shutil.rmtree(order.partial)
+    return both
+
+
+@contextmanager
+def _claim(order: Order) -> Iterator[None]:
+    """Only one process fills a folder at a time; the system drops the lock of one that dies."""
+    import fcntl
+
+    order.root.parent.mkdir(parents=True, exist_ok=True)
+    with order.root.with_name(f".{order.root.name}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise DatasetError(
+                f"{order.root}: another process is fetching it", hint="wait for it; both would fetch the same files"
+            ) from None
+        order.partial.mkdir(exist_ok=True)
+        try:
+            yield
+        finally:
+            if order.partial.exists() and not any(order.partial.iterdir()):
+                order.partial.rmdir()
+
+
+def _fits(globs: Sequence[str], path: str) -> bool:
+    import fnmatch
+
+    return any(fnmatch.fnmatchcase(path, glob) for glob in globs)
+
+
+def _gigabytes(size: int) -> str:
+    return f"{size / 1e9:,.1f} GB"

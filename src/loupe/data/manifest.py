@@ -1,0 +1,185 @@
+"""The manifest of a data set on disk, `loupe-data.json`: every file with its size and sha256, and where it came from.
+
+What is written here was checked against the hub's own digests; `check` proves later that nothing has changed since.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+import msgspec
+
+from loupe.errors import DatasetError
+
+NAME = "loupe-data.json"
+_CHUNK = 1 << 20
+_DRIVE_OR_BACKSLASH = frozenset(":\\\0")
+
+
+class FileEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One file: its path below the data set's folder, with `/`. `archive` names the zip that it was unpacked from."""
+
+    path: str
+    size: int
+    sha256: str
+    archive: str = ""
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a data set is made of. `revision` is the commit, `requested` the name that it was resolved from.
+
+    `archives` are zips that were unpacked and are gone. All of `repo`, `revision`, `requested` are empty for a folder
+    that did not come from the hub.
+    """
+
+    format: int = 1
+    id: str = ""
+    repo: str = ""
+    requested: str = ""
+    revision: str = ""
+    licence: str = ""
+    fetched: str = ""
+    files: list[FileEntry] = []
+    archives: list[FileEntry] = []
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(entry.size for entry in self.files)
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One file that is not as the manifest says: `missing`, `size`, `changed`, or `extra` (not in the manifest)."""
+
+    path: str
+    problem: str
+    detail: str = ""
+
+
+def has_manifest(root: Path) -> bool:
+    """Whether the folder is a data set that Loupe fetched or unpacked."""
+    return (root / NAME).is_file()
+
+
+def read_manifest(root: Path) -> Manifest:
+    """The manifest of a folder. Raises DatasetError if there is none, or it is damaged."""
+    path = root / NAME
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise DatasetError(f"{path} not found: not a data set of loupe's", hint="loupe data list") from None
+    return parse_manifest(data, str(path))
+
+
+def parse_manifest(data: bytes, place: str) -> Manifest:
+    """A manifest from JSON. Raises DatasetError, also for paths that would leave the folder or stand there twice."""
+    try:
+        manifest = msgspec.json.decode(data, type=Manifest)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DatasetError(f"{place}: not a manifest ({error})") from None
+    if manifest.format != 1:
+        raise DatasetError(f"{place}: format {manifest.format}, and this version of loupe reads 1")
+    seen: set[str] = set()
+    for entry in manifest.files:
+        if safe_path(entry.path) in seen:
+            raise DatasetError(f"{place}: {entry.path!r} stands there twice")
+        seen.add(entry.path)
+    return manifest
+
+
+def write_manifest(root: Path, manifest: Manifest) -> None:
+    """Replace the manifest whole: a crash leaves the old one or the new one."""
+    temporary = root / f".{NAME}.{os.getpid()}.tmp"
+    with temporary.open("wb") as file:
+        file.write(manifest_bytes(manifest))
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(root / NAME)
+
+
+def manifest_bytes(manifest: Manifest) -> bytes:
+    """The manifest as JSON, one file per line or so; the same manifest always gives the same bytes."""
+    return msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n"
+
+
+def safe_path(path: str) -> str:
+    """The path itself if it is relative and cannot leave its folder, on any system. Raises DatasetError."""
+    pure = PurePosixPath(path)
+    clean = path and pure.as_posix() == path and not pure.is_absolute() and ".." not in pure.parts and path != "."
+    if not clean or _DRIVE_OR_BACKSLASH & set(path) or any(ord(char) < 32 for char in path):
+        raise DatasetError(f"unsafe path {path!r}: it is absolute, or leaves the folder of the data set")
+    if pure.parts[0] == NAME:
+        raise DatasetError(f"unsafe path {path!r}: this name is that of the manifest")
+    return path
+
+
+def sha256_of(stream: BinaryIO, tell: Callable[[int], None] | None = None) -> str:
+    """The digest of what is left in the stream; `tell` hears of every piece read."""
+    digest = hashlib.sha256()
+    while piece := stream.read(_CHUNK):
+        digest.update(piece)
+        if tell:
+            tell(len(piece))
+    return digest.hexdigest()
+
+
+def files_below(root: Path) -> Iterator[str]:
+    """Paths of all plain files below a folder, sorted, without the manifest, hidden ones and what links point to."""
+    for folder, names, files in os.walk(root):
+        names[:] = sorted(name for name in names if not name.startswith("."))
+        for name in sorted(files):
+            path = Path(folder, name)
+            relative = path.relative_to(root).as_posix()
+            if not name.startswith(".") and relative != NAME and path.is_file() and not path.is_symlink():
+                yield relative
+
+
+def describe_folder(root: Path, ident: str, tell: Callable[[int], None] | None = None) -> Manifest:
+    """A manifest of a folder as it is now, for data that did not come through `loupe data get`."""
+    entries = []
+    for path in files_below(root):
+        with (root / path).open("rb") as file:
+            digest = sha256_of(file, tell)
+        entries.append(FileEntry(path=safe_path(path), size=(root / path).stat().st_size, sha256=digest))
+    if not entries:
+        raise DatasetError(f"{root}: no files in this folder")
+    return Manifest(id=ident, files=entries)
+
+
+def check(
+    root: Path, manifest: Manifest, *, tell: Callable[[int], None] | None = None, jobs: int = 2
+) -> Iterator[Finding]:
+    """Read every file of the manifest and yield those that differ; then those that it does not know."""
+    with ThreadPoolExecutor(jobs) as pool:
+        yield from filter(None, pool.map(lambda entry: _check_one(root, entry, tell), manifest.files))
+    known = {entry.path for entry in manifest.files}
+    yield from (Finding(path=path, problem="extra") for path in files_below(root) if path not in known)
+
+
+def total(entries: Iterable[FileEntry]) -> int:
+    """Bytes of these files."""
+    return sum(entry.size for entry in entries)
+
+
+def _check_one(root: Path, entry: FileEntry, tell: Callable[[int], None] | None) -> Finding | None:
+    path = root / entry.path
+    try:
+        size = path.stat().st_size
+        if size != entry.size:
+            return Finding(path=entry.path, problem="size", detail=f"{size:,} bytes instead of {entry.size:,}")
+        with path.open("rb") as file:
+            found = sha256_of(file, tell)
+    except FileNotFoundError:
+        return Finding(path=entry.path, problem="missing")
+    except OSError as error:
+        return Finding(path=entry.path, problem="unreadable", detail=str(error.strerror or error))
+    if found != entry.sha256:
+        return Finding(
+            path=entry.path, problem="changed", detail=f"sha256 {found[:12]}… instead of {entry.sha256[:12]}…"
+        )
+    return None
