@@ -124,9 +124,10 @@ class ChatServer:
             await writer.wait_closed()
 
     async def _answer(self, request: Received, writer: asyncio.StreamWriter) -> bool:
-        if not request.path.endswith("/chat/completions"):
+        path = request.path.partition("?")[0]
+        if not path.endswith("/chat/completions"):
             self.others.append(request)
-            return await _send(writer, _plain_reply(self.get.get(request.path, 404)), b"")
+            return await _send(writer, _plain_reply(self.get.get(path, 404)), b"")
         self.count += 1
         request = Received(request.method, request.path, request.headers, request.data, self.count)
         if self.keep_bodies:

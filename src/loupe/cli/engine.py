@@ -59,7 +59,7 @@ def show(name: str, json: bool) -> None:
     from loupe.engines.registry import load_profile, profile_names
 
     label, profile = load_profile(name)
-    settings = {key: value for key, value in msgspec.to_builtins(profile).items() if key != "api_key"}
+    settings = profile.stored()
     origin = profile_names().get(name)
     facts = {"engine": label, "from": _origin(origin) if origin else "kind", "settings": settings}
     if json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shlex
 import sys
 from collections.abc import Callable, Coroutine
@@ -117,13 +118,18 @@ def read_one(plan: Plan, stage: Stage, *, plain: bool, unit: str) -> tuple[RunFo
 
 
 def continue_command() -> str:
-    """The command of this process once more, without --fresh, which would start over, and without the key."""
+    """The command of this process once more, without --fresh, which would start over, and without any key."""
     words, skip = ["loupe"], False
     for word in sys.argv[1:]:
-        kept = not (skip or word == "--fresh" or word.startswith("--api-key"))
-        skip = word == "--api-key"
-        words += [word] if kept else []
+        kept = not (skip or word == "--fresh" or word.startswith("--api-key="))
+        skip = word == "--api-key" and not skip
+        words += [_without_query(word)] if kept and not skip else []
     return shlex.join(words)
+
+
+def _without_query(word: str) -> str:
+    """A word of the command; of an address, whose query may hold a key, only the names of its parameters."""
+    return re.sub(r"([?&][\w.-]+=)[^&\s]*", r"\1...", word)
 
 
 def parse_floor(text: str, headline: Measure) -> float:

@@ -34,11 +34,13 @@ from loupe.engines.shared.discovery import (
     join_url,
     normalize_base_url,
     probe,
+    shown,
 )
 from loupe.engines.shared.endpoints import NO_KEY, api_key, check_served, reach, server_facts
 from loupe.engines.shared.http_failures import failure, fitting_max_tokens
 from loupe.engines.shared.memory import keep_freed_memory
 from loupe.engines.shared.page_images import EncodedImage, ImageRule, encode, encode_untouched, parse_rule
+from loupe.engines.shared.redaction import Redaction
 from loupe.errors import (
     EngineError,
     EngineTimeoutError,
@@ -124,6 +126,14 @@ class Settings(Profile, frozen=True, kw_only=True):
         skipped = {"base_url", "api_key_env", "connect_timeout"}
         return {key: value for key, value in super().defining().items() if key not in skipped}
 
+    def stored(self) -> dict[str, Any]:
+        """All settings; the query of an address may hold a key."""
+        urls = self.base_url
+        return {
+            **super().stored(),
+            "base_url": shown(urls) if isinstance(urls, str) else [shown(url) for url in urls],
+        }
+
 
 @asynccontextmanager
 async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
@@ -136,6 +146,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
 
     keep_freed_memory()
     key = api_key(settings.api_key_env, os.environ)
+    redaction = Redaction.of(key if key != NO_KEY else "", settings.base_urls)
     concurrency = settings.concurrency or 32
     connector = aiohttp.TCPConnector(limit=concurrency, keepalive_timeout=60, ttl_dns_cache=300)
     headers = {
@@ -150,13 +161,15 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=settings.timeout, sock_connect=settings.connect_timeout),
     ) as session:
-        endpoints, server = await reach(settings.base_urls, session, connect_timeout=settings.connect_timeout)
-        model = settings.model or choose_model(endpoints[0], server)
-        check_served(model, endpoints, server)
+        with redaction.errors():
+            endpoints, server = await reach(settings.base_urls, session, connect_timeout=settings.connect_timeout)
+            model = settings.model or choose_model(endpoints[0], server)
+            check_served(model, endpoints, server)
+        facts = {name: redaction.text(fact) for name, fact in server_facts(model, endpoints, server).items()}
         with ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="loupe-pages") as pool:
             places = [_Place(endpoint.base_url, lists_models=endpoint.models is not None) for endpoint in endpoints]
-            client = _Client(settings, parse_rule(settings.image), model, key, session, pool, places, concurrency)
-            yield Engine(predict=client.predict, healthy=client.healthy, facts=server_facts(model, endpoints, server))
+            client = _Client(settings, parse_rule(settings.image), model, redaction, session, pool, places, concurrency)
+            yield Engine(predict=client.predict, healthy=client.healthy, facts=facts)
 
 
 @dataclass(slots=True)
@@ -175,7 +188,7 @@ class _Client:
     settings: Settings
     rule: ImageRule
     model: str
-    key: str
+    redaction: Redaction
     session: aiohttp.ClientSession
     pool: ThreadPoolExecutor
     places: list[_Place]
@@ -256,15 +269,17 @@ class _Client:
         except (aiohttp.ClientError, OSError) as error:
             if isinstance(error, aiohttp.ClientConnectionError):
                 place.rests_until = time.monotonic() + _REST_SECONDS
-            raise TransientEngineError(self._redact(f"{type(error).__name__}: {error}")) from None
+            raise TransientEngineError(self.redaction.text(f"{type(error).__name__}: {error}")) from None
+        with self.redaction.errors():
+            return self._understand(response, self.redaction.data(answer))
+
+    def _understand(self, response: aiohttp.ClientResponse, answer: bytes) -> Output:
+        """The output in an answer, or the error that it stands for."""
+        headers = {name: self.redaction.text(value) for name, value in response.headers.items()}
         if response.status == 200:
-            return read_answer(answer, response.headers.get("Content-Type", ""))
-        answer = answer.replace(self.key.encode(), b"[key]") if self.key != NO_KEY else answer
+            return self.redaction.output(read_answer(answer, headers.get("Content-Type", "")))
         raise failure(
-            response.status,
-            answer,
-            response.headers.get("Retry-After"),
-            location=response.headers.get("Location", ""),
+            response.status, answer, response.headers.get("Retry-After"), location=headers.get("Location", "")
         )
 
     def _next_place(self) -> _Place:
@@ -284,9 +299,6 @@ class _Client:
             if len(data) > MOST_ANSWER_BYTES:
                 raise EngineError(f"the server's answer is longer than {MOST_ANSWER_BYTES // 10**6} MB")
         return bytes(data)
-
-    def _redact(self, text: str) -> str:
-        return text.replace(self.key, "[key]") if self.key != NO_KEY else text
 
     def _head(self, limit: int) -> bytes:
         """The body up to its messages."""

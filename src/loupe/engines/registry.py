@@ -45,6 +45,11 @@ class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=T
         """The short settings that stand in a signature (`img`, `max`, `t`); a kind adds its own."""
         return {}
 
+    def stored(self) -> dict[str, Any]:
+        """The profile as it is written into run.json and shown; a kind leaves out what may hold a secret."""
+        settings: dict[str, Any] = msgspec.to_builtins(self)
+        return settings
+
     def defining(self) -> dict[str, Any]:
         """The settings that can change an answer; a run is only continued with the same ones."""
         skipped = {"title", "concurrency", "timeout", "retries", "prompts"}
@@ -112,9 +117,7 @@ def _find(name: str) -> tuple[str, dict[str, Any], str]:
         if key is None:
             raise UsageError(f"engine kind {kind!r} takes no argument, got {argument!r}")
         return slug(f"{kind}-{Path(argument).name}"), {"kind": kind, key: argument}, f"engine {name!r}"
-    raise UsageError(
-        f"no engine {name!r}{_did_you_mean(name, [*known, *engine_kinds()])}", hint="loupe engine list"
-    )
+    raise UsageError(f"no engine {name!r}{_did_you_mean(name, [*known, *engine_kinds()])}", hint="loupe engine list")
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def normalize_base_url(text: str) -> str:
     except ValueError:
         valid = False
     if not valid:
-        raise ValueError(f"base_url {text!r} is no address such as http://127.0.0.1:8000/v1")
+        raise ValueError(f"base_url {shown(text)!r} is no address such as http://127.0.0.1:8000/v1")
     if parts.username or parts.password:
         raise ValueError("base_url holds a user name or password; pass secrets as the API key instead")
     return urlunsplit(parts._replace(path=parts.path.rstrip("/") or "/v1", fragment=""))
@@ -206,15 +206,20 @@ def choose_model(endpoint: Endpoint, server: Server) -> str:
     if len(ids) == 1:
         return ids[0]
     if not ids:
-        raise EngineUnavailableError(f"{endpoint.base_url} lists no models", hint="name one: --model ID")
-    shown = ", ".join(ids[:10]) + (f" and {len(ids) - 10} more" if len(ids) > 10 else "")
-    raise UsageError(f"{endpoint.base_url} offers {len(ids)} models: {shown}", hint=f"--model {ids[0]}")
+        raise EngineUnavailableError(f"{shown(endpoint.base_url)} lists no models", hint="name one: --model ID")
+    listed = ", ".join(ids[:10]) + (f" and {len(ids) - 10} more" if len(ids) > 10 else "")
+    raise UsageError(f"{shown(endpoint.base_url)} offers {len(ids)} models: {listed}", hint=f"--model {ids[0]}")
 
 
 def join_url(base_url: str, path: str) -> str:
     """The address of `path` below `base_url`, keeping a query (`?api-version=…`)."""
     parts = urlsplit(base_url)
     return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{path}"))
+
+
+def shown(base_url: str) -> str:
+    """The URL without its query, which may hold a key."""
+    return base_url.partition("?")[0]
 
 
 def root_url(base_url: str) -> str:

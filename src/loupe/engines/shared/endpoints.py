@@ -21,6 +21,7 @@ from loupe.engines.shared.discovery import (
     identify,
     normalize_base_url,
     probe,
+    shown,
 )
 from loupe.errors import EngineUnavailableError, UsageError
 
@@ -110,8 +111,3 @@ def server_facts(model: str, endpoints: Sequence[Endpoint], server: Server) -> d
         "max_model_len": str(entry.get("max_model_len") or ""),
     }
     return {key: value for key, value in facts.items() if value}
-
-
-def shown(base_url: str) -> str:
-    """The URL without its query, which may hold a key."""
-    return base_url.partition("?")[0]
