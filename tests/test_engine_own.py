@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -106,6 +107,29 @@ def test_a_program_that_hangs_is_ended_with_all_its_children(tmp_path: Path) -> 
         answer("command", page(tmp_path), command=program(body, "{image}"), timeout=1.5)
     pid = int(mark.read_text())
     end = time.monotonic() + 20
+    while _runs(pid) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert not _runs(pid)
+
+
+PARENT = """
+import asyncio, sys
+from loupe.engines.shared.programs import run_program
+asyncio.run(run_program([sys.executable, "-c", sys.argv[1]], timeout=600))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can do that")
+def test_a_program_does_not_outlive_a_killed_loupe(tmp_path: Path) -> None:
+    mark = tmp_path / "pid"
+    body = f"import os, time; open({str(mark)!r}, 'w').write(str(os.getpid()) + '.'); time.sleep(600)"
+    parent = subprocess.Popen([PYTHON, "-c", PARENT, body])
+    end = time.monotonic() + 20
+    while time.monotonic() < end and not (mark.exists() and mark.read_text().endswith(".")):
+        time.sleep(0.02)
+    pid = int(mark.read_text().rstrip("."))
+    parent.kill()
+    parent.wait()
     while _runs(pid) and time.monotonic() < end:
         time.sleep(0.02)
     assert not _runs(pid)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import os
 import signal
+import subprocess
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,7 +15,12 @@ from loupe.errors import EngineError, EngineTimeoutError, EngineUnavailableError
 
 #: More output than this, in bytes, is an error: no page holds it.
 OUTPUT_LIMIT = 64 << 20
-_PRCTL = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
+#: Asks Linux for a kill when Loupe dies, so that `kill -9` leaves no program behind, then becomes the program. A
+#: `preexec_fn` would do it too, but Python code between fork and exec can deadlock in a process with threads.
+_LAUNCH = (
+    "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); "
+    "os.getppid() == int(sys.argv[1]) and os.execv(sys.argv[2], sys.argv[2:])"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,57 +35,111 @@ class Finished:
 async def run_program(
     arguments: Sequence[str], *, timeout: float, environment: Mapping[str, str] | None = None
 ) -> Finished:
-    """Run a program to its end and collect its standard output.
+    """Run a program, given by its absolute path, to its end and collect its standard output.
 
     Raises EngineTimeoutError after `timeout` seconds, EngineError for more than 64 MB of output, and
     EngineUnavailableError if the program cannot be started. However this ends, no process of it is left.
     """
+    output, complaint = await _Pipe.open(), await _Pipe.open()
     try:
-        process = await asyncio.create_subprocess_exec(
-            *arguments,
-            stdin=DEVNULL,
-            stdout=PIPE,
-            stderr=PIPE,
-            env={**os.environ, **(environment or {})},
+        process = _start(arguments, environment or {}, output, complaint)
+        reading = asyncio.create_task(complaint.read_end())
+        try:
+            async with asyncio.timeout(timeout):
+                collected = await output.read_all(OUTPUT_LIMIT)
+                said = await reading
+                code = await _exit_code(process)
+        except TimeoutError:
+            raise EngineTimeoutError(f"no answer within {timeout:g} s") from None
+        finally:
+            reading.cancel()
+            _end(process)
+    finally:
+        output.close()
+        complaint.close()
+    return Finished(code, collected, " ".join(said.decode(errors="replace").split())[-200:])
+
+
+def _start(
+    arguments: Sequence[str], environment: Mapping[str, str], output: _Pipe, complaint: _Pipe
+) -> subprocess.Popen[bytes]:
+    launcher = [sys.executable, "-I", "-S", "-c", _LAUNCH, str(os.getpid())] if sys.platform == "linux" else []
+    try:
+        return subprocess.Popen(
+            [*launcher, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=output.writer,
+            stderr=complaint.writer,
+            env={**os.environ, **environment},
             start_new_session=True,
-            # Between fork and exec only one system call happens, so that other threads' locks do not matter.
-            preexec_fn=_die_with_parent if _PRCTL is not None else None,
         )
     except (OSError, ValueError) as error:
         raise EngineUnavailableError(f"{arguments[0]} cannot be started: {error}") from None
-    try:
-        async with asyncio.timeout(timeout):
-            output, complaint = await asyncio.gather(_read(process, 1, OUTPUT_LIMIT), _read(process, 2, None))
-            code = await process.wait()
-    except TimeoutError:
-        raise EngineTimeoutError(f"no answer within {timeout:g} s") from None
     finally:
-        await _end(process)
-    return Finished(code, output, " ".join(complaint.decode(errors="replace").split())[-200:])
+        output.close_writer()
+        complaint.close_writer()
 
 
-async def _read(process: Process, stream: int, limit: int | None) -> bytes:
-    """Everything from standard output (1) or the end of standard error (2)."""
-    reader = process.stdout if stream == 1 else process.stderr
-    assert reader is not None
-    collected = bytearray()
-    while chunk := await reader.read(1 << 16):
-        collected += chunk
-        if limit is None:
+@dataclass(slots=True)
+class _Pipe:
+    """A pipe from a program, read by the event loop.
+
+    Not `asyncio.subprocess`: its `wait()` never returns if output was left unread, or if somebody whom the program left
+    behind keeps its output open.
+    """
+
+    reader: asyncio.StreamReader
+    transport: asyncio.ReadTransport
+    writer: int
+
+    @classmethod
+    async def open(cls) -> _Pipe:
+        read, write = os.pipe()
+        reader = asyncio.StreamReader()
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(read, "rb", buffering=0)
+        )
+        return cls(reader, transport, write)
+
+    async def read_all(self, limit: int) -> bytes:
+        """Everything to the end. Raises EngineError above `limit` bytes."""
+        collected = bytearray()
+        while chunk := await self.reader.read(1 << 16):
+            collected += chunk
+            if len(collected) > limit:
+                raise EngineError(f"more than {limit >> 20} MB of output")
+        return bytes(collected)
+
+    async def read_end(self) -> bytes:
+        """The last bytes before the end."""
+        collected = bytearray()
+        while chunk := await self.reader.read(1 << 16):
+            collected += chunk
             del collected[:-2000]
-        elif len(collected) > limit:
-            raise EngineError(f"more than {limit >> 20} MB of output")
-    return bytes(collected)
+        return bytes(collected)
+
+    def close_writer(self) -> None:
+        """Close our copy of the program's end."""
+        if self.writer >= 0:
+            os.close(self.writer)
+            self.writer = -1
+
+    def close(self) -> None:
+        self.close_writer()
+        self.transport.close()
 
 
-async def _end(process: Process) -> None:
+async def _exit_code(process: subprocess.Popen[bytes]) -> int:
+    """The exit code; the output has ended, so it is there at once, or nearly."""
+    pause = 0.001
+    while (code := process.poll()) is None:
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, 0.05)
+    return code
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
     """Kill what is left of the program's process group."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()
-
-
-def _die_with_parent() -> None:
-    """Ask Linux for a kill when the parent dies, so that `kill -9` of Loupe leaves no program behind."""
-    if _PRCTL is not None:
-        _PRCTL(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    process.wait()
