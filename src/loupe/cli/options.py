@@ -13,7 +13,7 @@ import msgspec
 
 from loupe.benchmarks.registry import check_options, get_benchmark
 from loupe.cli.output import say
-from loupe.engines.registry import Profile, load_profile, slug
+from loupe.engines.registry import Profile, engine_kinds, load_profile, profile_names, slug
 from loupe.errors import EngineUnavailableError, LoupeError, ProfileError, UsageError
 from loupe.types import Outcome
 
@@ -184,8 +184,10 @@ def choose_engines(flags: Flags) -> list[tuple[str, Profile]]:
             )
             return [configure(DEFAULT, overrides)]
     label, profile = configure("openai", overrides)
-    model = flags.model or served_model(overrides["base_url"])
-    return [(slug(model) if model else label, profile)]
+    model = slug(flags.model or served_model(overrides["base_url"]) or label)
+    # `loupe serve tesseract` offers a model of that name; its runs are not those of the local engine.
+    taken = model in profile_names() or (model != label and model in engine_kinds())
+    return [(f"{model}-server" if taken else model, profile)]
 
 
 def override_table(flags: Flags) -> dict[str, Any]:
