@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from loupe.benchmarks.kie.answers import Reading, parse_like_docext, text_like_docext
 from loupe.benchmarks.kie.labels import canonical, fields_by_label
-from loupe.benchmarks.kie.patterns import PATTERNS
+from loupe.benchmarks.kie.patterns import PATTERNS, SEVERAL_LINES
 
 _BLOCK_TAG = re.compile(r"</?(?:br|p|div|tr|li|ul|ol|h[1-6]|table)\b[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
@@ -88,25 +88,28 @@ def plain_lines(answer: str) -> list[str]:
 
 
 def _from_lines(answer: str, names: Sequence[str]) -> dict[str, str]:
-    """Field by field: a line `field: value` with its own name, else the pattern of the field, else its labels."""
+    """Field by field: a line `field_name: value` as it stands, else the pattern of the field, else its labels."""
     lines = plain_lines(answer)
     by_label = fields_by_label(names)
-    own_names = {canonical(name): name for name in names}
     named: dict[str, str] = {}
     labelled: dict[str, str] = {}
     for line in lines:
         found = _LABELLED.match(line)
         if found is None:
             continue
-        label = canonical(found[1])
-        if label in own_names:
-            named.setdefault(own_names[label], found[2].strip())
-        elif label in by_label:
-            labelled.setdefault(by_label[label], found[2].strip())
+        label, value = found[1].strip(), found[2].strip()
+        # Nobody prints such a name on a document: the engine wrote it, and the value is all that follows.
+        if label in names and "_" in label:
+            named.setdefault(label, value)
+        elif canonical(label) in by_label:
+            labelled.setdefault(by_label[canonical(label)], value)
     fields = {}
     for name in names:
         pattern = PATTERNS.get(name)
-        value = named[name] if name in named else pattern(lines) if pattern else labelled.get(name, "")
+        if name in named and name not in SEVERAL_LINES:
+            value = named[name]
+        else:
+            value = pattern(lines) if pattern else labelled.get(name, named.get(name, ""))
         if value:
             fields[name] = value
     return fields

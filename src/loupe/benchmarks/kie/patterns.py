@@ -31,7 +31,7 @@ _PHONE = re.compile(r"[+(]?\d[\d ()-]{6,}")
 _STRONG_TOTAL = re.compile(r"\b(?:grand total|total amount|amount due|nett? total)\b", re.IGNORECASE)
 _TOTAL = re.compile(r"(?<!sub[ -])\btotal\b(?!\s*(?:tax|gst|qty|quantity))", re.IGNORECASE)
 _TAX = re.compile(
-    r"\b(?:total tax|tax amount|vat|sst|gst(?![ ._]?(?:id|no|reg)))\b(?:\s*@?\s*\(?\d{1,2}(?:\.\d{1,2})?\s*%\)?)?",
+    r"\b(?:total tax|tax amount|vat|sst|gst(?![ ._]?(?:id|no|reg)))\b(?: ?@? ?\(?\d{1,2}(?:\.\d{1,2})? ?%\)?)?",
     re.IGNORECASE,
 )
 _AMOUNT = re.compile(r"(?:(?<![A-Z])[A-Z]{2,3}|[$€£])?\s?\d[\d,]*\.?\d*")
@@ -111,7 +111,7 @@ def find_phone(lines: Sequence[str]) -> str:
 
     def value(rest: str) -> str:
         found = _PHONE.search(rest)
-        return found[0].strip(" -(") if found else ""
+        return found[0].rstrip(" -(") if found else ""
 
     return _after_label(lines, _PHONE_LABEL, value)
 
@@ -170,3 +170,5 @@ PATTERNS: Mapping[str, Callable[[Sequence[str]], str]] = {
     "total_amount": find_total,
     "total_tax": find_tax,
 }
+#: Fields whose value may go on in the lines below the one that names it.
+SEVERAL_LINES = frozenset({"seller_address"})
