@@ -12,6 +12,7 @@ SECTIONS = {
         "run": "Read the pages of a benchmark with an engine, and score the answers.",
         "infer": "Read the pages only; `loupe score` does the rest, anywhere.",
         "score": "Score the predictions of a run again; no engine is needed.",
+        "verify": "Check on this machine that scores equal the official evaluators'.",
         "demo": "Read the sample pages with the local engines, and show all there is to see.",
     },
     "Look": {
@@ -19,6 +20,10 @@ SECTIONS = {
         "compare": "Put runs of one benchmark side by side, with paired differences.",
         "report": "Write one HTML file with every number, page and answer of some runs.",
         "export": "Write the answers of a run as files, for the official evaluators.",
+    },
+    "Data": {
+        "data": "Bring the data of benchmarks here, check it, and carry it to other machines.",
+        "setup": "Get the data of all benchmarks.",
     },
     "Parts": {
         "bench": "List, show and check benchmarks and folders of your own.",

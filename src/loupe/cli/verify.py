@@ -1,0 +1,44 @@
+"""`loupe verify`: the official evaluators' own numbers, checked on this machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from loupe.cli.errors import BELOW
+from loupe.cli.output import as_json, json_option, plain_option, say, table
+
+if TYPE_CHECKING:
+    from loupe.scoring.parity import Parity
+
+
+@click.command("verify")
+@click.argument("benchmarks", nargs=-1, metavar="[BENCHMARK]...")
+@json_option
+@plain_option
+@click.pass_context
+def command(context: click.Context, /, benchmarks: tuple[str, ...], json: bool, plain: bool) -> None:
+    """Score the parity cases that come with Loupe, and compare with what the official evaluators returned.
+
+    Exits with 1 if any case differs by more than its tolerance.
+    """
+    from loupe.scoring.parity import verify
+
+    found = list(verify(benchmarks))
+    if json:
+        as_json(found)
+    else:
+        table(("benchmark", "identical", "max |Δ|", ""), [_row(one) for one in found], plain=plain)
+        for one in found:
+            for sentence in one.deviations:
+                say(f"{one.benchmark}: {sentence}")
+    context.exit(BELOW if any(one.identical < one.cases and not one.missing for one in found) else 0)
+
+
+def _row(found: Parity) -> tuple[str, str, str, str]:
+    if found.missing:
+        return found.benchmark, "not checked", "", found.missing
+    shown = ", ".join(found.differing[:5]) + (" …" if len(found.differing) > 5 else "")
+    largest = f"{found.largest:.1e}" if found.largest else "0"
+    return found.benchmark, f"{found.identical}/{found.cases}", largest, f"differ: {shown}" if shown else ""

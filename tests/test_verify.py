@@ -1,0 +1,42 @@
+"""`loupe verify`: shipped parity cases, and what it says when a score is off."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from loupe.errors import UsageError
+from loupe.scoring import parity
+from tests.command_line import loupe
+
+
+def test_every_shipped_case_equals_the_official_value() -> None:
+    found = list(parity.verify())
+    assert {one.benchmark: one.differing for one in found if one.differing} == {}
+    assert all(one.cases > 0 and not one.missing for one in found)
+
+
+def test_a_score_that_is_off_is_named_and_ends_with_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = parity.verifiable()[0]
+    lines = (parity.CASES / f"{name}.jsonl").read_text().splitlines()
+    case = json.loads(lines[0])
+    wrong = json.loads(
+        json.dumps(case), parse_float=lambda text: float(text) + 0.25, parse_int=lambda text: int(text) + 1
+    )
+    (tmp_path / f"{name}.jsonl").write_text(json.dumps(case | {"expected": wrong["expected"]}))
+    monkeypatch.setattr(parity, "CASES", tmp_path)
+    (found,) = parity.verify()
+    assert found.differing == [case["id"]] and found.largest > 0.2
+
+
+def test_an_unknown_benchmark_is_refused() -> None:
+    with pytest.raises(UsageError, match="no parity cases for 'nope'"):
+        list(parity.verify(["nope"]))
+
+
+def test_the_command_prints_a_line_for_each_benchmark(tmp_path: Path) -> None:
+    done = loupe("verify", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [one["benchmark"] for one in json.loads(done.stdout)] == parity.verifiable()
