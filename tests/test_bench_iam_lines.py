@@ -12,14 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+import loupe
 from loupe.benchmarks import get_benchmark
-from loupe.benchmarks.iam_lines import draw_like_request001, prepare_like_request001
+from loupe.benchmarks.iam_lines import draw_like_request001, prepare_like_request001, verify_case
 from loupe.data.pages import load_page
 from loupe.errors import DatasetError, UsageError
 from loupe.types import Prediction, Sample
 
+VERIFY = Path(loupe.__file__).parent / "verify_cases"
 BENCHMARK = get_benchmark("iam_lines")
 TEXTS = [f"the line no . {number} , as written" for number in range(300)]
+
+
+def shipped(ident: str) -> list[dict[str, Any]]:
+    """The parity cases of a benchmark that come with the package."""
+    lines = (VERIFY / f"{ident}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
 
 
 def published(root: Path, texts: list[str] = TEXTS[:3], split: str = "test") -> Path:
@@ -57,9 +65,7 @@ def test_another_split_is_another_file(tmp_path: Path) -> None:
 
 
 def test_a_split_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(
-        DatasetError, match="no split 'train' of IAM lines here"
-    ) as raised:
+    with pytest.raises(DatasetError, match="no split 'train' of IAM lines here") as raised:
         load(published(tmp_path), split="train")
     assert raised.value.hint == "loupe data get iam_lines"
 
@@ -134,3 +140,10 @@ def test_the_request_takes_a_tab_as_the_end_of_a_word() -> None:
 def test_the_line_itself_has_no_error(text: str, profile: str) -> None:
     found = counts(text, text, preparation=profile)
     assert (found["cer"][0], found["wer"][0], found["line_accuracy"]) == (0, 0, (1.0, 1.0))
+
+
+@pytest.mark.parametrize("case", shipped("iam_lines"), ids=lambda case: case["id"])
+def test_the_parity_cases_in_the_package_hold(case: dict[str, Any]) -> None:
+    checked = verify_case(case)
+    assert checked
+    assert all(abs(ours - official) <= case["tolerance"] for ours, official in checked)

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from loupe.benchmarks import get_benchmark
+import loupe
+from loupe.benchmarks import get_benchmark, handwritten_forms, nanonets_kie
 from loupe.benchmarks.kie.fallback import read_with_fallback
 from loupe.benchmarks.kie.scoring import RULES, normalize_like_request001
 from loupe.benchmarks.nanonets_kie import FIELDS
@@ -23,6 +24,7 @@ from loupe.data.pages import load_page
 from loupe.errors import DatasetError, UsageError
 from loupe.types import Prediction, Sample
 
+VERIFY = Path(loupe.__file__).parent / "verify_cases"
 KIE, FORMS = get_benchmark("nanonets_kie"), get_benchmark("handwritten_forms")
 TRUTH = {"date": "12/03/2018", "total_amount": "RM 12.00", "total_tax": ""}
 RECEIPT = """# **NORTHPIER TRADING (M) SDN BHD** (1234567-X)
@@ -45,6 +47,12 @@ FORM = {
         "person_data": {"Age": "73", "birth_day": "1870-01-02", "birth_place": None},
     }
 }
+
+
+def shipped(ident: str) -> list[dict[str, Any]]:
+    """The parity cases of a benchmark that come with the package."""
+    lines = (VERIFY / f"{ident}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
 
 
 def picture() -> bytes:
@@ -265,3 +273,12 @@ def test_a_hostile_answer_of_200_kb_takes_bounded_time(unit: str) -> None:
     began = time.perf_counter()
     values(answer, variant="repair_regex")
     assert time.perf_counter() - began < 30
+
+
+@pytest.mark.parametrize("ident", ["nanonets_kie", "handwritten_forms"])
+def test_the_parity_cases_in_the_package_hold(ident: str) -> None:
+    verify = {"nanonets_kie": nanonets_kie.verify_case, "handwritten_forms": handwritten_forms.verify_case}[ident]
+    checked = {case["id"]: (verify(case), case["tolerance"]) for case in shipped(ident)}
+    assert len(checked) == 40
+    assert [name for name, (pairs, most) in checked.items() if not all(abs(a - b) <= most for a, b in pairs)] == []
+    assert all(pairs for pairs, _ in checked.values())

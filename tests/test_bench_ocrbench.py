@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 from PIL import Image
 
+import loupe
 from loupe.benchmarks import get_benchmark
+from loupe.benchmarks.ocrbench import verify_case
 from loupe.benchmarks.registry import check_options
 from loupe.data.pages import load_page
 from loupe.errors import DatasetError, UsageError
 from loupe.types import Prediction, Sample
 
+VERIFY = Path(loupe.__file__).parent / "verify_cases"
 BENCHMARK = get_benchmark("ocrbench")
 #: Words of ours in the shape of the published files; the id repeats, as it does there.
 ROWS = [
@@ -22,6 +25,12 @@ ROWS = [
     ("docVQA", "Doc-oriented VQA", "What is the total?", ["12.50", "$12.50"]),
     ("HME100k", "Handwritten Mathematical Expression Recognition", "Write the formula.", "\\frac { a } { b }\n"),
 ]
+
+
+def shipped(ident: str) -> list[dict[str, Any]]:
+    """The parity cases of a benchmark that come with the package."""
+    lines = (VERIFY / f"{ident}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
 
 
 def published(root: Path) -> Path:
@@ -157,3 +166,10 @@ def test_a_failed_question_is_wrong_but_not_among_the_answered() -> None:
     assert {score.measure: score.counts for score in scores} == {
         "score": (0.0,), "accuracy": (0.0, 1.0), "word_match": (0.0, 1.0)
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("case", shipped("ocrbench"), ids=lambda case: case["id"])
+def test_the_parity_cases_in_the_package_hold(case: dict[str, Any]) -> None:
+    checked = verify_case(case)
+    assert checked
+    assert all(ours == official for ours, official in checked)
