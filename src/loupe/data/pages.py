@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 MAX_PIXELS = 200_000_000
 #: PDF pages are rendered at this resolution unless asked otherwise.
 DEFAULT_DPI = 144.0
+#: Pixels converted at a time where that takes many bytes for each.
+_STRIP_PIXELS = 100_000
 #: A page with a smaller share of inked pixels holds no text: one short word on an A4 page is about twice this.
 BLANK_INK = 0.0002
 
@@ -199,7 +201,7 @@ def _flatten(image: Image) -> Image:
     from PIL import Image as Pillow
 
     if image.mode.startswith("I") or image.mode == "F":
-        return _eight_bit(image).convert("RGB")
+        return _eight_bit(image)
     if image.has_transparency_data:
         rgba = image.convert("RGBA")
         white = Pillow.new("RGB", image.size, "white")
@@ -209,16 +211,33 @@ def _flatten(image: Image) -> Image:
 
 
 def _eight_bit(image: Image) -> Image:
-    """Grey values of 16 or 32 bits, or fractions, as 8 bits (Pillow's own conversion clips at 255)."""
+    """RGB from grey values of 16 or 32 bits, or from fractions (Pillow's own conversion clips at 255).
+
+    Works in strips: beside the image and the result, 4 bytes per pixel each, there is never a whole one.
+    """
     import numpy as np
     from PIL import Image as Pillow
 
-    values = np.nan_to_num(np.asarray(image, dtype=np.float64))
+    largest = max(float(strip.max()) for _, strip in _strips(image))
     if image.mode == "F":
-        scale = 255.0 if values.max(initial=0.0) <= 1.0 else 1.0
+        scale = 255.0 if largest <= 1.0 else 1.0
     else:
-        scale = 1 / 257 if image.mode.startswith("I;16") or values.max(initial=0.0) > 255 else 1.0
-    return Pillow.fromarray(np.clip(np.rint(values * scale), 0, 255).astype(np.uint8))
+        scale = 1 / 257 if image.mode.startswith("I;16") or largest > 255 else 1.0
+    page = Pillow.new("RGB", image.size)
+    for top, strip in _strips(image):
+        levels = np.clip(np.rint(np.clip(strip, 0, 65_535) * scale), 0, 255).astype(np.uint8)
+        page.paste(Pillow.fromarray(levels).convert("RGB"), (0, top))
+    return page
+
+
+def _strips(image: Image) -> Iterator[tuple[int, NDArray[np.float64]]]:
+    """Parts of a grey image from top to bottom, with the row that each starts at; what is no number reads as 0."""
+    import numpy as np
+
+    height = max(1, _STRIP_PIXELS // image.width)
+    for top in range(0, image.height, height):
+        strip = image.crop((0, top, image.width, min(top + height, image.height)))
+        yield top, np.nan_to_num(np.asarray(strip, dtype=np.float64))
 
 
 def _paper(pixels: GrayPixels) -> GrayPixels:

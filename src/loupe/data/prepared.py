@@ -68,7 +68,8 @@ def _row(root: Path, line: str, place: str) -> PreparedRow:
     missing = {"idx", "ground_truth"} - values.keys()
     if missing:
         raise DatasetError(f"{place}: no {sorted(missing)[0]!r}", hint="keys: idx, sample_id, ground_truth, metadata")
-    idx, metadata = values["idx"], values.get("metadata") or {}
+    idx, metadata = values["idx"], values.get("metadata")
+    metadata = {} if metadata is None else metadata
     if not isinstance(idx, int) or isinstance(idx, bool) or idx < 0:
         raise DatasetError(f"{place}: idx is {idx!r}, not a number from 0")
     if not isinstance(metadata, dict):

@@ -1,0 +1,286 @@
+"""`loupe data`: bring the data of benchmarks to this machine, prove that it is whole, and carry it to another.
+
+The only commands that use the network; every other one reads what is there.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from loupe.cli.lazy import SuggestingGroup
+from loupe.cli.output import as_json, json_option, plain_option, say, table
+from loupe.cli.transfers import counting, fetch, show_survey, size_text
+from loupe.errors import DatasetError, UsageError
+
+if TYPE_CHECKING:
+    from loupe.data.download import Order
+    from loupe.data.manifest import Manifest
+
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+_to_option = click.option("--to", type=_FOLDER, metavar="DIR", help="Put it there, not into the store.")
+jobs_option = click.option(
+    "-j", "--jobs", type=click.IntRange(1, 64), default=8, metavar="N", help="Files at once. Default: 8."
+)
+
+
+@click.group("data", cls=SuggestingGroup)
+def command() -> None:
+    """Bring the data of benchmarks here, check it, and carry it to machines without network.
+
+    It lies in $LOUPE_DATA, by default ~/.cache/loupe/data; a run finds it there. HF_ENDPOINT names a mirror of the
+    hub, HF_TOKEN the token for data sets whose terms must be accepted.
+    """
+
+
+@command.command("list")
+@json_option
+@plain_option
+def list_data(json: bool, plain: bool) -> None:
+    """List data sets, their licences, and which are here."""
+    from loupe.data.sets import known_sets
+    from loupe.data.store import store_root
+
+    found = [_describe(ident) for ident in known_sets()]
+    if json:
+        as_json(found)
+        return
+    rows = [(item["id"], item["state"], item["size"], item["repo"], item["licence"], item["note"]) for item in found]
+    table(("data set", "here", "size", "on the hub", "licence", "note"), rows, plain=plain)
+    say(f"store: {store_root()} (LOUPE_DATA)")
+
+
+@command.command("where")
+@click.argument("name", required=False)
+@json_option
+def where(name: str | None, json: bool) -> None:
+    """Print the folder of data set NAME, or of the store.
+
+    It need not exist.
+    """
+    from loupe.data.sets import find_set
+    from loupe.data.store import default_root, store_root
+
+    folder = default_root(find_set(name).id) if name else store_root()
+    if json:
+        as_json({"folder": str(folder), "exists": folder.exists()})
+    else:
+        click.echo(folder)
+
+
+@command.command("get")
+@click.argument("names", nargs=-1, required=True)
+@_to_option
+@click.option("--revision", default="", metavar="REV", help="Branch, tag or commit; what it is now is pinned.")
+@click.option("--source", default="", metavar="NAME", help="Another place of the same data (docs/data.md).")
+@click.option("--include", multiple=True, metavar="GLOB", help="These files, not the usual ones; again for more.")
+@click.option("--dry-run", is_flag=True, help="Say what would be fetched, and how much it is.")
+@jobs_option
+@json_option
+@plain_option
+def get(
+    names: tuple[str, ...],
+    to: Path | None,
+    revision: str,
+    source: str,
+    include: tuple[str, ...],
+    dry_run: bool,
+    jobs: int,
+    json: bool,
+    plain: bool,
+) -> None:
+    """Fetch the data sets NAMES from the hub.
+
+    What a branch is now is pinned as a commit, and every file is checked against the hub's digests. The same command
+    continues after a failure. Any data set of the hub can be named as OWNER/NAME.
+    """
+    from loupe.data.download import Order
+    from loupe.data.sets import find_set
+    from loupe.data.store import default_root
+
+    if to and len(names) > 1:
+        raise UsageError("--to takes one data set at a time", hint="LOUPE_DATA=DIR loupe data get …")
+    orders = []
+    for name in names:
+        dataset = find_set(name, source=source)
+        root = to or default_root(dataset.id)
+        orders.append(Order(dataset=dataset, root=root, revision=revision, include=include, jobs=jobs))
+    if dry_run:
+        show_survey(orders, json=json, plain=plain)
+        return
+    done = [fetch(order, plain=plain) for order in orders]
+    if json:
+        as_json([_facts(order, manifest) for order, manifest in zip(orders, done, strict=True)])
+
+
+@command.command("verify")
+@click.argument("names", nargs=-1, metavar="[NAME|DIR]...")
+@json_option
+@plain_option
+def verify(names: tuple[str, ...], json: bool, plain: bool) -> None:
+    """Check every byte of data sets.
+
+    It is compared with what came from the hub. Default: all data sets that are here.
+    """
+    from loupe.data.manifest import check, read_manifest
+    from loupe.engines.shared.cores import cores
+
+    roots = [_root(name) for name in names] or _here()
+    if not roots:
+        raise DatasetError("no data sets here", hint="loupe data get ocrbench")
+    report, wrong = [], 0
+    for root in roots:
+        manifest = read_manifest(root)
+        with counting(root.name, manifest.size, plain=plain) as tell:
+            findings = list(check(root, manifest, tell=tell, jobs=cores()))
+        bad = [item for item in findings if item.problem != "extra"]
+        wrong += len(bad)
+        report.append({"folder": str(root), "files": len(manifest.files), "findings": findings})
+        if not json:
+            for item in findings:
+                click.echo(f"{root / item.path}: {item.problem}{f' ({item.detail})' if item.detail else ''}")
+            say(f"{root}: {len(manifest.files) - len(bad):,} of {len(manifest.files):,} files right")
+    if json:
+        as_json(report)
+    if wrong:
+        files = f"{wrong} file{'s are' if wrong > 1 else ' is'} missing or changed"
+        raise DatasetError(files, hint="remove the changed ones; loupe data get brings them back")
+
+
+@command.command("pack")
+@click.argument("name", metavar="NAME|DIR")
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Default: NAME.tar."
+)
+@json_option
+@plain_option
+def pack(name: str, output: Path | None, json: bool, plain: bool) -> None:
+    """Write a data set as one tar file.
+
+    All digests go with it, for a machine without network; `loupe data unpack` checks them there.
+    """
+    from loupe.data.archives import pack as write
+    from loupe.data.manifest import files_below, has_manifest, read_manifest
+
+    root = _root(name)
+    if not root.is_dir():
+        raise DatasetError(f"{root}: no such folder", hint=f"loupe data get {name}")
+    target = output or Path(f"{root.resolve().name}.tar")
+    known = has_manifest(root)
+    size = read_manifest(root).size if known else sum((root / path).stat().st_size for path in files_below(root)) * 2
+    with counting(str(target), size, plain=plain) as tell:
+        manifest, digest = write(root, target, ident=root.resolve().name, tell=tell)
+    if json:
+        as_json({"file": str(target), "sha256": digest, "files": len(manifest.files), "bytes": manifest.size})
+        return
+    click.echo(f"{digest}  {target}")
+    say(f"{len(manifest.files):,} files, {size_text(manifest.size)}; there: loupe data unpack {target.name}")
+
+
+@command.command("unpack")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@_to_option
+@json_option
+@plain_option
+def unpack(file: Path, to: Path | None, json: bool, plain: bool) -> None:
+    """Unpack FILE, which `pack` wrote, into the store.
+
+    Every digest is checked; the data set is there whole, or not at all.
+    """
+    from loupe.data.archives import unpack as read
+    from loupe.data.store import default_root
+
+    def root_of(manifest: Manifest) -> Path:
+        if to is None and not _is_name(manifest.id):
+            raise DatasetError(f"{file}: its data set has no name for the store", hint="--to DIR")
+        return to or default_root(manifest.id)
+
+    with counting(str(file), file.stat().st_size, plain=plain) as tell:
+        manifest, root = read(file, root_of, tell=tell)
+    if json:
+        as_json({"folder": str(root), "id": manifest.id, "files": len(manifest.files), "bytes": manifest.size})
+    else:
+        say(f"{root}: {len(manifest.files):,} files, {size_text(manifest.size)}, all as they were packed")
+
+
+@command.command("prepare")
+@click.argument("benchmark")
+@click.option("--to", type=_FOLDER, required=True, metavar="DIR", help="A new folder.")
+@click.option(
+    "--data", type=click.Path(exists=True, path_type=Path), metavar="DIR", help="Local copy, in the upstream's layout."
+)
+@click.option("-o", "--option", multiple=True, metavar="KEY=VALUE", help="Option of the benchmark (bench show).")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N samples.")
+@json_option
+@plain_option
+def prepare(
+    benchmark: str, to: Path, data: Path | None, option: tuple[str, ...], limit: int | None, json: bool, plain: bool
+) -> None:
+    """Write BENCHMARK as metadata.jsonl and JPEG images.
+
+    Any script reads this form, and so does `loupe run BENCHMARK --data DIR`. The folder must be new.
+    """
+    from itertools import islice
+
+    from loupe.benchmarks.registry import check_options, get_benchmark
+    from loupe.cli.options import parse_options
+    from loupe.data.prepared import write
+
+    found = get_benchmark(benchmark)
+    samples = found.load(data, **check_options(found, parse_options(benchmark, option)))
+    with counting("samples", 0, plain=plain, bytes=False) as tell:
+        count = write(islice(samples, limit), to, tell=lambda _: tell(1))
+    if json:
+        as_json({"folder": str(to), "samples": count})
+    else:
+        say(f"{to}: {count:,} samples; loupe run {benchmark} --data {to}")
+
+
+def _describe(ident: str) -> dict[str, str]:
+    from loupe.data.manifest import has_manifest, read_manifest
+    from loupe.data.sets import find_set
+    from loupe.data.store import default_root
+
+    dataset, root = find_set(ident), default_root(ident)
+    facts = {"id": ident, "repo": dataset.repo, "licence": dataset.licence, "note": dataset.note, "folder": str(root)}
+    if has_manifest(root):
+        manifest = read_manifest(root)
+        return facts | {"state": "yes", "size": size_text(manifest.size), "revision": manifest.revision}
+    begun = root.with_name(f"{root.name}.partial").exists()
+    state = "begun" if begun else "not of loupe" if root.exists() else "no"
+    return facts | {"state": state, "size": "", "revision": ""}
+
+
+def _facts(order: Order, manifest: Manifest) -> dict[str, object]:
+    facts = {"id": manifest.id, "repo": manifest.repo, "revision": manifest.revision, "licence": manifest.licence}
+    return facts | {"folder": str(order.root), "files": len(manifest.files), "bytes": manifest.size}
+
+
+def _root(name: str) -> Path:
+    """A folder that is named as such, else the place of a data set."""
+    from loupe.data.sets import find_set
+    from loupe.data.store import default_root, store_root
+
+    path = Path(name)
+    if path.is_dir():
+        return path
+    if _is_name(name) and (store_root() / name).is_dir():
+        return store_root() / name
+    return default_root(find_set(name).id)
+
+
+def _here() -> list[Path]:
+    from loupe.data.manifest import has_manifest
+    from loupe.data.store import store_root
+
+    root = store_root()
+    return sorted(path for path in root.iterdir() if has_manifest(path)) if root.is_dir() else []
+
+
+def _is_name(text: str) -> bool:
+    """Whether this can be the name of a folder in the store."""
+    import re
+
+    return re.fullmatch(r"[\w][\w.@-]*", text) is not None

@@ -1,0 +1,41 @@
+"""`loupe setup`: the data of all benchmarks, in one go."""
+
+from __future__ import annotations
+
+import click
+
+from loupe.cli.data import jobs_option
+from loupe.cli.output import plain_option, say
+from loupe.cli.transfers import fetch, show_survey
+from loupe.errors import DatasetError
+
+
+@click.command("setup")
+@click.option("--only", multiple=True, metavar="NAME", help="These data sets, not all; again for more.")
+@click.option("--dry-run", is_flag=True, help="Say what would be fetched, and how much it is.")
+@jobs_option
+@plain_option
+def command(only: tuple[str, ...], dry_run: bool, jobs: int, plain: bool) -> None:
+    """Get the data of all benchmarks, as `loupe data get` does.
+
+    One that cannot be had (its terms want accepting, there is no room) does not stop the others; it is named at the
+    end, and the exit code is 2. The same command continues.
+    """
+    from loupe.data.download import Order
+    from loupe.data.sets import find_set, known_sets
+    from loupe.data.store import default_root
+
+    sets = {find_set(name).place: find_set(name) for name in only or known_sets()}
+    orders = [Order(dataset=item, root=default_root(item.id), jobs=jobs) for item in sets.values()]
+    if dry_run:
+        show_survey(orders, json=False, plain=plain)
+        return
+    failed = []
+    for order in orders:
+        try:
+            fetch(order, plain=plain)
+        except DatasetError as error:
+            failed.append(order.dataset.id)
+            say(f"{order.dataset.id}: {error.message}; {error.hint}")
+    if failed:
+        raise DatasetError(f"not here: {', '.join(failed)}", hint=f"loupe data get {' '.join(failed)}")

@@ -1,0 +1,222 @@
+"""`loupe data` and `loupe setup` as a person types them, against a hub on loopback."""
+
+from __future__ import annotations
+
+import io
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from tests.command_line import READER, command, complaint, environment, loupe
+from tests.hub_server import COMMIT, Fault, hub_server
+
+
+def picture(width: int) -> bytes:
+    buffer = io.BytesIO()
+    Image.new("RGB", (width, 20), "white").save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def ocrbench(count: int = 4) -> bytes:
+    """Our own questions in the layout in which OCRBench is published."""
+    kinds = ("Regular Text Recognition", "Scene Text-centric VQA", "Key Information Extraction")
+    table = pa.table(
+        {
+            "dataset": ["svt", "STVQA", "FUNSD", "svt"][:count],
+            "question": [f"what is written here, {number}?" for number in range(count)],
+            "question_type": [kinds[number % 3] for number in range(count)],
+            "answer": [[f"word {number}"] for number in range(count)],
+            "image": [{"bytes": picture(30 + number), "path": None} for number in range(count)],
+        }
+    )
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer)
+    return buffer.getvalue()
+
+
+HUB = {"echo840/OCRBench": {"README.md": b"card", "data/test-00000-of-00001.parquet": ocrbench()}}
+ANSWER = (
+    READER
+    + """
+def answer(request):
+    return "It says word " + request.prompt.split(", ")[1].rstrip("?")
+"""
+)
+
+
+def here(tmp_path: Path, url: str = "http://127.0.0.1:9", **more: str) -> dict[str, str]:
+    """An environment with its own store and hub, and nobody's token."""
+    return {
+        "LOUPE_DATA": str(tmp_path / "store"),
+        "HF_ENDPOINT": url,
+        "HF_HOME": str(tmp_path / "hf"),
+        "HF_TOKEN": "",
+        "HF_HUB_OFFLINE": "",
+        **more,
+    }
+
+
+def test_a_data_set_is_fetched_listed_verified_and_found(tmp_path: Path) -> None:
+    with hub_server(HUB) as hub:
+        done = loupe("data", "get", "ocrbench", "--json", cwd=tmp_path, env=here(tmp_path, hub.url))
+    assert done.returncode == 0, done.stderr
+    (facts,) = json.loads(done.stdout)
+    assert (facts["revision"], facts["files"]) == (COMMIT, 1)
+    assert "all checked; echo840/OCRBench at" in done.stderr and "licence:" in done.stderr
+    listed = json.loads(loupe("data", "list", "--json", cwd=tmp_path, env=here(tmp_path)).stdout)
+    assert {item["id"]: item["state"] for item in listed if item["state"] != "no"} == {"ocrbench": "yes"}
+    where = loupe("data", "where", "ocrbench", cwd=tmp_path, env=here(tmp_path)).stdout.strip()
+    assert Path(where) == Path(facts["folder"]) == tmp_path / "store" / "ocrbench"
+    checked = loupe("data", "verify", cwd=tmp_path, env=here(tmp_path))
+    assert (checked.returncode, checked.stdout) == (0, "") and "1 of 1 files right" in checked.stderr
+
+
+def test_a_run_finds_what_was_fetched_and_asks_no_hub(tmp_path: Path) -> None:
+    (tmp_path / "reader.py").write_text(ANSWER)
+    with hub_server(HUB) as hub:
+        assert loupe("data", "get", "ocrbench", cwd=tmp_path, env=here(tmp_path, hub.url)).returncode == 0
+        asked = len(hub.requests)
+        words = ["run", "ocrbench", "-e", "python:reader.py:answer", "--json"]
+        done = loupe(*words, cwd=tmp_path, env=here(tmp_path, hub.url))
+        assert len(hub.requests) == asked
+    assert done.returncode == 0, done.stderr
+    assert '"value": 4' in done.stdout
+
+
+def test_a_run_without_data_asks_no_hub_and_says_what_to_type(tmp_path: Path) -> None:
+    with hub_server(HUB) as hub:
+        done = loupe("run", "ocrbench", "-e", "rapidocr", cwd=tmp_path, env=here(tmp_path, hub.url))
+        assert hub.requests == []
+    error, hint = complaint(done)
+    assert done.returncode == 2 and hint == "loupe data get ocrbench" and "OCRBench" in error
+
+
+def test_the_prepared_form_gives_the_same_score(tmp_path: Path) -> None:
+    (tmp_path / "reader.py").write_text(ANSWER)
+    (tmp_path / "copy" / "data").mkdir(parents=True)
+    (tmp_path / "copy/data/test-00000-of-00001.parquet").write_bytes(ocrbench())
+    done = loupe("data", "prepare", "ocrbench", "--data", "copy", "--to", "form", cwd=tmp_path, env=here(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "form/images/00003.jpg").is_file()
+    found = []
+    for data in ("copy", "form"):
+        words = ["run", "ocrbench", "-e", "python:reader.py:answer", "--data", data, "--name", data]
+        assert loupe(*words, cwd=tmp_path, env=here(tmp_path)).returncode == 0
+        result = json.loads((tmp_path / "runs" / data / "ocrbench" / "result.json").read_text())
+        found.append((result["measures"], result["slices"]))
+    assert found[0] == found[1]
+    assert found[0][0]["score"]["value"] == 4
+
+
+def test_a_data_set_travels_to_a_machine_without_network(tmp_path: Path) -> None:
+    with hub_server(HUB) as hub:
+        loupe("data", "get", "ocrbench", cwd=tmp_path, env=here(tmp_path, hub.url))
+    packed = loupe("data", "pack", "ocrbench", "-o", "o.tar", cwd=tmp_path, env=here(tmp_path))
+    assert packed.returncode == 0, packed.stderr
+    assert packed.stdout.split()[1] == "o.tar" and len(packed.stdout.split()[0]) == 64
+    there = here(tmp_path) | {"LOUPE_DATA": str(tmp_path / "other")}
+    assert loupe("data", "unpack", "o.tar", cwd=tmp_path, env=there).returncode == 0
+    assert loupe("data", "verify", "ocrbench", cwd=tmp_path, env=there).returncode == 0
+    assert (tmp_path / "other/ocrbench/data/test-00000-of-00001.parquet").read_bytes() == ocrbench()
+    error, hint = complaint(loupe("data", "unpack", "o.tar", cwd=tmp_path, env=there))
+    assert "is there already" in error and hint.startswith("mv ")
+
+
+def test_a_changed_file_is_named_and_how_to_bring_it_back(tmp_path: Path) -> None:
+    file = tmp_path / "store/ocrbench/data/test-00000-of-00001.parquet"
+    with hub_server(HUB) as hub:
+        loupe("data", "get", "ocrbench", cwd=tmp_path, env=here(tmp_path, hub.url))
+        file.write_bytes(file.read_bytes()[:-1] + b"?")
+        done = loupe("data", "verify", "ocrbench", cwd=tmp_path, env=here(tmp_path, hub.url))
+        assert done.returncode == 2
+        assert f"{file}: changed" in done.stdout
+        assert "hint: remove the changed ones; loupe data get brings them back" in done.stderr
+        file.unlink()
+        assert loupe("data", "get", "ocrbench", cwd=tmp_path, env=here(tmp_path, hub.url)).returncode == 0
+    assert file.read_bytes() == ocrbench()
+
+
+def test_a_dry_run_says_how_much_it_is(tmp_path: Path) -> None:
+    with hub_server(HUB) as hub:
+        words = ["data", "get", "ocrbench", "--dry-run", "--json"]
+        (facts,) = json.loads(loupe(*words, cwd=tmp_path, env=here(tmp_path, hub.url)).stdout)
+        assert hub.asked("/resolve/") == []
+    assert (facts["bytes"], facts["files"]) == (len(ocrbench()), 1)
+    assert not (tmp_path / "store").exists()
+
+
+def test_setup_gets_what_it_can_and_names_the_rest(tmp_path: Path) -> None:
+    with hub_server(HUB) as hub:
+        words = ["setup", "--only", "fox", "--only", "ocrbench"]
+        done = loupe(*words, cwd=tmp_path, env=here(tmp_path, hub.url))
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-2:] == ["error: not here: fox", "hint: loupe data get fox"]
+    assert (tmp_path / "store/ocrbench/loupe-data.json").is_file()
+
+
+def test_the_token_is_sent_and_never_printed_or_stored(tmp_path: Path) -> None:
+    secret = "hf_averysecretone"
+    with hub_server(HUB, token=secret) as hub:
+        env = here(tmp_path, hub.url, HF_TOKEN=secret, LOUPE_DEBUG="1")
+        done = loupe("data", "get", "ocrbench", cwd=tmp_path, env=env)
+        wrong = loupe("data", "get", "ocrbench", "--to", "x", cwd=tmp_path, env=env | {"HF_TOKEN": "hf_wrongone"})
+    assert done.returncode == 0, done.stderr
+    assert wrong.returncode == 2 and "accept its terms" in wrong.stderr
+    spoken = done.stdout + done.stderr + wrong.stdout + wrong.stderr
+    assert secret not in spoken and "hf_wrongone" not in spoken
+    stored = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert secret.encode() not in stored
+
+
+def test_ctrl_c_keeps_what_is_here_and_the_next_call_goes_on(tmp_path: Path) -> None:
+    files = {"data/test-0.parquet": b"a" * 50_000, "data/test-1.parquet": b"b" * 50_000}
+    fault = Fault(method="GET", path="test-1", silent=60)
+    with hub_server({"echo840/OCRBench": files}, [fault]) as hub:
+        words = command("data", "get", "ocrbench", "--jobs", "1")
+        env = environment(tmp_path, here(tmp_path, hub.url))
+        process = subprocess.Popen(words, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + 60
+        while not fault.fired and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+        assert (process.returncode, errors) == (130, "interrupted\n")
+        before = len(hub.requests)
+        assert loupe("data", "get", "ocrbench", cwd=tmp_path, env=here(tmp_path, hub.url)).returncode == 0
+        assert ["test-1" in item.path for item in hub.requests[before:] if "/resolve/" in item.path] == [True]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["data", "get", "ocrbanch"], "did you mean 'ocrbench'"),
+        (["data", "get", "fox", "ocrbench", "--to", "x"], "one data set at a time"),
+        (["data", "where", "nope"], "no data set 'nope'"),
+        (["data", "verify"], "no data sets here"),
+        (["data", "verify", "fox"], "loupe-data.json not found"),
+        (["data", "pack", "fox"], "no such folder"),
+        (["data", "unpack", "reader.py"], "not a pack"),
+        (["data", "prepare", "sample_pages", "--to", "."], "is not empty"),
+        (["data", "gett"], "did you mean 'get'"),
+    ],
+)
+def test_mistakes_are_two_lines(tmp_path: Path, words: list[str], said: str) -> None:
+    (tmp_path / "reader.py").write_text(READER)
+    done = loupe(*words, cwd=tmp_path, env=here(tmp_path))
+    assert said in complaint(done)[0]
+    assert done.returncode == 2
+
+
+def test_the_sample_pages_can_be_prepared_too(tmp_path: Path) -> None:
+    words = ["data", "prepare", "sample_pages", "--to", "form", "--limit", "3", "--json"]
+    done = loupe(*words, cwd=tmp_path, env=here(tmp_path))
+    assert json.loads(done.stdout) == {"folder": "form", "samples": 3}, done.stderr
+    lines = (tmp_path / "form/metadata.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["idx"] for line in lines] == [0, 1, 2]
