@@ -68,7 +68,7 @@ def rows_by_equality(rows: Iterable[_Row]) -> Mapping[_Row, int]:
 
 def _marked_cells(line: str) -> Iterator[_Marked]:
     marks = list(_MARKER.finditer(line))
-    ends = [mark.start() for mark in marks[1:]] + [len(line)]
+    ends = [mark.start() for mark in marks[1:]] + [len(line)] if marks else []
     for mark, end in zip(marks, ends, strict=True):
         yield _Marked(mark[1], line[mark.end() : end].strip())
 

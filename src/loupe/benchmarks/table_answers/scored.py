@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from loupe.benchmarks.table_answers.normalized_html import normalize_table
 from loupe.metrics.table_tree import TableTooLargeError, TedsError
 from loupe.metrics.teds import Variant, teds, teds_struct
 
@@ -34,10 +35,4 @@ def score_pair(prediction: str, reference: str, *, variant: Variant) -> TableSco
 
 def score_normalized(prediction: str, reference: str) -> TableScores:
     """Compare two tables after the normalisation of request 001, which makes `td` of `th` and drops sections."""
-    from loupe.metrics.table_normalization import normalize_like_request001
-
-    try:
-        pages = normalize_like_request001(prediction), normalize_like_request001(reference)
-    except ValueError as error:
-        return TableScores(0.0, 0.0, type(error).__name__)
-    return score_pair(*pages, variant="omnidocbench")
+    return score_pair(normalize_table(prediction), normalize_table(reference), variant="omnidocbench")

@@ -1,0 +1,176 @@
+"""PubTabNet as it is published: the original JSON lines, IBM's JSON of the evaluation, parquet, and the prepared form.
+
+Sources: ibm-aur-nlp/PubTabNet (README, src/), the hub's apoidea/pubtabnet-html; docs/benchmarks/pubtabnet.md. Column
+names of the parquet form are those that public loaders use; what is found is checked and named where it differs.
+"""
+
+from __future__ import annotations
+
+import ast
+import html
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from loupe.data.parquet import columns_of, rows
+from loupe.data.prepared import read
+from loupe.errors import DatasetError
+from loupe.types import PageSource
+
+Escape: TypeAlias = Literal["raw", "escaped"]
+
+#: Names of one split in the original data and on the hub.
+SAME_SPLIT: dict[str, tuple[str, ...]] = {"val": ("val", "validation"), "train": ("train",), "test": ("test",)}
+_SPANNING = re.compile(r"(?:col|row)span=[\"']?(?!1\b)\d")
+
+
+class TableImage(NamedTuple):
+    """One table: its name, picture, and ground truth as HTML."""
+
+    ident: str
+    image: PageSource
+    html: str
+    kind: str  # "simple", or "complex" with spanning cells
+
+
+class _Cell(msgspec.Struct):
+    tokens: list[str] = []
+
+
+class _Structure(msgspec.Struct):
+    tokens: list[str] = []
+
+
+class Annotation(msgspec.Struct):
+    """A table as tokens. The README of PubTabNet writes `cell`, its files have `cells`."""
+
+    structure: _Structure = msgspec.field(default_factory=_Structure)
+    cells: list[_Cell] | None = None
+    cell: list[_Cell] | None = None
+
+
+class _Line(msgspec.Struct):
+    filename: str
+    split: str = ""
+    html: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+def html_of_tokens(annotation: Annotation, escape: Escape = "raw") -> str:
+    """The table as HTML: each `</td>` closes over the tokens of the next cell. No structure: "".
+
+    "raw" joins tokens as they are, so that a `<` of the text can look like a tag, as in upstream's own tool; "escaped"
+    writes `&`, `<`, `>` and quotes as entities, as in its notebook. Cells beyond the structure are ignored.
+    """
+    structure = annotation.structure.tokens
+    if not structure:
+        return ""
+    cells = iter(annotation.cells if annotation.cells is not None else annotation.cell or [])
+    parts = ["<table>"]
+    for token in structure:
+        if token == "</td>":
+            cell = next(cells, None)
+            parts += _escaped(cell.tokens, escape) if cell else ()
+        parts.append(token)
+    return "".join([*parts, "</table>"])
+
+
+def _escaped(tokens: Iterable[str], escape: Escape) -> Iterable[str]:
+    if escape == "raw":
+        return tokens
+    return (html.escape(token) if len(token) == 1 else token for token in tokens)
+
+
+def kind_of(table: str) -> str:
+    """IBM's two kinds: "complex" has a cell that spans several rows or columns."""
+    return "complex" if _SPANNING.search(table) else "simple"
+
+
+def read_lines(file: Path, *, split: str, escape: Escape) -> Iterator[TableImage]:
+    """The tables of one split in `PubTabNet_2.0.0.jsonl`, streamed; those without a structure are left out."""
+    decoder, annotations = msgspec.json.Decoder(_Line), msgspec.json.Decoder(Annotation)
+    found: set[str] = set()
+    yielded = False
+    with file.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                row = decoder.decode(line)
+                found.add(row.split)
+                if row.split not in SAME_SPLIT[split]:
+                    continue
+                table = html_of_tokens(annotations.decode(row.html), escape)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise DatasetError(f"{file}, line {number}: {error}", hint="expected filename, split, html") from None
+            if table:
+                yielded = True
+                yield TableImage(row.filename, _picture(file.parent, row.split, row.filename), table, kind_of(table))
+    if not yielded:
+        there = ", ".join(sorted(found)) or "none"
+        raise DatasetError(f"{file}: no tables of the split {split!r}; it has {there}", hint="-o split=NAME")
+
+
+def _picture(folder: Path, split: str, name: str) -> Path:
+    if Path(name).name != name:
+        raise DatasetError(f"{folder}: the name {name!r} leaves the folder")
+    beside = folder / name
+    return beside if beside.is_file() else folder / split / name
+
+
+def read_ground_truth(file: Path) -> Iterator[TableImage]:
+    """The tables of a ground-truth JSON of IBM's evaluation: file names, each with its `html` and `type`."""
+    try:
+        tables = msgspec.json.decode(file.read_bytes(), type=dict[str, dict[str, Any]])
+    except (msgspec.DecodeError, OSError, UnicodeDecodeError) as error:
+        raise DatasetError(f"{file}: not a ground truth of PubTabNet ({error})") from None
+    for name, table in tables.items():
+        if not isinstance(table.get("html"), str):
+            raise DatasetError(f"{file}: {name!r} has no html")
+        kind = str(table.get("type") or kind_of(table["html"]))
+        yield TableImage(name, _picture(file.parent, "", name), table["html"], kind)
+
+
+def read_parquet(
+    shards: Sequence[Path], *, name: str, escape: Escape, first: int = 0, count: int | None = None
+) -> Iterator[TableImage]:
+    """The tables of one split on the hub, in stored order; a table is called `name_row`, the row counted from 0.
+
+    Rows without a structure count, but are left out.
+    """
+    there = columns_of(shards)
+    column = next((each for each in ("html_table", "html") if each in there), None)
+    if column is None or "image" not in there:
+        raise DatasetError(
+            f"{shards[0]}: expected the columns image and html_table (or html)", hint=f"its columns: {', '.join(there)}"
+        )
+    end = None if count is None else first + count
+    for number, row in islice(enumerate(rows(shards, (column,))), first, end):
+        place = f"{row.path}, row {row.number}"
+        table = row[column] if column == "html_table" else html_of_tokens(_literal(row[column], place), escape)
+        if not isinstance(table, str):
+            raise DatasetError(f"{place}: {column} is no text")
+        if table:
+            yield TableImage(f"{name}_{number}", row.image(), table, kind_of(table))
+
+
+def _literal(value: Any, place: str) -> Annotation:
+    """Tokens from the `html` column: a dictionary written as Python writes it, or as JSON, or a struct."""
+    try:
+        if isinstance(value, str):
+            value = json.loads(value) if value.lstrip().startswith('{"') else ast.literal_eval(value)
+        return msgspec.convert(value, Annotation)
+    except (ValueError, SyntaxError, RecursionError, MemoryError) as error:
+        raise DatasetError(f"{place}: html holds no structure and cells ({error})") from None
+
+
+def read_prepared(root: Path) -> Iterator[TableImage]:
+    """The tables of the prepared form, whose ground truth is HTML."""
+    for row in read(root):
+        if not isinstance(row.ground_truth, str):
+            raise DatasetError(f"{root}, sample {row.sample_id!r}: ground_truth is no HTML text")
+        yield TableImage(row.sample_id, row.image, row.ground_truth, kind_of(row.ground_truth))

@@ -1,0 +1,67 @@
+"""TEDS_TEST: 200 tables of PubTabNet's validation split, as request 001 draws them, scored like `pubtabnet`.
+
+Protocol: docs/benchmarks/teds_test.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from loupe.benchmarks.table_images import layouts, scoring
+from loupe.benchmarks.table_images.layouts import SAME_SPLIT, Escape, TableImage
+from loupe.data.parquet import find_shards
+from loupe.data.prepared import is_prepared
+from loupe.data.store import default_root
+from loupe.errors import DatasetError, UsageError
+from loupe.types import Benchmark, Sample
+
+#: Rows of the split, in the order of apoidea/pubtabnet-html.
+FIRST_ROW = 4000
+ROWS = 200
+
+verify_case = scoring.verify_case
+
+
+def load(root: Path | None, first: int = FIRST_ROW, rows: int = ROWS, escape: Escape = "raw") -> Iterator[Sample]:
+    """Yield the tables of the rows from `first` on; without a folder, from `teds_test` or `pubtabnet` in the store."""
+    if first < 0 or rows < 1:
+        raise UsageError(f"first={first}, rows={rows}: there are no such rows", hint="-o first=4000 -o rows=200")
+    folder = _stored() if root is None else root
+    if is_prepared(folder):
+        return map(scoring.sample_of, layouts.read_prepared(folder))
+    return map(scoring.sample_of, _tables(folder, first, rows, escape))
+
+
+def _stored() -> Path:
+    own = default_root("teds_test")
+    return own if own.is_dir() else default_root("pubtabnet")
+
+
+def _tables(root: Path, first: int, rows: int, escape: Escape) -> Iterator[TableImage]:
+    shards = [root] if root.suffix == ".parquet" else find_shards(root, *SAME_SPLIT["val"])
+    if not shards:
+        raise DatasetError(
+            f"{root}: the rows of TEDS_TEST are counted in data/validation-*.parquet, which is not here",
+            hint="loupe data get teds_test",
+        )
+    found = 0
+    for table in layouts.read_parquet(shards, name="teds_test", escape=escape, first=first, count=rows):
+        found += 1
+        yield table
+    if not found:
+        raise DatasetError(f"{shards[0]}: has no row {first}; TEDS_TEST is rows {first} to {first + rows - 1}")
+
+
+benchmark = Benchmark(
+    title="TEDS_TEST",
+    version="001",
+    task="table",
+    paper="https://arxiv.org/abs/1911.10683",
+    hub="apoidea/pubtabnet-html",
+    prompt=scoring.PROMPT,
+    measures=scoring.MEASURES,
+    load=load,
+    score=scoring.score,
+    max_tokens=4096,
+)

@@ -1,0 +1,206 @@
+"""DP-Bench: what is loaded from each layout, and what each kind of answer earns under each variant."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loupe.benchmarks import get_benchmark
+from loupe.errors import DatasetError, UsageError
+from loupe.types import PdfPage, Prediction, Sample
+
+BENCHMARK = get_benchmark("dp_bench")
+ROWS = "<tr><td>tide</td><td>4.2</td></tr><tr><td>ebb</td><td>0.7</td></tr>"
+OTHER_ROWS = "<tr><td>buoy</td></tr>"
+
+
+def element(category: str, text: str = "", html: str = "") -> dict[str, Any]:
+    return {"coordinates": [], "category": category, "id": 0, "page": 1, "content": {"text": text, "html": html}}
+
+
+PAGE = [
+    element("Heading1", "The harbour"),
+    element("Paragraph", "Ships come\nwith the tide."),
+    element("Table", "tide 4.2", ROWS),
+    element("Table", "buoy", OTHER_ROWS),
+    element("Figure", "a picture"),
+]
+
+
+def write_reference(file: Path, pages: dict[str, list[dict[str, Any]]]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({name: {"elements": elements} for name, elements in pages.items()}), encoding="utf-8")
+
+
+def page(tmp_path: Path, variant: str = "official", **options: str) -> Sample:
+    write_reference(tmp_path / "reference.json", {"0001.pdf": PAGE})
+    (sample,) = BENCHMARK.load(tmp_path, variant=variant, **options)
+    return sample
+
+
+def earned(sample: Sample, answer: str) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for score in BENCHMARK.score(sample, Prediction(sample=sample.id, text=answer)):
+        found.setdefault(score.measure, []).append(score.counts[0] / score.counts[1])
+    return found
+
+
+@pytest.mark.parametrize("folder", [".", "dataset", "ground-truth"])
+def test_pages_are_found_in_each_published_layout(tmp_path: Path, folder: str) -> None:
+    write_reference(tmp_path / folder / "reference.json", {"b.pdf": PAGE, "a.pdf": PAGE[:2]})
+    samples = list(BENCHMARK.load(tmp_path))
+    assert [sample.id for sample in samples] == ["b.pdf", "a.pdf"]
+    assert [sample.tags for sample in samples] == [{"table": "yes"}, {"table": "no"}]
+    assert samples[0].images == (PdfPage(tmp_path / folder / "pdfs" / "b.pdf"),)
+
+
+def test_a_page_that_was_made_a_picture_is_read_as_one(tmp_path: Path) -> None:
+    write_reference(tmp_path / "reference.json", {"a.pdf": PAGE})
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "a.png").write_bytes(b"picture")
+    (sample,) = BENCHMARK.load(tmp_path)
+    assert sample.images == (tmp_path / "images" / "a.png",)
+
+
+def test_the_prepared_form_is_read_with_elements_as_json_or_as_text(tmp_path: Path) -> None:
+    truths = [{"elements": PAGE}, json.dumps({"elements": PAGE})]
+    lines = [{"idx": idx, "sample_id": f"s{idx}", "ground_truth": truth} for idx, truth in enumerate(truths)]
+    (tmp_path / "metadata.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    first, second = BENCHMARK.load(tmp_path)
+    assert first.truth == second.truth
+    assert second.images == (tmp_path / "images" / "00001.jpg",)
+    assert earned(first, "")["nid"] == [0.0]
+
+
+def test_missing_data_says_what_was_expected_and_how_to_get_it(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match=r"expected dataset/reference\.json") as caught:
+        list(BENCHMARK.load(tmp_path))
+    assert caught.value.hint == "loupe data get dp_bench"
+
+
+@pytest.mark.parametrize("content", ["[]", '{"a.pdf": {"elements": [{"category": 3}]}}', '{"a.pdf": {}}', "{"])
+def test_a_broken_reference_is_refused_with_its_name(tmp_path: Path, content: str) -> None:
+    (tmp_path / "reference.json").write_text(content, encoding="utf-8")
+    with pytest.raises(DatasetError, match=r"reference\.json"):
+        list(BENCHMARK.load(tmp_path))
+
+
+def test_a_name_that_leaves_the_folder_is_refused(tmp_path: Path) -> None:
+    write_reference(tmp_path / "reference.json", {"../a.pdf": PAGE})
+    with pytest.raises(DatasetError, match="leaves the folder"):
+        list(BENCHMARK.load(tmp_path))
+
+
+def test_the_ground_truth_as_an_answer_in_json_earns_everything(tmp_path: Path) -> None:
+    answer = json.dumps({"elements": PAGE})
+    assert earned(page(tmp_path), answer) == {"nid": [1.0], "teds": [1.0], "teds_struct": [1.0]}
+
+
+def test_only_the_first_table_counts_officially(tmp_path: Path) -> None:
+    answer = json.dumps({"elements": PAGE[:3]})
+    assert earned(page(tmp_path), answer)["teds"] == [1.0]
+
+
+def test_official_rules_delete_line_feeds_of_the_ground_truth(tmp_path: Path) -> None:
+    sample = page(tmp_path)
+    read_as_lines = [*PAGE[:1], element("Paragraph", "Ships comewith the tide."), *PAGE[2:]]
+    assert earned(sample, json.dumps(read_as_lines))["nid"] == [1.0]
+
+
+def test_a_header_cell_is_another_tag_officially(tmp_path: Path) -> None:
+    header = ROWS.replace("<td>tide</td>", "<th>tide</th>")
+    answer = json.dumps([element("Table", html=header)])
+    assert earned(page(tmp_path), answer)["teds"] == [pytest.approx(1 - 1 / 6)]
+
+
+def test_a_table_with_attributes_is_wrapped_once_more_officially(tmp_path: Path) -> None:
+    cells = "<tr><td>a</td><td>b</td></tr>"
+    write_reference(tmp_path / "reference.json", {"a.pdf": [element("Table", html=cells)]})
+    (sample,) = BENCHMARK.load(tmp_path)
+    answer = json.dumps([element("Table", html=f'<table border="1">{cells}</table>')])
+    assert earned(sample, answer)["teds"] == [0.75]
+
+
+def test_no_answer_earns_nothing(tmp_path: Path) -> None:
+    for variant in ("official", "tolerant", "request001"):
+        assert all(set(value) == {0.0} for value in earned(page(tmp_path, variant), "").values())
+
+
+MARKDOWN = """\
+# The harbour
+
+Ships *come* with the **tide**.
+
+| tide | 4.2 |
+|------|-----|
+| ebb  | 0.7 |
+
+<!-- -->
+"""
+
+
+def test_a_markdown_answer_earns_its_words_and_its_table_officially(tmp_path: Path) -> None:
+    found = earned(page(tmp_path), MARKDOWN)
+    assert found["teds"] == [1.0]
+    assert 0.85 < found["nid"][0] < 1.0
+
+
+def test_tolerant_rules_read_the_marks_away_and_pair_tables_by_order(tmp_path: Path) -> None:
+    answer = MARKDOWN.replace("<!-- -->", "\nbuoys | none\n--- | ---\n")
+    found = earned(page(tmp_path, "tolerant"), answer)
+    assert found["nid"] == [1.0]
+    assert found["teds"][0] == 1.0
+    assert 0.0 < found["teds"][1] < 1.0
+    assert found["nid_official"][0] < 1.0
+
+
+def test_tolerant_rules_give_a_missing_table_zero_unless_only_the_first_counts(tmp_path: Path) -> None:
+    assert earned(page(tmp_path, "tolerant"), MARKDOWN)["teds"] == [1.0, 0.0]
+    assert earned(page(tmp_path, "tolerant", pairing="first"), MARKDOWN)["teds"] == [1.0]
+
+
+def test_pairing_is_refused_where_it_would_do_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="tolerant"):
+        page(tmp_path, "official", pairing="first")
+
+
+def test_variants_show_as_tags_but_the_official_one(tmp_path: Path) -> None:
+    assert page(tmp_path).tags == {"table": "yes"}
+    assert page(tmp_path, "tolerant", pairing="first").tags == {
+        "table": "yes",
+        "variant": "tolerant",
+        "pairing": "first",
+    }
+
+
+def test_opendataloader_rules_need_ground_truth_in_markdown(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match=r"gt_markdown.0001\.md not found"):
+        page(tmp_path, "opendataloader")
+    (tmp_path / "gt_markdown").mkdir()
+    (tmp_path / "gt_markdown" / "0001.md").write_text(MARKDOWN, encoding="utf-8")
+    assert all(value == [1.0] for value in earned(page(tmp_path, "opendataloader"), MARKDOWN).values())
+
+
+def test_request001_takes_the_best_predicted_table_for_each_and_its_mean(tmp_path: Path) -> None:
+    sample = page(tmp_path, "request001")
+    answer = f"The harbour\n<table>{OTHER_ROWS}</table>\n<table>{ROWS}</table>"
+    found = earned(sample, answer)
+    assert found["teds"] == [1.0]
+    assert found["teds_struct"] == [1.0]
+    assert earned(sample, f"<table>{OTHER_ROWS}</table>")["teds"][0] > 0.5
+
+
+def test_a_span_that_is_no_number_scores_zero_and_says_why(tmp_path: Path) -> None:
+    answer = json.dumps([element("Table", html='<tr><td colspan="two">x</td></tr>')])
+    scores = BENCHMARK.score(page(tmp_path), Prediction(text=answer))
+    assert [(each.counts, dict(each.tags)) for each in scores if each.measure == "teds"] == [
+        ((0.0, 1.0), {"teds_error": "ValueError"})
+    ]
+
+
+@pytest.mark.parametrize("answer", ['{"elements": 3}', "[1, 2", "[" * 5000, '{"elements": [{"category": null}]}'])
+def test_text_that_only_looks_like_elements_is_read_as_markdown(tmp_path: Path, answer: str) -> None:
+    assert 0.0 <= earned(page(tmp_path), answer)["nid"][0] < 0.7
