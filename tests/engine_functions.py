@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import json
 import os
 import subprocess
 import sys
@@ -46,6 +47,8 @@ def misbehave(request: Request) -> Output | str:
             ctypes.PyDLL(None).sleep(600)
         case ["sleep", seconds]:
             time.sleep(float(seconds))
+        case ["answer", length]:
+            return "x" * int(length)
         case ["raise"]:
             raise ValueError("bad\nvalue")
         case ["refuse"]:
@@ -56,6 +59,13 @@ def misbehave(request: Request) -> Output | str:
         case ["child"]:
             subprocess.Popen(["sleep", "600"])
             time.sleep(600)
+        case ["leave-a-child", file]:
+            Path(file).write_text(str(subprocess.Popen(["sleep", "600"]).pid))
+            os._exit(7)
+        case ["fork"]:
+            if os.fork() == 0:
+                return "from the child"
+            os.wait()
         case ["surrogate"]:
             return "\ud800"
         case ["pid"]:
@@ -109,3 +119,9 @@ def where_is_it(request: Request) -> str:
     (page,) = request.images
     assert isinstance(page, Path)
     return f"{page.parent} {oct(page.parent.stat().st_mode)}"
+
+
+def environment(request: Request) -> str:
+    """The environment of the process, as JSON."""
+    assert request.prompt == "environment"
+    return json.dumps(dict(os.environ))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,7 +28,7 @@ from loupe.errors import (
     RejectedError,
     UsageError,
 )
-from loupe.types import Output, PdfPage, Request
+from loupe.types import Output, PdfPage, Prediction, Request
 from tests.pages import draw_page, write_pdf
 
 PYTHON = sys.executable
@@ -115,7 +117,7 @@ def test_a_program_that_hangs_is_ended_with_all_its_children(tmp_path: Path) -> 
 PARENT = """
 import asyncio, sys
 from loupe.engines.shared.programs import run_program
-asyncio.run(run_program([sys.executable, "-c", sys.argv[1]], timeout=600))
+asyncio.run(run_program([sys.executable, "-c", sys.argv[1]], timeout=600, environment={}))
 """
 
 
@@ -185,6 +187,13 @@ def test_a_wrong_command_is_refused_before_the_first_page(command: Any, error: t
         ask("command", command=command)
 
 
+def test_a_program_that_nobody_may_execute_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "ocr it.sh").write_text("#!/bin/sh\n")
+    with pytest.raises(MissingToolError, match="is not executable") as caught:
+        ask("command", command=[f"{tmp_path}/ocr it.sh", "{image}"])
+    assert caught.value.hint == f"chmod +x '{tmp_path}/ocr it.sh'"
+
+
 @given(st.text().filter(lambda text: "\0" not in text and not text.startswith("-")))
 def test_a_filled_command_has_as_many_arguments_as_the_template(prompt: str) -> None:
     assert fill(["p", "{prompt}", "-q={prompt}"], {"prompt": prompt}) == ["p", prompt, f"-q={prompt}"]
@@ -240,6 +249,62 @@ def test_a_function_that_returns_no_text_is_an_error_of_the_page() -> None:
 def test_a_wrong_function_is_refused_before_the_first_page(function: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         ask("python", function=function)
+
+
+# ---- what answers are made from
+
+
+def source(name: str, **settings: Any) -> str:
+    """The digest of what an engine answers from."""
+
+    async def run() -> str:
+        _, profile = load_profile(name, settings)
+        async with engine_module(profile.kind).open_engine(profile) as engine:
+            return engine.facts["source"]
+
+    found = asyncio.run(run())
+    assert re.fullmatch("[0-9a-f]{16}", found)
+    return found
+
+
+def test_another_program_or_script_has_another_source(tmp_path: Path) -> None:
+    script, other = tmp_path / "ocr.py", tmp_path / "other.py"
+    script.write_text("1")
+    other.write_text("2")
+    command = [PYTHON, str(script), "{image}"]
+    before = source("command", command=command)
+    assert source("command", command=command) == before
+    assert source("command", command=[PYTHON, str(other), "{image}"]) != before
+    script.write_text("2")
+    assert source("command", command=command) != before
+    shell = tmp_path / "ocr.sh"
+    shell.write_text("#!/bin/sh\necho 1\n")
+    shell.chmod(0o755)
+    before = source("command", command=[str(shell), "{image}"])
+    shell.write_text("#!/bin/sh\necho 2\n")
+    assert source("command", command=[str(shell), "{image}"]) != before
+
+
+def test_another_text_of_a_function_is_another_source(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def go(request):\n    return 'one'\n")
+    function = f"{tmp_path}/mine.py:go"
+    before = source("python", function=function)
+    assert source("python", function=function) == before
+    (tmp_path / "mine.py").write_text("def go(request):\n    return 'two'\n")
+    assert source("python", function=function) != before
+
+
+def test_other_answers_are_another_source(tmp_path: Path) -> None:
+    folder, file = tmp_path / "answers", tmp_path / "answers.jsonl"
+    folder.mkdir()
+    (folder / "a.txt").write_text("one")
+    file.write_text('{"id": "a", "text": "one"}\n')
+    before = source(f"predictions:{folder}"), source(f"predictions:{file}")
+    assert (source(f"predictions:{folder}"), source(f"predictions:{file}")) == before
+    (folder / "a.txt").rename(folder / "b.txt")
+    file.write_text('{"id": "a", "text": "two"}\n')
+    after = source(f"predictions:{folder}"), source(f"predictions:{file}")
+    assert after[0] != before[0] and after[1] != before[1]
 
 
 # ---- predictions
@@ -306,3 +371,50 @@ def test_a_broken_line_is_named(line: str, message: str, tmp_path: Path) -> None
 def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no folder or file of predictions"):
         ask(f"predictions:{tmp_path}/nowhere")
+
+
+def test_the_predictions_of_a_run_keep_their_class_finish_reason_and_tokens(tmp_path: Path) -> None:
+    path = tmp_path / "predictions.jsonl"
+    kept = [
+        Prediction(
+            sample="cut", text="lo", outcome="truncated", finish_reason="length", output_tokens=9, reasoning="hm"
+        ),
+        Prediction(sample="cut2", text="lo", outcome="truncated"),
+        Prediction(sample="late", outcome="timeout", error="no answer within 3 s"),
+        Prediction(sample="no", outcome="rejected", error="HTTP 400: too large"),
+        Prediction(sample="bad", outcome="error", error="HTTP 500"),
+        Prediction(sample="bad2", outcome="error"),
+        Prediction(sample="nothing", outcome="empty"),
+    ]
+    path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in kept))
+    found = ask(f"predictions:{path}", *(Request(id=line.sample) for line in kept))
+    cut, cut2, late, refused, bad, bad2, nothing = found
+    assert cut == Output(text="lo", finish_reason="length", output_tokens=9, reasoning="hm", seconds=0.0)
+    assert isinstance(cut2, Output)
+    assert cut2.finish_reason == "length"
+    assert isinstance(nothing, Output)
+    assert nothing.text == ""
+    errors = [(type(error), getattr(error, "message", "")) for error in (late, refused, bad, bad2)]
+    assert errors == [
+        (EngineTimeoutError, "no answer within 3 s"),
+        (RejectedError, "HTTP 400: too large"),
+        (EngineError, "HTTP 500"),
+        (EngineError, f"{path}: sample 'bad2' has no answer"),
+    ]
+
+
+def test_of_several_lines_of_a_sample_the_last_good_one_counts(tmp_path: Path) -> None:
+    path = tmp_path / "predictions.jsonl"
+    lines = [
+        Prediction(sample="a", text="first"),
+        Prediction(sample="a", text="second"),
+        Prediction(sample="a", outcome="error", error="later"),
+        Prediction(sample="b", outcome="error", error="one"),
+        Prediction(sample="b", outcome="timeout", error="two"),
+    ]
+    path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines) + b'{"sample": "a", "te')
+    good, failed = ask(f"predictions:{path}", Request(id="a"), Request(id="b"))
+    assert isinstance(good, Output)
+    assert good.text == "second"
+    assert isinstance(failed, EngineTimeoutError)
+    assert failed.message == "two"

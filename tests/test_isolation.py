@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -179,6 +180,36 @@ def test_closing_leaves_no_process_behind_even_one_that_hangs() -> None:
     pids = asyncio.run(run())
     assert len(pids) == 2 or sys.platform != "linux"
     assert wait_until(lambda: not any(alive(pid) for pid in pids))
+
+
+def test_what_a_crashed_engine_started_is_ended_with_it(tmp_path: Path) -> None:
+    mark = tmp_path / "pid"
+    error, after = one(f"leave-a-child {mark}")
+    assert isinstance(error, EngineError)
+    assert "exit code 7" in error.message
+    assert after.text == "read p"
+    assert wait_until(lambda: not alive(int(mark.read_text())), seconds=5)
+
+
+def test_of_an_engine_that_forked_only_one_process_answers() -> None:
+    answer, after = one("fork")
+    assert isinstance(answer, Output)
+    assert (answer.text, after.text) == ("read p", "read p")
+
+
+def test_an_exception_says_where_in_the_users_code_it_was_raised() -> None:
+    error, _ = one("raise")
+    assert isinstance(error, EngineError)
+    assert re.fullmatch(r"engine_functions\.py:\d+: ValueError: bad value", error.message)
+
+
+@pytest.mark.parametrize("kilobytes", [1, 63, 64, 65, 300, 5_000])
+def test_answers_of_every_size_arrive_whole_from_two_workers(kilobytes: int) -> None:
+    async def run() -> list[Output]:
+        async with toy_pool(workers=2) as pool:
+            return await asyncio.gather(*(ask(pool, f"answer {kilobytes * 1000 + i}") for i in range(12)))
+
+    assert [len(output.text) for output in asyncio.run(run())] == [kilobytes * 1000 + i for i in range(12)]
 
 
 def test_giving_up_on_a_page_frees_its_worker_for_the_next() -> None:

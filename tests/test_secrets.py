@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,12 @@ import msgspec
 import pytest
 
 from loupe.engines.openai import Settings, open_engine
+from loupe.engines.registry import engine_module, load_profile
+from loupe.engines.shared.child_environment import without_secrets
 from loupe.errors import LoupeError
 from loupe.runs.folder import RunFolder
+from loupe.scoring.pool import ScorePool
+from loupe.types import Output, Prediction, Request, Sample
 from tests.asking import ASK, settings
 from tests.chat_server import Reply, chat_server, in_thread
 from tests.command_line import loupe, make_folder
@@ -128,3 +133,88 @@ def test_engine_show_leaves_the_query_of_an_address_out(here: Path) -> None:
     for more in ((), ("--json",)):
         done = loupe("engine", "show", "mine", *more, cwd=here)
         assert "https://h/v1" in done.stdout and "hidden" not in done.stdout
+
+
+KEYS = {"LOUPE_API_KEY": KEY, "OPENAI_API_KEY": "sk-o", "HF_TOKEN": "hf-1", "LOUPE_SERVE_API_KEY": "s"}
+LISTING = "import os, json; print(json.dumps(dict(os.environ)))"
+
+
+@pytest.fixture
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("MISTRAL_API_KEY", "the-users-own")
+
+
+def environment_of(name: str, **keys_of_profile: Any) -> dict[str, str]:
+    """The environment that a user's program or function sees."""
+
+    async def main() -> str:
+        _, profile = load_profile(name, keys_of_profile)
+        async with engine_module(profile.kind).open_engine(profile) as engine:
+            output: Output = await engine.predict(Request(id="a", prompt="environment"))
+            return output.text
+
+    found: dict[str, str] = json.loads(asyncio.run(main()))
+    return found
+
+
+USERS_OWN = [
+    ("command", {"command": [sys.executable, "-c", LISTING, "{prompt}"]}),
+    ("python", {"function": "tests.engine_functions:environment"}),
+]
+
+
+@pytest.mark.usefixtures("keys")
+@pytest.mark.parametrize(("kind", "profile"), USERS_OWN)
+def test_a_users_program_or_function_does_not_get_the_keys_of_loupe(kind: str, profile: dict[str, Any]) -> None:
+    found = environment_of(kind, **profile)
+    assert not KEYS.keys() & found.keys()
+    assert found["MISTRAL_API_KEY"] == "the-users-own" and found["PATH"]
+
+
+@pytest.mark.usefixtures("keys")
+@pytest.mark.parametrize(("kind", "profile"), USERS_OWN)
+def test_a_profile_may_name_a_key_that_its_program_needs(kind: str, profile: dict[str, Any]) -> None:
+    found = environment_of(kind, **profile, pass_env=["HF_TOKEN"])
+    assert found["HF_TOKEN"] == "hf-1" and "OPENAI_API_KEY" not in found
+
+
+@pytest.mark.usefixtures("keys")
+def test_what_needs_no_key_sees_no_secret_of_anybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (
+        "DB_PASSWORD",
+        "AWS_SECRET_ACCESS_KEY",
+        "APIKEY",
+        "github_token",
+        "TOKENIZERS_PARALLELISM",
+        "KEYBOARD",
+    ):
+        monkeypatch.setenv(name, "x")
+    kept = without_secrets()
+    assert {"TOKENIZERS_PARALLELISM", "KEYBOARD", "PATH"} <= kept.keys()
+    names = {"DB_PASSWORD", "AWS_SECRET_ACCESS_KEY", "APIKEY", "github_token", "MISTRAL_API_KEY", *KEYS}
+    assert not names & kept.keys()
+
+
+SCORER = """
+import os
+from loupe.types import Benchmark, Measure, Sample, Score
+
+def load(root):
+    yield Sample(id="a", truth="")
+
+def score(sample, prediction):
+    seen = [name for name in os.environ if name.endswith(("_API_KEY", "_TOKEN"))]
+    return [Score(measure="seen", counts=(float(len(seen)), 1.0))]
+
+benchmark = Benchmark(title="t", version="1", task="text", measures=(Measure(name="seen"),), load=load, score=score)
+"""
+
+
+@pytest.mark.usefixtures("keys")
+def test_a_scorer_does_not_get_any_key(tmp_path: Path) -> None:
+    (tmp_path / "spy.py").write_text(SCORER)
+    with ScorePool(str(tmp_path / "spy.py"), jobs=1) as pool:
+        scores = pool.submit(Sample(id="a"), Prediction(sample="a")).result(timeout=60)
+    assert (scores.error, scores.scores[0].counts) == ("", (0.0, 1.0))

@@ -12,9 +12,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import msgspec
+
 from loupe.engines.registry import Profile
+from loupe.engines.shared.child_environment import without_keys
 from loupe.engines.shared.page_files import page_file, single_page
 from loupe.engines.shared.programs import run_program
+from loupe.engines.shared.source_digests import short_digest
 from loupe.errors import EngineError, MissingToolError, ProfileError
 from loupe.types import Engine, Output, Request
 
@@ -29,10 +33,12 @@ class Settings(Profile, frozen=True, kw_only=True):
 
     `command` is a list of arguments, or one text that is split as a shell would, without being one. `{image}` is the
     path of the page as PNG or JPEG, `{prompt}` what is asked, `{text}` the input of a sample without image. `dpi` is
-    for PDF pages; `longest` limits the longer side in pixels.
+    for PDF pages; `longest` limits the longer side in pixels. `pass_env` names keys in the environment that the program
+    may see although they are Loupe's own (HF_TOKEN, OPENAI_API_KEY).
     """
 
     command: list[str] | str
+    pass_env: list[str] = msgspec.field(default_factory=list)
     dpi: float = 144.0
     longest: int | None = None
 
@@ -47,14 +53,16 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     arguments = _arguments(settings.command)
     program = shutil.which(arguments[0])
     if program is None:
-        raise MissingToolError(f"the program {arguments[0]!r} is not there or not executable", hint="check the PATH")
+        raise _missing(arguments[0])
     # Absolute, because a program from a relative entry of PATH would change with the working folder.
     arguments[0] = str(Path(program).absolute())
+    source = short_digest(Path(word) for word in arguments if Path(word).is_file())
+    environment = without_keys(settings.pass_env)
     wants_image = any("{image}" in argument for argument in arguments)
 
     async def run(request: Request, image: str) -> Output:
         filled = fill(arguments, {"image": image, "prompt": request.prompt, "text": request.text})
-        finished = await run_program(filled, timeout=settings.timeout)
+        finished = await run_program(filled, timeout=settings.timeout, environment=environment)
         if finished.code != 0:
             ended = f"was killed by signal {-finished.code}" if finished.code < 0 else f"ended with {finished.code}"
             raise EngineError(f"{Path(program).name} {ended}: {finished.complaint or 'no message'}")
@@ -70,7 +78,14 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
         async with page_file(page, longest=settings.longest, dpi=settings.dpi, formats=_FORMATS) as path:
             return await run(request, str(path))
 
-    yield Engine(predict=predict, facts={"program": program})
+    yield Engine(predict=predict, facts={"program": program, "source": source})
+
+
+def _missing(program: str) -> MissingToolError:
+    path = Path(program)
+    if path.is_file():
+        return MissingToolError(f"{program} is not executable", hint=f"chmod +x {shlex.quote(program)}")
+    return MissingToolError(f"the program {program!r} is not there", hint="check the PATH")
 
 
 def fill(arguments: list[str], values: dict[str, str]) -> list[str]:

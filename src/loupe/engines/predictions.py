@@ -13,9 +13,10 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from loupe.engines.registry import Profile
-from loupe.errors import EngineError, UsageError
+from loupe.engines.shared.source_digests import short_digest
+from loupe.errors import EngineError, EngineTimeoutError, RejectedError, UsageError
 from loupe.runs.files import safe_name
-from loupe.types import Engine, Output, Predict, Request
+from loupe.types import FAILED, RETRIED, Engine, Outcome, Output, Predict, Request
 
 ARGUMENT = "folder"
 _SUFFIXES = (".txt", ".md", ".html", ".json", ".mmd", ".tex")
@@ -25,19 +26,33 @@ _IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", 
 class Settings(Profile, frozen=True, kw_only=True):
     """Keys of the kind `predictions`: `folder` holds `<sample id>.txt` (or .md, .html, .json), or is a `.jsonl` file.
 
-    Each line of such a file has `id` (or `sample`) and `text` (or `prediction`); the `predictions.jsonl` of a run fits.
+    Each line of such a file has `id` (or `sample`) and `text` (or `prediction`). The `predictions.jsonl` of a run fits;
+    what was truncated or failed there stays so.
     """
 
     folder: str
     concurrency: int | None = 8
 
 
-class _Line(msgspec.Struct):
+class _Line(msgspec.Struct, rename={"outcome": "class"}):
+    """A line; `outcome` and what follows it only stand in the predictions of a run."""
+
     id: str = ""
     sample: str = ""
     text: str | None = None
     prediction: str | None = None
-    error: str = ""
+    error: str | None = None
+    outcome: Outcome | None = None
+    finish_reason: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning: str | None = None
+    seconds: float | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether it holds no answer."""
+        return self.outcome in FAILED or bool(self.error) or (self.text is None and self.prediction is None)
 
 
 @asynccontextmanager
@@ -45,9 +60,12 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     """Yield an engine that looks answers up. Raises UsageError if there is no such folder or a line is broken."""
     path = Path(settings.folder).expanduser()
     if path.is_dir():
-        yield Engine(predict=_from_folder(path))
+        files = sorted(file for file in path.rglob("*") if file.suffix in _SUFFIXES and file.is_file())
+        source = await asyncio.to_thread(short_digest, files, below=path)
+        yield Engine(predict=_from_folder(path), facts={"source": source})
     elif path.is_file():
-        yield Engine(predict=_from_lines(path, _read_lines(path)))
+        source = await asyncio.to_thread(short_digest, [path])
+        yield Engine(predict=_from_lines(path, _read_lines(path)), facts={"source": source})
     else:
         raise UsageError(f"no folder or file of predictions at {path}")
 
@@ -95,18 +113,33 @@ def _from_lines(path: Path, lines: dict[str, _Line]) -> Predict:
         line = lines.get(request.id)
         if line is None:
             raise EngineError(f"no line for sample {request.id!r} in {path}")
-        text = line.text if line.text is not None else line.prediction
-        if text is None or line.error:
-            raise EngineError(f"{path}: sample {request.id!r} has no answer{f': {line.error}' if line.error else ''}")
-        return Output(text=text)
+        if line.failed:
+            raise _failure(line, f"{path}: sample {request.id!r} has no answer")
+        return Output(
+            text=(line.text if line.text is not None else line.prediction) or "",
+            finish_reason=line.finish_reason or ("length" if line.outcome == "truncated" else None),
+            input_tokens=line.input_tokens,
+            output_tokens=line.output_tokens,
+            reasoning=line.reasoning,
+            seconds=line.seconds,
+        )
 
     return predict
 
 
+def _failure(line: _Line, message: str) -> EngineError:
+    """The error that a line stands for, so that it ends in its class again."""
+    if line.outcome not in FAILED:
+        return EngineError(f"{message}: {line.error}" if line.error else message)
+    kinds: dict[str, type[EngineError]] = {"timeout": EngineTimeoutError, "rejected": RejectedError}
+    return kinds.get(line.outcome or "", EngineError)(line.error or message)
+
+
 def _read_lines(path: Path) -> dict[str, _Line]:
-    """Lines by sample; the last line of a sample counts."""
+    """Lines by sample; of several lines of a sample the last good one counts, else the last one."""
     lines: dict[str, _Line] = {}
     decoder = msgspec.json.Decoder(_Line)
+    of_a_run = False
     with path.open("rb") as file:
         for number, raw in enumerate(file, 1):
             if not raw.strip():
@@ -114,9 +147,14 @@ def _read_lines(path: Path) -> dict[str, _Line]:
             try:
                 line = decoder.decode(raw)
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                if of_a_run and not raw.endswith(b"\n"):
+                    # The run was killed while it wrote this line; nobody was told that it was there.
+                    break
                 raise UsageError(f"{path}, line {number}: {error}") from None
             ident = line.id or line.sample
             if not ident:
                 raise UsageError(f"{path}, line {number}: no `id`")
-            lines[ident] = line
+            of_a_run = of_a_run or line.outcome is not None
+            if ident not in lines or lines[ident].outcome in (None, *RETRIED) or line.outcome not in RETRIED:
+                lines[ident] = line
     return lines

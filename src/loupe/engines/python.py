@@ -17,8 +17,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeAlias
 
+import msgspec
+
 from loupe.engines.registry import Profile
+from loupe.engines.shared.child_environment import without_keys
 from loupe.engines.shared.isolation import worker_pool
+from loupe.engines.shared.source_digests import short_digest
 from loupe.engines.shared.worker import Loaded
 from loupe.errors import EngineError, UsageError
 from loupe.types import Engine, Output, Request
@@ -32,11 +36,13 @@ class Settings(Profile, frozen=True, kw_only=True):
     """Keys of the kind `python`.
 
     `function` is `module:function` (the current folder is searched too) or `path/to/file.py:function`. `concurrency`
-    is the number of worker processes: each imports the module, so a model is in memory that many times.
+    is the number of worker processes: each imports the module, so a model is in memory that many times. `pass_env`
+    names keys in the environment that the function may see although they are Loupe's own (HF_TOKEN, OPENAI_API_KEY).
     """
 
     function: str
     concurrency: int | None = 1
+    pass_env: list[str] = msgspec.field(default_factory=list)
 
 
 @asynccontextmanager
@@ -44,7 +50,8 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     """Import the function in a worker, then yield the engine. Raises UsageError if there is no such function."""
     # Absolute, because a worker may outlive a change of the working folder.
     arguments = {"function": settings.function, "folder": str(Path.cwd())}
-    async with worker_pool("loupe.engines.python:load", arguments, workers=settings.concurrency or 1) as pool:
+    workers, environment = settings.concurrency or 1, without_keys(settings.pass_env)
+    async with worker_pool("loupe.engines.python:load", arguments, workers=workers, environment=environment) as pool:
 
         async def predict(request: Request) -> Output:
             return await pool.ask(request, timeout=settings.timeout)
@@ -73,7 +80,13 @@ def load(function: str, folder: str) -> Loaded:
             raise EngineError(f"{function} returned {type(found).__name__}, not a str or an Output")
         return found
 
-    return Loaded(read=answer, facts={"function": function, **_package_version(target)})
+    facts = {"function": function, "source": _source(module), **_package_version(target)}
+    return Loaded(read=answer, facts=facts)
+
+
+def _source(module: ModuleType) -> str:
+    """A digest of the module's own file: another text may give other answers."""
+    return short_digest([Path(module.__file__)]) if module.__file__ else "unknown"
 
 
 async def _await(found: Awaitable[str | Output]) -> str | Output:

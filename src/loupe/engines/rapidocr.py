@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from loupe.engines.registry import Profile
+from loupe.engines.shared.child_environment import without_secrets
 from loupe.engines.shared.cores import cores, processes
 from loupe.engines.shared.isolation import worker_pool
 from loupe.engines.shared.page_files import single_page
@@ -74,7 +75,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
         "dpi": settings.dpi,
         "longest": settings.longest,
     }
-    environment = {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
+    environment = {**without_secrets(), "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
     async with worker_pool("loupe.engines.rapidocr:load", arguments, workers=workers, environment=environment) as pool:
 
         async def predict(request: Request) -> Output:

@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager
 import msgspec
 
 from loupe.engines.registry import Profile
+from loupe.engines.shared.child_environment import without_secrets
 from loupe.engines.shared.cores import cores
 from loupe.engines.shared.page_files import page_file, single_page
 from loupe.engines.shared.programs import run_program
@@ -41,6 +42,10 @@ class Settings(Profile, frozen=True, kw_only=True):
     longest: int | None = None
     program: str = "tesseract"
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.psm <= 13:
+            raise ValueError(f"psm = {self.psm}: Tesseract has the modes 0 to 13")
+
     def signature(self) -> dict[str, str]:
         """The languages, and what the image is made of."""
         image = f"dpi{self.dpi:g}" + (f"longest{self.longest}" if self.longest else "")
@@ -55,16 +60,17 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
         raise MissingToolError(f"the program {settings.program!r} is not installed", hint=_INSTALL)
     version = await asyncio.to_thread(_first_line, program, "--version")
     await asyncio.to_thread(_check_languages, program, settings.languages)
+    environment = {**without_secrets(), "OMP_THREAD_LIMIT": "1"}
     options = ["stdout", "-l", settings.languages, "--psm", str(settings.psm)]
 
     async def predict(request: Request) -> Output:
         page = single_page(request)
         async with page_file(page, longest=settings.longest, dpi=settings.dpi, formats=_FORMATS) as path:
             finished = await run_program(
-                [program, str(path), *options], timeout=settings.timeout, environment={"OMP_THREAD_LIMIT": "1"}
+                [program, str(path), *options], timeout=settings.timeout, environment=environment
             )
         if finished.code != 0:
-            raise EngineError(f"tesseract ended with {finished.code}: {finished.complaint}")
+            raise EngineError(f"tesseract ended with {finished.code}: {finished.complaint or finished.last_output}")
         # Tesseract ends each page with a form feed.
         return Output(text=finished.output.decode("utf-8", errors="replace").rstrip("\f"), finish_reason="stop")
 
@@ -90,7 +96,9 @@ def _first_line(program: str, option: str) -> str:
 
 def _run(program: str, option: str) -> str:
     try:
-        finished = subprocess.run([program, option], capture_output=True, text=True, timeout=30, errors="replace")
+        finished = subprocess.run(
+            [program, option], capture_output=True, text=True, timeout=30, errors="replace", env=without_secrets()
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise MissingToolError(f"{program} {option} failed: {error}", hint=_INSTALL) from None
     return finished.stdout or finished.stderr

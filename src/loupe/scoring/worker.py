@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import msgspec
 
+from loupe.engines.shared.child_environment import without_secrets
 from loupe.scoring.child import HEAD, Ready, Reply, Start, frame
 
 #: Seconds between two looks at the pool while waiting for a score.
@@ -44,7 +45,7 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             bufsize=0,
-            env={**os.environ, **_SINGLE},
+            env={**without_secrets(), **_SINGLE},
             process_group=0,
         )
         self._buffer = bytearray()

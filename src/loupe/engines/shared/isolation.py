@@ -22,6 +22,7 @@ from contextlib import asynccontextmanager, suppress
 import msgspec
 
 import loupe.errors
+from loupe.engines.shared.child_environment import without_secrets
 from loupe.engines.shared.worker import HEAD, Reply, Start, frame
 from loupe.errors import EngineError, EngineTimeoutError, EngineUnavailableError, LoupeError
 from loupe.types import Output, Request
@@ -29,6 +30,8 @@ from loupe.types import Output, Request
 _BOOT = "import sys; sys.path[:] = sys.argv[2:]; from loupe.engines.shared.worker import main; main(int(sys.argv[1]))"
 #: Seconds between two looks at whether the process still lives; a grandchild may keep its socket open.
 _TICK = 0.25
+#: Seconds that a process gets to end after it closed its connection.
+_LAST_MOMENTS = 2.0
 #: A longer answer than this, in bytes, is refused instead of read.
 _LARGEST_REPLY = 256 << 20
 #: What a worker prints is kept for error messages, up to this many bytes.
@@ -128,16 +131,20 @@ async def worker_pool(
     workers: int,
     environment: Mapping[str, str] | None = None,
     load_timeout: float = 600.0,
+    lazy: bool = False,
 ) -> AsyncIterator[WorkerPool]:
     """A pool whose workers call `factory` (`module:function`) once with `settings` as keyword arguments.
 
     It must return `Loaded`: the function that reads, and facts about the engine. It runs in the worker alone, so heavy
-    imports belong into it.
+    imports belong into it. `environment` is all that workers get; by default, everything that is no secret. A `lazy`
+    pool starts no worker before the first request.
     """
     start = Start(factory=factory, settings=dict(settings))
-    pool = WorkerPool(start, workers=workers, environment=environment or {}, load_timeout=load_timeout)
+    environment = without_secrets() if environment is None else environment
+    pool = WorkerPool(start, workers=workers, environment=environment, load_timeout=load_timeout)
     try:
-        await pool.open()
+        if not lazy:
+            await pool.open()
         yield pool
     finally:
         pool.close()
@@ -161,7 +168,7 @@ class _Worker:
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
                 stderr=self._log,
-                env={**os.environ, **environment},
+                env=dict(environment),
                 pass_fds=[theirs.fileno()],
                 process_group=0,
             )
@@ -182,8 +189,9 @@ class _Worker:
         return reply
 
     def kill(self) -> None:
-        """End the process now, and whatever it started."""
-        if self._process.poll() is None:
+        """End the process now, and whatever it started: that may live on where the process itself is dead already."""
+        # Until it is reaped, nobody else can get its number.
+        if self._process.returncode is None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
@@ -214,7 +222,7 @@ class _Worker:
                 left = deadline - time.monotonic()
                 if left <= 0:
                     raise EngineTimeoutError(f"no answer within {timeout:g} s {when}")
-                dead = self._process.poll() is not None
+                dead = _has_ended(self._process)
                 await asyncio.wait({reading}, timeout=min(left, _TICK))
                 if dead and not reading.done():
                     break
@@ -222,10 +230,12 @@ class _Worker:
                 return msgspec.msgpack.decode(reading.result(), type=Reply)
         except (EOFError, OSError):
             pass
+        except msgspec.MsgspecError as error:
+            raise EngineError(f"the engine process gave back what is no answer {when}: {error}") from None
         finally:
             reading.cancel()
         kind = EngineError if self._taken else _NotTakenError
-        raise kind(f"the engine process died ({self._death()}) {when}")
+        raise kind(f"the engine process died ({await self._death()}) {when}")
 
     async def _read_frame(self, reader: asyncio.StreamReader) -> bytes:
         """The next answer; an empty frame before it says that the request was taken."""
@@ -237,11 +247,25 @@ class _Worker:
             if size:
                 return await reader.readexactly(size)
 
-    def _death(self) -> str:
-        with suppress(subprocess.TimeoutExpired):
-            code = self._process.wait(timeout=2)
-            return f"signal {-code}, {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        return "it closed its connection"
+    async def _death(self) -> str:
+        """How it ended. What it started and left behind is ended before its number is free again."""
+        end = time.monotonic() + _LAST_MOMENTS
+        while not _has_ended(self._process):
+            if time.monotonic() > end:
+                return "it closed its connection"
+            await asyncio.sleep(0.01)
+        self.kill()
+        code = self._process.wait()
+        return f"signal {-code}, {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Whether the process is dead; it is not reaped by this, where the system can tell without."""
+    if process.returncode is not None:
+        return True
+    if sys.platform != "linux":
+        return process.poll() is not None
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _as_error(reply: Reply, fallback: type[LoupeError] = EngineError) -> LoupeError:

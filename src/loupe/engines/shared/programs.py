@@ -31,18 +31,22 @@ class Finished:
     output: bytes
     complaint: str
 
+    @property
+    def last_output(self) -> str:
+        """The end of the output, on one line: some programs complain there."""
+        return one_line(self.output)
 
-async def run_program(
-    arguments: Sequence[str], *, timeout: float, environment: Mapping[str, str] | None = None
-) -> Finished:
+
+async def run_program(arguments: Sequence[str], *, timeout: float, environment: Mapping[str, str]) -> Finished:
     """Run a program, given by its absolute path, to its end and collect its standard output.
 
+    `environment` is all that it gets.
     Raises EngineTimeoutError after `timeout` seconds, EngineError for more than 64 MB of output, and
     EngineUnavailableError if the program cannot be started. However this ends, no process of it is left.
     """
     output, complaint = await _Pipe.open(), await _Pipe.open()
     try:
-        process = _start(arguments, environment or {}, output, complaint)
+        process = _start(arguments, environment, output, complaint)
         reading = asyncio.create_task(complaint.read_end())
         try:
             async with asyncio.timeout(timeout):
@@ -57,7 +61,12 @@ async def run_program(
     finally:
         output.close()
         complaint.close()
-    return Finished(code, collected, " ".join(said.decode(errors="replace").split())[-200:])
+    return Finished(code, collected, one_line(said))
+
+
+def one_line(data: bytes) -> str:
+    """The end of what a program wrote, on one line."""
+    return " ".join(data[-2000:].decode(errors="replace").split())[-200:]
 
 
 def _start(
@@ -70,7 +79,7 @@ def _start(
             stdin=subprocess.DEVNULL,
             stdout=output.writer,
             stderr=complaint.writer,
-            env={**os.environ, **environment},
+            env=dict(environment),
             start_new_session=True,
         )
     except (OSError, ValueError) as error:

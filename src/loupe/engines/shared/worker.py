@@ -16,6 +16,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -66,11 +67,16 @@ def main(descriptor: int) -> None:
         connection.sendall(frame(msgspec.msgpack.encode(loaded)))
         return
     connection.sendall(frame(msgspec.msgpack.encode(Reply(facts=dict(loaded.facts)))))
+    process = os.getpid()
     while True:
         request: Request = pickle.loads(inbox.get())
         # Taken: from here on a death is the fault of this page.
         connection.sendall(frame(b""))
-        connection.sendall(frame(_answer(loaded, request)))
+        answer = _answer(loaded, request)
+        if os.getpid() != process:
+            # An engine that forked: only one of the two may answer.
+            os._exit(0)
+        connection.sendall(frame(answer))
 
 
 def frame(message: bytes) -> bytes:
@@ -98,7 +104,22 @@ def _answer(loaded: Loaded, request: Request) -> bytes:
 def _describe(error: BaseException) -> Reply:
     if isinstance(error, LoupeError):
         return Reply(error=_plain(error.message), kind=type(error).__name__, hint=_plain(error.hint))
-    return Reply(error=f"{type(error).__name__}: {_plain(str(error))}".rstrip(": "))
+    return Reply(error=f"{_place(error)}{type(error).__name__}: {_plain(str(error))}".rstrip(": "))
+
+
+def _place(error: BaseException) -> str:
+    """`file.py:7: ` where it was raised: in the user's own code if that took part, else in what Loupe called."""
+    import sysconfig
+    import traceback
+
+    ours = str(Path(__file__).parents[2])
+    installed = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith((ours, "<"))
+    ]
+    own = [frame for frame in frames if not frame.filename.startswith(installed)]
+    chosen = (own or frames)[-1:]
+    return "".join(f"{Path(frame.filename).name}:{frame.lineno}: " for frame in chosen)
 
 
 def _plain(message: str) -> str:
@@ -111,7 +132,10 @@ def _receive(connection: socket.socket, inbox: queue.SimpleQueue[bytes]) -> None
     with connection.makefile("rb") as stream:
         while len(head := stream.read(HEAD.size)) == HEAD.size:
             (size,) = HEAD.unpack(head)
-            inbox.put(stream.read(size))
+            message = stream.read(size)
+            if len(message) < size:
+                break
+            inbox.put(message)
     os._exit(0)
 
 

@@ -1,0 +1,21 @@
+"""The environment of processes that Loupe starts: without the keys that are meant for Loupe alone."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection
+
+#: What Loupe itself takes keys from.
+OWN_KEYS = frozenset({"LOUPE_API_KEY", "LOUPE_SERVE_API_KEY", "OPENAI_API_KEY", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"})
+_SECRET = re.compile(r"(^|_)(API)?(KEYS?|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|CREDENTIALS?)(_|$)", re.I)
+
+
+def without_keys(passed: Collection[str] = ()) -> dict[str, str]:
+    """For a user's program or function: everything but Loupe's own keys; of these, those named in `passed`."""
+    return {name: value for name, value in os.environ.items() if name not in OWN_KEYS or name in passed}
+
+
+def without_secrets() -> dict[str, str]:
+    """For what needs no key at all (scorers, local models): nothing whose name says that it is a secret."""
+    return {name: value for name, value in os.environ.items() if not _SECRET.search(name)}
