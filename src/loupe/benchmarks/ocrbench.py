@@ -18,7 +18,7 @@ import msgspec
 from loupe.data.parquet import find_shards, rows
 from loupe.data.prepared import is_prepared, read
 from loupe.data.store import default_root
-from loupe.errors import DatasetError
+from loupe.errors import DatasetError, UsageError
 from loupe.types import Benchmark, Measure, PageSource, Prediction, Sample, Score
 
 Variant: TypeAlias = Literal["official", "vlmevalkit", "lmms_eval"]
@@ -185,6 +185,24 @@ def _sum_of_points(sums: Any) -> Any:
 def reference_text(sample: Sample) -> str:
     """The first accepted answer."""
     return sample.truth if isinstance(sample.truth, str) else next(iter(sample.truth), "")
+
+
+def answers_of(document: Any, samples: int) -> Iterator[tuple[str, str]]:
+    """(sample id, answer) out of the official JSON: the published list of questions, each with its `predict`.
+
+    The `id` of a question is not unique there, so its place in the list is what counts; the list must be whole. Raises
+    UsageError if it is not.
+    """
+    rows = document if isinstance(document, list) else []
+    if len(rows) != samples or not all(isinstance(row, dict) for row in rows):
+        raise UsageError(
+            f"the official JSON is the list of all {samples:,} questions; this one has {len(rows):,}",
+            hint='JSON lines with the row number as id also work: {"id": "0000", "text": ".."}',
+        )
+    for index, row in enumerate(rows):
+        # A question without `predict` was not answered; the official script crashes on null.
+        if isinstance(row.get("predict"), str):
+            yield f"{index:04d}", row["predict"]
 
 
 def verify_case(case: dict[str, Any]) -> list[tuple[float, float]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from loupe.cli.output import as_json, json_option, plain_option
+from loupe.cli.output import as_json, json_option, plain_option, say
 from loupe.errors import RunError, UsageError
 
 
@@ -26,12 +26,12 @@ from loupe.errors import RunError, UsageError
 def command(target: tuple[str, ...], jobs: int | None, json: bool, plain: bool, **flags: object) -> None:
     """Score the predictions of a run again; no engine is needed.
 
-    With a BENCHMARK and a file or folder of ANSWERS (one text file per sample, named after its id), those answers are
-    filed as a run and scored.
+    With a BENCHMARK, ANSWERS are filed as a run and scored: a folder with one text file per sample, JSON lines with id
+    and text, or JSON in the benchmark's official layout.
     """
     path = Path(target[0])
     if len(target) == 2:
-        path = take_answers(target[0], Path(target[1]), flags, plain=plain)
+        path = take_answers(target[0], Path(target[1]), flags)
     elif len(target) > 2:
         raise UsageError("too many arguments", hint="loupe score RUN, or loupe score BENCHMARK ANSWERS")
     elif not path.is_dir():
@@ -46,15 +46,17 @@ def command(target: tuple[str, ...], jobs: int | None, json: bool, plain: bool, 
         show_result(path, result, plain=plain)
 
 
-def take_answers(benchmark: str, answers: Path, flags: dict[str, object], *, plain: bool) -> Path:
-    """File existing answers as a run, and return its folder."""
+def take_answers(benchmark: str, answers: Path, flags: dict[str, object]) -> Path:
+    """File existing answers as a run, in place of those filed before, and return its folder."""
     from loupe.cli.options import Flags, make_plans
-    from loupe.cli.run import headline_of, read_one
-    from loupe.pipeline import infer
+    from loupe.pipeline import file_answers
 
     if not answers.exists():
-        raise RunError(f"no answers at {answers}", hint=f"loupe score {benchmark} FOLDER")
+        raise RunError(f"no answers at {answers}", hint=f"loupe score {benchmark} FOLDER_OR_FILE")
     reading = msgspec.convert({**flags, "engine": (f"predictions:{answers}",)}, Flags)
-    plan = make_plans(benchmark, reading)[0]
-    folder, _ = read_one(plan, infer, plain=plain, unit=headline_of(benchmark).unit)
+    folder, found = file_answers(make_plans(benchmark, reading)[0], answers)
+    say(
+        f"{len(found.found):,} answers; {len(found.missing):,} missing, {len(found.extra):,} extra, "
+        f"{len(found.double):,} double"
+    )
     return folder.path

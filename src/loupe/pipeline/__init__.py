@@ -3,7 +3,19 @@
 samples → predictions.jsonl → scores.jsonl → result.json; each arrow can be done again from the file on its left.
 """
 
+from loupe.pipeline.answers import Answers, file_answers
 from loupe.pipeline.plan import Plan, Survey, make_info, open_samples, survey
 from loupe.pipeline.stages import infer, run, score_run
 
-__all__ = ["Plan", "Survey", "infer", "make_info", "open_samples", "run", "score_run", "survey"]
+__all__ = [
+    "Answers",
+    "Plan",
+    "Survey",
+    "file_answers",
+    "infer",
+    "make_info",
+    "open_samples",
+    "run",
+    "score_run",
+    "survey",
+]

@@ -215,6 +215,7 @@ async def _score(folder: RunFolder, *, jobs: int | None) -> Result:
         answered = sum(row.outcome not in FAILED for row in rows)
         warning = f"partial: {info.stopped}; {answered} of {info.total} samples have an answer"
         result = msgspec.structs.replace(result, warnings=[*result.warnings, warning])
+    result = msgspec.structs.replace(result, warnings=[*result.warnings, *info.notes])
     folder.write_result(result)
     return result
 

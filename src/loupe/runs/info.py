@@ -47,6 +47,7 @@ class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
     parts: dict[str, str] = {}
     signature: str = ""
     stopped: str = ""
+    notes: list[str] = []
 
 
 def differences(old: RunInfo, new: RunInfo) -> list[str]:

@@ -1,0 +1,200 @@
+"""Scoring what people already have: answers in a folder, a JSON-lines file, or the official JSON of a benchmark.
+
+They are filed as a run, without any engine. Missing, extra and double answers are counted and named, never dropped: a
+sample without an answer fails, an answer without a sample is reported.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import msgspec
+
+from loupe.benchmarks import get_benchmark
+from loupe.errors import UsageError
+from loupe.inference.journal import encode
+from loupe.pipeline.plan import Plan, make_info, survey
+from loupe.runs.files import safe_name, write_atomically
+from loupe.runs.folder import RunFolder, claim
+from loupe.types import RETRIED, Prediction
+
+_TEXT_SUFFIXES = frozenset({".txt", ".md", ".html", ".json", ".mmd", ".tex"})
+_IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".pdf"})
+_ID_KEYS = ("sample_id", "sample", "id", "image_path", "filename", "image", "name")
+_TEXT_KEYS = ("predict", "prediction", "pred", "text", "response", "answer", "output", "html", "markdown")
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Answers by sample id; `extra` have no sample, `double` had several answers (the last one counts)."""
+
+    found: dict[str, Prediction] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    extra: list[str] = field(default_factory=list)
+    double: list[str] = field(default_factory=list)
+
+
+def file_answers(plan: Plan, path: Path) -> tuple[RunFolder, Answers]:
+    """File the answers at `path` as the run of `plan`, in place of those that stood there. Scoring is `score_run`.
+
+    Raises UsageError where the file is in no known layout, or has no answer to any sample.
+    """
+    benchmark = get_benchmark(plan.benchmark)
+    known = survey(benchmark, plan.benchmark, plan.data, plan.options)
+    info = make_info(plan, benchmark, known)
+    asked = known.ids[: info.total]
+    answers = match_answers(read_answers(plan.benchmark, path, samples=len(known.ids)), asked, known.ids)
+    if not answers.found:
+        first = ", ".join(repr(name) for name in answers.extra[:3]) or "no answers at all"
+        raise UsageError(
+            f"{path}: no answer to any sample of {plan.benchmark}; it has {first}",
+            hint=f"name answers after samples: {', '.join(repr(ident) for ident in asked[:3])}",
+        )
+    with claim(plan.path, info) as folder:
+        folder.drop_result()
+        records = [answers.found.get(ident) or _missing(ident, path) for ident in asked]
+        write_atomically(folder.predictions_file, b"".join(encode(record) + b"\n" for record in records))
+        folder.write_info(msgspec.structs.replace(info, notes=_notes(answers, path)))
+    return folder, answers
+
+
+def _notes(answers: Answers, path: Path) -> list[str]:
+    """What does not fit between answers and samples, for the result's warnings."""
+    said = {
+        "samples have no answer": answers.missing,
+        "answers have no sample": answers.extra,
+        "samples have several answers, the last one counts": answers.double,
+    }
+    return [
+        f"{path.name}: {len(names):,} {what}: {', '.join(names[:10])}{' …' if len(names) > 10 else ''}"
+        for what, names in said.items()
+        if names
+    ]
+
+
+def read_answers(benchmark: str, path: Path, *, samples: int) -> Iterator[Prediction]:
+    """Every answer under the name that it has there. Raises UsageError for a file in no known layout."""
+    if path.is_dir():
+        return _from_folder(path)
+    if path.suffix == ".jsonl":
+        return _from_lines(path)
+    if path.suffix == ".json":
+        return _from_document(benchmark, path, samples)
+    raise UsageError(
+        f"{path}: neither a folder nor a .json or .jsonl file", hint="a folder with one text file per sample also works"
+    )
+
+
+def match_answers(answers: Iterable[Prediction], asked: Iterable[str], known: Iterable[str]) -> Answers:
+    """Match names of answers with sample ids: as they are, as safe file names, or without folder and image suffix."""
+    names: dict[str, str] = {}
+    for ident in known:
+        for name in reversed(_names(ident)):
+            names.setdefault(name, ident)
+    names |= {ident: ident for ident in names.values()}
+    wanted = dict.fromkeys(asked)
+    matched = Answers()
+    for answer in answers:
+        hits = [names[name] for name in _names(answer.sample) if name in names]
+        if not hits:
+            matched.extra.append(answer.sample)
+        elif hits[0] in wanted:
+            if hits[0] in matched.found:
+                matched.double.append(hits[0])
+            matched.found[hits[0]] = msgspec.structs.replace(answer, sample=hits[0])
+    matched.missing.extend(ident for ident in wanted if ident not in matched.found)
+    return matched
+
+
+def _names(ident: str) -> list[str]:
+    path = PurePosixPath(ident)
+    bare = str(path.with_suffix("")) if path.suffix.lower() in _IMAGE_SUFFIXES else ident
+    return list(dict.fromkeys([ident, safe_name(ident), bare, safe_name(bare), path.name, PurePosixPath(bare).name]))
+
+
+def _missing(ident: str, path: Path) -> Prediction:
+    return Prediction(sample=ident, outcome="error", error=f"no answer in {path}")
+
+
+def _from_folder(folder: Path) -> Iterator[Prediction]:
+    for file in sorted(folder.rglob("*")):
+        if file.is_file() and file.suffix in _TEXT_SUFFIXES and file.resolve().is_relative_to(folder.resolve()):
+            name = file.relative_to(folder).with_suffix("").as_posix()
+            try:
+                yield _answer(name, file.read_bytes().decode("utf-8"))
+            except UnicodeDecodeError as error:
+                yield Prediction(sample=name, outcome="error", error=f"{file}: not UTF-8 (byte {error.start})")
+
+
+def _from_lines(path: Path) -> Iterator[Prediction]:
+    """JSON lines; those of a run keep their class, and its last good line of a sample counts."""
+    of_run: dict[str, Prediction] = {}
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                if b'"class"' in line:
+                    record = msgspec.json.decode(line, type=Prediction)
+                    old = of_run.get(record.sample)
+                    if old is None or old.outcome in RETRIED or record.outcome not in RETRIED:
+                        of_run[record.sample] = record
+                    continue
+                yield _from_object(msgspec.json.decode(line), f"{path}, line {number}")
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise UsageError(f"{path}, line {number}: {error}") from None
+    yield from of_run.values()
+
+
+def _from_document(benchmark: str, path: Path, samples: int) -> Iterator[Prediction]:
+    """One JSON document: the benchmark's own official layout if its module knows one, else id → text, or objects."""
+    try:
+        document = msgspec.json.decode(path.read_bytes())
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: {error}") from None
+    own = _official_reader(benchmark)
+    if own is not None:
+        for name, text in own(document, samples):
+            yield _answer(name, text)
+    elif isinstance(document, dict):
+        for name, value in document.items():
+            yield _answer(name, value if isinstance(value, str) else _text_of(value))
+    elif isinstance(document, list):
+        for number, row in enumerate(document, 1):
+            yield _from_object(row, f"{path}, entry {number}")
+    else:
+        raise UsageError(f"{path}: neither a JSON object nor a list", hint='{"sample id": "answer", …}')
+
+
+def _official_reader(benchmark: str) -> Any:
+    """`answers_of(document, samples)` of the benchmark's module: sample ids and texts out of the official layout."""
+    try:
+        module = importlib.import_module(f"loupe.benchmarks.{benchmark.partition('@')[0]}")
+    except ImportError:
+        return None
+    return getattr(module, "answers_of", None)
+
+
+def _from_object(row: Any, place: str) -> Prediction:
+    if not isinstance(row, dict):
+        raise UsageError(f"{place}: not an object with an id and a text")
+    name = next((str(row[key]) for key in _ID_KEYS if row.get(key) is not None), None)
+    key = next((key for key in _TEXT_KEYS if key in row), None)
+    if name is None:
+        raise UsageError(f"{place}: no `id`", hint=f"one of: {', '.join(_ID_KEYS)}")
+    if key is None or row[key] is None:
+        return Prediction(sample=name, outcome="error", error=f"{place}: no text")
+    return _answer(name, row[key] if isinstance(row[key], str) else _text_of(row[key]))
+
+
+def _text_of(value: Any) -> str:
+    """An answer that is no text (fields, elements) as its JSON."""
+    return msgspec.json.encode(value).decode()
+
+
+def _answer(name: str, text: str) -> Prediction:
+    return Prediction(sample=name, text=text, outcome="ok" if text.strip() else "empty")

@@ -1,0 +1,135 @@
+"""Scoring answers that exist already, in every layout in which people have them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from loupe.errors import UsageError
+from loupe.pipeline.answers import match_answers, read_answers
+from loupe.types import Prediction
+from tests.command_line import loupe
+from tests.shared import shared
+
+LINES = [
+    {"id": "a", "text": "first letter", "reference": "first letter"},
+    {"id": "b/2.png", "text": "x", "reference": "second"},
+    {"id": "c", "text": "x", "reference": "third one"},
+]
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    folder = tmp_path / "mydocs"
+    folder.mkdir()
+    (folder / "loupe.toml").write_text('[benchmark]\ntitle = "Letters"\ntask = "text"\n')
+    (folder / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in LINES))
+    return tmp_path
+
+
+def scored(here: Path, answers: str) -> dict[str, object]:
+    done = loupe("score", "mydocs", answers, "--json", cwd=here)
+    assert done.returncode == 0, done.stderr
+    result: dict[str, object] = json.loads(done.stdout)
+    return result
+
+
+def value(result: dict[str, object]) -> float:
+    return result["measures"]["text_similarity"]["value"]  # type: ignore[index,no-any-return]
+
+
+def write(here: Path, layout: str) -> str:
+    answers = {"a": "first letter", "b/2.png": "second", "c": "third one"}
+    if layout == "folder":
+        for name, text in answers.items():
+            file = here / "answers" / f"{name.removesuffix('.png')}.md"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        return "answers"
+    if layout == "lines":
+        rows = [json.dumps({"sample_id": name, "prediction": text}) for name, text in answers.items()]
+        (here / "answers.jsonl").write_text("\n".join(rows))
+        return "answers.jsonl"
+    rows_or_map = answers if layout == "map" else [{"id": name, "predict": text} for name, text in answers.items()]
+    (here / "answers.json").write_text(json.dumps(rows_or_map))
+    return "answers.json"
+
+
+@pytest.mark.parametrize("layout", ["folder", "lines", "map", "list"])
+def test_every_layout_gives_the_same_numbers(here: Path, layout: str) -> None:
+    result = scored(here, write(here, layout))
+    assert value(result) == 1.0
+    assert result["outcomes"] == {"ok": 3}
+
+
+def test_missing_extra_and_double_answers_are_counted_and_named(here: Path) -> None:
+    rows = [("a", "wrong"), ("a", "first letter"), ("b/2.png", "second"), ("zz", "whose?")]
+    (here / "answers.jsonl").write_text("\n".join(json.dumps({"id": name, "text": text}) for name, text in rows))
+    result = scored(here, "answers.jsonl")
+    assert value(result) == pytest.approx(2 / 3)
+    warnings = " ".join(result["warnings"])  # type: ignore[arg-type]
+    assert "1 samples have no answer: c" in warnings
+    assert "1 answers have no sample: zz" in warnings
+    assert "several answers, the last one counts: a" in warnings
+    assert [failure["sample"] for failure in result["failures"]] == ["c"]  # type: ignore[attr-defined]
+
+
+def test_corrected_answers_are_read_again(here: Path) -> None:
+    (here / "answers.json").write_text(json.dumps({"a": "?", "b/2.png": "?", "c": "?"}))
+    assert value(scored(here, "answers.json")) < 0.2
+    assert value(scored(here, write(here, "map"))) == 1.0
+
+
+def test_the_predictions_of_a_run_keep_their_class(here: Path) -> None:
+    rows = [
+        {"sample": "a", "text": "first letter", "class": "truncated", "finish_reason": "length"},
+        {"sample": "b/2.png", "text": "", "class": "timeout", "error": "slow"},
+        {"sample": "c", "text": "third one", "class": "ok"},
+        {"sample": "c", "text": "", "class": "error", "error": "later"},
+    ]
+    (here / "predictions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert scored(here, "predictions.jsonl")["outcomes"] == {"truncated": 1, "timeout": 1, "ok": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("answers.json", '{"zz": "x"}', "no answer to any sample of mydocs; it has 'zz'"),
+        ("answers.json", "[1]", "answers.json, entry 1: not an object"),
+        ("answers.json", "{", "answers.json: "),
+        ("answers.jsonl", '{"text": "x"}', "answers.jsonl, line 1: no `id`"),
+        ("answers.csv", "a,b", "neither a folder nor a .json or .jsonl file"),
+    ],
+)
+def test_a_file_in_no_known_layout_is_refused_in_one_line(here: Path, name: str, content: str, complaint: str) -> None:
+    (here / name).write_text(content)
+    done = loupe("score", "mydocs", name, cwd=here)
+    assert done.returncode == 2
+    assert complaint in done.stderr and "Traceback" not in done.stderr
+
+
+def test_an_answer_is_matched_by_its_exact_name_first() -> None:
+    answers = [Prediction(sample="1.png", text="image"), Prediction(sample="1", text="plain")]
+    found = match_answers(answers, ["1", "1.png"], ["1", "1.png"]).found
+    assert (found["1"].text, found["1.png"].text) == ("plain", "image")
+
+
+def test_the_official_json_of_ocrbench_is_matched_by_place_because_its_ids_repeat(tmp_path: Path) -> None:
+    questions = json.loads((shared("data/ocrbench/OCRBench.json")).read_text())
+    for question in questions[::2]:
+        question["predict"] = question["answers"][0] if isinstance(question["answers"], list) else question["answers"]
+    (tmp_path / "answers.json").write_text(json.dumps(questions))
+    found = list(read_answers("ocrbench", tmp_path / "answers.json", samples=1000))
+    assert [answer.sample for answer in found] == [f"{index:04d}" for index in range(0, 1000, 2)]
+    with pytest.raises(UsageError, match="all 999 questions"):
+        list(read_answers("ocrbench", tmp_path / "answers.json", samples=999))
+
+
+def test_the_sample_predictions_of_pubtabnet_get_the_official_mean(tmp_path: Path) -> None:
+    folder = shared("data/pubtabnet")
+    data = ("--data", str(folder / "sample_gt.json"), "--json")
+    done = loupe("score", "pubtabnet", str(folder / "sample_pred.json"), *data, cwd=tmp_path)
+    measures = json.loads(done.stdout)["measures"]
+    assert measures["teds_official"]["value"] == pytest.approx(0.899678114795296, abs=1e-9)
