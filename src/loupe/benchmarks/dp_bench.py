@@ -29,6 +29,13 @@ _MARKDOWN_FOLDERS = ("gt_markdown", "markdown")
 _HINT = "loupe data get dp_bench"
 
 
+#: Where this differs from the official evaluator on purpose.
+DEVIATIONS = (
+    "a page without a prediction, on which the official evaluator stops, scores as an empty answer",
+    "a pair of tables on which the official TEDS raises scores 0.0, with the name of the exception as a tag",
+)
+
+
 def load(root: Path | None, variant: Variant = "official", pairing: Pairing = "all") -> Iterator[Sample]:
     """Yield the pages in the order of the file; ids are the names of their PDFs.
 

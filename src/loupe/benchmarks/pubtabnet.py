@@ -23,6 +23,7 @@ Split: TypeAlias = Literal["val", "train", "test"]
 _LAYOUT = "PubTabNet_2.0.0.jsonl with val/, or data/validation-*.parquet, or the prepared form (metadata.jsonl)"
 _FOLDERS = (".", "pubtabnet")
 
+DEVIATIONS = scoring.DEVIATIONS
 verify_case = scoring.verify_case
 
 

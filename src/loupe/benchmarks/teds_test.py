@@ -20,6 +20,7 @@ from loupe.types import Benchmark, Sample
 FIRST_ROW = 4000
 ROWS = 200
 
+DEVIATIONS = scoring.DEVIATIONS
 verify_case = scoring.verify_case
 
 

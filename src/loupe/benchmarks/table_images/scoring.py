@@ -28,6 +28,12 @@ MEASURES = (
     Measure(name="teds_struct_official", title="TEDS-S, official core"),
 )
 
+#: Where the numbers differ from the official evaluator on purpose.
+DEVIATIONS = (
+    "bare tables are wrapped in a page, on both sides: officially they score 0.0",
+    "a pair on which the official TEDS raises scores 0.0, with the name of the exception as a tag",
+)
+
 _FULL_PAGE = re.compile(r"\s*<(?:html|!doctype)", re.IGNORECASE)
 
 
