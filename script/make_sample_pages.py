@@ -32,7 +32,6 @@ CONFIG = """\
 title = "Sample pages made by Loupe"
 version = "1"
 headline = "text_similarity"
-languages = ["en", "zh"]
 """
 
 

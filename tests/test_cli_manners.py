@@ -110,9 +110,44 @@ def test_a_wrong_word_costs_two_lines_and_exit_code_2(
     assert done.returncode == 2
 
 
+BUGGY = """
+from loupe.types import Benchmark, Measure
+
+def load(root):
+    return 1 / 0
+
+benchmark = Benchmark(title="b", version="1", task="text", measures=(Measure(name="m"),), load=load, score=load)
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("x = 1\nbenchmark = Benchmark(\n", "mine.py:2: SyntaxError: '(' was never closed"),
+        ("x = 1\n\n1 / 0\n", "mine.py:3: ZeroDivisionError: division by zero"),
+        ("import os\nimport nosuchmodule\n", "mine.py:2: ModuleNotFoundError: No module named 'nosuchmodule'"),
+        ("import json\njson.loads('{')\n", "mine.py:2: JSONDecodeError: "),
+        ("x = '\0'\n", "mine.py: "),
+    ],
+    ids=["syntax", "zero", "import", "deep", "nul"],
+)
+def test_a_mistake_in_a_benchmark_file_is_named_with_its_line(source: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(source)
+    done = loupe("bench", "show", "mine.py", cwd=tmp_path)
+    assert done.returncode == 2
+    error, hint = complaint(done)
+    assert error.startswith(message)
+    assert hint == "mend the file, or see CONTRIBUTING.md for one to copy"
+
+
+def test_a_folder_and_the_sample_pages_take_no_other_data(tmp_path: Path) -> None:
+    done = loupe("infer", "sample_pages", "-e", "pdf_text", "--data", ".", cwd=tmp_path)
+    assert complaint(done) == ("sample_pages_data: a folder is its own data", "leave out --data")
+
+
 def test_a_bug_keeps_its_traceback_and_asks_for_a_report(tmp_path: Path) -> None:
-    (tmp_path / "buggy.py").write_text("1 / 0\n")
-    done = loupe("bench", "show", "./buggy.py", cwd=tmp_path)
+    (tmp_path / "buggy.py").write_text(BUGGY)
+    done = loupe("infer", "./buggy.py", "-e", "pdf_text", cwd=tmp_path)
     assert done.returncode == 70
     assert "Traceback" in done.stderr and "this is a bug in loupe: ZeroDivisionError" in done.stderr
     assert "please report it" in done.stderr

@@ -19,7 +19,7 @@ from PIL import Image
 from loupe.benchmarks import get_benchmark
 from loupe.benchmarks.own import check_folder, open_folder
 from loupe.benchmarks.own.config import Config
-from loupe.errors import DatasetError
+from loupe.errors import DatasetError, UsageError
 from loupe.types import PdfPage, Prediction
 
 Make = Callable[..., Path]
@@ -78,6 +78,12 @@ def test_a_good_folder_opens_by_its_path_and_has_no_problem(make: Make) -> None:
     assert (sample.id, sample.images, sample.truth) == ("a", (folder / "a.png",), "hello")
     assert (sample.tags, sample.group, sample.prompt, sample.task) == ({"kind": "note"}, "g", "Read.", "text")
     assert (benchmark.title, benchmark.headline_measure) == ("Mine", "text_similarity")
+
+
+def test_a_folder_takes_no_other_data(make: Make, tmp_path: Path) -> None:
+    folder = make(GOOD)
+    with pytest.raises(UsageError, match=f"{folder.name}: a folder is its own data"):
+        open_folder(folder).load(tmp_path)
 
 
 def test_a_pdf_page_is_named_behind_the_file(make: Make) -> None:

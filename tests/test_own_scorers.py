@@ -172,8 +172,10 @@ def test_a_cell_at_the_wrong_place_earns_only_what_it_resembles() -> None:
         "$$" * 50_000,
         "[" * 300_000,
         " " * 300_000,
+        "a|b\n-" + " " * 300_000 + "x",
+        "a|b\n|-|" + " " * 300_000 + "x",
     ],
-    ids=range(11),
+    ids=range(13),
 )
 def test_hostile_answers_are_scored_in_no_time(hostile: str) -> None:
     start = time.process_time()

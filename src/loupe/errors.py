@@ -3,6 +3,18 @@
 Library code raises; only `cli/` prints. `exit_code` is what the command ends with when the error reaches it.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'run'?` where one known name is near, else nothing: the end of a message about a wrong name."""
+    import difflib  # not needed unless something is wrong
+
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
 
 class LoupeError(Exception):
     """Root of the family. `message` says what is wrong and where, `hint` what to do about it."""

@@ -5,12 +5,12 @@ Sub-packages are support. The name of a module is the benchmark's id; adding a f
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.util
 import inspect
 import pkgutil
 import sys
+import traceback
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from loupe.errors import UsageError
+from loupe.errors import LoupeError, UsageError, did_you_mean
 from loupe.types import Benchmark
 
 
@@ -50,9 +50,7 @@ def get_benchmark(name: str) -> Benchmark:
         return open_folder(path)
     if path.suffix == ".py" and path.is_file():
         return _from_file(path)
-    close = difflib.get_close_matches(ident, benchmark_ids(), n=1, cutoff=0.5)
-    meant = f"; did you mean {close[0]!r}?" if close else ""
-    raise UsageError(f"no benchmark or folder {name!r}{meant}", hint="loupe bench list")
+    raise UsageError(f"no benchmark or folder {name!r}{did_you_mean(ident, benchmark_ids())}", hint="loupe bench list")
 
 
 def benchmark_id(name: str) -> str:
@@ -80,11 +78,33 @@ def _from_file(path: Path) -> Benchmark:
         raise UsageError(f"{path} cannot be imported")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # what it defines can then be sent to the scoring processes
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except LoupeError:
+        raise
+    except Exception as error:  # the border to a file of the user's, which may raise anything
+        del sys.modules[spec.name]
+        raise UsageError(
+            f"{_place(path, error)}: {type(error).__name__}: {_reason(error)}",
+            hint="mend the file, or see CONTRIBUTING.md for one to copy",
+        ) from error
     benchmark = getattr(module, "benchmark", None)
     if not isinstance(benchmark, Benchmark):
         raise UsageError(f"{path} defines no `benchmark`", hint="see CONTRIBUTING.md for a file to copy")
     return benchmark
+
+
+def _place(path: Path, error: Exception) -> str:
+    """`file:line` of what a benchmark file cannot do; the line is the last one in this file that was at work."""
+    if isinstance(error, SyntaxError) and error.filename == str(path.absolute()) and error.lineno:
+        return f"{path}:{error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(path.absolute())]
+    return f"{path}:{lines[-1]}" if lines else str(path)
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error.msg if isinstance(error, SyntaxError) else error).split())[:200]
 
 
 def check_options(benchmark: Benchmark, options: Mapping[str, str]) -> dict[str, Any]:
@@ -96,10 +116,8 @@ def check_options(benchmark: Benchmark, options: Mapping[str, str]) -> dict[str,
     checked: dict[str, Any] = {}
     for name, value in options.items():
         if name not in parameters:
-            close = difflib.get_close_matches(name, parameters, n=1)
-            meant = f"; did you mean {close[0]!r}?" if close else ""
             raise UsageError(
-                f"{benchmark.title} has no option {name!r}{meant}",
+                f"{benchmark.title} has no option {name!r}{did_you_mean(name, parameters)}",
                 hint=f"options: {', '.join(parameters) or 'none'}",
             )
         kind = parameters[name].annotation

@@ -12,7 +12,7 @@ import click
 
 from loupe.cli.lazy import SuggestingGroup
 from loupe.cli.output import as_json, json_option, plain_option, say, table
-from loupe.errors import RejectedError
+from loupe.errors import ProfileError, RejectedError
 from loupe.report.control_characters import printable
 
 if TYPE_CHECKING:
@@ -34,8 +34,12 @@ def list_engines(json: bool, plain: bool) -> None:
 
     rows = []
     for name, path in profile_names().items():
-        profile = load_profile(name)[1]
-        rows.append({"engine": name, "kind": profile.kind, "title": profile.title, "from": _origin(path)})
+        try:
+            profile = load_profile(name)[1]
+            kind, title = profile.kind, profile.title
+        except ProfileError as error:
+            kind, title = "–", f"unusable: {error.message}"
+        rows.append({"engine": name, "kind": kind, "title": title, "from": _origin(path)})
     named = {row["engine"] for row in rows}
     for kind in engine_kinds():
         if kind not in named:

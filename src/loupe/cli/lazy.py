@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import click
+
+from loupe.errors import did_you_mean
 
 #: Section of the help → command → its summary. The command `x` is the function `command` of `loupe.cli.x`.
 Sections = Mapping[str, Mapping[str, str]]
@@ -51,11 +53,3 @@ class LazyGroup(SuggestingGroup):
         for section, rows in self.sections.items():
             with formatter.section(section):
                 formatter.write_dl([(name.ljust(width), summary) for name, summary in rows.items()])
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'run'?` where one known name is near, else nothing."""
-    import difflib
-
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else ""

@@ -6,11 +6,10 @@ branch that is resolved when the data is fetched; the commit found is what the m
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from loupe.errors import UsageError
+from loupe.errors import UsageError, did_you_mean
 
 _PERSONAL = "personal data of deceased people: do not pass the images on"
 
@@ -130,9 +129,7 @@ def find_set(name: str, *, source: str = "") -> DataSet:
         return DataSet(id=ident.replace("/", "--"), repo=ident)
     known = known_sets()
     if ident not in known:
-        close = difflib.get_close_matches(ident, known, n=1, cutoff=0.5)
-        meant = f"; did you mean {close[0]!r}?" if close else ""
-        raise UsageError(f"no data set {name!r}{meant}", hint="loupe data list")
+        raise UsageError(f"no data set {name!r}{did_you_mean(ident, known)}", hint="loupe data list")
     found = known[ident]
     if not source:
         return found

@@ -7,12 +7,12 @@ Unknown keys are refused with the place where they stand.
 
 from __future__ import annotations
 
-import difflib
 import importlib
+import math
 import pkgutil
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from loupe.errors import ProfileError, UsageError
+from loupe.errors import ProfileError, UsageError, did_you_mean
 
 BUILT_IN = Path(__file__).parent / "profiles"
 USER_CONFIG = Path("~/.config/loupe/engines")
@@ -69,7 +69,7 @@ def engine_module(kind: str) -> ModuleType:
         if point.name == kind:
             return importlib.import_module(point.value)
     if kind not in engine_kinds():
-        raise ProfileError(f"no engine kind {kind!r}{_did_you_mean(kind, engine_kinds())}", hint="loupe engine list")
+        raise ProfileError(f"no engine kind {kind!r}{did_you_mean(kind, engine_kinds())}", hint="loupe engine list")
     return importlib.import_module(f"loupe.engines.{kind}")
 
 
@@ -79,7 +79,10 @@ def profile_names() -> dict[str, Path]:
     names |= {path.stem: path for path in sorted(USER_CONFIG.expanduser().glob("*.toml"))}
     local = Path("loupe.toml")
     if local.is_file():
-        names |= dict.fromkeys(_read_toml(local).get("engines", {}), local)
+        engines = _read_toml(local).get("engines", {})
+        if not isinstance(engines, dict):
+            raise ProfileError(f"{local} [engines]: not a table", hint='[engines.NAME] with kind = "…"')
+        names |= dict.fromkeys(engines, local)
     return names
 
 
@@ -94,9 +97,12 @@ def load_profile(name: str, overrides: Mapping[str, Any] | None = None) -> tuple
         raise ProfileError(f"{where}: no `kind`", hint=f"kinds: {', '.join(engine_kinds())}")
     settings: type[Profile] = engine_module(str(table["kind"])).Settings
     try:
-        return label, msgspec.convert(table, settings)
+        profile = msgspec.convert(table, settings)
     except msgspec.ValidationError as error:
-        raise ProfileError(f"{where}: {_explain(str(error), settings)}") from None
+        raise ProfileError(f"{where}: {_explain(str(error), table, settings)}") from None
+    for mistake in _impossible_numbers(profile):
+        raise ProfileError(f"{where}: {mistake}")
+    return label, profile
 
 
 def _find(name: str) -> tuple[str, dict[str, Any], str]:
@@ -104,8 +110,12 @@ def _find(name: str) -> tuple[str, dict[str, Any], str]:
     if name in known:
         path = known[name]
         table = _read_toml(path)
-        inside = path.name == "loupe.toml" and path.parent == Path()
-        return name, table["engines"][name] if inside else table, f"{path} [engines.{name}]" if inside else str(path)
+        if path != Path("loupe.toml"):
+            return name, table, str(path)
+        where = f"{path} [engines.{name}]"
+        if not isinstance(table["engines"][name], dict):
+            raise ProfileError(f"{where}: not a table", hint=f'[engines.{name}] with kind = "…"')
+        return name, table["engines"][name], where
     path = Path(name)
     if path.suffix == ".toml":
         return path.stem, _read_toml(path), str(path)
@@ -117,7 +127,7 @@ def _find(name: str) -> tuple[str, dict[str, Any], str]:
         if key is None:
             raise UsageError(f"engine kind {kind!r} takes no argument, got {argument!r}")
         return slug(f"{kind}-{Path(argument).name}"), {"kind": kind, key: argument}, f"engine {name!r}"
-    raise UsageError(f"no engine {name!r}{_did_you_mean(name, [*known, *engine_kinds()])}", hint="loupe engine list")
+    raise UsageError(f"no engine {name!r}{did_you_mean(name, [*known, *engine_kinds()])}", hint="loupe engine list")
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -129,17 +139,24 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise ProfileError(f"{path}: {error}") from None
 
 
-def _explain(message: str, settings: type[Profile]) -> str:
-    """msgspec's message, with the nearest known key where one was mistyped."""
-    found = re.search(r"unknown field `([^`]*)`", message)
-    if not found:
-        return message
-    return f"unknown key {found[1]!r}{_did_you_mean(found[1], settings.__struct_fields__)}"
+def _impossible_numbers(profile: Profile) -> Iterator[str]:
+    """What msgspec cannot know; checked here because a kind may declare these keys anew, with its own default."""
+    for key, least in (("concurrency", 1), ("retries", 0), ("max_tokens", 1)):
+        value = getattr(profile, key, None)
+        if value is not None and value < least:
+            yield f"{key} = {value}: must be at least {least}"
+    if not (profile.timeout > 0 and math.isfinite(profile.timeout)):
+        yield f"timeout = {profile.timeout:g}: must be above 0 seconds, and an end"
 
 
-def _did_you_mean(name: str, known: Any) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return f"; did you mean {close[0]!r}?" if close else ""
+def _explain(message: str, table: Mapping[str, Any], settings: type[Profile]) -> str:
+    """msgspec's message with the setting in front, or with the nearest known key where one was mistyped."""
+    unknown = re.search(r"unknown field `([^`]*)`", message)
+    if unknown:
+        return f"unknown key {unknown[1]!r}{did_you_mean(unknown[1], settings.__struct_fields__)}"
+    wrong, _, place = message.partition(" - at `$.")
+    key = place.rstrip("`")
+    return f"{key} = {table[key]}: {wrong[:1].lower()}{wrong[1:]}" if key in table else message
 
 
 def slug(name: str) -> str:

@@ -6,12 +6,11 @@ an honest one. Steps run in the order of `STEPS`, whatever order a profile lists
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from loupe.errors import ProfileError
+from loupe.errors import ProfileError, did_you_mean
 
 _THINK_TAG = re.compile(r"(</?think>)")
 #: Tokens that mean "stop" to one model or another; none of them is ever printed on a page.
@@ -134,7 +133,7 @@ def check_adapters(names: Iterable[str]) -> tuple[str, ...]:
     wanted = tuple(names)
     for name in wanted:
         if name not in STEPS:
-            close = difflib.get_close_matches(name, STEPS, n=1, cutoff=0.5)
-            meant = f"; did you mean {close[0]!r}?" if close else ""
-            raise ProfileError(f"adapters: no step {name!r}{meant}", hint=f"adapters = {list(STEPS)}")
+            raise ProfileError(
+                f"adapters: no step {name!r}{did_you_mean(name, STEPS)}", hint=f"adapters = {list(STEPS)}"
+            )
     return tuple(name for name in STEPS if name in wanted)

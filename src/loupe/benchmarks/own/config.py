@@ -5,7 +5,6 @@ Format: docs/own-data.md. Unknown keys are refused with their line.
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from pathlib import Path
@@ -13,7 +12,8 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 
-from loupe.benchmarks.own.problems import Problem, did_you_mean
+from loupe.benchmarks.own.problems import Problem
+from loupe.errors import did_you_mean
 
 CONFIG = "loupe.toml"
 SAMPLES = "samples.jsonl"
@@ -32,7 +32,6 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=Tr
     task: Task = "text"
     prompt: str = ""
     headline: str = ""
-    languages: list[str] = []
     labels: list[str] = []
     ignore_case: bool = False
     whitespace: Literal["collapse", "keep", "ignore"] = "collapse"
@@ -107,8 +106,7 @@ def _explain(path: Path, text: str, message: str) -> Problem:
 
 def _choices(name: str, value: str) -> str:
     allowed = {"task": get_args(Task), "whitespace": ("collapse", "keep", "ignore")}.get(name, ())
-    close = difflib.get_close_matches(value, allowed, n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; one of {', '.join(allowed)}"
+    return did_you_mean(value, allowed) or f"; one of {', '.join(allowed)}"
 
 
 def _line_of(text: str, key: str) -> int:

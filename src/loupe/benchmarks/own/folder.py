@@ -12,10 +12,10 @@ from typing import Any
 
 from loupe.benchmarks.own.config import CONFIG, SAMPLES, Config, read_config
 from loupe.benchmarks.own.normalization import Comparison
-from loupe.benchmarks.own.problems import Problem, did_you_mean
+from loupe.benchmarks.own.problems import Problem
 from loupe.benchmarks.own.rows import Row, file_name, page_source, paths_of, read_rows
 from loupe.benchmarks.own.scorers import TASKS
-from loupe.errors import PageError
+from loupe.errors import PageError, UsageError, did_you_mean
 from loupe.types import Benchmark, Measure, PageSource, PdfPage, Prediction, Sample, Score, Values
 
 _FIELDS_PROMPT = (
@@ -42,7 +42,9 @@ def open_folder(path: Path) -> Benchmark:
     comparison = Comparison(config.ignore_case, config.whitespace)
 
     def load(root: Path | None = None) -> Iterator[Sample]:
-        """Yield the samples in file order. `root` is not used: the folder is the data."""
+        """Yield the samples in file order. Raises UsageError for a `root`: the folder is the data."""
+        if root is not None:
+            raise UsageError(f"{folder.name}: a folder is its own data", hint="leave out --data")
         return _load(folder, config, labels)
 
     def score(sample: Sample, prediction: Prediction) -> list[Score]:

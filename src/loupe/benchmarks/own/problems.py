@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from loupe.errors import DatasetError
@@ -29,9 +27,3 @@ class Problem:
     def error(self) -> DatasetError:
         """The same as an exception."""
         return DatasetError(f"{self.place}: {self.message}", hint=self.hint)
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The nearest known name as a question, or nothing."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return f"; did you mean {close[0]!r}?" if close else ""

@@ -13,8 +13,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any, get_args
 
 from loupe.benchmarks.own.config import Config, Task
-from loupe.benchmarks.own.problems import Problem, did_you_mean
+from loupe.benchmarks.own.problems import Problem
 from loupe.benchmarks.own.tables import read_table
+from loupe.errors import did_you_mean
 from loupe.runs.files import safe_name
 from loupe.types import PageSource, PdfPage
 

@@ -23,7 +23,7 @@ MAX_ROWS = 5_000
 # Possessive repeats (`*+`) never go back, which keeps the search linear on hostile text.
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*+)([^<>]*+)>")
 _SPAN = re.compile(r"""\b(row|col)span\s*+=\s*+["']?+\s*+(\d{1,6})""", re.IGNORECASE)
-_DASHES = re.compile(r"\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*")
+_DASHES = re.compile(r":?-++:?")
 
 
 @dataclass(slots=True)
@@ -127,7 +127,8 @@ def _markdown_rows(source: str) -> list[list[_Cell]]:
 
 
 def _is_rule(line: str) -> bool:
-    return _DASHES.fullmatch(line.strip()) is not None
+    cells = line.strip().removeprefix("|").removesuffix("|").split("|")
+    return all(_DASHES.fullmatch(cell.strip()) for cell in cells)
 
 
 def _split_row(line: str) -> list[str]:
