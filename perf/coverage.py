@@ -16,11 +16,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from loupe.metrics import rate_of_sums
 from loupe.stats.clusters import Row
 from loupe.stats.comparison import compare
 from loupe.stats.estimates import estimate
-from loupe.types import Measure, Score
+from loupe.types import Measure, SampleScores, Score
 
 Floats: TypeAlias = NDArray[np.float64]
 Shape: TypeAlias = tuple[int, int]
@@ -110,9 +109,17 @@ def to_rows(first: Floats, second: Floats) -> list[Row]:
     ]
 
 
+def to_samples(rows: list[Row]) -> list[SampleScores]:
+    """One sample for each cluster."""
+    samples: dict[str, list[Score]] = {}
+    for cluster, score in rows:
+        samples.setdefault(cluster, []).append(score)
+    return [SampleScores(sample=cluster, scores=scores) for cluster, scores in samples.items()]
+
+
 def measures(number: int) -> list[Measure]:
     """One measure per repeat."""
-    return [Measure(name=str(index), value=rate_of_sums) for index in range(number)]
+    return [Measure(name=str(index)) for index in range(number)]
 
 
 def covered(benchmark: Simulated, clusters: int, repeats: int) -> tuple[float, float, float]:
@@ -139,7 +146,7 @@ def false_alarms(benchmark: Simulated, clusters: int, repeats: int) -> float:
         shape = clusters, min(AT_ONCE, repeats - done)
         common, one, other = (np.stack(benchmark.draw(chance, shape)[:2]) for _ in range(3))
         coin = chance.random(shape) < 0.5
-        runs = [to_rows(*(common + np.where(side, one, other))) for side in (coin, ~coin)]
+        runs = [to_samples(to_rows(*(common + np.where(side, one, other)))) for side in (coin, ~coin)]
         number = shape[1]
         found = compare(measures(number), *runs)
         alarms += sum(difference.p is not None and difference.p < 0.05 for difference in found.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import urllib.request
@@ -45,6 +46,24 @@ def test_compare_says_in_words_what_is_better(there: Path) -> None:
     assert "# python-reader.py_right minus python-reader.py_wrong, on what both have read (n = 12)" in done.stdout
 
 
+def test_compare_sees_no_difference_where_one_run_was_limited_in_the_middle_of_a_document(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path)
+    letters = "abcdefghij"
+    rows = [
+        {"id": f"{document}{page}", "group": document, "text": letters, "reference": letters[: 10 - 3 * page]}
+        for document in "xyz"
+        for page in range(4)
+    ]
+    (folder / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    loupe("run", "mydocs", "-e", "python:reader.py:right", cwd=tmp_path)
+    loupe("run", "mydocs", "-e", "python:reader.py:right", "--limit", "10", "--name", "ten", cwd=tmp_path)
+    done = loupe("compare", "runs/ten/mydocs", RUNS["right"], "--json", cwd=tmp_path)
+    compared = json.loads(done.stdout)
+    found = compared["pairs"][0]["measures"]["text_similarity"]
+    assert (found["difference"], found["value_a"]) == (0.0, found["value_b"])
+    assert [run["rank"] for run in compared["runs"]] == [1, 1]
+
+
 def test_compare_shows_failed_samples_beside_the_rank(there: Path) -> None:
     assert "1 of 12" in loupe("compare", RUNS["right"], RUNS["sometimes"], "--plain", cwd=there).stdout
 
@@ -84,6 +103,21 @@ def test_report_writes_one_file_for_all_runs_below_a_root(there: Path, tmp_path:
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
     assert facts["runs"] == [RUNS["right"], RUNS["wrong"]] and facts["bytes"] == target.stat().st_size > 0
+
+
+def test_one_damaged_run_does_not_hide_the_others(there: Path, tmp_path: Path) -> None:
+    shutil.copytree(there / "runs", tmp_path / "runs")
+    (tmp_path / RUNS["wrong"] / "run.json").write_text("{")
+    (tmp_path / RUNS["sometimes"] / "result.json").write_text("{")
+    listed = loupe("runs", "--plain", cwd=tmp_path)
+    assert listed.returncode == 0, listed.stderr
+    lines = {line.split("\t")[0]: line for line in listed.stdout.splitlines()}
+    assert "text_similarity 100.00 %" in lines[RUNS["right"]]
+    assert "\tdamaged: " in lines[RUNS["wrong"]] and "\tdamaged: " in lines[RUNS["sometimes"]]
+    shutil.rmtree(tmp_path / RUNS["sometimes"])
+    done = loupe("report", "runs", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert f"left out: {RUNS['wrong']}/run.json: " in done.stderr
 
 
 def test_doctor_is_content_here_and_says_what_would_bring_the_rest(tmp_path: Path) -> None:

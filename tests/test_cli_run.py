@@ -78,6 +78,30 @@ def test_failed_samples_are_counted_named_and_fatal_only_when_strict(here: Path)
     assert loupe("run", "mydocs", "-e", "python:reader.py:sometimes", "--strict", cwd=here).returncode == 3
 
 
+FAILING = """
+from loupe.types import Benchmark, Measure, Sample, Score
+
+def load(root):
+    for number in range(4):
+        yield Sample(id=f"p{number}", text=str(number), truth=str(number))
+
+def score(sample, prediction):
+    if sample.id == "p1" and prediction.text:
+        raise ValueError("odd page")
+    return [Score(measure="m", counts=(float(prediction.text == sample.truth), 1.0))]
+
+benchmark = Benchmark(title="f", version="1", task="text", measures=(Measure(name="m"),), load=load, score=score)
+"""
+
+
+def test_a_sample_whose_scorer_failed_is_a_failed_sample(here: Path) -> None:
+    (here / "failing.py").write_text(FAILING)
+    done = loupe("run", "failing.py", *RIGHT, "--strict", "--plain", cwd=here)
+    assert done.returncode == 3
+    assert "failed\t1 of 4\t25.0 %\tscored as empty" in done.stdout
+    assert "1 of 4 samples failed, more than 5 %; each counts as an empty answer" in done.stdout
+
+
 def test_an_engines_words_cannot_steer_the_terminal(here: Path) -> None:
     done = loupe("run", "mydocs", "-e", "python:reader.py:broken", cwd=here)
     assert "ink on p0" in done.stdout and "\x1b" not in done.stdout + done.stderr
@@ -269,3 +293,11 @@ def test_bad_samples_are_one_clear_line_each(line: str, error: str, here: Path) 
     done = loupe("run", "mydocs", *RIGHT, cwd=here)
     assert done.returncode == 2
     assert f"samples.jsonl:2: {error}" in complaint(done)[0]
+
+
+def test_a_server_that_offers_a_local_engine_gets_a_folder_of_its_own(tmp_path: Path) -> None:
+    models = {"object": "list", "data": [{"id": "tesseract", "object": "model"}]}
+    with in_thread("read", models=models) as server:
+        done = loupe("run", "sample_pages", "--limit", "1", "--base-url", server.url, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "runs" / "tesseract-server" / "sample_pages" / "result.json").is_file()

@@ -9,7 +9,9 @@ import pytest
 from rich.console import Console
 
 from loupe.report.terminal import (
+    failed_count,
     format_headline,
+    format_margin,
     format_value,
     result_sections,
     rich_tables,
@@ -84,6 +86,38 @@ def test_every_answer_that_was_not_scored_as_it_is_is_counted() -> None:
     assert "timeout\t2 of 40\t5.0 %\tno answer in time" in text
     assert "missing\t1 of 40" in text and "truncated\t3 of 40" in text and "repeated\t4 of 40" in text
     assert "p1\ttimeout\tno answer in 300 s" in text
+
+
+def test_a_sample_whose_scorer_failed_counts_as_failed() -> None:
+    failures = [Failure(sample=f"p{n}", outcome="scorer", error="ValueError: odd") for n in range(3)]
+    result = msgspec.structs.replace(RESULT, outcomes={"ok": 39, "error": 1}, failures=failures)
+    assert failed_count(result) == 4
+    section = next(item for item in result_sections(result) if item.title == "not answered as asked")
+    assert section.alarm
+    assert [tuple(row) for row in section.rows] == [
+        ("failed", "4 of 40", "10.0 %", "scored as empty"),
+        ("  error", "1 of 40", "2.5 %", "engine error"),
+        ("  scorer", "3 of 40", "7.5 %", "scoring failed"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("estimate", "margin"),
+    [
+        (Estimate(value=0.0, low=0.0, high=0.8419, n=2), "0.00 … 84.19"),
+        (Estimate(value=1.0, low=0.8843, high=1.0, n=30), "88.43 … 100.00"),
+        (Estimate(value=0.5, low=0.4, high=0.6, n=30), "± 10.00"),
+        (Estimate(value=0.5, n=1), ""),
+    ],
+)
+def test_an_interval_that_lies_on_one_side_of_the_value_is_shown_by_its_ends(estimate: Estimate, margin: str) -> None:
+    assert format_margin(estimate, "fraction") == margin
+
+
+def test_the_ends_of_an_interval_are_not_shown_twice_in_one_row() -> None:
+    result = msgspec.structs.replace(RESULT, measures={"similarity": Estimate(value=0.0, low=0.0, high=0.8419, n=2)})
+    assert lines(result)[2] == "similarity ↑\t0.00 %\t\t0.00 … 84.19\t2"
+    assert format_headline(result) == "similarity 0.00 % [0.00 … 84.19]"
 
 
 def test_the_worst_slices_stand_first() -> None:

@@ -223,8 +223,8 @@ def test_a_write_that_fails_half_way_leaves_no_half_line(tmp_path: Path, monkeyp
 
 
 def test_a_damaged_run_hides_no_other(tmp_path: Path) -> None:
-    with claim(tmp_path / "engine" / "toy", info()):
-        pass
+    with claim(tmp_path / "engine" / "toy", info()) as folder:
+        folder.write_info(info())
     damaged = tmp_path / "broken" / "toy"
     damaged.mkdir(parents=True)
     (damaged / "run.json").write_text("{")

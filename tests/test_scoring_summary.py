@@ -130,6 +130,12 @@ def test_a_tag_with_a_value_per_sample_makes_no_slices() -> None:
     assert len(result(*rows[:-1]).slices["name"]) == LARGEST_SLICING
 
 
+def test_a_tag_that_makes_no_slices_is_named() -> None:
+    rows = [row(str(n), cer(0, 1), tags={"name": str(n), "parity": str(n % 2)}) for n in range(LARGEST_SLICING + 1)]
+    assert result(*rows).warnings == ["tag 'name' has more than 50 values: no slices of it"]
+    assert result(*rows[:-1]).warnings == []
+
+
 def test_every_sample_is_counted_in_one_class() -> None:
     found = result(
         row("a", cer(0, 1)),
@@ -154,7 +160,7 @@ def test_failures_are_listed_with_their_reasons() -> None:
     ]
     assert found.diagnostics["scorer_errors"] == 2
     assert found.warnings == [
-        "1 of 3 samples failed, more than 5 %; each counts as an empty answer",
+        "3 of 3 samples failed, more than 5 %; each counts as an empty answer",
         "the scorer failed on 2 of 3 samples (b, c); see the failures",
         "1 of these could not even be scored as empty (c)",
     ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 import click
 import msgspec
@@ -15,10 +14,7 @@ from loupe.errors import RunError, UsageError
 from loupe.report.terminal import Section, failed_count, format_margin, format_range, format_value
 from loupe.runs.folder import RunFolder
 from loupe.stats.comparison import LEVEL, Difference, compare, shared_ranks
-from loupe.types import Benchmark, Estimate, Result, Score
-
-#: Scores with the cluster (page, or document of pages) that the bootstrap draws them by.
-Rows: TypeAlias = "list[tuple[str, Score]]"
+from loupe.types import Benchmark, Estimate, Result, SampleScores
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +30,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """How `run` differs from the baseline, over the `shared` samples or documents of both: run minus baseline."""
+    """Run minus baseline, over the samples that both have read, of `shared` pages or documents."""
 
     run: str
     engine: str
@@ -57,15 +53,23 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @click.command("compare")
-@click.argument("runs", metavar="RUN RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("runs", metavar="[RUN RUN...]", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--runs", "root", type=click.Path(path_type=Path), default=Path("runs"), metavar="DIR", help="Root of the runs."
+)
 @json_option
 @plain_option
-def command(runs: tuple[Path, ...], json: bool, plain: bool) -> None:
+def command(runs: tuple[Path, ...], root: Path, json: bool, plain: bool) -> None:
     """Put runs of one benchmark side by side, with paired differences.
 
     The first RUN is what the others are compared with. Runs of different benchmarks, versions or data are refused;
-    everything else that differs is named.
+    everything else that differs is named. Without any RUN: every run here as one table, engines by benchmarks.
     """
+    if not runs:
+        from loupe.cli.overview import show_overview
+
+        show_overview(root, json=json, plain=plain)
+        return
     compared = compare_runs(runs)
     if json:
         as_json(compared)
@@ -83,7 +87,7 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
     refuse_strangers(folders)
     benchmark = get_benchmark(folders[0].info.benchmark)
     results = [_result(folder) for folder in folders]
-    rows = [_rows(folder) for folder in folders]
+    scores = [list(folder.scores()) for folder in folders]
     first = results[0]
     return Compared(
         benchmark=first.benchmark,
@@ -93,10 +97,10 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
         units=first.units,
         directions=first.directions,
         differing=differing_parts(folders),
-        runs=_ranked(paths, results, rows, benchmark),
+        runs=_ranked(paths, results, scores, benchmark),
         pairs=[
-            _pair(path, result, against, base=rows[0], benchmark=benchmark)
-            for path, result, against in zip(paths[1:], results[1:], rows[1:], strict=True)
+            _pair(path, result, against, base=scores[0], benchmark=benchmark)
+            for path, result, against in zip(paths[1:], results[1:], scores[1:], strict=True)
         ],
     )
 
@@ -108,13 +112,11 @@ def _result(folder: RunFolder) -> Result:
     return result
 
 
-def _rows(folder: RunFolder) -> Rows:
-    return [(item.group or item.sample, score) for item in folder.scores() for score in item.scores]
-
-
-def _ranked(paths: Sequence[Path], results: list[Result], rows: list[Rows], benchmark: Benchmark) -> list[RunRow]:
-    scores = {str(path): found for path, found in zip(paths, rows, strict=True)}
-    ranks = shared_ranks(scores, benchmark.measures, benchmark.headline_measure, summarize=benchmark.summarize)
+def _ranked(
+    paths: Sequence[Path], results: list[Result], scores: list[list[SampleScores]], benchmark: Benchmark
+) -> list[RunRow]:
+    runs = {str(path): found for path, found in zip(paths, scores, strict=True)}
+    ranks = shared_ranks(runs, benchmark.measures, benchmark.headline_measure, summarize=benchmark.summarize)
     found = {str(path): result for path, result in zip(paths, results, strict=True)}
     return [
         RunRow(
@@ -130,8 +132,10 @@ def _ranked(paths: Sequence[Path], results: list[Result], rows: list[Rows], benc
     ]
 
 
-def _pair(path: Path, result: Result, rows: Rows, *, base: Rows, benchmark: Benchmark) -> Pair:
-    found = compare(benchmark.measures, rows, base, summarize=benchmark.summarize)
+def _pair(
+    path: Path, result: Result, scores: list[SampleScores], *, base: list[SampleScores], benchmark: Benchmark
+) -> Pair:
+    found = compare(benchmark.measures, scores, base, summarize=benchmark.summarize)
     shared = max((difference.shared for difference in found.values()), default=0)
     return Pair(run=str(path), engine=result.engine, shared=shared, measures=found)
 

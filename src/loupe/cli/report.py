@@ -40,7 +40,9 @@ def expand(paths: tuple[Path, ...]) -> list[Path]:
 
     found: list[Path] = []
     for path in paths:
-        below = [] if (path / "run.json").exists() else find_runs(path)
+        below, damaged = ([], {}) if (path / "run.json").exists() else find_runs(path)
+        for error in damaged.values():
+            say(f"left out: {error.message}")
         found += [folder.path for folder in below] or [RunFolder.open(path).path]
     if not found:
         raise UsageError("no run to report on", hint="loupe runs lists them")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from loupe.cli.output import as_json, json_option, plain_option, say, table
+from loupe.errors import RunError
 
 if TYPE_CHECKING:
     from loupe.runs.folder import RunFolder
@@ -21,7 +22,9 @@ def command(runs: Path, json: bool, plain: bool) -> None:
     """List the runs here with their headline measure."""
     from loupe.runs.folder import find_runs
 
-    rows = [describe(folder) for folder in find_runs(runs)]
+    found, damaged = find_runs(runs)
+    rows = [describe(folder) for folder in found] + [unreadable(path, error) for path, error in damaged.items()]
+    rows.sort(key=lambda row: str(row["run"]))
     if json:
         as_json(rows)
         return
@@ -32,11 +35,20 @@ def command(runs: Path, json: bool, plain: bool) -> None:
     table(header, [tuple(str(row[key]) for key in header) for row in rows], plain=plain)
 
 
+def unreadable(path: Path, error: RunError) -> dict[str, str | int | float | None]:
+    """A run that is there but cannot be read, in the form of `describe`."""
+    row: dict[str, str | int | float | None] = dict.fromkeys(("benchmark", "engine", "n", "created"), "–")
+    return {"run": str(path), **row, "headline": f"damaged: {error.message}", "measure": None, "value": None}
+
+
 def describe(folder: RunFolder) -> dict[str, str | int | float | None]:
     """One run in a line; `value` is that of the headline measure, a fraction or a number."""
     from loupe.report.terminal import format_headline
 
-    result = folder.result()
+    try:
+        result = folder.result()
+    except RunError as error:
+        return unreadable(folder.path, error)
     headline = result.measures.get(result.headline) if result else None
     return {
         "run": str(folder.path),

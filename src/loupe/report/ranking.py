@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from loupe.report.collect import Group
 from loupe.stats.comparison import shared_ranks
-from loupe.types import Score
+from loupe.types import SampleScores
 
 
 def ranks_of(group: Group) -> list[str]:
@@ -14,9 +14,9 @@ def ranks_of(group: Group) -> list[str]:
     """
     if group.benchmark is None:
         return [str(place) if entrant.result else "–" for place, entrant in enumerate(group.entrants, 1)]
-    rows: dict[str, list[tuple[str, Score]]] = {}
-    for place, entrant in enumerate(group.entrants):
-        scored = [scores for scores in entrant.run.scores() if entrant.result is not None]
-        rows[str(place)] = [(scores.group or scores.sample, score) for scores in scored for score in scores.scores]
-    found = shared_ranks(rows, group.measures, group.headline, summarize=group.benchmark.summarize)
-    return [str(found[place] or "–") for place in rows]
+    runs: dict[str, list[SampleScores]] = {
+        str(place): list(entrant.run.scores()) if entrant.result is not None else []
+        for place, entrant in enumerate(group.entrants)
+    }
+    found = shared_ranks(runs, group.measures, group.headline, summarize=group.benchmark.summarize)
+    return [str(found[place] or "–") for place in runs]

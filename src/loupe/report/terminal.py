@@ -27,6 +27,7 @@ _WORDS = {
     "error": "engine error",
     "rejected": "refused by the engine",
     "missing": "never asked",
+    "scorer": "scoring failed",
     "empty": "answered with nothing",
     "truncated": "cut off at the token limit",
     "repeated": "stuck in a loop",
@@ -66,9 +67,15 @@ def format_value(value: float | None, unit: str) -> str:
 
 
 def format_margin(estimate: Estimate, unit: str) -> str:
-    """Half of the 95 % interval's width, as `± 1.20`; empty where there is no interval."""
+    """Half of the 95 % interval's width, as `± 1.20`; empty where there is no interval.
+
+    Where all of the interval lies on one side of the value, its ends instead: `0.00 % ± 42.09` would be nonsense.
+    """
     if estimate.low is None or estimate.high is None:
         return ""
+    value = format_value(estimate.value, unit)
+    if (format_value(estimate.low, unit) == value) != (format_value(estimate.high, unit) == value):
+        return format_range(estimate.low, estimate.high, unit)
     half = (estimate.high - estimate.low) / 2
     return f"± {100 * half:.2f}" if unit == "fraction" else f"± {half:.3g}"
 
@@ -81,15 +88,21 @@ def format_range(low: float | None, high: float | None, unit: str) -> str:
 
 
 def format_headline(result: Result) -> str:
-    """The headline measure with its margin, as `overall 91.23 % ± 1.20`."""
+    """The headline measure with its margin, as `overall 91.23 % ± 1.20` or `overall 0.00 % [0.00 … 84.19]`."""
     unit = result.units.get(result.headline, "fraction")
     estimate = result.measures.get(result.headline, Estimate(value=None))
-    return f"{result.headline} {format_value(estimate.value, unit)} {format_margin(estimate, unit)}".rstrip()
+    margin = format_margin(estimate, unit)
+    margin = f"[{margin}]" if "…" in margin else margin
+    return f"{result.headline} {format_value(estimate.value, unit)} {margin}".rstrip()
 
 
 def failed_count(result: Result) -> int:
-    """Samples that scored as an empty answer because there was none."""
-    return sum(result.outcomes.get(name, 0) for name in (*FAILED, "missing"))
+    """Samples that scored as an empty answer because there was none, or because its scorer failed."""
+    return sum(result.outcomes.get(name, 0) for name in (*FAILED, "missing")) + _broken(result)
+
+
+def _broken(result: Result) -> int:
+    return sum(failure.outcome == "scorer" for failure in result.failures)
 
 
 def _measures(result: Result) -> Section:
@@ -100,6 +113,8 @@ def _measures(result: Result) -> Section:
         unit, estimate = result.units.get(name, "fraction"), result.measures.get(name, Estimate(value=None))
         arrow = "↑" if result.directions.get(name, True) else "↓"
         margin, interval = format_margin(estimate, unit), format_range(estimate.low, estimate.high, unit)
+        # Where the margin is given by its ends, they stand in the next column already.
+        margin = "" if margin == interval else margin
         rows.append((f"{name} {arrow}", format_value(estimate.value, unit), margin, interval, f"{estimate.n:,}"))
     title = f"{result.engine} on {result.benchmark}@{result.version}, {result.total:,} samples"
     return Section(title=title, header=("measure", "value", "±", "95 % interval", "n"), rows=rows)
@@ -134,14 +149,12 @@ def _not_as_it_is(result: Result) -> Section | None:
     rows = []
     if failed:
         rows.append(("failed", f"{failed:,} of {result.total:,}", f"{100 * failed / total:.1f} %", "scored as empty"))
+    counts = {**result.outcomes, "scorer": _broken(result)}
     for name, words in _WORDS.items():
-        count = result.outcomes.get(name, 0)
+        count = counts.get(name, 0)
         if count:
-            label = f"  {name}" if name in FAILED or name == "missing" else name
+            label = f"  {name}" if name in (*FAILED, "missing", "scorer") else name
             rows.append((label, f"{count:,} of {result.total:,}", f"{100 * count / total:.1f} %", words))
-    broken = sum(failure.outcome == "scorer" for failure in result.failures)
-    if broken:
-        rows.append(("scorer", f"{broken:,} of {result.total:,}", f"{100 * broken / total:.1f} %", "scoring failed"))
     alarm = failed > ALARMING * result.total
     return Section(title="not answered as asked", rows=rows, alarm=alarm) if rows else None
 

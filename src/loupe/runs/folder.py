@@ -228,10 +228,21 @@ def check_same(path: Path, old: RunInfo, new: RunInfo) -> None:
         )
 
 
-def find_runs(root: Path) -> list[RunFolder]:
-    """Every run below `root`, sorted by path; folders moved aside by --fresh are left out."""
-    files = sorted(root.glob("*/*/run.json"))
-    return [RunFolder.open(file.parent) for file in files if ".old-" not in file.parent.name]
+def find_runs(root: Path) -> tuple[list[RunFolder], dict[Path, RunError]]:
+    """Every run below `root`, sorted by path, and what is wrong with those whose `run.json` is damaged.
+
+    Folders moved aside by --fresh are left out.
+    """
+    found: list[RunFolder] = []
+    damaged: dict[Path, RunError] = {}
+    for file in sorted(root.glob("*/*/run.json")):
+        if ".old-" in file.parent.name:
+            continue
+        try:
+            found.append(RunFolder.open(file.parent))
+        except RunError as error:
+            damaged[file.parent] = error
+    return found, damaged
 
 
 def _read(path: Path, place: Place) -> bytes:

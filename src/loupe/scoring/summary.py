@@ -127,7 +127,7 @@ def _diagnostics(seen: _Seen) -> dict[str, float]:
 
 
 def _warnings(seen: _Seen, total: int, missing: Sequence[str]) -> list[str]:
-    failed = sum(seen.outcomes[outcome] for outcome in FAILED)
+    failed = len(seen.failures)
     broken = [failure.sample for failure in seen.failures if failure.outcome == "scorer"]
     found = []
     if missing:
@@ -138,6 +138,11 @@ def _warnings(seen: _Seen, total: int, missing: Sequence[str]) -> list[str]:
         found.append(f"the scorer failed on {len(broken)} of {total} samples ({_some(broken)}); see the failures")
     if seen.unscored:
         found.append(f"{len(seen.unscored)} of these could not even be scored as empty ({_some(seen.unscored)})")
+    found += [
+        f"tag {tag!r} has more than {LARGEST_SLICING} values: no slices of it"
+        for tag, values in sorted(seen.slices.items())
+        if values is None
+    ]
     return found
 
 

@@ -25,6 +25,8 @@ CONFIDENCE = 0.95
 _NORMAL = NormalDist()
 #: Multiplicities drawn at a time; bounds the memory of a draw to some tens of MB whatever the number of clusters.
 _CHUNK = 2_000_000
+#: Draws as close as this (times the value, if that is larger) differ by rounding only.
+_SLACK = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +85,24 @@ def resample(
     }
 
 
-def interval(values: Resampled, *, fraction: bool = False) -> tuple[float, float] | None:
-    """The 95 % interval, or None where clusters are too few (one), or the measure is defined in too few draws.
+def can_vary(values: Resampled) -> bool:
+    """Whether the draws can say anything: more than one cluster, and a measure that most draws define."""
+    defined = int(np.count_nonzero(np.isfinite(values.draws)))
+    return math.isfinite(values.point) and values.clusters > 1 and 2 * defined > values.draws.size
 
-    With `fraction`, a value of exactly 0 or 1 on all clusters gets the exact binomial bound on the share of clusters
-    that differ, because a bootstrap cannot draw what has never occurred and would claim certainty.
+
+def interval(values: Resampled, *, share: bool = False) -> tuple[float, float] | None:
+    """The 95 % interval, or None where the draws say nothing: they cannot vary, or are all equal.
+
+    A bootstrap cannot draw what has never occurred, so an interval without width would claim certainty. With `share`,
+    a value of exactly 0 or 1 on all clusters gets the exact binomial bound on the share of clusters that differ.
     """
-    draws = values.draws[np.isfinite(values.draws)]
-    if not math.isfinite(values.point) or values.clusters < 2 or 2 * draws.size <= values.draws.size:
+    if not can_vary(values):
         return None
-    if fraction and values.point in (0.0, 1.0) and bool(np.all(draws == values.point)):
+    draws = values.draws[np.isfinite(values.draws)]
+    if float(np.ptp(draws)) <= _SLACK * max(1.0, abs(values.point)):
+        if not share or values.point not in (0.0, 1.0):
+            return None
         unseen = 1 - ((1 - CONFIDENCE) / 2) ** (1 / values.clusters)
         return (0.0, unseen) if values.point == 0.0 else (1 - unseen, 1.0)
     acceleration = _acceleration(values)

@@ -46,15 +46,13 @@ class Clustered:
     measures: dict[str, MeasureRows]
 
 
-def sort_into_clusters(
-    rows: Iterable[Row], names: Collection[str], *, among: Collection[str] | None = None
-) -> Clustered:
-    """Sort the scores of the measures in `names` into clusters, of those in `among` only.
+def sort_into_clusters(rows: Iterable[Row], names: Collection[str]) -> Clustered:
+    """Sort the scores of the measures in `names` into clusters.
 
     A cluster counts even if all its scores are of other measures: a page without a table is a page that can be drawn.
     Raises ValueError if the scores of one measure have different numbers of counts.
     """
-    kept = [row for row in rows if among is None or row[0] in among]
+    kept = list(rows)
     labels = tuple(sorted({label for label, _ in kept}))
     number = {label: index for index, label in enumerate(labels)}
     counts: dict[str, tuple[list[tuple[float, ...]], list[int]]] = {name: ([], []) for name in names}

@@ -8,24 +8,25 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 
 import msgspec
 
-from loupe.stats.bootstrap import DRAWS, Resampled, interval, resample
+from loupe.stats.bootstrap import DRAWS, Resampled, can_vary, interval, resample
 from loupe.stats.clusters import Clustered, Row, sort_into_clusters
 from loupe.stats.permutation import permutation_p_values
-from loupe.types import Measure, Values
+from loupe.types import Measure, SampleScores, Values
 
 #: Corrected p-values from here on are no difference.
 LEVEL = 0.05
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """One measure of two runs over the clusters that both have (`shared` of them): a minus b.
+    """One measure of two runs over the samples that both have, of `shared` clusters: a minus b.
 
-    None where it was not computed in one of the runs; interval and p-values are None for a single cluster, too.
+    None where it was not computed in one of the runs; interval and p-values are None for a single cluster, too, and the
+    interval where the difference is the same in all draws.
     """
 
     value_a: float | None = None
@@ -40,8 +41,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 def compare(
     measures: Sequence[Measure],
-    rows_a: Sequence[Row],
-    rows_b: Sequence[Row],
+    samples_a: Sequence[SampleScores],
+    samples_b: Sequence[SampleScores],
     *,
     summarize: Callable[[Values], Values] | None = None,
     draws: int = DRAWS,
@@ -49,9 +50,9 @@ def compare(
 ) -> dict[str, Difference]:
     """Every declared measure of run a minus that of run b; p-values corrected over the measures compared (Holm).
 
-    Only clusters with a score in both runs are used, so values may differ from those of the whole runs.
+    Only samples with a score in both runs are used, so values may differ from those of the whole runs.
     """
-    a, b = _on_shared_clusters(measures, rows_a, rows_b)
+    a, b = _on_shared_samples(measures, samples_a, samples_b)
     found_a = resample(measures, a, summarize=summarize, draws=draws, seed=seed)
     found_b = resample(measures, b, summarize=summarize, draws=draws, seed=seed)
     p_values = permutation_p_values(measures, a, b, summarize=summarize, draws=draws, seed=seed)
@@ -67,12 +68,19 @@ def compare(
     }
 
 
-def _on_shared_clusters(
-    measures: Sequence[Measure], rows_a: Sequence[Row], rows_b: Sequence[Row]
+def _on_shared_samples(
+    measures: Sequence[Measure], a: Sequence[SampleScores], b: Sequence[SampleScores]
 ) -> tuple[Clustered, Clustered]:
+    """The scores of the samples that both have: a document of which one run has read half is compared by that half."""
     names = [measure.name for measure in measures]
-    shared = {label for label, _ in rows_a} & {label for label, _ in rows_b}
-    return sort_into_clusters(rows_a, names, among=shared), sort_into_clusters(rows_b, names, among=shared)
+    shared = {item.sample for item in a if item.scores} & {item.sample for item in b if item.scores}
+    first, second = (rows_of(item for item in run if item.sample in shared) for run in (a, b))
+    return sort_into_clusters(first, names), sort_into_clusters(second, names)
+
+
+def rows_of(samples: Iterable[SampleScores]) -> list[Row]:
+    """Every score with its cluster: the sample's group, or the sample itself where it has none."""
+    return [(item.group or item.sample, score) for item in samples for score in item.scores]
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -90,7 +98,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def shared_ranks(
-    runs: Mapping[str, Sequence[Row]],
+    runs: Mapping[str, Sequence[SampleScores]],
     measures: Sequence[Measure],
     name: str,
     *,
@@ -100,7 +108,7 @@ def shared_ranks(
 ) -> dict[str, int | None]:
     """The rank of every run by one measure, best value first: 1 + the number of runs that are clearly better.
 
-    Clearly: the paired difference over the clusters that the two share is significant at 5 % after Holm's correction
+    Clearly: the paired difference over the samples that the two share is significant at 5 % after Holm's correction
     over all pairs. Runs that cannot be told apart thus share a rank; a run without a value comes last, with rank None.
     """
     higher_is_better = next(measure.higher_is_better for measure in measures if measure.name == name)
@@ -112,11 +120,11 @@ def shared_ranks(
             return -math.inf
         return found.point if higher_is_better else -found.point
 
-    gains = {run: gain(sort_into_clusters(rows, names)) for run, rows in runs.items()}
+    gains = {run: gain(sort_into_clusters(rows_of(samples), names)) for run, samples in runs.items()}
     losers: list[str] = []
     p_values: list[float] = []
     for first, second in combinations(runs, 2):
-        a, b = _on_shared_clusters(measures, runs[first], runs[second])
+        a, b = _on_shared_samples(measures, runs[first], runs[second])
         p = permutation_p_values(measures, a, b, summarize=summarize, draws=draws, seed=seed).get(name)
         if p is not None and len(a.labels) > 1:
             losers.append(first if gain(a) < gain(b) else second)
@@ -131,8 +139,7 @@ def _difference(a: Resampled | None, b: Resampled | None, p: float | None) -> Di
     if a is None or b is None or value_a is None or value_b is None:
         return Difference(value_a=value_a, value_b=value_b)
     difference = a.minus(b)
-    ends = interval(difference)
-    low, high = ends or (None, None)
-    # Where clusters are too few for an interval, they are too few for a test.
-    p = p if ends else None
+    low, high = interval(difference) or (None, None)
+    # Where clusters are too few for any interval, they are too few for a test.
+    p = p if can_vary(difference) else None
     return Difference(value_a=value_a, value_b=value_b, difference=difference.point, low=low, high=high, p=p)

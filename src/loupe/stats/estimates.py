@@ -23,8 +23,9 @@ def estimate(
 
     All scores of a cluster are drawn together. `n` counts the scores of a measure, for a composite the clusters.
     A measure without scores, or whose value is not finite, has value None; one with scores of a single cluster has no
-    interval. Scores of measures that are not declared are ignored. `summarize` sees the measures that have scores;
-    others read as nan. Raises ValueError if counts and measure do not fit together.
+    interval, nor has one that is the same in all draws, unless it is a share of 0 or 1 (`is_share`). Scores of measures
+    that are not declared are ignored. `summarize` sees the measures that have scores; others read as nan. Raises
+    ValueError if counts and measure do not fit together.
     """
     scores = sort_into_clusters(rows, [measure.name for measure in measures])
     found = resample(measures, scores, summarize=summarize, draws=draws if intervals else 0, seed=seed)
@@ -32,15 +33,20 @@ def estimate(
     for measure in measures:
         of_measure = scores.measures.get(measure.name)
         n = len(scores.labels) if of_measure is None else len(of_measure.counts)
-        results[measure.name] = _estimate(found.get(measure.name), n, fraction=measure.unit == "fraction")
+        results[measure.name] = _estimate(found.get(measure.name), n, share=is_share(measure))
     return results
 
 
-def _estimate(values: Resampled | None, n: int, *, fraction: bool) -> Estimate:
+def is_share(measure: Measure) -> bool:
+    """Whether a measure lies between 0 and 1 on every cluster; error rates may pass 1, other functions anything."""
+    return measure.value is None and measure.unit == "fraction" and measure.higher_is_better
+
+
+def _estimate(values: Resampled | None, n: int, *, share: bool) -> Estimate:
     if values is None:
         return Estimate(value=None)
     if not math.isfinite(values.point):
         return Estimate(value=None, n=n)
-    ends = interval(values, fraction=fraction) if values.draws.size else None
+    ends = interval(values, share=share) if values.draws.size else None
     low, high = ends or (None, None)
     return Estimate(value=values.point, low=low, high=high, n=n)
