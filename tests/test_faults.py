@@ -44,10 +44,10 @@ FAULTS: dict[str, tuple[list[Reply], str, str, str]] = {
     "ever-500": ([Reply(status=500, error="oops")], "error", "", "500"),
     "once-503": ([Reply(status=503, error="loading"), Reply(text="right")], "ok", "right", ""),
     "slow": ([Reply(text="right", delay=0.3)], "ok", "right", ""),
-    "never": ([Reply(hang=True)], "timeout", "", "1"),
-    "cut": ([Reply(text="right" * 100, cut=40)], "error", "", ""),
-    "drop": ([Reply(drop=True)], "error", "", ""),
-    "not-json": ([Reply(raw=b"<html>bad gateway</html>")], "error", "", ""),
+    "never": ([Reply(hang=True)], "timeout", "", "1 s"),
+    "cut": ([Reply(text="right" * 100, cut=40)], "error", "", "payload is not completed"),
+    "drop": ([Reply(drop=True)], "error", "", "disconnected"),
+    "not-json": ([Reply(raw=b"<html>bad gateway</html>")], "error", "", "<html>bad gateway"),
     "no-choices": ([Reply(raw=b'{"object": "chat.completion"}')], "error", "", "choices"),
     "empty-choices": ([Reply(raw=b'{"choices": []}')], "error", "", "choices"),
     "null": ([Reply(text=None)], "empty", "", ""),
@@ -105,8 +105,8 @@ def test_a_fault_ends_in_its_class(fault: str, outcome: tuple[dict[str, Predicti
     prediction = outcome[0][fault]
     assert prediction.outcome == expected
     assert prediction.text == text
+    assert bool(reason) == bool(prediction.error) == prediction.failed
     assert reason in prediction.error
-    assert bool(prediction.error) == prediction.failed
 
 
 def test_the_result_names_every_failure(outcome: tuple[dict[str, Prediction], Result]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import struct
+import tracemalloc
 import zlib
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pypdfium2
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from loupe.data.pages import BLANK_INK, ink_fraction, load_page, page_size, pdf_page_count, thumbnail
+from loupe.data.pages import BLANK_INK, ink_fraction, load_page, page_size, pdf_page_count, thumbnail, to_rgb
 from loupe.errors import PageError
 from loupe.types import PdfPage
 
@@ -102,6 +103,25 @@ def test_fractions_of_a_float_tiff_are_scaled_to_eight_bits(tmp_path: Path) -> N
     values = np.array([[0.0, 128 / 255, 1.0]], dtype=np.float32)
     page = load_page(save(Image.fromarray(values), tmp_path / "a.tiff"))
     assert tuple(page.getpixel((x, 0))[0] for x in range(3)) == GRAY_LEVELS
+
+
+@pytest.mark.parametrize("mode", ["F", "I", "I;16"])
+def test_gray_of_many_bits_needs_little_memory_beside_the_picture_itself(mode: str) -> None:
+    image = Image.new(mode, (2000, 2000), 1)
+    tracemalloc.start()
+    page = to_rgb(image, Path("a.tiff"))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # The picture before and after, 4 bytes each, is Pillow's and not counted here.
+    assert page.mode == "RGB" and peak < 2 * 2000 * 2000
+
+
+def test_gray_of_many_bits_is_converted_alike_at_both_ends_of_a_large_page(tmp_path: Path) -> None:
+    values = np.zeros((3000, 700), dtype=np.float32)
+    values[0, 0], values[-1, -1], values[1500, 0] = np.nan, 200.0, -np.inf
+    page = load_page(save(Image.fromarray(values), tmp_path / "a.tiff"))
+    corners = [page.getpixel(place) for place in ((0, 0), (699, 2999), (0, 1500))]
+    assert corners == [(0, 0, 0), (200, 200, 200), (0, 0, 0)]
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))

@@ -218,7 +218,7 @@ def _eight_bit(image: Image) -> Image:
     import numpy as np
     from PIL import Image as Pillow
 
-    largest = max(float(strip.max()) for _, strip in _strips(image))
+    largest = max((float(strip.max()) for _, strip in _strips(image)), default=0.0)
     if image.mode == "F":
         scale = 255.0 if largest <= 1.0 else 1.0
     else:
