@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 from loupe.benchmarks.table_images import layouts, scoring
 from loupe.benchmarks.table_images.layouts import SAME_SPLIT, Escape, TableImage
+from loupe.data.extras import need
 from loupe.data.parquet import find_shards
 from loupe.data.prepared import is_prepared
 from loupe.data.store import default_root
@@ -29,6 +30,7 @@ verify_case = scoring.verify_case
 
 def load(root: Path | None, split: Split = "val", escape: Escape = "raw") -> Iterator[Sample]:
     """Yield the tables of one split in stored order. `escape` says how text becomes HTML where tokens are published."""
+    need("lxml", extra="tables", purpose="TEDS")
     folder = default_root("pubtabnet") if root is None else root
     return map(scoring.sample_of, _tables(folder, split, escape))
 

@@ -13,7 +13,10 @@ import msgspec
 from loupe import __version__
 
 #: Packages whose version can change an answer or a score.
-_PACKAGES = ("numpy", "pillow", "pypdfium2", "rapidfuzz", "aiohttp", "msgspec", "rapidocr", "onnxruntime")
+_PACKAGES = (
+    *("numpy", "pillow", "pypdfium2", "rapidfuzz", "aiohttp", "msgspec"),
+    *("lxml", "json_repair", "rapidocr", "onnxruntime"),
+)
 
 
 #: Of these, the ones that decide about the pixels an engine gets to see.
