@@ -17,6 +17,7 @@ from loupe.cli.errors import BELOW, INTERRUPTED, MISSING, SOME_FAILED, show_erro
 from loupe.cli.options import Flags, make_plans, reading_options
 from loupe.cli.output import as_json, json_option, plain_option, say, tables
 from loupe.cli.progress import supervise
+from loupe.cli.suites import SUITES, check_target, run_suite
 from loupe.errors import LoupeError, UsageError
 from loupe.types import Measure, Result
 
@@ -30,21 +31,29 @@ Stage: TypeAlias = "Callable[[Plan, Progress], Coroutine[Any, Any, RunFolder]]"
 
 
 @click.command("run")
-@click.argument("benchmark")
+@click.argument("benchmark", required=False, default="")
+@click.option("--suite", type=click.Choice(list(SUITES)), help="A list of benchmarks instead of one (docs/suites.md).")
+@click.option("--skip-missing", is_flag=True, help="With --suite: leave out benchmarks whose data is not here.")
 @reading_options
 @click.option("--strict", is_flag=True, help="Exit with 3 if any sample failed.")
 @click.option("--fail-under", metavar="X", help="Exit with 1 if the headline is worse than X (in percent, as printed).")
 @json_option
 @plain_option
 @click.pass_context
-def command(context: click.Context, /, benchmark: str, json: bool, plain: bool, **flags: Any) -> None:
+def command(
+    context: click.Context, /, benchmark: str, suite: str | None, json: bool, plain: bool, **flags: Any
+) -> None:
     """Read the pages of a benchmark with an engine, and score the answers.
 
     BENCHMARK is an id from `loupe bench list` (or id@version), a folder of your own pages, or a Python file. Without
     an engine, the OpenAI-compatible server that runs on this machine is asked. The same command again continues where
     it stopped.
     """
-    strict, fail_under = flags.pop("strict"), flags.pop("fail_under")
+    strict, fail_under, skip_missing = (flags.pop(name) for name in ("strict", "fail_under", "skip_missing"))
+    check_target(benchmark, suite, skip_missing=skip_missing, fail_under=fail_under)
+    if suite:
+        reading = msgspec.convert(flags, Flags)
+        context.exit(run_suite(suite, reading, skip_missing=skip_missing, strict=strict, json=json, plain=plain))
     headline = headline_of(benchmark)
     floor = None if fail_under is None else parse_floor(fail_under, headline)
     plans = make_plans(benchmark, msgspec.convert(flags, Flags))

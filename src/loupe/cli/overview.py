@@ -1,0 +1,52 @@
+"""Every run below a root as one table, engines by benchmarks: `loupe compare` without arguments, and after a suite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loupe.cli.output import as_json, console, say, tables
+from loupe.errors import RunError
+
+if TYPE_CHECKING:
+    from loupe.report.matrix import Matrix
+    from loupe.runs.folder import RunFolder
+
+
+def show_overview(root: Path, *, json: bool, plain: bool) -> None:
+    """The table of all runs below `root`; a damaged run is named and left out."""
+    from loupe.report.matrix import make_matrix
+    from loupe.runs.folder import find_runs
+
+    found, damaged = find_runs(root)
+    for error in damaged.values():
+        say(f"left out: {error.message}")
+    matrix = make_matrix(readable(found))
+    if json:
+        as_json(matrix)
+    elif matrix.rows:
+        show_matrix(matrix, plain=plain)
+        say(f"runs side by side with differences: loupe compare RUN RUN; pages and answers: loupe report {root}")
+    else:
+        say(f"no run below {root}; loupe demo makes some")
+
+
+def readable(folders: Iterable[RunFolder]) -> list[RunFolder]:
+    """The runs whose result can be read or is not there yet; others are named."""
+    kept = []
+    for folder in folders:
+        try:
+            folder.result()
+        except RunError as error:
+            say(f"left out: {error.message}")
+            continue
+        kept.append(folder)
+    return kept
+
+
+def show_matrix(matrix: Matrix, *, plain: bool) -> None:
+    """The table on standard output: one with `plain`, else as many as the terminal is wide enough for."""
+    from loupe.report.matrix import matrix_sections
+
+    tables(matrix_sections(matrix, width=None if plain else console().width), plain=plain)

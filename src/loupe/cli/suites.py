@@ -1,0 +1,204 @@
+"""`loupe run --suite`: a list of benchmarks with one command, one `results.json` and one table (docs/suites.md)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from loupe import __version__
+from loupe.benchmarks.registry import benchmark_ids, get_benchmark
+from loupe.cli.errors import INTERRUPTED, SOME_FAILED, show_error
+from loupe.cli.options import Flags, make_plans
+from loupe.cli.output import as_json, say
+from loupe.errors import DatasetError, EngineUnavailableError, LoupeError, UsageError
+
+if TYPE_CHECKING:
+    from loupe.pipeline import Plan
+    from loupe.report.matrix import Matrix
+    from loupe.runs.folder import RunFolder
+
+#: In a suite: every installed benchmark that it does not name.
+EVERY_OTHER = "*"
+
+#: Suite → its benchmarks, in the order in which they are run. One that is not in this version counts as missing.
+SUITES: Mapping[str, tuple[str, ...]] = {
+    "core": ("ocrbench", "omnidocbench@1.5", "unimer_test", "pubtabnet", "nanonets_kie", "handwritten_forms"),
+    "full": ("omnidocbench@1.5", "olmocr_bench", EVERY_OTHER),
+}
+
+
+class SuiteResults(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of the combined `results.json`: the table, what is not in it and why, and every result in full."""
+
+    suite: str
+    created: str
+    loupe: str
+    skipped: dict[str, str]
+    failed: dict[str, str]
+    table: Matrix
+    results: list[dict[str, object]]
+
+
+def check_target(benchmark: str, suite: str | None, *, skip_missing: bool, fail_under: str | None) -> None:
+    """Raise UsageError unless there is a benchmark or a suite, and only options that go with it."""
+    if not (benchmark or suite):
+        raise UsageError("missing argument 'BENCHMARK'", hint="loupe run --help")
+    if benchmark and suite:
+        raise UsageError("run takes a benchmark or --suite, not both", hint=f"loupe run --suite {suite}")
+    if skip_missing and not suite:
+        raise UsageError("--skip-missing goes with --suite only", hint="loupe run --suite core --skip-missing")
+    if fail_under and suite:
+        raise UsageError("--fail-under goes with a single benchmark only", hint="loupe compare shows the whole table")
+
+
+def run_suite(name: str, flags: Flags, *, skip_missing: bool, strict: bool, json: bool, plain: bool) -> int:
+    """Run every benchmark of a suite with every engine asked for; returns the exit code.
+
+    What was done before is not done again. Raises DatasetError, naming them all, for benchmarks without data unless
+    they are to be skipped, and UsageError for options that only a single benchmark can have.
+    """
+    if flags.option:
+        raise UsageError("--suite and -o do not go together", hint="loupe run BENCHMARK -o KEY=VALUE runs one of them")
+    names, skipped = available(suite_benchmarks(name), flags.data)
+    if skipped and not skip_missing:
+        listed = "".join(f"\n  {each}: {reason}" for each, reason in skipped.items())
+        raise DatasetError(f"suite {name!r} lacks {len(skipped)} of its benchmarks:{listed}", hint=_hint(name, skipped))
+    for each, reason in skipped.items():
+        say(f"skipped {each}: {reason}")
+    if not names:
+        raise DatasetError(f"no benchmark of suite {name!r} has its data here", hint=_hint(name, skipped))
+    folders, failed, worst = _run_all(names, flags, plain=plain)
+    document = _document(name, folders, skipped=skipped, failed=failed)
+    _show(document, flags.runs, json=json, plain=plain)
+    return SOME_FAILED if strict and not worst and any(map(_has_failed, folders)) else worst
+
+
+def suite_benchmarks(name: str) -> list[str]:
+    """The benchmarks of a suite, each once. Raises UsageError for a suite that there is not."""
+    if name not in SUITES:
+        raise UsageError(f"no suite {name!r}", hint=f"suites: {', '.join(SUITES)}")
+    named = SUITES[name]
+    idents = {each.partition("@")[0] for each in named}
+    others = [each for each in benchmark_ids() if each not in idents]
+    return [one for each in named for one in (others if each == EVERY_OTHER else [each])]
+
+
+def available(names: Iterable[str], data: Path | None) -> tuple[list[str], dict[str, str]]:
+    """The benchmarks whose first sample can be had, and why not for each of the others."""
+    found: list[str] = []
+    missing: dict[str, str] = {}
+    for name in names:
+        if name.partition("@")[0] not in benchmark_ids():
+            missing[name] = f"not in Loupe {__version__}"
+            continue
+        try:
+            if next(iter(get_benchmark(name).load(data_of(name, data))), None) is None:
+                raise DatasetError("no samples")
+        except LoupeError as error:
+            # The layout that was expected is for who runs this benchmark alone.
+            missing[name] = error.message.partition("; expected")[0]
+        else:
+            found.append(name)
+    return found, missing
+
+
+def data_of(name: str, data: Path | None) -> Path | None:
+    """Where a benchmark's data lies below `--data`, which holds one folder for each, as the store does.
+
+    None, the benchmark's own default, without `--data` and for benchmarks that have nothing to fetch.
+    """
+    from loupe.data.sets import known_sets
+
+    ident = name.partition("@")[0]
+    if data is None or ident not in known_sets():
+        return None
+    own = data / ident
+    return own if own.exists() else data / known_sets()[ident].place
+
+
+def _hint(suite: str, missing: Mapping[str, str]) -> str:
+    from loupe.data.sets import known_sets
+
+    idents = [each.partition("@")[0] for each in missing]
+    wanted = [each for each in idents if each in known_sets() and each in benchmark_ids()]
+    skip = f"loupe run --suite {suite} --skip-missing leaves them out"
+    return f"loupe data get {' '.join(wanted)}, or {skip}" if wanted else skip
+
+
+def _run_all(names: list[str], flags: Flags, *, plain: bool) -> tuple[list[RunFolder], dict[str, str], int]:
+    """Engine by engine, benchmark by benchmark; one that cannot go on does not stop the others.
+
+    Returns the run folders, what went wrong by engine and benchmark, and the worst exit code.
+    """
+    folders: list[RunFolder] = []
+    failed: dict[str, str] = {}
+    worst = 0
+    for first in make_plans(names[0], msgspec.structs.replace(flags, data=None)):
+        for name in names:
+            plan = dataclasses.replace(first, benchmark=name, data=data_of(name, flags.data))
+            try:
+                code = _run_one(plan, folders, plain=plain)
+            except LoupeError as error:
+                failed[f"{plan.label} on {name}"] = error.message
+                show_error(f"{plan.label} on {name}: {error.message}", error.hint)
+                worst = max(worst, error.exit_code)
+                if isinstance(error, EngineUnavailableError):
+                    break
+                continue
+            worst = max(worst, code)
+            if code == INTERRUPTED:
+                return folders, failed, worst
+    return folders, failed, worst
+
+
+def _run_one(plan: Plan, folders: list[RunFolder], *, plain: bool) -> int:
+    from loupe.cli.run import headline_of, read_one
+    from loupe.pipeline import run
+
+    say(f"{plan.label} on {plan.benchmark}")
+    folder, code = read_one(plan, run, plain=plain, unit=headline_of(plan.benchmark).unit)
+    folders.append(folder)
+    return code
+
+
+def _has_failed(folder: RunFolder) -> bool:
+    from loupe.report.terminal import failed_count
+
+    result = folder.result()
+    return result is not None and failed_count(result) > 0
+
+
+def _document(suite: str, folders: list[RunFolder], *, skipped: dict[str, str], failed: dict[str, str]) -> SuiteResults:
+    from loupe.report.matrix import make_matrix
+
+    results = [(folder, folder.result()) for folder in folders]
+    return SuiteResults(
+        suite=suite,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        loupe=__version__,
+        skipped=skipped,
+        failed=failed,
+        table=make_matrix(folders),
+        results=[{"run": str(folder.path), **msgspec.to_builtins(result)} for folder, result in results if result],
+    )
+
+
+def _show(document: SuiteResults, runs: Path, *, json: bool, plain: bool) -> None:
+    """Store the combined results below the root of the runs, and print them."""
+    from loupe.cli.overview import show_matrix
+    from loupe.runs.files import write_atomically
+
+    file = runs / "results.json"
+    write_atomically(file, msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
+    if json:
+        as_json(document)
+        return
+    show_matrix(document.table, plain=plain)
+    click.echo(f"saved in {file}")
+    say(f"pages and answers: loupe report {runs} -o report.html")
