@@ -10,6 +10,7 @@ import pytest
 
 from loupe.benchmarks import get_benchmark
 from loupe.errors import DatasetError, UsageError
+from loupe.metrics.table_tree import TableTooLargeError
 from loupe.types import PdfPage, Prediction, Sample
 
 BENCHMARK = get_benchmark("dp_bench")
@@ -204,3 +205,20 @@ def test_a_span_that_is_no_number_scores_zero_and_says_why(tmp_path: Path) -> No
 @pytest.mark.parametrize("answer", ['{"elements": 3}', "[1, 2", "[" * 5000, '{"elements": [{"category": null}]}'])
 def test_text_that_only_looks_like_elements_is_read_as_markdown(tmp_path: Path, answer: str) -> None:
     assert 0.0 <= earned(page(tmp_path), answer)["nid"][0] < 0.7
+
+
+def test_tables_that_opendataloader_cannot_compare_score_zero_and_say_why(tmp_path: Path) -> None:
+    (tmp_path / "gt_markdown").mkdir()
+    (tmp_path / "gt_markdown" / "0001.md").write_text(MARKDOWN, encoding="utf-8")
+    sample = page(tmp_path, "opendataloader")
+    answer = MARKDOWN + '<table><tr><td rowspan="x">y</td></tr></table>'
+    scores = {each.measure: each for each in BENCHMARK.score(sample, Prediction(text=answer))}
+    assert (scores["teds"].counts, scores["teds"].tags) == ((0.0, 1.0), {"teds_error": "ValueError"})
+
+
+def test_tables_nested_thousands_deep_are_refused_soon(tmp_path: Path) -> None:
+    (tmp_path / "gt_markdown").mkdir()
+    (tmp_path / "gt_markdown" / "0001.md").write_text(MARKDOWN, encoding="utf-8")
+    sample = page(tmp_path, "opendataloader")
+    with pytest.raises(TableTooLargeError, match="tables inside tables"):
+        BENCHMARK.score(sample, Prediction(text="<table>" * 3000))

@@ -47,7 +47,7 @@ def test_real_pages_of_an_engine_score_as_in_opendataloader(engine: str) -> None
     assert len(pages) == 200
     for case in pages:
         texts = [(SHARED.parent / case["input"][key]).read_text(encoding="utf-8") for key in ("pred_file", "gt_file")]
-        found = dict(zip(("nid", "nid_s", "teds", "teds_s"), compare_pages(*texts), strict=True))
+        found = dict(zip(("nid", "nid_s", "teds", "teds_s"), compare_pages(*texts)[:4], strict=True))
         for measure, official in case["expected"].items():
             assert found[measure] == pytest.approx(official, abs=TOLERANCE, rel=0), (case["id"], measure)
 

@@ -15,6 +15,7 @@ import msgspec
 from loupe.benchmarks.dp import official, opendataloader, tolerant
 from loupe.benchmarks.dp.elements import Element, answer_of_elements, elements_in_answer, elements_of, text_of_page
 from loupe.benchmarks.table_answers.scored import TableScores
+from loupe.data.extras import need
 from loupe.data.prepared import is_prepared, read
 from loupe.data.store import default_root
 from loupe.errors import DatasetError, UsageError
@@ -41,6 +42,7 @@ def load(root: Path | None, variant: Variant = "official", pairing: Pairing = "a
 
     `variant` names the scoring rules; `pairing` says which ground-truth tables of a page the tolerant rules count.
     """
+    need("lxml", extra="tables", purpose="TEDS")
     if pairing != "all" and variant != "tolerant":
         raise UsageError(f"pairing={pairing} belongs to the tolerant variant", hint="-o variant=tolerant")
     tags = {name: value for name, value in (("variant", variant), ("pairing", pairing)) if value not in _DEFAULTS}
@@ -159,7 +161,10 @@ def _score_markdown(answer: str, truth: dict[str, Any]) -> list[Score]:
     if "markdown" not in truth:
         raise DatasetError("the variant opendataloader needs ground truth in Markdown", hint="-o variant=tolerant")
     found = opendataloader.compare_pages(answer, truth["markdown"])
-    return [_one(name, value) for name, value in found._asdict().items() if value is not None]
+    texts = [_one(name, value) for name, value in (("nid", found.nid), ("nid_s", found.nid_s)) if value is not None]
+    if found.teds is None or found.teds_struct is None:
+        return texts
+    return texts + _each([TableScores(found.teds, found.teds_struct, found.error)])
 
 
 def _each(tables: Sequence[TableScores]) -> list[Score]:
@@ -196,7 +201,7 @@ def verify_case(case: dict[str, Any]) -> list[tuple[float, float]]:
     given, expected = case["input"], case["expected"]
     if "gt_markdown" in given:
         found = opendataloader.compare_pages(given["pred_markdown"], given["gt_markdown"])
-        ours = dict(zip(("nid", "nid_s", "teds", "teds_s"), found, strict=True))
+        ours = dict(zip(("nid", "nid_s", "teds", "teds_s"), found[:4], strict=True))
         # A page without anything to compare is null; -1 stands for it.
         pairs = ((ours[name], expected[name]) for name in ours)
         return [(-1.0 if got is None else got, -1.0 if wanted is None else wanted) for got, wanted in pairs]

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 
 from loupe.benchmarks.dp.elements import IGNORED, Element, tables_of_page, text_of_page
 from loupe.benchmarks.table_answers.scored import TableScores, score_pair
+from loupe.benchmarks.table_answers.soup import parse_html
 from loupe.metrics.nid import nid_dp_bench_v1
 
 
@@ -40,9 +41,9 @@ def unwrap_like_dp_bench_v1(html: str) -> str:
     """
     if "<table>" not in html:
         return html
-    from bs4 import BeautifulSoup, Tag
+    from bs4 import Tag
 
-    table = BeautifulSoup(html, "html.parser").find("table")
+    table = parse_html(html).find("table")
     children = table.find_all(recursive=False) if isinstance(table, Tag) else []
     return "".join(str(child) for child in children)
 

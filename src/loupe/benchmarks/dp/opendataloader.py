@@ -12,10 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from loupe.benchmarks.table_answers import spans
 from loupe.benchmarks.table_answers.pipe_tables import convert_pipe_tables
+from loupe.benchmarks.table_answers.soup import parse_html
 from loupe.metrics import nid
+from loupe.metrics.table_tree import TableTooLargeError, TedsError
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
+
+#: Of all tables of a page, each inner one written out again with every outer one.
+MAX_TABLE_CHARACTERS = 4_000_000
 
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _TABLE_TAGS = re.compile(r"</?(?:thead|tbody)>")
@@ -28,12 +33,19 @@ class PageScores(NamedTuple):
     nid_s: float | None
     teds: float | None
     teds_struct: float | None
+    error: str = ""  # the exception that the official evaluator raises on the tables
 
 
 def compare_pages(prediction: str, reference: str) -> PageScores:
-    """All four numbers of one page. Raises TedsError where the official evaluator raises."""
+    """All four numbers of one page; 0.0 for tables on which the official evaluator raises."""
     prediction, reference = convert_pipe_tables(prediction), convert_pipe_tables(reference)
-    return PageScores(*compare_texts(prediction, reference), *compare_all_tables(prediction, reference))
+    texts = compare_texts(prediction, reference)
+    try:
+        return PageScores(*texts, *compare_all_tables(prediction, reference))
+    except TableTooLargeError:
+        raise
+    except TedsError as error:
+        return PageScores(*texts, 0.0, 0.0, error.upstream)
 
 
 def compare_texts(prediction: str, reference: str) -> tuple[float | None, float | None]:
@@ -44,7 +56,10 @@ def compare_texts(prediction: str, reference: str) -> tuple[float | None, float 
 
 
 def compare_all_tables(prediction: str, reference: str) -> tuple[float | None, float | None]:
-    """TEDS and TEDS-struct of all tables of a page as one tree; a missing table costs its nodes."""
+    """TEDS and TEDS-struct of all tables of a page as one tree; a missing table costs its nodes.
+
+    Raises TedsError where the official evaluator raises.
+    """
     from loupe.metrics.table_tree import Vocabulary, build_tree
     from loupe.metrics.tree_distance import tree_savings
 
@@ -77,11 +92,16 @@ def _without_tables(text: str) -> str:
 
 def _tables(text: str) -> list[str]:
     """All tables in document order as html.parser reads them; a table inside a table is listed again on its own."""
-    from bs4 import BeautifulSoup
-
     if "<table" not in text.lower():
         return []
-    return [str(table) for table in BeautifulSoup(text, "html.parser").find_all("table")]
+    tables: list[str] = []
+    size = 0
+    for table in parse_html(text).find_all("table"):
+        tables.append(str(table))
+        size += len(tables[-1])
+        if size > MAX_TABLE_CHARACTERS:
+            raise TableTooLargeError(f"tables inside tables: more than {MAX_TABLE_CHARACTERS:,} characters")
+    return tables
 
 
 def _outer_table(tables: list[str]) -> _Element:
