@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import hashlib
 import io
 import json
+import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -14,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from tests.chat_server import in_thread
 from tests.command_line import READER, command, complaint, environment, loupe
 from tests.hub_server import COMMIT, Fault, hub_server
 
@@ -220,3 +226,48 @@ def test_the_sample_pages_can_be_prepared_too(tmp_path: Path) -> None:
     assert json.loads(done.stdout) == {"folder": "form", "samples": 3}, done.stderr
     lines = (tmp_path / "form/metadata.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["idx"] for line in lines] == [0, 1, 2]
+
+
+def test_a_program_is_given_each_image_of_a_parquet_file_as_a_file(tmp_path: Path) -> None:
+    """Image after image is 30, 31, … pixels wide; the file it came in is told by its suffix."""
+    (tmp_path / "copy/data").mkdir(parents=True)
+    (tmp_path / "copy/data/test-00000-of-00001.parquet").write_bytes(ocrbench())
+    (tmp_path / "size.py").write_text(
+        "import sys, pathlib; from PIL import Image; name = sys.argv[1]; "
+        "print(Image.open(name).size[0], pathlib.Path(name).suffix)"
+    )
+    profile = f'kind = "command"\ncommand = ["{sys.executable}", "size.py", "{{image}}"]\n'
+    (tmp_path / "size.toml").write_text(profile)
+    words = ["run", "ocrbench", "-e", "./size.toml", "--data", "copy", "--name", "size"]
+    done = loupe(*words, cwd=tmp_path, env=here(tmp_path))
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "runs/size/ocrbench/predictions.jsonl").read_text().splitlines()
+    assert sorted(json.loads(line)["text"].strip() for line in lines) == [f"{30 + number} .png" for number in range(4)]
+
+
+def test_a_server_is_sent_each_image_of_a_parquet_file_unchanged(tmp_path: Path) -> None:
+    (tmp_path / "copy/data").mkdir(parents=True)
+    (tmp_path / "copy/data/test-00000-of-00001.parquet").write_bytes(ocrbench())
+    with in_thread("{image}") as server:
+        words = ["run", "ocrbench", "--base-url", server.url, "--data", "copy", "--name", "sent"]
+        done = loupe(*words, cwd=tmp_path, env=here(tmp_path))
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "runs/sent/ocrbench/predictions.jsonl").read_text().splitlines()
+    sent = {json.loads(line)["text"] for line in lines}
+    assert sent == {hashlib.sha256(picture(30 + number)).hexdigest()[:16] for number in range(4)}
+
+
+def test_the_report_shows_images_of_a_parquet_file(tmp_path: Path) -> None:
+    (tmp_path / "reader.py").write_text(ANSWER)
+    (tmp_path / "copy/data").mkdir(parents=True)
+    (tmp_path / "copy/data/test-00000-of-00001.parquet").write_bytes(ocrbench())
+    words = ["run", "ocrbench", "-e", "python:reader.py:answer", "--data", "copy", "--name", "shown"]
+    assert loupe(*words, cwd=tmp_path, env=here(tmp_path)).returncode == 0
+    done = loupe("report", "runs/shown/ocrbench", "-o", "r.html", cwd=tmp_path, env=here(tmp_path))
+    assert done.returncode == 0, done.stderr
+    payloads = [
+        gzip.decompress(base64.b64decode(found))
+        for found in re.findall(r"H4sI[\w+/=]+", (tmp_path / "r.html").read_text())
+    ]
+    shown = [payload for payload in payloads if b"data:image/webp;base64," in payload and b"parquet" in payload]
+    assert len(shown) == 4

@@ -9,14 +9,16 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
+from loupe.data import packed
 from loupe.data.digests import source_digest
 from loupe.data.packed import packed_name, read_packed
 from loupe.data.pages import ink_fraction, load_page, page_size, thumbnail
 from loupe.data.parquet import columns_of, find_shards, row_count, rows
-from loupe.engines.shared.page_files import page_file
-from loupe.engines.shared.page_images import encode, encode_untouched, parse_rule
+from loupe.engines.shared.page_images import encode, parse_rule
 from loupe.errors import DatasetError, PageError
 from loupe.report.pictures import full_picture, make_thumbnail
 from loupe.types import PackedImage
@@ -88,6 +90,19 @@ def test_images_are_read_from_structs_and_from_raw_bytes_in_any_order(tmp_path: 
         assert load_page(PackedImage(path, f"{number}/image")).size == (100 + number, 60)
 
 
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.integers(0, 59), max_size=30), st.sampled_from([0, 20_000, 10**9]))
+def test_any_order_of_reading_and_any_memory_give_the_right_images(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: list[int], memory: int
+) -> None:
+    path = tmp_path / "test.parquet"
+    if not path.exists():
+        write_parquet(path, count=60, group=25)
+    monkeypatch.setattr(packed, "_KEPT_BYTES", memory)
+    found = [page_size(PackedImage(path, f"{number}/image"))[0] - 100 for number in order]
+    assert found == order
+
+
 def test_a_member_of_a_zip_is_read_without_unpacking(tmp_path: Path) -> None:
     path = write_zip(tmp_path / "fox.zip", {"en/1.png": picture(120, kind="PNG"), "en/2.jpg": picture(130)})
     assert read_packed(PackedImage(path, "en/2.jpg")) == picture(130)
@@ -120,30 +135,8 @@ def test_engines_are_sent_the_very_bytes_where_no_pixel_has_to_change(tmp_path: 
             ("image/jpeg", picture(100)),
             ("image/png", picture(101, kind="PNG")),
         ]
-    assert encode_untouched(PackedImage(path, "0/image"), parse_rule("none")) is None
     small = encode(PackedImage(path, "0/image"), parse_rule("fit50"))
     assert Image.open(io.BytesIO(small.data)).size == (50, 30)
-
-
-async def read_file(source: PackedImage, longest: int | None, formats: frozenset[str]) -> tuple[str, bytes, Path]:
-    async with page_file(source, longest=longest, dpi=None, formats=formats) as path:
-        return path.suffix, path.read_bytes(), path
-
-
-@pytest.mark.parametrize(
-    ("formats", "longest", "suffix"),
-    [({"JPEG", "PNG"}, None, ".jpeg"), ({"PNG"}, None, ".png"), ({"JPEG"}, 40, ".png")],
-)
-def test_programs_get_a_file_that_is_gone_afterwards(
-    tmp_path: Path, formats: set[str], longest: int | None, suffix: str
-) -> None:
-    import asyncio
-
-    source = PackedImage(write_parquet(tmp_path / "test.parquet", count=1), "0/image")
-    found, data, path = asyncio.run(read_file(source, longest, frozenset(formats)))
-    assert (found, path.exists()) == (suffix, False)
-    assert max(Image.open(io.BytesIO(data)).size) == (longest or 100)
-    assert (data == picture(100)) == (suffix == ".jpeg")
 
 
 def test_the_digest_names_the_data_file_and_the_member(tmp_path: Path) -> None:

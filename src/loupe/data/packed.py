@@ -13,6 +13,7 @@ import threading
 import zipfile
 import zlib
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 
 #: One image file is never larger; a member that claims more is a bomb.
 MAX_IMAGE_BYTES = 512 * 1024**2
-#: Row groups kept in memory, and what they may weigh together; the last one read always stays.
-_GROUPS_KEPT = 8
-_GROUP_BYTES = 384 * 1024**2
+#: Rows of a parquet file that are decoded together, and what all that are kept may weigh.
+_ROWS = 16
+_KEPT_BYTES = 256 * 1024**2
 #: Data files kept open.
 _FILES_OPEN = 16
 
@@ -77,8 +78,6 @@ def _read_parquet(source: PackedImage) -> bytes:
     if not (number.isdecimal() and column):
         raise PageError(f"{packed_name(source)}: a member of a parquet file is named ROW/COLUMN")
     value = _cell(_version(source.path), int(number), column)
-    if isinstance(value, dict):
-        value = value.get("bytes")
     if not isinstance(value, bytes):
         raise PageError(f"{packed_name(source)}: there are no image bytes in this row")
     return value
@@ -102,11 +101,49 @@ def _version(path: Path) -> _Version:
 
 
 @dataclass(slots=True)
-class _Parquet:
-    """An open parquet file and the number of its first row in each row group."""
+class _Column:
+    """A column of an open parquet file, read as far as row `next` (-1: not at all).
+
+    `starts` are the first rows of its row groups. `kept` has values by the first row of their batch, copied: a slice
+    would hold on to the memory of its whole page, which may be a row group.
+    """
 
     file: ParquetFile
+    name: str
     starts: list[int]
+    batches: Iterator[pa.RecordBatch] = field(default_factory=lambda: iter(()))
+    next: int = -1
+    kept: OrderedDict[int, list[object]] = field(default_factory=OrderedDict)
+    weight: int = 0
+
+    def cell(self, row: int) -> object:
+        """The value in `row`, kept or read."""
+        held = (first for first in reversed(self.kept) if first <= row < first + len(self.kept[first]))
+        first = next(held, None)
+        first = self._read_to(row) if first is None else first
+        self.kept.move_to_end(first)
+        return self.kept[first][row - first]
+
+    def _read_to(self, row: int) -> int:
+        """Read on to the batch with `row`, from the start of its row group if that has been passed; its first row."""
+        group = bisect.bisect_right(self.starts, row) - 1
+        if not self.starts[group] <= self.next <= row:
+            later = list(range(group, len(self.starts) - 1))
+            self.batches = self.file.iter_batches(_ROWS, row_groups=later, columns=[self.name], use_threads=False)
+            self.next = self.starts[group]
+        while self.next <= row:
+            first, values = self.next, [_image_bytes(value) for value in next(self.batches).column(0).to_pylist()]
+            self.next += len(values)
+            self.weight += 0 if first in self.kept else _bytes_in(values)
+            self.kept[first] = values
+            while self.weight > _KEPT_BYTES and len(self.kept) > 1:
+                self.drop()
+        return first
+
+    def drop(self) -> None:
+        """Forget what was used longest ago."""
+        _, values = self.kept.popitem(last=False)
+        self.weight -= _bytes_in(values)
 
 
 @dataclass(slots=True)
@@ -115,13 +152,13 @@ class _Kept:
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     zips: OrderedDict[_Version, zipfile.ZipFile] = field(default_factory=OrderedDict)
-    parquets: OrderedDict[_Version, _Parquet] = field(default_factory=OrderedDict)
-    groups: OrderedDict[tuple[_Version, int, str], pa.ChunkedArray] = field(default_factory=OrderedDict)
+    columns: OrderedDict[tuple[_Version, str], _Column] = field(default_factory=OrderedDict)
 
 
 _KEPT = _Kept()
 # A child that was forked while another thread was reading would wait for that thread for ever.
-os.register_at_fork(after_in_child=lambda: setattr(_KEPT, "lock", threading.Lock()))
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: setattr(_KEPT, "lock", threading.Lock()))
 
 
 def _zip(version: _Version) -> zipfile.ZipFile:
@@ -136,47 +173,47 @@ def _zip(version: _Version) -> zipfile.ZipFile:
         return archive
 
 
-def _cell(version: _Version, row: int, column: str) -> object:
+def _cell(version: _Version, row: int, name: str) -> object:
+    import pyarrow as pa
+
     with _KEPT.lock:
-        parquet = _parquet(version)
-        group = bisect.bisect_right(parquet.starts, row) - 1
-        if row >= parquet.starts[-1]:
-            raise PageError(f"{version.path}: has no row {row} (rows 0 to {parquet.starts[-1] - 1})")
-        if column not in parquet.file.schema_arrow.names:
-            there = ", ".join(parquet.file.schema_arrow.names)
-            raise PageError(f"{version.path}: has no column {column!r} (columns: {there})")
-        values = _group(version, group, column)
-        return values[row - parquet.starts[group]].as_py()
+        column = _column(version, name)
+        if row >= column.starts[-1]:
+            raise PageError(f"{version.path}: has no row {row} (rows 0 to {column.starts[-1] - 1})")
+        try:
+            return column.cell(row)
+        except (pa.ArrowException, OSError, StopIteration) as error:
+            # What was read half must not be read on.
+            del _KEPT.columns[version, name]
+            raise PageError(f"{version.path}: broken parquet file ({' '.join(str(error).split())[:200]})") from None
 
 
-def _parquet(version: _Version) -> _Parquet:
-    known = _KEPT.parquets.get(version)
+def _column(version: _Version, name: str) -> _Column:
+    known = _KEPT.columns.get((version, name))
     if known is None:
         file = open_parquet(version.path)
+        if name not in file.schema_arrow.names:
+            there = ", ".join(file.schema_arrow.names)
+            raise PageError(f"{version.path}: has no column {name!r} (columns: {there})")
         lengths = (file.metadata.row_group(index).num_rows for index in range(file.num_row_groups))
-        known = _KEPT.parquets[version] = _Parquet(file, list(itertools.accumulate(lengths, initial=0)))
-    _KEPT.parquets.move_to_end(version)
-    while len(_KEPT.parquets) > _FILES_OPEN:
-        _KEPT.parquets.popitem(last=False)
+        known = _KEPT.columns[version, name] = _Column(file, name, list(itertools.accumulate(lengths, initial=0)))
+    _KEPT.columns.move_to_end((version, name))
+    while len(_KEPT.columns) > _FILES_OPEN:
+        _KEPT.columns.popitem(last=False)
+    for other in _KEPT.columns.values():  # the shard before this one gives way to it
+        while other is not known and other.kept and _weight() > _KEPT_BYTES:
+            other.drop()
     return known
 
 
-def _group(version: _Version, group: int, column: str) -> pa.ChunkedArray:
-    import pyarrow as pa
+def _image_bytes(value: object) -> object:
+    """The bytes of an image as the hub stores it, {bytes, path}; anything else as it is."""
+    return value.get("bytes") if isinstance(value, dict) else value
 
-    key = (version, group, column)
-    values = _KEPT.groups.get(key)
-    if values is None:
-        try:
-            table = _KEPT.parquets[version].file.read_row_group(group, columns=[column], use_threads=False)
-        except (pa.ArrowException, OSError) as error:
-            raise PageError(f"{version.path}: broken parquet file ({' '.join(str(error).split())[:200]})") from None
-        values = _KEPT.groups[key] = table.column(column)
-    _KEPT.groups.move_to_end(key)
-    while len(_KEPT.groups) > 1 and (len(_KEPT.groups) > _GROUPS_KEPT or _weight() > _GROUP_BYTES):
-        _KEPT.groups.popitem(last=False)
-    return values
+
+def _bytes_in(values: list[object]) -> int:
+    return sum(len(value) for value in values if isinstance(value, bytes))
 
 
 def _weight() -> int:
-    return sum(values.nbytes for values in _KEPT.groups.values())
+    return sum(column.weight for column in _KEPT.columns.values())

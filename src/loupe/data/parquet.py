@@ -93,7 +93,8 @@ def open_parquet(path: Path) -> ParquetFile:
             f"reading {path.name} needs pyarrow, which is not installed", hint="pip install 'loupe-ocr[data]'"
         ) from None
     try:
-        return ParquetFile(path, memory_map=False)
+        # A buffer makes it stream a column instead of reading all of a row group at once.
+        return ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
     except FileNotFoundError:
         raise DatasetError(f"{path}: no such file") from None
     except (pa.ArrowException, OSError) as error:
