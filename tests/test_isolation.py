@@ -172,7 +172,7 @@ def test_closing_leaves_no_process_behind_even_one_that_hangs() -> None:
             pids = [int((await ask(pool, "pid")).text)]
             hanging = asyncio.create_task(ask(pool, "child"))
             await asyncio.sleep(0.5)
-            pids += [int(pid) for pid in _children(pids[0])]
+            pids += [int(pid) for pid in children(pids[0])]
         hanging.cancel()
         await asyncio.gather(hanging, return_exceptions=True)
         return pids
@@ -246,7 +246,7 @@ def test_workers_end_with_their_parent_however_it_ends(how: signal.Signals) -> N
     with parent:
         assert parent.stdout is not None
         assert parent.stdout.readline().strip().isdigit()
-        workers = _children(parent.pid)
+        workers = children(parent.pid)
         assert len(workers) == 2
         os.kill(parent.pid, how)
         parent.wait(timeout=30)
@@ -268,7 +268,7 @@ def test_ctrl_c_does_not_reach_a_worker() -> None:
     assert group != os.getpgid(0)
 
 
-def _children(pid: int) -> list[int]:
+def children(pid: int) -> list[int]:
     """Processes started by `pid` (Linux)."""
     tasks = Path(f"/proc/{pid}/task")
     found = [(task / "children").read_text().split() for task in tasks.glob("*")]

@@ -17,6 +17,7 @@ import msgspec
 from loupe.engines.registry import Profile
 from loupe.engines.shared.child_environment import without_keys
 from loupe.engines.shared.page_files import page_file, single_page
+from loupe.engines.shared.page_reader import page_reader
 from loupe.engines.shared.programs import run_program
 from loupe.engines.shared.source_digests import short_digest
 from loupe.errors import EngineError, MissingToolError, ProfileError
@@ -75,10 +76,11 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
         if not wants_image:
             return await run(request, "")
         page = single_page(request)
-        async with page_file(page, longest=settings.longest, dpi=settings.dpi, formats=_FORMATS) as path:
+        async with page_file(page, longest=settings.longest, dpi=settings.dpi, formats=_FORMATS, reader=reader) as path:
             return await run(request, str(path))
 
-    yield Engine(predict=predict, facts={"program": program, "source": source})
+    async with page_reader(timeout=settings.timeout, workers=settings.concurrency) as reader:
+        yield Engine(predict=predict, facts={"program": program, "source": source})
 
 
 def _missing(program: str) -> MissingToolError:

@@ -15,7 +15,6 @@ import re
 import secrets
 import time
 from collections.abc import AsyncIterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -39,7 +38,8 @@ from loupe.engines.shared.discovery import (
 from loupe.engines.shared.endpoints import NO_KEY, api_key, check_served, reach, server_facts
 from loupe.engines.shared.http_failures import failure, fitting_max_tokens
 from loupe.engines.shared.memory import keep_freed_memory
-from loupe.engines.shared.page_images import EncodedImage, ImageRule, encode, encode_untouched, parse_rule
+from loupe.engines.shared.page_images import EncodedImage, ImageRule, encode_untouched, parse_rule
+from loupe.engines.shared.page_reader import PageReader, page_reader
 from loupe.engines.shared.redaction import Redaction
 from loupe.errors import (
     EngineError,
@@ -47,7 +47,7 @@ from loupe.errors import (
     RejectedError,
     TransientEngineError,
 )
-from loupe.types import Engine, Output, PageSource, Request
+from loupe.types import Engine, Output, PageSource, PdfPage, Request
 
 if TYPE_CHECKING:
     import aiohttp
@@ -166,9 +166,11 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
             model = settings.model or choose_model(endpoints[0], server)
             check_served(model, endpoints, server)
         facts = {name: redaction.text(fact) for name, fact in server_facts(model, endpoints, server).items()}
-        with ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="loupe-pages") as pool:
+        async with page_reader(timeout=settings.timeout) as reader:
             places = [_Place(endpoint.base_url, lists_models=endpoint.models is not None) for endpoint in endpoints]
-            client = _Client(settings, parse_rule(settings.image), model, redaction, session, pool, places, concurrency)
+            client = _Client(
+                settings, parse_rule(settings.image), model, redaction, session, reader, places, concurrency
+            )
             yield Engine(predict=client.predict, healthy=client.healthy, facts=facts)
 
 
@@ -190,7 +192,7 @@ class _Client:
     model: str
     redaction: Redaction
     session: aiohttp.ClientSession
-    pool: ThreadPoolExecutor
+    reader: PageReader
     places: list[_Place]
     concurrency: int
     _turn: int = 0
@@ -314,17 +316,21 @@ class _Client:
         return msgspec.json.encode(head)[:-1]
 
     async def _body(self, request: Request, limit: int) -> bytes:
-        """The body of a request. Pages that travel untouched cost less than handing them to a thread would."""
-        if sum(_file_size(source) for source in request.images) <= _QUICK_BYTES:
-            untouched = [encode_untouched(source, self.rule) for source in request.images]
-            images = [image for image in untouched if image is not None]
-            if len(images) == len(untouched):
-                return self._build(request, limit, images)
-        return await asyncio.get_running_loop().run_in_executor(self.pool, self._encode_and_build, request, limit)
+        """The body of a request. Small pages that travel untouched cost less than handing them to a thread would."""
+        quick = sum(_file_size(source) for source in request.images) <= _QUICK_BYTES
+        images = [await self._encode(source, quick=quick) for source in request.images]
+        if sum(len(image.data) for image in images) <= _QUICK_BYTES:
+            return self._build(request, limit, images)
+        return await asyncio.to_thread(self._build, request, limit, images)
 
-    def _encode_and_build(self, request: Request, limit: int) -> bytes:
-        """Runs in a thread: decoding and resizing leave the event loop free."""
-        return self._build(request, limit, [encode(source, self.rule) for source in request.images])
+    async def _encode(self, source: PageSource, *, quick: bool) -> EncodedImage:
+        """The page as it is sent: as it is, or decoded in another process, where it can do no harm."""
+        untouched: EncodedImage | None = None
+        if quick:
+            untouched = encode_untouched(source, self.rule)
+        elif not isinstance(source, PdfPage):
+            untouched = await asyncio.to_thread(encode_untouched, source, self.rule)
+        return untouched or await self.reader.encode(source, self.rule)
 
     def _build(self, request: Request, limit: int, images: Sequence[EncodedImage]) -> bytes:
         """Encode the body around the images, then put them in: a page of megabytes is copied only once."""

@@ -19,6 +19,7 @@ from loupe.engines.registry import Profile
 from loupe.engines.shared.child_environment import without_secrets
 from loupe.engines.shared.cores import cores
 from loupe.engines.shared.page_files import page_file, single_page
+from loupe.engines.shared.page_reader import page_reader
 from loupe.engines.shared.programs import run_program
 from loupe.errors import EngineError, MissingToolError
 from loupe.types import Engine, Output, Request
@@ -65,7 +66,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
 
     async def predict(request: Request) -> Output:
         page = single_page(request)
-        async with page_file(page, longest=settings.longest, dpi=settings.dpi, formats=_FORMATS) as path:
+        async with page_file(page, longest=settings.longest, dpi=settings.dpi, formats=_FORMATS, reader=reader) as path:
             finished = await run_program(
                 [program, str(path), *options], timeout=settings.timeout, environment=environment
             )
@@ -74,7 +75,8 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
         # Tesseract ends each page with a form feed.
         return Output(text=finished.output.decode("utf-8", errors="replace").rstrip("\f"), finish_reason="stop")
 
-    yield Engine(predict=predict, facts={"tesseract": version.removeprefix("tesseract ")})
+    async with page_reader(timeout=settings.timeout, workers=settings.concurrency) as reader:
+        yield Engine(predict=predict, facts={"tesseract": version.removeprefix("tesseract ")})
 
 
 def _check_languages(program: str, wanted: str) -> None:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from loupe.data.pages import pdf_page_count
 from loupe.engines.registry import Profile, engine_module
+from loupe.engines.shared.page_reader import PageReader, page_reader
 from loupe.errors import LoupeError, UsageError
 from loupe.serving.api_errors import ApiError, error_response, from_engine
 from loupe.serving.chat_answers import Answer
@@ -60,10 +60,12 @@ async def serve(
     """
     from aiohttp import web
 
-    async with engine_module(settings.kind).open_engine(settings) as engine:
-        server = _Server(
-            engine=engine, model=label, host=host, api_key=api_key, seats=asyncio.Semaphore(settings.concurrency or 1)
-        )
+    async with (
+        engine_module(settings.kind).open_engine(settings) as engine,
+        page_reader(timeout=settings.timeout, workers=1) as reader,
+    ):
+        seats = asyncio.Semaphore(settings.concurrency or 1)
+        server = _Server(engine=engine, model=label, host=host, api_key=api_key, seats=seats, reader=reader)
         # A client that leaves frees its seat: its handler is cancelled.
         runner = web.AppRunner(
             server.application(), handler_cancellation=True, shutdown_timeout=_PATIENCE, access_log=None
@@ -94,6 +96,7 @@ class _Server:
     host: str
     api_key: str
     seats: asyncio.Semaphore
+    reader: PageReader
     waiting: int = field(default=0)
 
     def application(self) -> web.Application:
@@ -168,7 +171,8 @@ class _Server:
         self._check_model(asked.model)
         with tempfile.TemporaryDirectory(prefix="loupe-serve-") as folder:
             try:
-                pages = await asyncio.to_thread(_store, asked.pages, Path(folder))
+                paths = await asyncio.to_thread(_store, asked.pages, Path(folder))
+                pages = [source for path in paths for source in await self._sources(path)]
                 outputs = await self._read(pages, asked.prompt, asked.max_tokens)
             except LoupeError as error:
                 # Where the page lay for a moment is no business of the client's.
@@ -184,6 +188,15 @@ class _Server:
             await response.write(event)
         await response.write_eof()
         return response
+
+    async def _sources(self, path: Path) -> list[PageSource]:
+        """The pages of one file. Raises ApiError for a PDF of too many pages."""
+        if path.suffix != ".pdf":
+            return [path]
+        count = await self.reader.count(path)
+        if count > MOST_PAGES:
+            raise ApiError(413, f"the PDF has {count} pages, the limit is {MOST_PAGES}", code="too_many_pages")
+        return [PdfPage(path, number) for number in range(1, count + 1)]
 
     async def _read(self, pages: list[PageSource], prompt: str, max_tokens: int | None) -> list[Output]:
         """What the engine says of each page; without a page, of the prompt alone."""
@@ -205,20 +218,12 @@ class _Server:
             self.waiting -= 1
 
 
-def _store(pages: tuple[PageData, ...], folder: Path) -> list[PageSource]:
-    """Write the pages into the request's private folder. Raises ApiError for a PDF of too many pages."""
-    sources: list[PageSource] = []
-    for i, page in enumerate(pages, 1):
-        path = folder / f"page-{i}{page.suffix}"
+def _store(pages: tuple[PageData, ...], folder: Path) -> list[Path]:
+    """Write the pages into the request's private folder."""
+    paths = [folder / f"page-{i}{page.suffix}" for i, page in enumerate(pages, 1)]
+    for path, page in zip(paths, pages, strict=True):
         path.write_bytes(page.data)
-        if page.suffix != ".pdf":
-            sources.append(path)
-            continue
-        count = pdf_page_count(path)
-        if count > MOST_PAGES:
-            raise ApiError(413, f"the PDF has {count} pages, the limit is {MOST_PAGES}", code="too_many_pages")
-        sources += [PdfPage(path, number) for number in range(1, count + 1)]
-    return sources
+    return paths
 
 
 def _explain(status: int, request: web.Request) -> ApiError:

@@ -9,9 +9,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from loupe.data.packed import packed_name, read_packed
-from loupe.data.pages import is_upright, load_page, open_image
+from loupe.data.pages import is_upright, open_image
+from loupe.engines.shared.page_reader import PageReader
 from loupe.errors import RejectedError
-from loupe.types import PackedImage, PageSource, PdfPage, Request
+from loupe.types import PackedImage, PageSource, Request
 
 
 def single_page(request: Request) -> PageSource:
@@ -23,7 +24,7 @@ def single_page(request: Request) -> PageSource:
 
 @asynccontextmanager
 async def page_file(
-    source: PageSource, *, longest: int | None, dpi: float | None, formats: frozenset[str]
+    source: PageSource, *, longest: int | None, dpi: float | None, formats: frozenset[str], reader: PageReader
 ) -> AsyncIterator[Path]:
     """An absolute path of the page as an image in one of `formats` (Pillow's names), upright.
 
@@ -34,11 +35,12 @@ async def page_file(
         # Absolute, so that no name can be taken for an option.
         yield source.absolute()
         return
-    with tempfile.TemporaryDirectory(prefix="loupe-page-") as folder:
+    with tempfile.TemporaryDirectory(prefix="loupe-page-") as name:
+        folder = Path(name)
+        path = None
         if isinstance(source, PackedImage):
-            yield await asyncio.to_thread(_unpack, source, Path(folder), longest, formats)
-        else:
-            yield await asyncio.to_thread(_write, source, Path(folder), longest, dpi)
+            path = await asyncio.to_thread(_unpack, source, folder, longest, formats)
+        yield path or await reader.write(source, folder, longest=longest, dpi=dpi)
 
 
 def _fitting(source: Path | bytes, name: Path, longest: int | None, formats: frozenset[str]) -> str:
@@ -49,21 +51,12 @@ def _fitting(source: Path | bytes, name: Path, longest: int | None, formats: fro
         return str(image.format) if fits else ""
 
 
-def _unpack(source: PackedImage, folder: Path, longest: int | None, formats: frozenset[str]) -> Path:
-    """The image of a data file as a file of its own: its very bytes where that works, else a PNG."""
+def _unpack(source: PackedImage, folder: Path, longest: int | None, formats: frozenset[str]) -> Path | None:
+    """The very bytes of an image in a data file as a file of its own; None where that does not work."""
     data = read_packed(source)
     kind = _fitting(data, packed_name(source), longest, formats)
     if not kind:
-        return _write(source, folder, longest, None)
+        return None
     path = folder / f"page.{kind.lower()}"
     path.write_bytes(data)
-    return path
-
-
-def _write(source: PageSource, folder: Path, longest: int | None, dpi: float | None) -> Path:
-    image = load_page(source, longest=longest, dpi=dpi)
-    path = folder / "page.png"
-    # Programs judge sizes by the resolution that the file states.
-    resolution = dpi if dpi is not None and isinstance(source, PdfPage) else None
-    image.save(path, compress_level=1, dpi=(resolution, resolution) if resolution else None)
     return path

@@ -116,39 +116,41 @@ def encode(source: PageSource, rule: ImageRule) -> EncodedImage:
     """The image as it is sent. Raises PageError if it cannot be read."""
     if isinstance(source, PdfPage):
         return _encode_pixels(_resize(_render(source, rule), rule, source.path), lossless=False)
-    if isinstance(source, PackedImage):
-        return _encode_packed(source, rule)
-    return _encode_file(source, _read(source), rule)
+    name, data = _bytes_of(source)
+    untouched = _untouched(source, name, data, rule)
+    if untouched is not None:
+        return untouched
+    with open_image(data, name) as image:
+        return _encode_pixels(_resize(to_rgb(image, name), rule, name), lossless=image.format in _LOSSLESS)
 
 
 def encode_untouched(source: PageSource, rule: ImageRule) -> EncodedImage | None:
-    """The bytes of the file, if they may travel as they are; a look at the header. None: `encode` has work to do."""
-    if not isinstance(source, Path):
-        return None
-    data = _read(source)
+    """The bytes of the image, if they may travel as they are; a look at the header. None: `encode` has work to do."""
+    return None if isinstance(source, PdfPage) else _untouched(source, *_bytes_of(source), rule)
+
+
+def _bytes_of(source: Path | PackedImage) -> tuple[Path, bytes]:
+    """The name of an image, as far as it has one, and its bytes."""
+    if isinstance(source, PackedImage):
+        return packed_name(source), read_packed(source)
+    return source, _read(source)
+
+
+def _untouched(source: PageSource, name: Path, data: bytes, rule: ImageRule) -> EncodedImage | None:
     if rule.kind == "none":
-        return _encode_file(source, data, rule)
-    with open_image(data, source) as image:
-        unchanged = _needs_no_change(image, data, rule, source)
+        return EncodedImage(_mime(source, name, data), data)
+    with open_image(data, name) as image:
+        unchanged = _needs_no_change(image, data, rule, name)
         return EncodedImage(_PASSED_ON[str(image.format)], data) if unchanged else None
 
 
-def _encode_packed(source: PackedImage, rule: ImageRule) -> EncodedImage:
-    """An image inside a data file; columns of parquet have no suffix, so its own header says what it is."""
-    data, name = read_packed(source), packed_name(source)
-    if rule.kind == "none" and name.suffix.lower() not in MIME_TYPES:
-        with open_image(data, name) as image:
-            return EncodedImage(f"image/{(image.format or 'png').lower()}", data)
-    return _encode_file(name, data, rule)
-
-
-def _encode_file(source: Path, data: bytes, rule: ImageRule) -> EncodedImage:
-    if rule.kind == "none":
-        return EncodedImage(MIME_TYPES.get(source.suffix.lower(), "image/png"), data)
-    with open_image(data, source) as image:
-        if _needs_no_change(image, data, rule, source):
-            return EncodedImage(_PASSED_ON[str(image.format)], data)
-        return _encode_pixels(_resize(to_rgb(image, source), rule, source), lossless=image.format in _LOSSLESS)
+def _mime(source: PageSource, name: Path, data: bytes) -> str:
+    """The type by the suffix; columns of parquet have none, so there the image's own header says what it is."""
+    known = MIME_TYPES.get(name.suffix.lower())
+    if known or not isinstance(source, PackedImage):
+        return known or "image/png"
+    with open_image(data, name) as image:
+        return f"image/{(image.format or 'png').lower()}"
 
 
 def _read(path: Path) -> bytes:

@@ -1,0 +1,102 @@
+"""Decoding and rendering in worker processes: a page that hangs or crashes its decoder costs one sample.
+
+PDFium and image decoders are C code, and pages are other people's files. The workers start with the first page that
+needs them; what can be passed on byte for byte never gets here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from loupe.data.pages import load_page, pdf_page_count
+from loupe.engines.shared.cores import cores
+from loupe.engines.shared.isolation import WorkerPool, worker_pool
+from loupe.engines.shared.page_images import EncodedImage, ImageRule, encode
+from loupe.engines.shared.worker import Loaded
+from loupe.errors import EngineError, EngineUnavailableError, PageError
+from loupe.types import Output, PageSource, PdfPage, Request
+
+#: No page takes longer than this, in seconds, to be decoded: the largest allowed take a tenth of it.
+LONGEST_DECODING = 60.0
+
+
+class _Order(msgspec.Struct):
+    """What is to be done with a page; travels as the prompt of a request."""
+
+    task: Literal["encode", "write", "count"]
+    rule: ImageRule | None = None
+    folder: str = ""
+    longest: int | None = None
+    dpi: float | None = None
+
+
+class PageReader:
+    """Reads pages in other processes, within the time limit of a request. Use `page_reader`, which opens it."""
+
+    def __init__(self, pool: WorkerPool, timeout: float) -> None:
+        self._pool = pool
+        self._timeout = min(timeout, LONGEST_DECODING)
+
+    async def encode(self, source: PageSource, rule: ImageRule) -> EncodedImage:
+        """The page as an image file in memory. Raises PageError, also if reading it takes too long or crashes."""
+        response = (await self._ask(source, _Order(task="encode", rule=rule))).response or {}
+        return EncodedImage(response["mime"], response["data"])
+
+    async def write(self, source: PageSource, folder: Path, *, longest: int | None, dpi: float | None) -> Path:
+        """The page as a PNG in `folder`. Raises PageError, also if reading it takes too long or crashes."""
+        order = _Order(task="write", folder=str(folder), longest=longest, dpi=dpi)
+        return Path((await self._ask(source, order)).text)
+
+    async def count(self, pdf: Path) -> int:
+        """How many pages a PDF has. Raises PageError, also if finding out takes too long or crashes."""
+        return int((await self._ask(PdfPage(pdf), _Order(task="count"))).text)
+
+    async def _ask(self, source: PageSource, order: _Order) -> Output:
+        request = Request(id=order.task, prompt=msgspec.json.encode(order).decode(), images=(source,))
+        try:
+            return await self._pool.ask(request, timeout=self._timeout)
+        except EngineUnavailableError:
+            raise
+        except EngineError as error:
+            path = source if isinstance(source, Path) else source.path
+            raise PageError(f"{path}: cannot be decoded: {error.message}") from None
+
+
+@asynccontextmanager
+async def page_reader(*, timeout: float, workers: int | None = None) -> AsyncIterator[PageReader]:
+    """A reader with up to `workers` processes, at most one per core; none starts before the first page."""
+    count = min(workers or cores(), cores())
+    async with worker_pool("loupe.engines.shared.page_reader:load", {}, workers=count, lazy=True) as pool:
+        yield PageReader(pool, timeout)
+
+
+def load() -> Loaded:
+    """The reader as a worker uses it."""
+    return Loaded(read=_read)
+
+
+def _read(request: Request) -> Output:
+    (source,) = request.images
+    order = msgspec.json.decode(request.prompt, type=_Order)
+    if order.task == "count":
+        assert isinstance(source, PdfPage)
+        return Output(text=str(pdf_page_count(source.path)))
+    if order.task == "encode":
+        assert order.rule is not None
+        image = encode(source, order.rule)
+        return Output(text="", response={"mime": image.mime, "data": image.data})
+    return Output(text=str(_write(source, order)))
+
+
+def _write(source: PageSource, order: _Order) -> Path:
+    image = load_page(source, longest=order.longest, dpi=order.dpi)
+    path = Path(order.folder) / "page.png"
+    # Programs judge sizes by the resolution that the file states.
+    resolution = order.dpi if order.dpi is not None and isinstance(source, PdfPage) else None
+    image.save(path, compress_level=1, dpi=(resolution, resolution) if resolution else None)
+    return path
