@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import string
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -22,7 +23,7 @@ Tokenizer: TypeAlias = Callable[[str], list[str]]
 
 _ENTITIES = (("&quot;", '"'), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"))
 #: All ASCII punctuation except ' , - and the full stop, each a token of its own.
-_PUNCTUATION = re.compile(r"([{-~\[-` -&(-+:-@/])")
+_PUNCTUATION = str.maketrans({sign: f" {sign} " for sign in string.punctuation if sign not in "',-."})
 _STOP_AFTER_NONDIGIT = re.compile(r"([^0-9])([.,])")
 _STOP_BEFORE_NONDIGIT = re.compile(r"([.,])([^0-9])")
 _DASH_AFTER_DIGIT = re.compile(r"([0-9])(-)")
@@ -38,10 +39,13 @@ def tokenize_13a(text: str) -> list[str]:
     if "&" in text:
         for entity, character in _ENTITIES:
             text = text.replace(entity, character)
-    text = _PUNCTUATION.sub(r" \1 ", f" {text} ")
-    text = _STOP_AFTER_NONDIGIT.sub(r"\1 \2 ", text)
-    text = _STOP_BEFORE_NONDIGIT.sub(r" \1 \2", text)
-    return _DASH_AFTER_DIGIT.sub(r"\1 \2 ", text).split()
+    text = f" {text} ".translate(_PUNCTUATION)
+    if "." in text or "," in text:
+        text = _STOP_AFTER_NONDIGIT.sub(r"\1 \2 ", text)
+        text = _STOP_BEFORE_NONDIGIT.sub(r" \1 \2", text)
+    if "-" in text:
+        text = _DASH_AFTER_DIGIT.sub(r"\1 \2 ", text)
+    return text.split()
 
 
 def ngram_counts(tokens: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
@@ -57,10 +61,11 @@ def bleu_counts(
     wanted = [tokenize(text) for text in ([references] if isinstance(references, str) else references)]
     matches, possible = [], []
     for order in range(1, max_order + 1):
-        available: Counter[tuple[str, ...]] = Counter()
-        for tokens in wanted:
+        available = ngram_counts(wanted[0], order) if wanted else Counter()
+        for tokens in wanted[1:]:
             available |= ngram_counts(tokens, order)
-        matches.append((ngram_counts(found, order) & available).total())
+        # Like `&` of counters and its total, without making a third one.
+        matches.append(sum(min(count, available[gram]) for gram, count in ngram_counts(found, order).items()))
         possible.append(max(0, len(found) - order + 1))
     return (*matches, *possible, len(found), min(map(len, wanted), default=0))
 
