@@ -94,6 +94,7 @@ class Toy:
             for ident, answer in answers.items()
         ]
         with claim(path, info) as folder:
+            folder.write_info(info)
             folder.predictions_file.write_bytes(b"".join(msgspec.json.encode(item) + b"\n" for item in predictions))
             if scored:
                 rows = list(self._scores({item.sample: item for item in predictions}))
