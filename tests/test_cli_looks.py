@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import command, complaint, environment, loupe, make_folder
+from tests.pages import write_pdf
 
 RUNS = {name: f"runs/python-reader.py_{name}/mydocs" for name in ("right", "wrong", "sometimes")}
 
@@ -167,6 +168,16 @@ def test_engine_test_reads_a_page_that_the_engine_can_read(tmp_path: Path) -> No
     done = loupe("engine", "test", "pdf_text", cwd=tmp_path)
     assert done.returncode == 0 and len(done.stdout) > 100
     assert "pdf_text: opened in" in done.stderr and "characters" in done.stderr
+
+
+def test_engine_test_reads_a_named_page_of_a_pdf_and_gives_its_seconds_as_json(tmp_path: Path) -> None:
+    write_pdf(tmp_path / "two.pdf", "First", "Second")
+    done = loupe("engine", "test", "pdf_text", "--image", "two.pdf#page=2", "--json", cwd=tmp_path)
+    answer = json.loads(done.stdout)
+    assert answer["text"] == "Second"
+    assert 0 < answer["seconds"] < 60 and 0 < answer["opening_seconds"] < 60
+    done = loupe("engine", "test", "pdf_text", "--image", "two.pdf#page=3", cwd=tmp_path)
+    assert done.returncode == 2 and "has no page 3" in done.stderr
 
 
 def test_bench_list_and_show_as_json(tmp_path: Path) -> None:

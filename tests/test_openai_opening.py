@@ -102,6 +102,30 @@ def test_a_model_that_vllm_does_not_serve_is_refused_at_once() -> None:
         facts(models=models("theirs"), get={"/version": {"version": "0.11.0"}}, model="mine")
 
 
+@pytest.mark.parametrize("version", [{}, {"/version": {"version": "1"}}, {"/api/version": {"version": "1"}}])
+def test_a_model_that_is_not_listed_is_refused_at_once_by_every_server(version: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"does not serve 'nemo', only: one, two") as error:
+        facts(models=models("one", "two"), get=version, model="nemo")
+    assert error.value.hint == "--model one"
+
+
+@pytest.mark.parametrize(
+    ("listed", "model"),
+    [
+        ("llava:latest", "llava"),
+        ("models/gemini-x", "gemini-x"),
+        ("a/b", "a/b:nitro"),
+        ("c-sonnet-20260131", "c-sonnet-latest"),
+    ],
+)
+def test_a_listed_model_may_be_named_as_its_server_takes_it(listed: str, model: str) -> None:
+    assert facts(models=models(listed), model=model)["model"] == model
+
+
+def test_a_server_that_answers_to_any_name_is_left_alone() -> None:
+    assert facts(models=models("x.gguf"), get={"/props": {"build_info": "b1"}}, model="my-name")["model"] == "my-name"
+
+
 @pytest.mark.parametrize("lists_models", [True, False])
 def test_a_running_server_is_healthy_whether_or_not_it_lists_models(lists_models: bool) -> None:
     async def main() -> bool:

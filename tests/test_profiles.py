@@ -15,7 +15,10 @@ from tests.command_line import complaint, loupe
     ("setting", "message"),
     [
         ("concurrency = 0", "concurrency = 0: must be at least 1"),
-        ("concurrency = 1.5", "concurrency = 1.5: expected `int | null`, got `float`"),
+        ("concurrency = 1.5", "concurrency = 1.5: must be a whole number, not a fraction"),
+        ('concurrency = "4"', 'concurrency = "4": must be a whole number, not text'),
+        ("adapters = 'strip'", 'adapters = "strip": must be a list, not text'),
+        ("prompts = {table = 3}", "prompts[...]: must be text, not a whole number"),
         ("timeout = 0", "timeout = 0: must be above 0 seconds, and an end"),
         ("timeout = -1.0", "timeout = -1: must be above 0 seconds, and an end"),
         ("timeout = nan", "timeout = nan: must be above 0 seconds, and an end"),
@@ -40,6 +43,24 @@ def test_a_servers_numbers_are_checked_too(setting: str, tmp_path: Path) -> None
     with pytest.raises(ProfileError) as error:
         load_profile(str(file))
     assert error.value.message.startswith(f"{file}: {setting.split(' =')[0]}")
+
+
+@pytest.mark.parametrize(
+    ("profile", "message"),
+    [
+        ('kind = "tesseract"\npsm = "x"', 'psm = "x": must be a whole number, not text'),
+        ('kind = "tesseract"\npsm = 14', "psm = 14: Tesseract has the modes 0 to 13"),
+        ('kind = "python"', "no `function`"),
+        ('kind = "openai"\ntemperature = []', "temperature = []: must be a number or text, not a list"),
+        ('kind = "openai"\nimage = "fit"', "image rule 'fit': use none, fit2048, longest(1288) or "),
+    ],
+)
+def test_a_wrong_setting_of_a_kind_is_said_in_plain_words(profile: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(profile + "\n")
+    with pytest.raises(ProfileError) as error:
+        load_profile(str(file))
+    assert error.value.message.startswith(f"{file}: {message}")
 
 
 def test_an_engine_that_is_no_table_is_a_mistake_with_its_place(

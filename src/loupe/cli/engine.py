@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from loupe.report.control_characters import printable
 
 if TYPE_CHECKING:
     from loupe.engines.registry import Profile
-    from loupe.types import Output, Request
+    from loupe.types import Output, PdfPage, Request
 
 
 @click.group("engine", cls=SuggestingGroup)
@@ -76,13 +77,13 @@ def show(name: str, json: bool) -> None:
 
 @command.command("test")
 @click.argument("name")
-@click.option("--image", type=click.Path(path_type=Path), metavar="FILE", help="Page to read. Default: a sample page.")
+@click.option("--image", metavar="FILE", help="Page to read; FILE.pdf#page=2 for one of a PDF. Default: a sample page.")
 @click.option("--prompt", metavar="TEXT", help="What to ask.")
 @click.option("--base-url", multiple=True, metavar="URL", help="OpenAI-compatible server.")
 @click.option("--api-key", metavar="KEY", help="Its key; never stored.")
 @click.option("--model", metavar="ID", help="Model at the server.")
 @json_option
-def test(name: str, image: Path | None, prompt: str | None, json: bool, **flags: object) -> None:
+def test(name: str, image: str | None, prompt: str | None, json: bool, **flags: object) -> None:
     """Open engine NAME, read one page with it, and print what it read."""
     import msgspec
 
@@ -95,14 +96,14 @@ def test(name: str, image: Path | None, prompt: str | None, json: bool, **flags:
     output, seconds = asyncio.run(_read(profile, _requests(image, profile, prompt)))
     opening = time.monotonic() - began - seconds
     if json:
-        as_json({"engine": label, "opening_seconds": opening, "seconds": seconds, **msgspec.to_builtins(output)})
+        as_json({"engine": label, "opening_seconds": opening, **msgspec.to_builtins(output), "seconds": seconds})
         return
     click.echo(printable(output.text))
     tokens = f", {output.output_tokens:,} tokens" if output.output_tokens is not None else ""
     say(f"{label}: opened in {opening:.2f} s, read in {seconds:.2f} s, {len(output.text):,} characters{tokens}")
 
 
-def _requests(image: Path | None, profile: Profile, prompt: str | None) -> list[Request]:
+def _requests(image: str | None, profile: Profile, prompt: str | None) -> list[Request]:
     """The page to read; without one, a sample page as an image, then one of a PDF, which some engines need."""
     from loupe.benchmarks.registry import get_benchmark
     from loupe.inference.prompts import make_request
@@ -110,13 +111,23 @@ def _requests(image: Path | None, profile: Profile, prompt: str | None) -> list[
 
     benchmark = get_benchmark("sample_pages")
     if image:
-        source = PdfPage(image) if image.suffix.lower() == ".pdf" else image
-        samples = [Sample(id="page", images=(source,))]
+        samples = [Sample(id="page", images=(_page(image),))]
     else:
         by_kind = {type(sample.images[0]): sample for sample in reversed(list(benchmark.load(None)))}
         samples = [by_kind[kind] for kind in (*(by_kind.keys() - {PdfPage}), PdfPage)]
     asked = [Sample(id=sample.id, images=sample.images, prompt=prompt or "", task="text") for sample in samples]
     return [make_request(each, profile=profile, benchmark=benchmark, benchmark_id="sample_pages") for each in asked]
+
+
+def _page(name: str) -> Path | PdfPage:
+    """The page that FILE or FILE.pdf#page=N names; a file that is really called so comes first."""
+    from loupe.types import PdfPage
+
+    path = Path(name)
+    found = None if path.exists() else re.fullmatch(r"(.+\.pdf)#page=(\d+)", name, re.I)
+    if found:
+        return PdfPage(Path(found[1]), int(found[2]))
+    return PdfPage(path) if path.suffix.lower() == ".pdf" else path
 
 
 async def _read(profile: Profile, requests: list[Request]) -> tuple[Output, float]:

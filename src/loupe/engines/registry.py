@@ -23,6 +23,15 @@ import msgspec
 from loupe.errors import ProfileError, UsageError, did_you_mean
 
 BUILT_IN = Path(__file__).parent / "profiles"
+#: What msgspec calls types → what they are called in a message.
+_PLAIN_TYPES = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+}
 USER_CONFIG = Path("~/.config/loupe/engines")
 
 
@@ -154,9 +163,17 @@ def _explain(message: str, table: Mapping[str, Any], settings: type[Profile]) ->
     unknown = re.search(r"unknown field `([^`]*)`", message)
     if unknown:
         return f"unknown key {unknown[1]!r}{did_you_mean(unknown[1], settings.__struct_fields__)}"
+    missing = re.search(r"missing required field `([^`]*)`", message)
+    if missing:
+        return f"no `{missing[1]}`"
     wrong, _, place = message.partition(" - at `$.")
-    key = place.rstrip("`")
-    return f"{key} = {table[key]}: {wrong[:1].lower()}{wrong[1:]}" if key in table else message
+    place = place.rstrip("`")
+    types = re.fullmatch(r"Expected `([^`]*)`, got `([^`]*)`", wrong)
+    if types:
+        wanted = " or ".join(_PLAIN_TYPES.get(name, name) for name in types[1].split(" | ") if name != "null")
+        wrong = f"must be {wanted}, not {'a fraction' if types[2] == 'float' else _PLAIN_TYPES.get(types[2], types[2])}"
+    setting = f"{place} = {msgspec.json.encode(table[place]).decode()}" if place in table else place
+    return f"{setting}: {wrong[:1].lower()}{wrong[1:]}" if place else wrong
 
 
 def slug(name: str) -> str:

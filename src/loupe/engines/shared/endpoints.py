@@ -33,8 +33,8 @@ KEY_VARIABLES = ("LOUPE_API_KEY", "OPENAI_API_KEY")
 #: What servers without keys are sent.
 NO_KEY = "EMPTY"
 
-#: Servers that download or refuse a model that they do not list.
-_STRICT_SERVERS = {"vllm", "sglang", "mlx_vlm"}
+#: Servers that answer with the one model they have, whatever name is asked for.
+_INDIFFERENT_SERVERS = {"llama_server"}
 #: Whether a server says what it is or not, nobody waits longer for it.
 _IDENTIFY_SECONDS = 5.0
 
@@ -91,13 +91,25 @@ def _usable(base: str, endpoint: Endpoint | None) -> Endpoint:
 
 def check_served(model: str, endpoints: Sequence[Endpoint], server: Server) -> None:
     """Raise UsageError where a model that is not listed would be refused for every sample, or downloaded."""
-    for endpoint in endpoints if server.kind in _STRICT_SERVERS else ():
-        if endpoint.model_ids and model not in endpoint.model_ids:
+    for endpoint in endpoints if server.kind not in _INDIFFERENT_SERVERS else ():
+        if endpoint.model_ids and not _is_listed(model, endpoint.model_ids):
             listed = ", ".join(endpoint.model_ids[:10])
             raise UsageError(
                 f"{shown(endpoint.base_url)} does not serve {model!r}, only: {listed}",
                 hint=f"--model {endpoint.model_ids[0]}",
             )
+
+
+def _is_listed(model: str, listed: Sequence[str]) -> bool:
+    """Whether a list of models holds this one, in a spelling of it that servers take too.
+
+    Ollama lists `name:latest` and takes `name`; Gemini lists `models/name`; OpenRouter takes variants of what it lists,
+    `name:nitro`; others take `name-latest` for the last of `name-2026-01-31`.
+    """
+    base, _, variant = model.partition(":")
+    spellings = {model, f"{model}:latest", f"models/{model}", *([base] if variant and "/" in base else [])}
+    family = model.removesuffix("latest") if model.endswith("-latest") else None
+    return any(name in spellings or (family and name.startswith(family)) for name in listed)
 
 
 def server_facts(model: str, endpoints: Sequence[Endpoint], server: Server) -> dict[str, str]:
