@@ -14,7 +14,7 @@ import msgspec
 from loupe import __version__
 from loupe.benchmarks.registry import benchmark_ids, get_benchmark
 from loupe.cli.errors import INTERRUPTED, SOME_FAILED, show_error
-from loupe.cli.options import Flags, make_plans
+from loupe.cli.options import Flags, download_data, make_plans
 from loupe.cli.output import as_json, say
 from loupe.errors import DatasetError, EngineUnavailableError, LoupeError, UsageError
 
@@ -65,6 +65,8 @@ def run_suite(name: str, flags: Flags, *, skip_missing: bool, strict: bool, json
     """
     if flags.option:
         raise UsageError("--suite and -o do not go together", hint="loupe run BENCHMARK -o KEY=VALUE runs one of them")
+    if flags.download:
+        _download(suite_benchmarks(name), flags)
     names, skipped = available(suite_benchmarks(name), flags.data)
     if skipped and not skip_missing:
         listed = "".join(f"\n  {each}: {reason}" for each, reason in skipped.items())
@@ -77,6 +79,16 @@ def run_suite(name: str, flags: Flags, *, skip_missing: bool, strict: bool, json
     document = _document(name, folders, skipped=skipped, failed=failed)
     _show(document, flags.runs, json=json, plain=plain)
     return SOME_FAILED if strict and not worst and any(map(_has_failed, folders)) else worst
+
+
+def _download(names: list[str], flags: Flags) -> None:
+    """Fetch what is missing; what cannot be had is then missing like any other."""
+    installed = benchmark_ids()
+    for name in (each for each in names if each.partition("@")[0] in installed):
+        try:
+            download_data(name, flags)
+        except DatasetError as error:
+            say(f"{name}: {error.message}")
 
 
 def suite_benchmarks(name: str) -> list[str]:
@@ -145,10 +157,13 @@ def _run_all(names: list[str], flags: Flags, *, plain: bool) -> tuple[list[RunFo
             try:
                 code = _run_one(plan, folders, plain=plain)
             except LoupeError as error:
-                failed[f"{plan.label} on {name}"] = error.message
                 show_error(f"{plan.label} on {name}: {error.message}", error.hint)
                 worst = max(worst, error.exit_code)
-                if isinstance(error, EngineUnavailableError):
+                # An engine that is gone is gone for the benchmarks that are left, too.
+                gone = isinstance(error, EngineUnavailableError)
+                lost = names[names.index(name) :] if gone else [name]
+                failed |= {f"{plan.label} on {each}": error.message for each in lost}
+                if gone:
                     break
                 continue
             worst = max(worst, code)
