@@ -34,6 +34,12 @@ Variant: TypeAlias = Literal["official", "natural"]
 #: What METEOR may compare: synonyms of WordNet (official), stems only, or no word measures at all.
 Words: TypeAlias = Literal["wordnet", "stems", "none"]
 Mode: TypeAlias = Literal["none", "tiny", "small", "base", "large", "gundam"]
+#: What is not as in the official program, and why; docs/benchmarks/fox.md.
+DEVIATIONS = (
+    "two empty texts, on which the official program divides by zero, are equal; F1, precision and recall of words are "
+    "0 where they are undefined",
+    "runs of more than 2,000 Chinese characters without punctuation are cut there before jieba splits them into words",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,6 +30,8 @@ Subset: TypeAlias = Literal["all", "spe", "cpe", "sce", "hwe"]
 
 #: Simple printed, complex printed, screen capture, handwritten; in the order of the official script.
 SUBSETS = ("spe", "cpe", "sce", "hwe")
+#: What is not as in the official script, and why; docs/benchmarks/unimer_test.md.
+DEVIATIONS = ("BLEU of empty predictions or references, where the official metric divides by zero, is 0",)
 _FOLDER = "UniMER-Test"
 _LAYOUT = (
     f"{_FOLDER}/ (or {_FOLDER}.zip) with spe.txt, cpe.txt, sce.txt, hwe.txt and folders spe/, cpe/, sce/, hwe/ of "

@@ -28,6 +28,8 @@ _ENDINGS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "adj": (("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
     "adv": (),
 }
+#: The longest entry has 71 characters, and an ending adds at most 4.
+_LONGEST = 80
 #: Where systems put the files of WordNet 3.0; NLTK's own folders come first.
 SYSTEM_FOLDERS = (
     Path("/usr/share/wordnet"),
@@ -69,10 +71,13 @@ class WordNet:
             part: {words[0]: words[1:] for line in bytes(content[:]).decode().splitlines() if (words := line.split())}
             for part, content in zip(_PARTS, exceptions, strict=True)
         }
-        self.synsets = lru_cache(maxsize=50_000)(self._synsets)
+        self._cached = lru_cache(maxsize=50_000)(self._synsets)
+
+    def synsets(self, word: str) -> tuple[Synset, ...]:
+        """The groups that hold `word`, or the dictionary form of it, as any part of speech."""
+        return self._cached(word) if len(word) <= _LONGEST else ()
 
     def _synsets(self, word: str) -> tuple[Synset, ...]:
-        """The groups that hold `word`, or the dictionary form of it, as any part of speech."""
         word = word.lower()
         return tuple(
             self._synset(part, offset)
