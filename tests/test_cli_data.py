@@ -81,7 +81,7 @@ def test_a_data_set_is_fetched_listed_verified_and_found(tmp_path: Path) -> None
     where = loupe("data", "where", "ocrbench", cwd=tmp_path, env=here(tmp_path)).stdout.strip()
     assert Path(where) == Path(facts["folder"]) == tmp_path / "store" / "ocrbench"
     checked = loupe("data", "verify", cwd=tmp_path, env=here(tmp_path))
-    assert (checked.returncode, checked.stdout) == (0, "") and "1 of 1 files right" in checked.stderr
+    assert (checked.returncode, checked.stdout) == (0, "") and "1 of 1 file right" in checked.stderr
 
 
 def test_a_run_finds_what_was_fetched_and_asks_no_hub(tmp_path: Path) -> None:
@@ -271,3 +271,32 @@ def test_the_report_shows_images_of_a_parquet_file(tmp_path: Path) -> None:
     ]
     shown = [payload for payload in payloads if b"data:image/webp;base64," in payload and b"parquet" in payload]
     assert len(shown) == 4
+
+
+def test_a_run_fetches_what_is_missing_only_when_told_to(tmp_path: Path) -> None:
+    (tmp_path / "reader.py").write_text(ANSWER)
+    words = ["run", "ocrbench", "-e", "python:reader.py:answer"]
+    with hub_server(HUB) as hub:
+        env = here(tmp_path, hub.url)
+        assert loupe(*words, cwd=tmp_path, env=env).returncode == 2
+        assert hub.requests == []
+        done = loupe(*words, "--download", cwd=tmp_path, env=env)
+        assert done.returncode == 0, done.stderr
+        asked = len(hub.requests)
+        assert asked > 0
+        assert loupe(*words, "--download", cwd=tmp_path, env=env).returncode == 0
+        assert len(hub.requests) == asked
+
+
+def test_download_and_data_contradict_each_other(tmp_path: Path) -> None:
+    words = ["run", "ocrbench", "-e", "rapidocr", "--download", "--data", "."]
+    assert complaint(loupe(*words, cwd=tmp_path, env=here(tmp_path)))[0] == "--download and --data do not go together"
+
+
+def test_a_suite_fetches_what_it_can(tmp_path: Path) -> None:
+    (tmp_path / "reader.py").write_text(ANSWER)
+    words = ["run", "--suite", "core", "--skip-missing", "-e", "python:reader.py:answer", "--download", "--name", "it"]
+    with hub_server(HUB) as hub:
+        done = loupe(*words, cwd=tmp_path, env=here(tmp_path, hub.url))
+    assert (tmp_path / "runs/it/ocrbench/result.json").is_file(), done.stderr
+    assert "pubtabnet: apoidea/pubtabnet-html: no such data set" in done.stderr

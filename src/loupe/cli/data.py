@@ -12,7 +12,7 @@ import click
 
 from loupe.cli.lazy import SuggestingGroup
 from loupe.cli.output import as_json, json_option, plain_option, say, table
-from loupe.cli.transfers import counting, fetch, show_survey, size_text
+from loupe.cli.transfers import counting, fetch, files_text, show_survey, size_text
 from loupe.errors import DatasetError, UsageError
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def verify(names: tuple[str, ...], json: bool, plain: bool) -> None:
         if not json:
             for item in findings:
                 click.echo(f"{root / item.path}: {item.problem}{f' ({item.detail})' if item.detail else ''}")
-            say(f"{root}: {len(manifest.files) - len(bad):,} of {len(manifest.files):,} files right")
+            say(f"{root}: {len(manifest.files) - len(bad):,} of {files_text(len(manifest.files))} right")
     if json:
         as_json(report)
     if wrong:
@@ -176,7 +176,7 @@ def pack(name: str, output: Path | None, json: bool, plain: bool) -> None:
         as_json({"file": str(target), "sha256": digest, "files": len(manifest.files), "bytes": manifest.size})
         return
     click.echo(f"{digest}  {target}")
-    say(f"{len(manifest.files):,} files, {size_text(manifest.size)}; there: loupe data unpack {target.name}")
+    say(f"{files_text(len(manifest.files))}, {size_text(manifest.size)}; there: loupe data unpack {target.name}")
 
 
 @command.command("unpack")
@@ -202,7 +202,7 @@ def unpack(file: Path, to: Path | None, json: bool, plain: bool) -> None:
     if json:
         as_json({"folder": str(root), "id": manifest.id, "files": len(manifest.files), "bytes": manifest.size})
     else:
-        say(f"{root}: {len(manifest.files):,} files, {size_text(manifest.size)}, all as they were packed")
+        say(f"{root}: {files_text(len(manifest.files))}, {size_text(manifest.size)}, all as they were packed")
 
 
 @command.command("prepare")

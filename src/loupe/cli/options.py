@@ -62,6 +62,7 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     prompt: str | None = None
     limit: int | None = None
     data: Path | None = None
+    download: bool = False
     option: tuple[str, ...] = ()
     runs: Path = Path("runs")
     name: str = ""
@@ -100,6 +101,7 @@ _OPTIONS = (
         metavar="DIR",
         help="Local copy of the data, in the upstream's layout.",
     ),
+    click.option("--download", is_flag=True, help="Fetch the data first if it is not here (loupe data get)."),
     click.option("-o", "--option", multiple=True, metavar="KEY=VALUE", help="Option of the benchmark (bench show)."),
     click.option(
         "--runs", type=_FOLDER, default=Path("runs"), metavar="DIR", help="Root of the runs; ./runs if not set."
@@ -129,6 +131,8 @@ def make_plans(benchmark: str, flags: Flags) -> list[Plan]:
     options = parse_options(benchmark, flags.option)
     pass_key(flags.api_key)
     engines = choose_engines(flags)
+    if flags.download:
+        download_data(benchmark, flags)
     from loupe.pipeline import Plan
 
     return [
@@ -147,6 +151,15 @@ def make_plans(benchmark: str, flags: Flags) -> list[Plan]:
         )
         for label, profile in engines
     ]
+
+
+def download_data(benchmark: str, flags: Flags) -> None:
+    """Fetch the data of a benchmark unless it is here; the only way in which a run uses the network for data."""
+    from loupe.cli.transfers import download_if_missing
+
+    if flags.data:
+        raise UsageError("--download and --data do not go together", hint="loupe data get fetches without a run")
+    download_if_missing(benchmark, plain=bool(os.environ.get("NO_COLOR")))
 
 
 def parse_options(benchmark: str, pairs: tuple[str, ...]) -> dict[str, str]:

@@ -34,22 +34,21 @@ def fetch(order: Order, *, plain: bool) -> Manifest:
     with _watching(order.dataset.id, tally, plain=plain):
         manifest = get(order, tally)
     say(
-        f"{order.root}: {len(manifest.files):,} files, {size_text(manifest.size)}, all checked; "
+        f"{order.root}: {files_text(len(manifest.files))}, {size_text(manifest.size)}, all checked; "
         f"{manifest.repo} at {manifest.revision[:12]}; licence: {manifest.licence}"
     )
     return manifest
 
 
 def download_if_missing(name: str, *, plain: bool) -> None:
-    """What `--download` means for a run: fetch the benchmark's data unless it is here, or it has none to fetch."""
+    """What `--download` means for a run: fetch the benchmark's data unless a folder is here, or there is nothing to."""
     from loupe.data.download import Order
     from loupe.data.sets import find_set, known_sets
     from loupe.data.store import default_root
 
     ident = name.partition("@")[0]
-    if ident in known_sets():
-        dataset = find_set(ident)
-        fetch(Order(dataset=dataset, root=default_root(ident)), plain=plain)
+    if ident in known_sets() and not default_root(ident).exists():
+        fetch(Order(dataset=find_set(ident), root=default_root(ident)), plain=plain)
 
 
 def show_survey(orders: Sequence[Order], *, json: bool, plain: bool) -> None:
@@ -91,6 +90,11 @@ def counting(name: str, total: int, *, plain: bool, bytes: bool = True) -> Itera
                 show(done, total, "")
 
         yield tell
+
+
+def files_text(count: int) -> str:
+    """How many files, for people."""
+    return f"{count:,} file{'' if count == 1 else 's'}"
 
 
 def size_text(count: int) -> str:
