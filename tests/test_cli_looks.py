@@ -62,7 +62,7 @@ def test_compare_sees_no_difference_where_one_run_was_limited_in_the_middle_of_a
     compared = json.loads(done.stdout)
     found = compared["pairs"][0]["measures"]["text_similarity"]
     assert (found["difference"], found["value_a"]) == (0.0, found["value_b"])
-    assert [run["rank"] for run in compared["runs"]] == [1, 1]
+    assert [run["rank"] for run in compared["runs"]] == [None, None]
 
 
 def test_compare_shows_failed_samples_beside_the_rank(there: Path) -> None:

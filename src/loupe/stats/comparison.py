@@ -18,6 +18,8 @@ from loupe.stats.clusters import Clustered, Row, sort_into_clusters
 from loupe.stats.permutation import permutation_p_values
 from loupe.types import Measure, SampleScores, Values
 
+#: With fewer shared clusters no exchange of scores is rare enough to be called significant: 2 / 2⁵ is above 5 %.
+FEWEST = 6
 #: Corrected p-values from here on are no difference.
 LEVEL = 0.05
 
@@ -55,7 +57,8 @@ def compare(
     a, b = _on_shared_samples(measures, samples_a, samples_b)
     found_a = resample(measures, a, summarize=summarize, draws=draws, seed=seed)
     found_b = resample(measures, b, summarize=summarize, draws=draws, seed=seed)
-    p_values = permutation_p_values(measures, a, b, summarize=summarize, draws=draws, seed=seed)
+    enough = len(a.labels) >= FEWEST
+    p_values = permutation_p_values(measures, a, b, summarize=summarize, draws=draws, seed=seed) if enough else {}
     differences = {
         measure.name: _difference(found_a.get(measure.name), found_b.get(measure.name), p_values.get(measure.name))
         for measure in measures
@@ -110,6 +113,7 @@ def shared_ranks(
 
     Clearly: the paired difference over the samples that the two share is significant at 5 % after Holm's correction
     over all pairs. Runs that cannot be told apart thus share a rank; a run without a value comes last, with rank None.
+    Where no two runs share enough clusters for any test, all ranks are None.
     """
     higher_is_better = next(measure.higher_is_better for measure in measures if measure.name == name)
     names = [measure.name for measure in measures]
@@ -123,15 +127,19 @@ def shared_ranks(
     gains = {run: gain(sort_into_clusters(rows_of(samples), names)) for run, samples in runs.items()}
     losers: list[str] = []
     p_values: list[float] = []
+    too_few = False
     for first, second in combinations(runs, 2):
         a, b = _on_shared_samples(measures, runs[first], runs[second])
         p = permutation_p_values(measures, a, b, summarize=summarize, draws=draws, seed=seed).get(name)
-        if p is not None and len(a.labels) > 1:
+        if p is not None and len(a.labels) < FEWEST:
+            too_few = True
+        elif p is not None:
             losers.append(first if gain(a) < gain(b) else second)
             p_values.append(p)
     beaten = Counter(loser for loser, p in zip(losers, holm(p_values), strict=True) if p < LEVEL)
     ordered = sorted(runs, key=gains.__getitem__, reverse=True)
-    return {run: None if gains[run] == -math.inf else 1 + beaten[run] for run in ordered}
+    untested = too_few and not p_values
+    return {run: None if untested or gains[run] == -math.inf else 1 + beaten[run] for run in ordered}
 
 
 def _difference(a: Resampled | None, b: Resampled | None, p: float | None) -> Difference:
