@@ -1,45 +1,78 @@
-"""`loupe export`: the answers of a run as files in the layout that official evaluators read."""
+"""`loupe export`: answers and results of runs as files in the layouts that other people's scripts read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from loupe.cli.output import as_json, json_option, say
+from loupe.errors import UsageError
+
+if TYPE_CHECKING:
+    from loupe.report.request_layout import Exported
+
+#: The value of --to that is a layout and no folder.
+REQUEST = "request"
 
 
 @click.command("export")
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--to",
+    metavar="DIR|request",
+    help="Folder for the answers, or `request`: answers, results and a comparison in the layouts of docs/suites.md.",
+)
+@click.option(
+    "--output", type=click.Path(path_type=Path), metavar="DIR", help="With --to request: where. Default: here."
+)
 @click.option("--raw", is_flag=True, help="Exactly what the engine gave, without the output adapters of the run.")
 @json_option
-def command(run: Path, raw: bool, json: bool) -> None:
+def command(runs: tuple[Path, ...], to: str | None, output: Path | None, raw: bool, json: bool) -> None:
     """Write the answers of a run as files, for the official evaluators.
 
-    One file per sample in RUN/predictions; samples without an answer get none.
+    One file per sample in RUN/predictions; samples without an answer get none. With `--to request` RUN may also be a
+    root such as `runs`, for all runs below it.
     """
-    from loupe.benchmarks.registry import get_benchmark
+    if output is not None and to != REQUEST:
+        raise UsageError("--output goes with --to request only", hint="loupe export RUN --to DIR")
+    if to == REQUEST:
+        _export_request(runs, output or Path(), raw=raw, json=json)
+    else:
+        _export_answers(runs, Path(to) if to else None, raw=raw, json=json)
+
+
+def _export_answers(runs: tuple[Path, ...], target: Path | None, *, raw: bool, json: bool) -> None:
+    from loupe.report.request_layout import write_answers
     from loupe.runs.folder import RunFolder
-    from loupe.scoring.adapters import apply_adapters
 
-    folder = RunFolder.open(run)
-    adapters = [] if raw else folder.info.adapters
-    suffix = get_benchmark(folder.info.benchmark).suffix
-    failed = 0
-
-    def texts() -> Iterator[tuple[str, str]]:
-        nonlocal failed
-        for sample, place in folder.prediction_places().items():
-            prediction = folder.read_prediction(place)
-            failed += prediction.failed
-            if not prediction.failed:
-                yield sample, apply_adapters(prediction.text, adapters)
-
-    count = folder.export_predictions(texts(), suffix)
-    target = run / "predictions"
+    if target and len(runs) > 1:
+        raise UsageError("several runs do not go into one folder", hint=f"loupe export {runs[0]} --to {target}")
+    exported = [write_answers(RunFolder.open(run), target or run / "predictions", raw=raw) for run in runs]
     if json:
-        as_json({"folder": str(target), "written": count, "failed": failed})
+        documents = [{"folder": each.folder, "written": each.written, "failed": each.failed} for each in exported]
+        as_json(documents[0] if len(documents) == 1 else {"runs": documents})
         return
-    click.echo(str(target))
-    say(f"{count:,} answers written, {failed:,} samples have none")
+    for each in exported:
+        click.echo(each.folder)
+        _say_counts(each)
+
+
+def _export_request(runs: tuple[Path, ...], root: Path, *, raw: bool, json: bool) -> None:
+    from loupe.cli.report import expand
+    from loupe.report.request_layout import write_request_layout
+
+    exported, comparison = write_request_layout(expand(runs), root, raw=raw)
+    if json:
+        as_json({"runs": exported, "comparison": str(comparison)})
+        return
+    for each in exported:
+        click.echo(each.folder)
+        click.echo(each.results)
+        _say_counts(each)
+    click.echo(str(comparison))
+
+
+def _say_counts(exported: Exported) -> None:
+    say(f"{exported.written:,} answers written, {exported.failed:,} samples have none")

@@ -153,9 +153,9 @@ class RunFolder:
         """Replace `scores.jsonl` by these lines, whole or not at all."""
         write_atomically(self.scores_file, b"".join(line + b"\n" for line in lines))
 
-    def export_predictions(self, texts: Iterator[tuple[str, str]], suffix: str) -> int:
-        """Write (sample id, text) pairs as `predictions/<sample><suffix>`; returns how many."""
-        folder = self.path / "predictions"
+    def export_predictions(self, texts: Iterator[tuple[str, str]], suffix: str, folder: Path | None = None) -> int:
+        """Write (sample id, text) pairs as `predictions/<sample><suffix>`, or into `folder`; returns how many."""
+        folder = self.path / "predictions" if folder is None else folder
         made: set[Path] = set()
         count = 0
         for sample, text in texts:
