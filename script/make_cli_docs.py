@@ -37,6 +37,7 @@ an exit code:
 The environment: `LOUPE_BASE_URL`, `OPENAI_BASE_URL`, `VLLM_BASE_URL` or `OLLAMA_HOST` name the server where no
 `--base-url` does; `LOUPE_API_KEY` or `OPENAI_API_KEY` hold its key, which is never stored or printed;
 `LOUPE_SERVE_API_KEY` is the key that clients of `loupe serve` must send; `LOUPE_DEBUG=1` shows tracebacks.
+`LOUPE_DATA` is where data sets lie, `HF_ENDPOINT` a mirror of the hub, `HF_TOKEN` its token, never printed either.
 """
 
 

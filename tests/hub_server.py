@@ -32,7 +32,8 @@ class Fault:
     """What goes wrong, `times` times, on requests of `method` whose path contains `path`.
 
     `cut` ends the body after so many bytes; `flip` sends wrong bytes of the right number; `longer` sends more than
-    there is; `status` answers with it; `full` ignores a Range; `shifted` answers another range; `to` redirects there.
+    there is; `status` answers with it; `full` ignores a Range; `shifted` answers another range; `to` redirects there;
+    `silent` waits so many seconds instead of an answer, or after the part that `cut` names.
     """
 
     method: str
@@ -128,7 +129,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {key.lower(): value for key, value in self.headers.items()}
         hub.requests.append(Asked(self.command, path, headers))
         fault = hub.fault_for(self.command, path)
-        if fault and fault.silent:
+        if fault and fault.silent and fault.cut is None:
             hub.done.wait(fault.silent)
             self.close_connection = True
         elif fault and (fault.status or fault.to):
@@ -188,9 +189,10 @@ class _Handler(BaseHTTPRequestHandler):
             piece = bytes(byte ^ 1 for byte in piece)
         if fault and fault.longer:
             piece += b"more than was announced"
-        self._send(status, piece if body else b"", headers, cut=fault.cut if fault else None)
+        self._send(status, piece if body else b"", headers, fault=fault)
 
-    def _send(self, status: int, body: bytes, headers: Mapping[str, str], *, cut: int | None = None) -> None:
+    def _send(self, status: int, body: bytes, headers: Mapping[str, str], *, fault: Fault | None = None) -> None:
+        cut = fault.cut if fault else None
         self.send_response(status)
         for key, value in {**headers, "Content-Length": str(len(body)), "Accept-Ranges": "bytes"}.items():
             self.send_header(key, value)
@@ -200,6 +202,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body if cut is None else body[:cut])
         if cut is not None:
             self.wfile.flush()
+            if fault and fault.silent:
+                self.hub.done.wait(fault.silent)
             self.close_connection = True
 
 

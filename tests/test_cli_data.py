@@ -199,6 +199,24 @@ def test_ctrl_c_keeps_what_is_here_and_the_next_call_goes_on(tmp_path: Path) -> 
         assert ["test-1" in item.path for item in hub.requests[before:] if "/resolve/" in item.path] == [True]
 
 
+def test_a_killed_download_is_continued_in_the_middle_of_its_file(tmp_path: Path) -> None:
+    data = bytes(range(256)) * 20_000
+    fault = Fault(method="GET", path="test-0", cut=3_000_000, silent=60)
+    part_of = tmp_path / "store/ocrbench.partial/.parts"
+    with hub_server({"echo840/OCRBench": {"data/test-0.parquet": data}}, [fault]) as hub:
+        env = environment(tmp_path, here(tmp_path, hub.url))
+        process = subprocess.Popen(command("data", "get", "ocrbench"), cwd=tmp_path, env=env)
+        deadline = time.monotonic() + 60
+        while sum(path.stat().st_size for path in part_of.glob("*")) < 2_900_000 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.kill()
+        process.wait(30)
+        assert loupe("data", "get", "ocrbench", cwd=tmp_path, env=here(tmp_path, hub.url)).returncode == 0
+        (_, again) = hub.asked("/resolve/")
+        assert 2_900_000 <= int(again.range.removeprefix("bytes=").removesuffix("-")) <= 3_000_000
+    assert (tmp_path / "store/ocrbench/data/test-0.parquet").read_bytes() == data
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
