@@ -1,6 +1,20 @@
 """Settings of all tests: hypothesis without deadlines, because two busy cores make any deadline a coin toss."""
 
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+from loupe.benchmarks import trust
 
 settings.register_profile("loupe", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("loupe")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def keep_home_clean(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Which benchmark files were run is remembered in a folder of the tests, not in the home of who runs them."""
+    folder = tmp_path_factory.mktemp("trust")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trust, "_folder", lambda: folder)
+        yield

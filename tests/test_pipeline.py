@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from loupe.benchmarks import get_benchmark
 from loupe.engines.registry import load_profile
 from loupe.errors import DatasetError, LoupeError, RunError, UsageError
 from loupe.inference.progress import Progress
@@ -150,6 +151,7 @@ def test_scoring_again_refuses_other_references_and_other_samples(plan: Plan, tm
         BENCHMARK.replace("range(count)", "range(1, count)"),
     ):
         (tmp_path / "words.py").write_text(changed)
+        get_benchmark(str(tmp_path / "words.py"))
         with pytest.raises(RunError, match="other samples or references"):
             score_run(folder.path)
 

@@ -1,5 +1,5 @@
 """Benchmarks: one module each, found by its file name."""
 
-from loupe.benchmarks.registry import benchmark_id, benchmark_ids, get_benchmark
+from loupe.benchmarks.registry import benchmark_id, benchmark_ids, benchmark_of_run, get_benchmark
 
-__all__ = ["benchmark_id", "benchmark_ids", "get_benchmark"]
+__all__ = ["benchmark_id", "benchmark_ids", "benchmark_of_run", "get_benchmark"]

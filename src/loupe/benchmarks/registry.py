@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from loupe.benchmarks import trust
 from loupe.errors import LoupeError, UsageError, did_you_mean
 from loupe.types import Benchmark
 
@@ -49,8 +50,21 @@ def get_benchmark(name: str) -> Benchmark:
 
         return open_folder(path)
     if path.suffix == ".py" and path.is_file():
+        trust.remember(path)
         return _from_file(path)
     raise UsageError(f"no benchmark or folder {name!r}{did_you_mean(ident, benchmark_ids())}", hint="loupe bench list")
+
+
+def benchmark_of_run(name: str) -> Benchmark:
+    """The benchmark that a run.json names. Raises UsageError for a Python file that the user never ran here."""
+    path = Path(name)
+    known = name.partition("@")[0] in benchmark_ids()
+    if not known and path.suffix == ".py" and path.is_file() and not trust.is_known(path):
+        raise UsageError(
+            f"the run names the Python file {path}, which was not run here as it is now, so it is not executed",
+            hint=f"read it; if you trust it: loupe bench show {path}",
+        )
+    return get_benchmark(name)
 
 
 def benchmark_id(name: str) -> str:

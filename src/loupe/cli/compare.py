@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from loupe.benchmarks.registry import get_benchmark
+from loupe.benchmarks.registry import benchmark_of_run
 from loupe.cli.output import as_json, json_option, plain_option, say, tables
 from loupe.errors import RunError, UsageError
 from loupe.report.terminal import Section, failed_count, format_margin, format_range, format_value
@@ -85,7 +85,7 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
         raise UsageError("a comparison needs two different runs", hint="loupe runs lists them")
     folders = [RunFolder.open(path) for path in paths]
     refuse_strangers(folders)
-    benchmark = get_benchmark(folders[0].info.benchmark)
+    benchmark = benchmark_of_run(folders[0].info.benchmark)
     results = [_result(folder) for folder in folders]
     scores = [list(folder.scores()) for folder in folders]
     first = results[0]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from loupe.benchmarks import benchmark_id, get_benchmark
+from loupe.benchmarks import benchmark_id, benchmark_of_run
 from loupe.benchmarks.registry import benchmark_ids, check_options
 from loupe.data.digests import source_digest
 from loupe.engines.registry import Profile, slug
@@ -58,7 +58,7 @@ class Survey:
 
 def open_samples(info: RunInfo) -> Iterator[Sample]:
     """The samples of a run again, in order, as many as it asked for. Raises DatasetError where the data is gone."""
-    benchmark = get_benchmark(info.benchmark)
+    benchmark = benchmark_of_run(info.benchmark)
     return samples_of(benchmark, Path(info.data) if info.data else None, info.options, info.limit)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from loupe.benchmarks import benchmark_id, get_benchmark
+from loupe.benchmarks import benchmark_id, benchmark_of_run, get_benchmark
 from loupe.engines.registry import engine_module
 from loupe.errors import LoupeError, RunError
 from loupe.inference.journal import Journal
@@ -56,7 +56,7 @@ def score_run(path: Path, *, jobs: int | None = None) -> Result:
 
 def _check_truth(folder: RunFolder) -> None:
     info = folder.info
-    benchmark = get_benchmark(info.benchmark)
+    benchmark = benchmark_of_run(info.benchmark)
     if benchmark.version != info.version:
         found = f"version {benchmark.version}, the run was made on {info.version}"
     else:

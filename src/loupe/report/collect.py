@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from loupe.benchmarks.registry import get_benchmark
+from loupe.benchmarks.registry import benchmark_of_run
 from loupe.errors import LoupeError
 from loupe.pipeline import open_samples
 from loupe.report.markup import without_surrogates
@@ -104,7 +104,7 @@ def collect(paths: Sequence[Path]) -> list[Group]:
 def _group(entrants: list[Entrant]) -> Group:
     name = entrants[0].run.info.benchmark
     try:
-        group = Group(entrants=entrants, benchmark=get_benchmark(name))
+        group = Group(entrants=entrants, benchmark=benchmark_of_run(name))
     except (LoupeError, OSError) as error:
         group = Group(entrants=entrants, benchmark=None, note=f"The benchmark {name} was not found: {error}")
     better = {measure.name: measure.higher_is_better for measure in group.measures}.get(group.headline, True)

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from loupe.benchmarks.registry import get_benchmark
+from loupe.benchmarks.registry import benchmark_of_run
 from loupe.engines.registry import slug
 from loupe.errors import RunError, UsageError
 from loupe.report.matrix import make_matrix
@@ -49,7 +49,7 @@ def answered_texts(folder: RunFolder, *, raw: bool) -> Iterator[tuple[str, str]]
 
 def write_answers(folder: RunFolder, target: Path, *, raw: bool) -> Exported:
     """One file per answered sample below `target`."""
-    suffix = get_benchmark(folder.info.benchmark).suffix
+    suffix = benchmark_of_run(folder.info.benchmark).suffix
     written = folder.export_predictions(answered_texts(folder, raw=raw), suffix, target)
     failed = len(folder.prediction_places()) - written
     return Exported(run=str(folder.path), folder=str(target), written=written, failed=failed)
@@ -95,7 +95,7 @@ def _names(folder: RunFolder) -> tuple[str, str]:
 
 def _evaluation(folder: RunFolder, result: Result) -> dict[str, Any]:
     """The whole result, and beside it every sample with its own numbers."""
-    benchmark = get_benchmark(folder.info.benchmark)
+    benchmark = benchmark_of_run(folder.info.benchmark)
     return {
         "model": result.engine,
         "benchmark": result.benchmark,
