@@ -194,6 +194,8 @@ def test_ctrl_c_keeps_what_is_here_and_the_next_call_goes_on(tmp_path: Path) -> 
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=30)
         assert (process.returncode, errors) == (130, "interrupted\n")
+        listed = json.loads(loupe("data", "list", "--json", cwd=tmp_path, env=here(tmp_path)).stdout)
+        assert {item["id"] for item in listed if item["state"] == "begun"} == {"ocrbench"}
         before = len(hub.requests)
         assert loupe("data", "get", "ocrbench", cwd=tmp_path, env=here(tmp_path, hub.url)).returncode == 0
         assert ["test-1" in item.path for item in hub.requests[before:] if "/resolve/" in item.path] == [True]
@@ -318,3 +320,20 @@ def test_a_suite_fetches_what_it_can(tmp_path: Path) -> None:
         done = loupe(*words, cwd=tmp_path, env=here(tmp_path, hub.url))
     assert (tmp_path / "runs/it/ocrbench/result.json").is_file(), done.stderr
     assert "pubtabnet: apoidea/pubtabnet-html: no such data set" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("package", "words"),
+    [
+        ("huggingface_hub", ["data", "get", "ocrbench"]),
+        ("pyarrow", ["run", "ocrbench", "-e", "rapidocr", "--data", "copy"]),
+    ],
+)
+def test_without_the_extra_the_message_names_it(tmp_path: Path, package: str, words: list[str]) -> None:
+    (tmp_path / "without" / package).mkdir(parents=True)
+    (tmp_path / "without" / package / "__init__.py").write_text("raise ImportError('not here')")
+    (tmp_path / "copy/data").mkdir(parents=True)
+    (tmp_path / "copy/data/test-00000-of-00001.parquet").write_bytes(ocrbench())
+    done = loupe(*words, cwd=tmp_path, env=here(tmp_path, PYTHONPATH=str(tmp_path / "without")))
+    error, hint = complaint(done)
+    assert (done.returncode, hint) == (4, "pip install 'loupe-ocr[data]'") and package in error

@@ -174,10 +174,10 @@ def _zip(version: _Version) -> zipfile.ZipFile:
 
 
 def _cell(version: _Version, row: int, name: str) -> object:
-    import pyarrow as pa
-
     with _KEPT.lock:
         column = _column(version, name)
+        import pyarrow as pa  # only now: opening says so where it is missing
+
         if row >= column.starts[-1]:
             raise PageError(f"{version.path}: has no row {row} (rows 0 to {column.starts[-1] - 1})")
         try:

@@ -38,10 +38,10 @@ def rows(path: Path | Sequence[Path], columns: Sequence[str]) -> Iterator[Row]:
     Nested columns come as dictionaries and lists. Raises DatasetError if a file is missing, broken or has no such
     column.
     """
-    import pyarrow as pa
-
     for file in _files(path):
         parquet = open_parquet(file)
+        import pyarrow as pa  # only now: opening says so where it is missing
+
         missing = [name for name in columns if name not in parquet.schema_arrow.names]
         if missing:
             there = ", ".join(parquet.schema_arrow.names)
