@@ -55,9 +55,9 @@ _KNOWN = (
     DataSet(
         id="unimer_test",
         repo="wanderkid/UniMER_Dataset",
-        patterns=("*UniMER-Test*.zip",),
+        patterns=("UniMER-Test.zip",),
         unpack=("*.zip",),
-        note="23,757 formulas; file name not verified",
+        note="23,757 formulas",
         sources={"parquet": DataSet(id="unimer_test", repo="deepcopy/UniMER", patterns=("*test*.parquet",))},
     ),
     DataSet(
