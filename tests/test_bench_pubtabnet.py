@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from loupe.benchmarks import get_benchmark
+from loupe.benchmarks.table_answers.soup import need_table_tools
 from loupe.benchmarks.table_images.layouts import Annotation, html_of_tokens
-from loupe.errors import DatasetError, UsageError
+from loupe.errors import DatasetError, MissingToolError, UsageError
+from loupe.metrics.table_tree import TableTooLargeError
 from loupe.types import PackedImage, Prediction, Sample
 
 BENCHMARK = get_benchmark("pubtabnet")
@@ -223,3 +225,20 @@ def test_a_span_that_is_no_number_scores_zero_and_says_why() -> None:
     answer = '<table><tr><td colspan="two">x</td></tr></table>'
     scores = BENCHMARK.score(Sample(id="t", truth=TABLE), Prediction(text=answer))
     assert [(score.counts[0], score.tags) for score in scores] == [(0.0, {"teds_error": "ValueError"})] * 4
+
+
+@pytest.mark.parametrize("answer", ["<p>" * 50_000, "<br>" * 150_000], ids=["nested", "many"])
+def test_hostile_tags_are_refused_soon(answer: str) -> None:
+    with pytest.raises(TableTooLargeError, match="too many for one answer"):
+        earned(f"<table>{answer}</table>")
+
+
+def test_without_the_extra_that_reads_tables_its_installation_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    need_table_tools.cache_clear()
+    for name in ("pubtabnet", "teds_test", "dp_bench"):
+        with pytest.raises(MissingToolError, match="scoring tables needs lxml") as caught:
+            list(get_benchmark(name).load(tmp_path))
+        assert caught.value.hint == "pip install 'loupe-ocr[tables]'"

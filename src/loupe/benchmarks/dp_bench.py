@@ -15,6 +15,7 @@ import msgspec
 from loupe.benchmarks.dp import official, opendataloader, tolerant
 from loupe.benchmarks.dp.elements import Element, answer_of_elements, elements_in_answer, elements_of, text_of_page
 from loupe.benchmarks.table_answers.scored import TableScores
+from loupe.benchmarks.table_answers.soup import need_table_tools
 from loupe.data.extras import need
 from loupe.data.prepared import is_prepared, read
 from loupe.data.store import default_root
@@ -45,6 +46,7 @@ def load(root: Path | None, variant: Variant = "official", pairing: Pairing = "a
     need("lxml", extra="tables", purpose="TEDS")
     if pairing != "all" and variant != "tolerant":
         raise UsageError(f"pairing={pairing} belongs to the tolerant variant", hint="-o variant=tolerant")
+    need_table_tools()
     tags = {name: value for name, value in (("variant", variant), ("pairing", pairing)) if value not in _DEFAULTS}
     folder = default_root("dp_bench") if root is None else root
     pages = _prepared(folder) if is_prepared(folder) else _published(folder, with_markdown=variant == "opendataloader")
@@ -198,6 +200,7 @@ def _reference_text(page: Sample) -> str:
 
 def verify_case(case: dict[str, Any]) -> list[tuple[float, float]]:
     """(ours, official) for one shipped parity case: whole sets of elements, or one page in Markdown."""
+    need_table_tools()
     given, expected = case["input"], case["expected"]
     if "gt_markdown" in given:
         found = opendataloader.compare_pages(given["pred_markdown"], given["gt_markdown"])

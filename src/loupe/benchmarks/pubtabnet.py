@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from loupe.benchmarks.table_answers.soup import need_table_tools
 from loupe.benchmarks.table_images import layouts, scoring
 from loupe.benchmarks.table_images.layouts import SAME_SPLIT, Escape, TableImage
 from loupe.data.extras import need
@@ -31,6 +32,7 @@ verify_case = scoring.verify_case
 def load(root: Path | None, split: Split = "val", escape: Escape = "raw") -> Iterator[Sample]:
     """Yield the tables of one split in stored order. `escape` says how text becomes HTML where tokens are published."""
     need("lxml", extra="tables", purpose="TEDS")
+    need_table_tools()
     folder = default_root("pubtabnet") if root is None else root
     return map(scoring.sample_of, _tables(folder, split, escape))
 

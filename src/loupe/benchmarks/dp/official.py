@@ -12,6 +12,7 @@ from loupe.benchmarks.dp.elements import IGNORED, Element, tables_of_page, text_
 from loupe.benchmarks.table_answers.scored import TableScores, score_pair
 from loupe.benchmarks.table_answers.soup import parse_html
 from loupe.metrics.nid import nid_dp_bench_v1
+from loupe.metrics.table_tree import TableTooLargeError, TedsError
 
 
 def page_nid(prediction: Sequence[Element], reference: Sequence[Element], ignored: Collection[str] = IGNORED) -> float:
@@ -28,9 +29,13 @@ def page_tables(prediction: Sequence[Element], reference: Sequence[Element]) -> 
     wanted = tables_of_page(reference)
     if not wanted:
         return None
-    found = [unwrap_like_dp_bench_v1(table.html) for table in tables_of_page(prediction)]
-    pages = _page(found), _page([table.html for table in wanted])
-    return score_pair(*pages, variant="dpbench")
+    try:
+        found = [unwrap_like_dp_bench_v1(table.html) for table in tables_of_page(prediction)]
+    except TableTooLargeError:
+        raise
+    except TedsError as error:
+        return TableScores(0.0, 0.0, error.upstream)
+    return score_pair(_page(found), _page([table.html for table in wanted]), variant="dpbench")
 
 
 def unwrap_like_dp_bench_v1(html: str) -> str:

@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple
 
 from loupe.benchmarks.table_answers.normalized_html import normalize_table
-from loupe.benchmarks.table_answers.soup import MAX_TAGS
+from loupe.benchmarks.table_answers.soup import MAX_TAGS, need_table_tools
 from loupe.metrics.table_tree import TableTooLargeError, TedsError
 from loupe.metrics.teds import Variant, teds, teds_struct
 
@@ -30,6 +30,7 @@ class TableScores(NamedTuple):
 
 def score_pair(prediction: str, reference: str, *, variant: Variant) -> TableScores:
     """Compare two HTML strings; 0.0 where the official evaluator raises."""
+    need_table_tools()
     try:
         return TableScores(
             teds(prediction, reference, variant=variant), teds_struct(prediction, reference, variant=variant)
@@ -42,8 +43,15 @@ def score_pair(prediction: str, reference: str, *, variant: Variant) -> TableSco
 
 def score_normalized(prediction: str, reference: str) -> TableScores:
     """Compare two tables after the normalisation of request 001, which makes `td` of `th` and drops sections."""
+    need_table_tools()
     _check_work(prediction)
-    return score_pair(normalize_table(prediction), normalize_table(reference), variant="omnidocbench")
+    try:
+        pages = normalize_table(prediction), normalize_table(reference)
+    except TableTooLargeError:
+        raise
+    except TedsError as error:
+        return TableScores(0.0, 0.0, error.upstream)
+    return score_pair(*pages, variant="omnidocbench")
 
 
 def _check_work(html: str) -> None:

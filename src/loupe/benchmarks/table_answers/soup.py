@@ -1,29 +1,48 @@
 """HTML as BeautifulSoup's `html.parser` reads it: no tag is added and none is moved.
 
-Evaluators that find or rewrite tables this way are reproduced only with the same parser.
+Evaluators that find or rewrite tables this way are reproduced only with the same parser. It comes with the
+extra `tables`.
 """
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import warnings
 from typing import TYPE_CHECKING
 
-from loupe.metrics.table_tree import TableTooLargeError
+from loupe.errors import MissingToolError
+from loupe.metrics.table_tree import TableTooLargeError, TedsError
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
+
+TABLES_HINT = "pip install 'loupe-ocr[tables]'"
+
+
+@functools.cache
+def need_table_tools() -> None:
+    """Raises MissingToolError where the extra that reads tables is not installed."""
+    for name in ("lxml", "bs4"):
+        if importlib.util.find_spec(name) is None:
+            raise MissingToolError(f"scoring tables needs {name}, which is not installed", hint=TABLES_HINT)
+
 
 #: Beyond so many tags BeautifulSoup needs minutes; TEDS would refuse such a table anyway.
 MAX_TAGS = 100_000
 
 
 def parse_html(source: str) -> BeautifulSoup:
-    """The parsed text. Raises TableTooLargeError for more than MAX_TAGS tags."""
+    """The parsed text. Raises TedsError where the parser gives up, TableTooLargeError for more than MAX_TAGS tags."""
     from bs4 import BeautifulSoup
+    from bs4.exceptions import ParserRejectedMarkup
 
     if source.count("<") > MAX_TAGS:
         raise TableTooLargeError(f"{source.count('<'):,} tags in one answer, at most {MAX_TAGS:,} are read")
     with warnings.catch_warnings():
         # It warns of text that looks like a file name or XML; answers do.
         warnings.simplefilter("ignore")
-        return BeautifulSoup(source, "html.parser")
+        try:
+            return BeautifulSoup(source, "html.parser")
+        except (ParserRejectedMarkup, AssertionError) as error:
+            raise TedsError(f"the HTML cannot be parsed: {error}", upstream=type(error).__name__) from error
