@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from loupe.engines.registry import engine_module, load_profile
-from loupe.errors import EngineTimeoutError, MissingToolError, PageError, RejectedError
+from loupe.errors import EngineError, EngineTimeoutError, MissingToolError, PageError, RejectedError
 from loupe.types import Engine, Output, PageSource, PdfPage, Request
 from tests.pages import LINES, draw_page, write_pdf
 
@@ -154,6 +154,19 @@ def test_tesseract_is_stopped_at_the_time_limit(tmp_path: Path) -> None:
 
 
 @needs_tesseract
+def test_what_tesseract_says_on_its_standard_output_is_in_the_error(tmp_path: Path) -> None:
+    program = tmp_path / "tesseract"
+    program.write_text(
+        "#!/bin/sh\ncase $1 in --version) echo tesseract 5;; --list-langs) echo list; echo eng;;\n"
+        "*) echo 'config is broken'; exit 1;; esac\n"
+    )
+    program.chmod(0o755)
+    page = draw_page(tmp_path / "page.png")
+    (found,) = read("tesseract", page, program=str(program))
+    assert isinstance(found, EngineError)
+    assert found.message == "tesseract ended with 1: config is broken"
+
+
 def test_tesseract_states_its_version() -> None:
     async def facts(engine: Engine) -> dict[str, str]:
         return dict(engine.facts)

@@ -63,7 +63,7 @@ FAULTS: dict[str, tuple[list[Reply], str, str, str]] = {
 
 def run_faults(tmp_path: Path, server: ChatServer, names: list[str]) -> Plan:
     (tmp_path / "faults.py").write_text(BENCHMARK)
-    overrides = {"base_url": server.url, "model": "m", "concurrency": 4, "timeout": 1.0, "retries": 2}
+    overrides = {"base_url": server.url, "model": "test-model", "concurrency": 4, "timeout": 1.0, "retries": 2}
     label, profile = load_profile("openai", overrides)
     policy = Policy(concurrency=4, retries=2, backoff=0.001, backoff_cap=0.002, health_poll=0.01, health_limit=0.1)
     options = {"names": "+".join(names)}
