@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Hashable
+from collections import deque
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Vocabulary:
 
     labels: dict[Label, int] = field(default_factory=dict)
     contents: dict[str, int] = field(default_factory=lambda: {"": NO_CONTENT})
-    subtrees: dict[Hashable, int] = field(default_factory=dict)
+    subtrees: dict[tuple[int, ...], int] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
     _texts: list[str] = field(default_factory=list)
 
@@ -71,23 +72,50 @@ class Vocabulary:
         return "".join(names.get(character, character) for character in self.texts[content])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TableTree:
     """One table; the lists have an entry per node, in reversed document order.
 
-    Reversed, because every node then comes after all its descendants, and those of node k are exactly `first[k]` to k
-    - 1.
+    Reversed, because every node then comes after all its descendants, and those of node k are exactly `first[k]` to
+    k - 1.
     """
 
     labels: list[int]
     contents: list[int]
+    counts: list[int]  # children
     first: list[int]
-    subtrees: list[int]  # equal numbers: equal subtrees
-    shapes: list[int]  # equal numbers: equal subtrees but for the texts of cells
     elements: int  # descendant elements of the table, tags inside cells included
+    vocabulary: Vocabulary
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    @functools.cached_property
+    def subtrees(self) -> list[int]:
+        """A number per node: equal ones for equal subtrees, also in another tree of the same vocabulary."""
+        return self._numbered(self.contents)
+
+    @functools.cached_property
+    def shapes(self) -> list[int]:
+        """The same, but for subtrees that are equal when all cells are emptied."""
+        return self._numbered([NO_CONTENT] * len(self))
+
+    def _numbered(self, contents: list[int]) -> list[int]:
+        known, first = self.vocabulary.subtrees, self.first
+        numbers = [label << 32 | content for label, content in zip(self.labels, contents, strict=True)]
+        for node in [node for node, count in enumerate(self.counts) if count]:
+            start = first[node]
+            children = numbers[start:node]
+            if len(children) != self.counts[node]:
+                children = []
+                child = node - 1
+                while child >= start:
+                    children.append(numbers[child])
+                    child = first[child] - 1
+                children.reverse()
+            # Numbers of inner nodes are negative, so that none is that of a leaf.
+            numbers[node] = known.setdefault((self.labels[node], *children), -1 - len(known))
+        return numbers
 
 
 def parse_table(html: str) -> _Element | None:
@@ -118,10 +146,10 @@ def _parser() -> HTMLParser:
 
 
 @functools.cache
-def _count_elements() -> XPath:
+def _xpath(expression: str) -> XPath:
     from lxml import etree
 
-    return etree.XPath("count(.//*)")
+    return etree.XPath(expression)
 
 
 def build_tree(table: _Element, vocabulary: Vocabulary) -> TableTree:
@@ -133,27 +161,30 @@ def build_tree(table: _Element, vocabulary: Vocabulary) -> TableTree:
     labels.reverse()
     contents.reverse()
     counts.reverse()
-    first, subtrees, shapes = _subtrees(labels, contents, counts, vocabulary.subtrees)
-    elements = int(_count_elements()(table))
-    return TableTree(labels, contents, first, subtrees, shapes, elements)
+    elements = int(_xpath("count(.//*)")(table))
+    return TableTree(labels, contents, counts, _first_descendants(counts), elements, vocabulary)
 
 
 def _nodes_in_document_order(table: _Element, vocabulary: Vocabulary) -> tuple[list[int], list[int], list[int]]:
     """Label, content and number of children per node."""
     label_ids, content_ids = vocabulary.labels, vocabulary.contents
     plain_cell = label_ids.setdefault(("td", 1, 1), len(label_ids))
+    has_spans = _xpath("boolean(.//td[@colspan or @rowspan])")(table)
     labels: list[int] = []
     contents: list[int] = []
     counts: list[int] = []
-    waiting = [table]
-    while waiting:
-        node = waiting.pop()
+    nodes = table.iter()
+    for node in nodes:
+        count = len(node)
         if node.tag == "td":
             label = plain_cell
-            if node.keys():
-                label_key = ("td", _span(node, "colspan"), _span(node, "rowspan"))
-                label = label_ids.setdefault(label_key, len(label_ids))
-            text = cell_tokens(node, vocabulary) if len(node) else node.text or ""
+            if has_spans:
+                key = ("td", _span(node, "colspan"), _span(node, "rowspan"))
+                label = label_ids.setdefault(key, len(label_ids))
+            text = node.text or ""
+            if count:
+                text = cell_tokens(node, vocabulary)
+                deque(islice(nodes, sum(1 for _ in node.iterdescendants())), maxlen=0)  # they are no nodes
             labels.append(label)
             contents.append(content_ids.setdefault(text, len(content_ids)))
             counts.append(0)
@@ -161,32 +192,22 @@ def _nodes_in_document_order(table: _Element, vocabulary: Vocabulary) -> tuple[l
             # Spans of th are ignored upstream, and its text too; parity (docs/metrics/teds.md, section 2, step 6).
             labels.append(label_ids.setdefault((node.tag, 0, 0), len(label_ids)))
             contents.append(NO_CONTENT)
-            counts.append(len(node))
-            waiting.extend(reversed(node))
+            counts.append(count)
     return labels, contents, counts
 
 
-def _subtrees(
-    labels: list[int], contents: list[int], counts: list[int], known: dict[Hashable, int]
-) -> tuple[list[int], list[int], list[int]]:
-    """First descendant, number of the subtree, and number of its shape, per node."""
-    first: list[int] = []
-    subtrees: list[int] = []
-    shapes: list[int] = []
-    roots: list[int] = []  # of the subtrees whose parent is still to come
-    for node, (label, content, count) in enumerate(zip(labels, contents, counts, strict=True)):
-        if count == 0:
-            first.append(node)
-            subtrees.append(known.setdefault((label, content), len(known)))
-            shapes.append(known.setdefault((label, NO_CONTENT), len(known)))
-        else:
-            children = roots[-count:]
-            del roots[-count:]
-            first.append(first[children[0]])
-            subtrees.append(known.setdefault((label, *[subtrees[child] for child in children], None), len(known)))
-            shapes.append(known.setdefault((label, *[shapes[child] for child in children], None), len(known)))
-        roots.append(node)
-    return first, subtrees, shapes
+def _first_descendants(counts: list[int]) -> list[int]:
+    first = list(range(len(counts)))
+    last_inner = -1
+    for node in [node for node, count in enumerate(counts) if count]:
+        start = node - counts[node]
+        if start <= last_inner:  # not all children are leaves
+            start = node
+            for _ in range(counts[node]):
+                start = first[start - 1]
+        first[node] = start
+        last_inner = node
+    return first
 
 
 def _span(cell: _Element, name: str) -> int:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import Final, Literal, get_args
 
+from loupe.metrics.table_normalization import normalize_like_request001, wrap_like_dpbench
 from loupe.metrics.table_tree import TableTree, TedsError, Vocabulary, build_tree, parse_table
 
-Variant = Literal["ibm", "omnidocbench", "table_recognition_metric", "dpbench"]
+Variant = Literal["ibm", "omnidocbench", "table_recognition_metric", "dpbench", "request001"]
 VARIANTS: Final[tuple[str, ...]] = get_args(Variant)
+_PREPARATIONS: Final = {"dpbench": wrap_like_dpbench, "request001": normalize_like_request001}
 
 
 def teds(prediction: str, reference: str, *, variant: Variant = "omnidocbench") -> float:
@@ -42,8 +44,9 @@ def _parse_pair(prediction: str, reference: str, variant: str) -> Trees | None:
     """Both tables as trees; None where the official evaluators give 0.0 without looking at trees."""
     if variant not in VARIANTS:
         raise ValueError(f"unknown TEDS variant {variant!r}; there are {', '.join(VARIANTS)}")
-    if variant == "dpbench":
-        prediction, reference = wrap_like_dpbench(prediction), wrap_like_dpbench(reference)
+    prepare = _PREPARATIONS.get(variant)
+    if prepare is not None:
+        prediction, reference = prepare(prediction), prepare(reference)
     if not prediction or not reference:
         return None
     tables = parse_table(prediction), parse_table(reference)
@@ -61,17 +64,3 @@ def _score(prediction: TableTree, reference: TableTree, vocabulary: Vocabulary, 
 
     savings = tree_savings(prediction, reference, vocabulary.texts, structure_only=structure_only)
     return 1.0 - (len(prediction) + len(reference) - savings) / elements
-
-
-def wrap_like_dpbench(html: str) -> str:
-    """What DP-Bench's `calc_table_score` does to a string before TEDS: wrap it in a page, delete the section tags.
-
-    A string is left as it is if it has one of the two ends of a page with a table, even if the other is missing.
-    """
-    if html.startswith("<table>") and html.endswith("</table>"):
-        html = f"<html><body>{html}</body></html>"
-    elif not html.startswith("<html><body><table>") and not html.endswith("</table></body></html>"):
-        html = f"<html><body><table>{html}</table></body></html>"
-    for tag in ("<thead>", "</thead>", "<tbody>", "</tbody>"):
-        html = html.replace(tag, "")
-    return html

@@ -27,22 +27,32 @@ class Limits:
     before_2: Floats
 
 
-def savings_limits(first: Forest, second: Forest, *, texts: bool) -> Limits:
-    """Sum up what each node can save at most, whatever it is mapped to."""
-    return Limits(_summed_limits(first, second, texts), _summed_limits(second, first, texts))
+def savings_limits(first: Forest, second: Forest, texts: list[str] | None) -> Limits:
+    """Sum up what each node can save at most, whatever it is mapped to; without `texts`, only labels count."""
+    if texts is None:
+        return Limits(_summed(_label_limits(first, second)), _summed(_label_limits(second, first)))
+    lengths = np.array([len(text) for text in texts], np.float64)
+    return Limits(_summed(_text_limits(first, second, lengths)), _summed(_text_limits(second, first, lengths)))
 
 
-def _summed_limits(forest: Forest, other: Forest, texts: bool) -> Floats:
-    limits = np.full(len(forest), 2.0)
-    if texts:
-        # Texts of m and n characters that differ have a distance of 1/(m + 1) at least: 1/m for n <= m, else (n - m)/n.
-        leaves = forest.leaves
-        new = ~np.isin(forest.keys[leaves], other.keys[other.leaves])
-        lengths = np.array([len(forest.texts[leaf]) for leaf in leaves[new].tolist()])
-        limits[leaves[new]] -= 1.0 / (lengths + 1.0)
-        limits[forest.heads] = 2.0  # also leaves that are no cells, such as an empty row
-    limits[~np.isin(forest.labels, other.labels)] = 1.0
-    return np.concatenate(([0.0], np.cumsum(limits)))
+def _summed(limits: Floats) -> Floats:
+    return np.concatenate(([0.0], limits.cumsum()))
+
+
+def _label_limits(forest: Forest, other: Forest) -> Floats:
+    known = np.zeros(1 + max(forest.labels.max(), other.labels.max()), np.bool_)
+    known[other.labels] = True
+    return 1.0 + known[forest.labels]
+
+
+def _text_limits(forest: Forest, other: Forest, lengths: Floats) -> Floats:
+    """Texts of m and n characters that differ have a distance of 1/(m + 1) at least: 1/m for n <= m, else (n - m)/n."""
+    known = np.zeros(len(lengths), np.bool_)
+    known[other.contents[other.leaves]] = True
+    contents = forest.contents
+    limits = np.where(known[contents], 2.0, 2.0 - 1.0 / (1.0 + lengths[contents]))
+    limits[forest.heads] = 2.0  # they hold no text, even if they are leaves
+    return np.minimum(limits, _label_limits(forest, other))
 
 
 def head_candidates(first: Forest, second: Forest, limits: Limits, savings: float) -> Flags:
@@ -65,14 +75,14 @@ def leaf_windows(first: Forest, second: Forest, limits: Limits, candidates: Flag
     low = np.searchsorted(before_2, needed - (before_1[-1] - before_1[1:])) - 1
     high = np.searchsorted(before_2, before_2[-1] - needed + before_1[1:], side="right") - 1
     low, high = np.maximum(low, 0), np.minimum(high, len(second))
-    rows = candidates[first.height_one][:, second.height_one]
-    some = rows.any(axis=1)
-    leftmost = second.first[second.rows[rows[some].argmax(axis=1)]] if some.any() else []
-    rightmost = second.rows[::-1][rows[some][:, ::-1].argmax(axis=1)] if some.any() else []
-    for row, start, end in zip(first.rows[some].tolist(), leftmost, rightmost, strict=True):
-        children = slice(first.first[row], row)
-        np.minimum(low[children], start, out=low[children])
-        np.maximum(high[children], end + 1, out=high[children])
+    rows = candidates[first.is_row][:, second.is_row]
+    if rows.any():
+        some = rows.any(axis=1)
+        # The last child of a row gets the lowest window, the first one the highest; the others take them over.
+        last, start = first.rows[some] - 1, second.first[second.rows[rows[some].argmax(axis=1)]]
+        low[last] = np.minimum(low[last], start)
+        children, end = first.first[first.rows[some]], second.rows[::-1][rows[some][:, ::-1].argmax(axis=1)]
+        high[children] = np.maximum(high[children], end + 1)
     low = np.minimum.accumulate(low[::-1])[::-1]
     high = np.maximum(np.maximum.accumulate(high), low)
     starts = _block_starts(first)

@@ -13,8 +13,9 @@ from typing import Final
 import numpy as np
 
 from loupe.metrics.table_tree import TableTree
-from loupe.metrics.tree_bounds import head_candidates, leaf_windows, savings_limits
-from loupe.metrics.tree_forest import Windows, cut_forests, weigh_leaves
+from loupe.metrics.tree_bounds import Limits, head_candidates, leaf_windows, savings_limits
+from loupe.metrics.tree_certificate import align, certified_savings
+from loupe.metrics.tree_forest import Forest, Windows, cut_forests, weigh_leaves
 from loupe.metrics.tree_greedy import achievable_savings
 from loupe.metrics.tree_programme import Programme, open_programme, run, weigh_other_heads, weigh_rows
 
@@ -32,39 +33,42 @@ def tree_savings(first: TableTree, second: TableTree, texts: list[str], *, struc
     peeled = peel(first, second, structure_only=structure_only)
     if not peeled.parts[0] or not peeled.parts[1]:
         return peeled.savings
-    programme = prepare((first, second), peeled.parts, texts, structure_only=structure_only)
-    return peeled.savings + run(programme, range(len(programme.first)), range(len(programme.second)))
+    forests = cut_forests((first, second), peeled.parts, structure_only=structure_only)
+    return peeled.savings + forest_savings(*forests, None if structure_only else texts)
 
 
-def prepare(
-    trees: tuple[TableTree, TableTree], parts: tuple[range, range], texts: list[str], *, structure_only: bool
-) -> Programme:
-    """A programme with all weights that its last run needs."""
-    first, second = cut_forests(trees, parts, texts, structure_only=structure_only)
-    limits = savings_limits(first, second, texts=not structure_only)
+def forest_savings(first: Forest, second: Forest, texts: list[str] | None) -> float:
+    """What the best mapping of two forests saves; without `texts`, what is written in cells does not count."""
+    programme, limits, savings = weigh(first, second, texts)
+    certified = certified_savings(programme)
+    if certified is not None:
+        return certified
+    finish(programme, limits, savings)
+    return run(programme, range(len(first)), range(len(second)))
+
+
+def weigh(first: Forest, second: Forest, texts: list[str] | None) -> tuple[Programme, Limits, float]:
+    """A programme with the weights of leaves and rows; what nodes can save, and what some mapping surely saves."""
     if len(first) * len(second) <= _COMPARE_ALL:
+        limits = Limits(np.arange(0.0, 2 * len(first) + 1, 2), np.arange(0.0, 2 * len(second) + 1, 2))
         candidates, windows, savings = None, Windows([0], [0], [len(second)]), 0.0
     else:
-        savings = achievable_savings(first, second, texts=not structure_only)
+        limits = savings_limits(first, second, texts)
+        savings = achievable_savings(first, second, texts)
         candidates = head_candidates(first, second, limits, savings)
         windows = leaf_windows(first, second, limits, candidates, savings)
-    leaves = weigh_leaves(first, second, windows, texts=not structure_only)
-    programme = open_programme(first, second, leaves, candidates)
+    programme = open_programme(first, second, weigh_leaves(first, second, windows, texts), candidates)
     weigh_rows(programme)
+    return programme, limits, savings
+
+
+def finish(programme: Programme, limits: Limits, savings: float) -> None:
+    """Find the weights that are still missing, as far as a best mapping can need them."""
     if programme.pending.any():
-        savings = max(savings, _savings_of_rows(programme))
-        programme.pending &= head_candidates(first, second, limits, savings)
+        first, second = programme.first, programme.second
+        whole_rows = align(programme.heads[first.is_row][:, second.is_row])
+        programme.pending &= head_candidates(first, second, limits, max(savings, whole_rows))
         weigh_other_heads(programme)
-    return programme
-
-
-def _savings_of_rows(programme: Programme) -> float:
-    """What the best alignment of whole rows saves, sections left aside."""
-    weights = programme.heads[programme.first.height_one][:, programme.second.height_one]
-    table = np.zeros(weights.shape[1] + 1)
-    for row in weights:
-        np.maximum.accumulate(np.maximum(table[:-1] + row, table[1:]), out=table[1:])
-    return float(table[-1])
 
 
 @dataclass(frozen=True, slots=True)

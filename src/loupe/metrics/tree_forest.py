@@ -7,6 +7,7 @@ and 2. So distance = nodes of both trees - savings, and the best mapping is the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -31,45 +32,49 @@ class Forest:
 
     labels: Ints
     first: Ints
-    keys: Ints  # equal numbers: equal subtrees, as far as the comparison at hand looks
-    subtrees: Ints  # equal numbers: equal subtrees, texts included
-    texts: list[str]
+    contents: Ints
     leaves: Ints
     heads: Ints
+    keys: list[int]  # per head; equal numbers: equal subtrees, as far as the comparison at hand looks
     inner: Flags  # per head: has children
-    height_one: Flags  # per head: has children, and they have none; such as a table row
+    rows: Ints  # the heads whose children have no children, such as table rows
+    is_row: Flags  # per head
 
     def __len__(self) -> int:
-        return len(self.texts)
-
-    @property
-    def rows(self) -> Ints:
-        """The heads of height one."""
-        return self.heads[self.height_one]
+        return len(self.labels)
 
 
 def cut_forests(
-    trees: tuple[TableTree, TableTree], parts: tuple[range, range], texts: list[str], *, structure_only: bool
+    trees: tuple[TableTree, TableTree], parts: tuple[range, range], *, structure_only: bool
 ) -> tuple[Forest, Forest]:
     """The forests in the given parts of two trees."""
     labels = [_numbers(tree.labels, part) for tree, part in zip(trees, parts, strict=True)]
-    first = [_numbers(tree.first, part) - part.start for tree, part in zip(trees, parts, strict=True)]
-    inner = [start < np.arange(len(start)) for start in first]
+    firsts = [_numbers(tree.first, part) - part.start for tree, part in zip(trees, parts, strict=True)]
+    inner = [first < np.arange(len(first)) for first in firsts]
+    inner_labels = [set(labels[side][inner[side]].tolist()) for side in (0, 1)]
     forests = []
     for side, (tree, part) in enumerate(zip(trees, parts, strict=True)):
-        head = inner[side] | np.isin(labels[side], labels[1 - side][inner[1 - side]])
+        first = firsts[side]
+        keys = tree.shapes if structure_only else tree.subtrees
+        leaves = np.flatnonzero(~inner[side])
+        head = inner[side]
+        lone = inner_labels[1 - side].intersection(labels[side][leaves].tolist())
+        if lone:
+            head = head | np.isin(labels[side], list(lone))
         heads = np.flatnonzero(head)
-        inner_before = np.concatenate(([0], np.cumsum(inner[side])))
+        is_inner = inner[side][heads]
+        inner_before = inner[side].cumsum() - inner[side]
+        is_row = is_inner & (inner_before[heads] == inner_before[first[heads]])
         forest = Forest(
             labels=labels[side],
-            first=first[side],
-            keys=_numbers(tree.shapes if structure_only else tree.subtrees, part),
-            subtrees=_numbers(tree.subtrees, part),
-            texts=[texts[content] for content in tree.contents[part.start : part.stop]],
-            leaves=np.flatnonzero(~inner[side]),
+            first=first,
+            contents=_numbers(tree.contents, part),
+            leaves=leaves,
             heads=heads,
-            inner=inner[side][heads],
-            height_one=inner[side][heads] & (inner_before[heads] == inner_before[first[side][heads]]),
+            keys=[keys[part.start + head] for head in heads.tolist()],
+            inner=is_inner,
+            rows=heads[is_row],
+            is_row=is_row,
         )
         forests.append(forest)
     return forests[0], forests[1]
@@ -103,47 +108,58 @@ class LeafWeights:
     low: list[int]
     high: list[int]
     blocks: list[int]  # first node of each block; the window is the same within a block
+    best_1: Floats  # per node of the first forest: what it saves with the partner that suits it best
+    best_2: Floats
 
 
-def weigh_leaves(first: Forest, second: Forest, windows: Windows, *, texts: bool) -> LeafWeights:
-    """Compare every leaf with those in its window; `texts` says whether what is written in cells counts."""
+def weigh_leaves(first: Forest, second: Forest, windows: Windows, texts: list[str] | None) -> LeafWeights:
+    """Compare every leaf with those in its window; without `texts`, what is written in cells does not count."""
     bounds = np.searchsorted(first.leaves, [*windows.starts, len(first)]).tolist()
-    areas = [(b - a) * (h - w) for a, b, w, h in zip(bounds, bounds[1:], windows.low, windows.high, strict=False)]
+    widths = [high - low for low, high in zip(windows.low, windows.high, strict=True)]
+    areas = [(stop - start) * width for (start, stop), width in zip(pairwise(bounds), widths, strict=True)]
     if sum(areas) > MAX_CELL_PAIRS:
         raise TableTooLargeError(f"{sum(areas):,} pairs of cells to compare, at most {MAX_CELL_PAIRS:,} are allowed")
-    if texts:
-        _check_text_work(first, second, windows, bounds)
+    texts_1 = texts_2 = []
+    if texts is not None:
+        texts_1 = [texts[content] for content in first.contents.tolist()]
+        texts_2 = [texts[content] for content in second.contents.tolist()]
+        _check_text_work(texts_1, texts_2, windows)
     values = np.empty(sum(areas))
     offsets = np.zeros(len(first), np.intp)
     inner = np.ones(len(second), np.bool_)
     inner[second.leaves] = False
-    start = 0
-    for block, area in enumerate(areas):
+    best_1, best_2 = np.zeros(len(first)), np.zeros(len(second))
+    place = 0
+    for block, width in enumerate(widths):
         window = slice(windows.low[block], windows.high[block])
-        width = window.stop - window.start
         rows = first.leaves[bounds[block] : bounds[block + 1]]
-        weights = values[start : start + area].reshape(len(rows), width)
-        if texts and area:
-            _fill_text_savings(weights, [first.texts[row] for row in rows.tolist()], second.texts[window])
-        else:
+        weights = values[place : place + areas[block]].reshape(len(rows), width)
+        if texts is None or not areas[block]:
             weights.fill(2.0)
-        _allow_for_labels(weights, first.labels[rows], second.labels[window])
-        weights[:, inner[window]] = -np.inf
-        offsets[rows] = start + np.arange(len(rows)) * width - window.start
-        start += area
+        else:
+            _fill_text_savings(weights, [texts_1[row] for row in rows.tolist()], texts_2[window])
+        _allow_for_labels(weights, first.labels[rows], second.labels[window], inner[window])
+        offsets[rows] = np.arange(place - window.start, place - window.start + areas[block], width or 1)
+        if areas[block]:
+            best_1[rows] = weights.max(axis=1)
+            best_2[window] = np.maximum(best_2[window], weights.max(axis=0))
+        place += areas[block]
     sizes = np.diff([*windows.starts, len(first)])
     low, high = np.repeat(windows.low, sizes).tolist(), np.repeat(windows.high, sizes).tolist()
-    return LeafWeights(values, offsets, low, high, windows.starts)
+    return LeafWeights(values, offsets, low, high, windows.starts, best_1, best_2)
 
 
-def _check_text_work(first: Forest, second: Forest, windows: Windows, bounds: list[int]) -> None:
-    lengths = np.array([len(text) for text in first.texts])[first.leaves]
-    before = np.concatenate(([0], np.cumsum(lengths)))
-    before_second = np.concatenate(([0], np.cumsum([len(text) for text in second.texts])))
-    work = (before[bounds[1:]] - before[bounds[:-1]]) * (before_second[windows.high] - before_second[windows.low])
-    if work.sum() > MAX_CHARACTER_PAIRS:
+def _check_text_work(texts_1: list[str], texts_2: list[str], windows: Windows) -> None:
+    if sum(map(len, texts_1)) * sum(map(len, texts_2)) <= MAX_CHARACTER_PAIRS:
+        return
+    before_1, before_2 = (np.cumsum([0, *map(len, texts)]) for texts in (texts_1, texts_2))
+    starts = np.append(windows.starts, len(texts_1))
+    work = int(
+        ((before_1[starts[1:]] - before_1[starts[:-1]]) * (before_2[windows.high] - before_2[windows.low])).sum()
+    )
+    if work > MAX_CHARACTER_PAIRS:
         raise TableTooLargeError(
-            f"{int(work.sum()):,} pairs of characters to compare, at most {MAX_CHARACTER_PAIRS:,} are allowed"
+            f"{work:,} pairs of characters to compare, at most {MAX_CHARACTER_PAIRS:,} are allowed"
         )
 
 
@@ -154,13 +170,16 @@ def _fill_text_savings(weights: Floats, rows: list[str], columns: list[str]) -> 
     np.subtract(2.0, cdist(rows, columns, scorer=Levenshtein.normalized_distance, dtype=np.float64), out=weights)
 
 
-def _allow_for_labels(weights: Floats, rows: Ints, columns: Ints) -> None:
+def _allow_for_labels(weights: Floats, rows: Ints, columns: Ints, inner: Flags) -> None:
     """Leaves whose tags or spans differ save 1, whatever they hold."""
-    if not len(rows) or not len(columns):
+    if not len(rows):
         return
     usual = rows[0]
-    odd_rows = np.flatnonzero(rows != usual)
-    odd = weights[odd_rows]
-    odd[columns != rows[odd_rows][:, None]] = 1.0
-    weights[:, columns != usual] = 1.0
-    weights[odd_rows] = odd
+    odd_columns = (columns != usual) & ~inner
+    if odd_columns.any() or rows.max() != rows.min():
+        odd_rows = np.flatnonzero(rows != usual)
+        odd = weights[odd_rows]
+        odd[columns != rows[odd_rows][:, None]] = 1.0
+        weights[:, odd_columns] = 1.0
+        weights[odd_rows] = odd
+    weights[:, inner] = -np.inf

@@ -5,39 +5,42 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from itertools import pairwise
+from operator import itemgetter
 
 import numpy as np
 
-from loupe.metrics.tree_forest import Floats, Forest
+from loupe.metrics.tree_forest import Floats, Forest, Ints
 
 Pair = tuple[int, int]
 
 
-def achievable_savings(first: Forest, second: Forest, *, texts: bool) -> float:
+def achievable_savings(first: Forest, second: Forest, texts: list[str] | None) -> float:
     """What a mapping of rows in order, and of cells by their place, saves. Never more than the best mapping."""
     rows = align_rows(first, second)
     if not rows:
         return 0.0
-    pairs: list[Pair] = []
+    nodes_1: list[int] = []
+    nodes_2: list[int] = []
+    lengths: list[tuple[int, bool]] = []
     for row_1, row_2 in rows:
         start_1, start_2 = int(first.first[row_1]), int(second.first[row_2])
         length = min(row_1 - start_1, row_2 - start_2)
-        pairs += zip(range(start_1, start_1 + length), range(start_2, start_2 + length), strict=True)
-        if row_1 - start_1 != row_2 - start_2:
-            pairs += zip(range(row_1 - length, row_1), range(row_2 - length, row_2), strict=True)
-    weights = _pair_savings(first, second, pairs, texts)
-    total = 0.0
+        lengths.append((length, row_1 - start_1 == row_2 - start_2))
+        nodes_1 += range(start_1, start_1 + length)
+        nodes_2 += range(start_2, start_2 + length)
+        if not lengths[-1][1]:
+            nodes_1 += range(row_1 - length, row_1)
+            nodes_2 += range(row_2 - length, row_2)
+    weights = _pair_savings(first, second, np.array(nodes_1), np.array(nodes_2), texts)
+    total = sum(2.0 if first.labels[row_1] == second.labels[row_2] else 1.0 for row_1, row_2 in rows)
     place = 0
-    for row_1, row_2 in rows:
-        start_1, start_2 = int(first.first[row_1]), int(second.first[row_2])
-        length = min(row_1 - start_1, row_2 - start_2)
-        total += 2.0 if first.labels[row_1] == second.labels[row_2] else 1.0
-        if row_1 - start_1 == row_2 - start_2:
-            total += float(weights[place : place + length].sum())
-            place += length
+    for length, equal in lengths:
+        middle = place + length
+        if equal:
+            total += float(weights[place:middle].sum())
         else:
-            total += _best_split(weights[place : place + length], weights[place + length : place + 2 * length])
-            place += 2 * length
+            total += _best_split(weights[place:middle], weights[middle : middle + length])
+        place = middle if equal else middle + length
     return total + 2.0 * _parents_in_step(first, second, rows)
 
 
@@ -48,14 +51,14 @@ def _best_split(from_start: Floats, from_end: Floats) -> float:
     return float((before + behind[-1] - behind).max())
 
 
-def _pair_savings(first: Forest, second: Forest, pairs: list[Pair], texts: bool) -> Floats:
-    nodes_1, nodes_2 = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    savings = np.full(len(pairs), 2.0)
-    if texts:
+def _pair_savings(first: Forest, second: Forest, nodes_1: Ints, nodes_2: Ints, texts: list[str] | None) -> Floats:
+    savings = np.full(len(nodes_1), 2.0)
+    if texts is not None:
         from rapidfuzz.distance import Levenshtein
         from rapidfuzz.process import cpdist
 
-        texts_1, texts_2 = [first.texts[node] for node in nodes_1], [second.texts[node] for node in nodes_2]
+        texts_1 = [texts[content] for content in first.contents[nodes_1].tolist()]
+        texts_2 = [texts[content] for content in second.contents[nodes_2].tolist()]
         savings -= cpdist(texts_1, texts_2, scorer=Levenshtein.normalized_distance, dtype=np.float64)
     savings[first.labels[nodes_1] != second.labels[nodes_2]] = 1.0
     return savings
@@ -75,36 +78,35 @@ def align_rows(first: Forest, second: Forest) -> list[Pair]:
 
 
 def _anchor_rows(first: Forest, second: Forest) -> list[Pair]:
-    """Rows that share a unique cell; where these disagree, those that share most."""
-    votes: Counter[Pair] = Counter()
+    """Rows that share cells which occur once in each forest: for each the one that it shares most with, in order."""
+    leaves_1, leaves_2 = _unique_cells(first, second)
     row_of_1, row_of_2 = _row_of_leaf(first), _row_of_leaf(second)
-    for leaf_1, leaf_2 in _rising(_unique_cells(first, second)):
-        votes[row_of_1[leaf_1], row_of_2[leaf_2]] += 1
-    chain: list[Pair] = []
-    for pair in sorted(pair for pair in votes if min(pair) >= 0):
-        while chain and (chain[-1][0] >= pair[0] or chain[-1][1] >= pair[1]) and votes[pair] > votes[chain[-1]]:
-            chain.pop()
-        if not chain or (chain[-1][0] < pair[0] and chain[-1][1] < pair[1]):
-            chain.append(pair)
-    return chain
+    votes = Counter(zip(row_of_1[leaves_1].tolist(), row_of_2[leaves_2].tolist(), strict=True))
+    best: dict[int, Pair] = {}
+    for pair, _ in sorted(votes.items(), key=itemgetter(1)):
+        if min(pair) >= 0:
+            best[pair[0]] = pair
+    return _rising(sorted(best.values()))
 
 
-def _row_of_leaf(forest: Forest) -> list[int]:
+def _row_of_leaf(forest: Forest) -> Ints:
     """The row above each node; -1 where there is none."""
-    rows = [-1] * len(forest)
-    for row in forest.rows.tolist():
-        start = int(forest.first[row])
-        rows[start:row] = [row] * (row - start)
+    rows = np.full(len(forest), -1)
+    for row, start in zip(forest.rows.tolist(), forest.first[forest.rows].tolist(), strict=True):
+        rows[start:row] = row
     return rows
 
 
-def _unique_cells(first: Forest, second: Forest) -> list[Pair]:
-    """Equal leaves that occur once in each forest."""
-    keys_1, keys_2 = first.subtrees[first.leaves].tolist(), second.subtrees[second.leaves].tolist()
-    count_1, count_2 = Counter(keys_1), Counter(keys_2)
-    places = {key: leaf for key, leaf in zip(keys_2, second.leaves.tolist(), strict=True) if count_2[key] == 1}
-    leaves = zip(keys_1, first.leaves.tolist(), strict=True)
-    return [(leaf, places[key]) for key, leaf in leaves if count_1[key] == 1 and key in places]
+def _unique_cells(first: Forest, second: Forest) -> tuple[Ints, Ints]:
+    """The leaves whose contents occur once in each forest."""
+    contents_1, contents_2 = first.contents[first.leaves], second.contents[second.leaves]
+    size = 1 + max(contents_1.max(), contents_2.max())
+    unique = np.flatnonzero(
+        (np.bincount(contents_1, minlength=size) == 1) & (np.bincount(contents_2, minlength=size) == 1)
+    )
+    place_1, place_2 = np.zeros(size, np.intp), np.zeros(size, np.intp)
+    place_1[contents_1], place_2[contents_2] = first.leaves, second.leaves
+    return place_1[unique], place_2[unique]
 
 
 def _rising(pairs: list[Pair]) -> list[Pair]:
@@ -140,7 +142,7 @@ def _parents_in_step(first: Forest, second: Forest, rows: list[Pair]) -> int:
 def _sections(forest: Forest) -> dict[int, int]:
     """The parent of each row, for parents below which stand rows and leaves only."""
     inner = forest.heads[forest.inner]
-    is_row = forest.height_one[forest.inner]
+    is_row = forest.is_row[forest.inner]
     rows_before = np.concatenate(([0], np.cumsum(is_row)))
     places = np.arange(len(inner))
     lowest = np.searchsorted(inner, forest.first[inner])  # the first inner node below

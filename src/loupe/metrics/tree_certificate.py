@@ -1,0 +1,91 @@
+"""A short cut: when rows can be aligned whole, the programme over single cells finds nothing better.
+
+Let the forests be rows, or sections (thead, tbody) of rows. In a mapping, cells of row a can stand opposite cells of
+row b without a and b being mapped to each other only if both rows are mapped to no row (*stray*). So a mapping saves at
+most
+
+    weights of mapped pairs of rows + what cells of stray rows save + 1 for each section on either side,
+
+and cells of stray rows save at most what each of them, on one side, saves with the partner that suits it best. The best
+alignment of rows in which rows without a partner earn that much is a bound for all mappings. If an alignment of rows
+that keeps to the sections reaches it, that one is a best mapping.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from loupe.metrics.tree_forest import Floats, Forest, Ints
+from loupe.metrics.tree_programme import Programme
+
+_ROUNDING: Final = 1e-10
+
+
+def certified_savings(programme: Programme) -> float | None:
+    """Savings of a best mapping, once the weights of rows are known; None where this bound does not tell."""
+    first, second = programme.first, programme.second
+    sections_1, sections_2 = _section_of_rows(first), _section_of_rows(second)
+    if sections_1 is None or sections_2 is None:
+        return None
+    tops = first.heads[~first.is_row], second.heads[~second.is_row]
+    if len(tops[0]) != len(tops[1]) or _rows_like_sections(first, second) or _rows_like_sections(second, first):
+        return None
+    weights = programme.heads[first.is_row][:, second.is_row]
+    within = np.where(sections_1[:, None] == sections_2, weights, -np.inf)
+    reached = align(within) + float((1.0 + (first.labels[tops[0]] == second.labels[tops[1]])).sum())
+    stray_1, stray_2 = _best_of_rows(programme)
+    # Either side will do; the one that has less to save gives the lower bound.
+    if stray_1.sum() + len(stray_1) < stray_2.sum() + len(stray_2):
+        weights, earned = weights - stray_1[:, None], float(stray_1.sum())
+    else:
+        weights, earned = weights - stray_2, float(stray_2.sum())
+    bound = align(weights) + earned + 2 * len(tops[0])
+    return reached if bound <= reached + _ROUNDING else None
+
+
+def align(weights: Floats) -> float:
+    """The largest sum of weights of pairs that are in order on both sides."""
+    table = np.zeros(weights.shape[1] + 1)
+    old, new = table[:-1], table[1:]
+    scratch = np.empty(weights.shape[1])
+    for row in weights:
+        np.add(old, row, out=scratch)
+        np.maximum(scratch, new, out=scratch)
+        np.maximum.accumulate(scratch, out=new)
+    return float(table[-1])
+
+
+def _section_of_rows(forest: Forest) -> Ints | None:
+    """The number of the section of each row; None unless the forest is made of rows, or of sections of rows, only."""
+    if not forest.inner.all():
+        return None
+    rows, tops = forest.rows, forest.heads[~forest.is_row]
+    children = int((rows - forest.first[rows]).sum())
+    if children + len(rows) + len(tops) != len(forest):
+        return None
+    if not len(tops):
+        return np.zeros(len(rows), np.intp)
+    starts = np.concatenate(([0], tops[:-1] + 1))
+    if tops[-1] != len(forest) - 1 or (forest.first[tops] != starts).any():
+        return None
+    return np.searchsorted(tops, rows)
+
+
+def _rows_like_sections(forest: Forest, other: Forest) -> bool:
+    """Whether a row has the label of a section, and so could be mapped to one at no cost."""
+    tops = other.heads[~other.is_row]
+    return len(tops) > 0 and not set(forest.labels[forest.rows].tolist()).isdisjoint(other.labels[tops].tolist())
+
+
+def _best_of_rows(programme: Programme) -> tuple[Floats, Floats]:
+    """What the cells of each row save with those partners that suit them best, for both forests."""
+    leaves = programme.leaves
+    return _row_sums(programme.first, leaves.best_1), _row_sums(programme.second, leaves.best_2)
+
+
+def _row_sums(forest: Forest, values: Floats) -> Floats:
+    before = np.concatenate(([0.0], values.cumsum()))
+    sums: Floats = before[forest.rows] - before[forest.first[forest.rows]]
+    return sums
