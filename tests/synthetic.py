@@ -180,7 +180,14 @@ def _page(dice: random.Random, index: int) -> Item:
         text = words(dice, 3)
         elements.insert(5, {"category": "Table", "content": {"text": text, "html": "".join(lines)}})
         said.insert(5, f"<table>{''.join(_misread_rows(lines, dice))}</table>")
-    return Item(truth={"elements": elements}, answer="\n\n".join(said))
+    shown = [each["content"].get("html", each["content"]["text"]) for each in elements]
+    return Item(truth={"elements": elements, "markdown": "\n\n".join(shown)}, answer="\n\n".join(said))
+
+
+def _dense_page(dice: random.Random, index: int) -> Item:
+    truth = words(dice, dice.randint(200, 500))
+    facts = {"language": "zh" if index % 2 else "en"}
+    return Item(truth={"text": truth, "tokens": len(truth) // 4}, answer=misread(truth, dice), metadata=facts)
 
 
 def _line(dice: random.Random, index: int) -> Item:
@@ -198,4 +205,5 @@ MAKERS: dict[str, Callable[[random.Random, int], Item]] = {
     "handwritten_forms": _form,
     "dp_bench": _page,
     "iam_lines": _line,
+    "fox": _dense_page,
 }
