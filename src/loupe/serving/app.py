@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from loupe import __version__
 from loupe.engines.registry import Profile, engine_module
 from loupe.engines.shared.page_reader import PageReader, page_reader
 from loupe.errors import LoupeError, UsageError
@@ -87,6 +88,11 @@ def _base_url(host: str, port: int) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/v1"
 
 
+async def _sign(request: web.Request, response: web.StreamResponse) -> None:
+    """Say which program answers, as clients that tell servers apart expect."""
+    response.headers["Server"] = f"loupe/{__version__}"
+
+
 @dataclass(slots=True, kw_only=True)
 class _Server:
     """The handlers and what they share."""
@@ -107,6 +113,7 @@ class _Server:
             return await self._guard(request, handler)
 
         application = web.Application(client_max_size=MOST_BYTES, middlewares=[guard])
+        application.on_response_prepare.append(_sign)
         application.router.add_get("/health", self._health)
         application.router.add_get("/v1/models", self._models)
         application.router.add_get("/v1/models/{model}", self._one_model)

@@ -177,6 +177,8 @@ async def identify(session: aiohttp.ClientSession, endpoint: Endpoint, patience:
     answers = await asyncio.gather(*(get_json(session, root + path, patience) for path in paths))
     facts = {path: answer[1] for path, answer in zip(paths, answers, strict=True) if answer and answer[0] == 200}
     given = {path: fact for path, fact in facts.items() if isinstance(fact, dict)}
+    if name == "loupe":
+        return Server(kind="loupe", version=version)
     if name == "mlx_vlm":
         return Server(kind="mlx_vlm", version=version, loaded=_text(given.get("/health"), "loaded_model"))
     for path in ("/get_server_info", "/server_info"):

@@ -33,8 +33,9 @@ KEY_VARIABLES = ("LOUPE_API_KEY", "OPENAI_API_KEY")
 #: What servers without keys are sent.
 NO_KEY = "EMPTY"
 
-#: Servers that answer with the one model they have, whatever name is asked for.
-_INDIFFERENT_SERVERS = {"llama_server"}
+#: Servers that refuse a model which they do not list, or would download it. Others (gateways, llama-server, which takes
+#: any name) may serve more than they say.
+_STRICT_SERVERS = {"vllm", "sglang", "mlx_vlm", "ollama", "loupe"}
 #: Whether a server says what it is or not, nobody waits longer for it.
 _IDENTIFY_SECONDS = 5.0
 
@@ -91,7 +92,7 @@ def _usable(base: str, endpoint: Endpoint | None) -> Endpoint:
 
 def check_served(model: str, endpoints: Sequence[Endpoint], server: Server) -> None:
     """Raise UsageError where a model that is not listed would be refused for every sample, or downloaded."""
-    for endpoint in endpoints if server.kind not in _INDIFFERENT_SERVERS else ():
+    for endpoint in endpoints if server.kind in _STRICT_SERVERS else ():
         if endpoint.model_ids and not _is_listed(model, endpoint.model_ids):
             listed = ", ".join(endpoint.model_ids[:10])
             raise UsageError(
