@@ -54,7 +54,7 @@ def parse_like_docext(answer: str) -> dict[str, object] | None:
 
     try:
         found: object = repair_json(_bounded(answer), ensure_ascii=False, return_objects=True)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError, AssertionError):  # json_repair asserts what some broken answers do not hold to
         return None
     if isinstance(found, list):
         return _merge_like_docext([each for each in found if isinstance(each, dict)])
