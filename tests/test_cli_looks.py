@@ -44,7 +44,7 @@ def test_compare_says_in_words_what_is_better(there: Path) -> None:
     done = loupe("compare", RUNS["wrong"], RUNS["right"], "--plain", cwd=there)
     line = next(line for line in done.stdout.splitlines() if line.startswith("text_similarity\t"))
     assert line.endswith("\tbetter")
-    assert "# python-reader.py_right minus python-reader.py_wrong, on what both have read (n = 12)" in done.stdout
+    assert "# python-reader.py_right minus python-reader.py_wrong, on what both have read: 12 samples" in done.stdout
 
 
 def test_compare_sees_no_difference_where_one_run_was_limited_in_the_middle_of_a_document(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_compare_names_every_other_part_that_differs(there: Path) -> None:
     done = loupe("compare", RUNS["right"], "runs/six/mydocs", cwd=there)
     assert done.returncode == 0
     assert "the runs differ in n: 12 | 6\n" in done.stderr and "the runs differ in prompt: " in done.stderr
-    assert "(n = 6)" in done.stdout
+    assert "on what both have read: 6 samples\n" in done.stdout
 
 
 def test_compare_refuses_other_data_and_another_benchmark_and_names_the_parts(there: Path) -> None:

@@ -200,8 +200,9 @@ def test_runs_lists_what_there_is(here: Path) -> None:
     loupe("infer", "mydocs", *RIGHT, cwd=here)
     loupe("run", "mydocs", *WRONG, cwd=here)
     rows = {row["run"]: row for row in json.loads(loupe("runs", "--json", cwd=here).stdout)}
-    assert rows[str(RUN)]["headline"] == "not scored" and len(rows) == 2
+    assert rows[str(RUN)]["headline"] == "6 of 6 read, not scored" and len(rows) == 2
     assert loupe("runs", "--plain", cwd=here).stdout.startswith("run\tbenchmark\tengine\theadline\tn\tcreated\n")
+    assert str(RUN) in loupe("runs", cwd=here, env={"COLUMNS": "50"}).stdout
 
 
 def test_ctrl_c_keeps_the_answers_and_prints_the_command_that_continues(here: Path) -> None:

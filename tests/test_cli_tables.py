@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from loupe.report.terminal import (
+    Section,
     failed_count,
     format_headline,
     format_margin,
@@ -129,7 +130,55 @@ def test_the_worst_slices_stand_first() -> None:
     section = next(
         item for item in result_sections(msgspec.structs.replace(RESULT, slices=slices)) if "slices" in item.title
     )
-    assert [row[0] for row in section.rows] == ["lang = zh", "lang = de", "lang = en"]
+    assert [row[0] for row in section.rows] == ["lang = zh", "lang = de"]
+
+
+def slices_of(
+    values: dict[str, tuple[float, int]], name: str = "similarity"
+) -> dict[str, dict[str, dict[str, Estimate]]]:
+    return {"lang": {label: {name: Estimate(value=value, n=n)} for label, (value, n) in values.items()}}
+
+
+def test_a_slice_that_is_no_worse_than_the_whole_or_a_single_sample_is_no_worst_slice() -> None:
+    slices = slices_of({"en": (0.875, 9), "zh": (0.1, 1), "de": (0.8, 2)})
+    (section,) = (s for s in result_sections(msgspec.structs.replace(RESULT, slices=slices)) if "slices" in s.title)
+    assert [row[0] for row in section.rows] == ["lang = de"]
+    alone = slices_of({"en": (1.0, 1), "zh": (0.1, 1)})
+    (section,) = (s for s in result_sections(msgspec.structs.replace(RESULT, slices=alone)) if "slices" in s.title)
+    assert [row[0] for row in section.rows] == ["lang = zh"]
+
+
+def test_slices_are_not_ordered_by_a_sum_of_points() -> None:
+    slices = slices_of({"en": (0.2, 9), "zh": (0.1, 3)}, "cer")
+    slices["lang"]["en"]["score"] = Estimate(value=900, n=9)
+    slices["lang"]["zh"]["score"] = Estimate(value=10, n=3)
+    result = msgspec.structs.replace(RESULT, headline="score", slices=slices)
+    (section,) = (s for s in result_sections(result) if "slices" in s.title)
+    assert section.title == "worst slices by cer" and [row[0] for row in section.rows] == ["lang = en"]
+
+
+def test_an_empty_answer_to_a_blank_page_is_no_trouble() -> None:
+    outcomes, diagnostics = {"ok": 39, "empty": 1}, {"empty": 1.0, "empty_on_blank": 1.0}
+    result = msgspec.structs.replace(RESULT, outcomes=outcomes, diagnostics=diagnostics)
+    assert "# not answered as asked" not in lines(result)
+    one_more = msgspec.structs.replace(result, outcomes={"ok": 38, "empty": 2})
+    assert "empty\t1 of 40\t2.5 %\tanswered with nothing" in lines(one_more)
+
+
+def test_lengths_have_a_unit_and_the_time_of_scoring_is_not_shown() -> None:
+    diagnostics, speed = {"prediction_length": 1234.4}, {"scoring_seconds": 3.0, "seconds_per_page": 0.5}
+    shown = lines(msgspec.structs.replace(RESULT, diagnostics=diagnostics, speed=speed))
+    assert "prediction length\t1,234 characters" in shown and "seconds per page\t0.5" in shown
+    assert not any("scoring" in line for line in shown)
+
+
+def test_the_path_of_a_run_is_never_broken() -> None:
+    path = "runs/an-engine-with-a-long-name/and-a-folder-with-a-long-name"
+    section = Section(title="", header=("engine", "run"), rows=[("reader " * 9, path)])
+    stream = io.StringIO()
+    for renderable in rich_tables([section]):
+        Console(file=stream, width=50).print(renderable, crop=False)
+    assert path in stream.getvalue()
 
 
 def test_cells_are_not_read_as_markup() -> None:

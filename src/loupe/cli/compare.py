@@ -30,10 +30,11 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """Run minus baseline, over the samples that both have read, of `shared` pages or documents."""
+    """Run minus baseline over the `samples` that both have read, in `shared` groups (pages, or documents of pages)."""
 
     run: str
     engine: str
+    samples: int
     shared: int
     measures: dict[str, Difference]
 
@@ -137,7 +138,8 @@ def _pair(
 ) -> Pair:
     found = compare(benchmark.measures, scores, base, summarize=benchmark.summarize)
     shared = max((difference.shared for difference in found.values()), default=0)
-    return Pair(run=str(path), engine=result.engine, shared=shared, measures=found)
+    samples = len({item.sample for item in scores if item.scores} & {item.sample for item in base if item.scores})
+    return Pair(run=str(path), engine=result.engine, samples=samples, shared=shared, measures=found)
 
 
 def refuse_strangers(folders: list[RunFolder]) -> None:
@@ -190,7 +192,9 @@ def _pair_section(compared: Compared, pair: Pair) -> Section:
         cells += [_probability(found.p_holm), _verdict(found, compared.directions.get(name, True))]
         rows.append(cells)
     base = next(item.engine for item in compared.runs if item.run == compared.baseline)
-    title = f"{pair.engine} minus {base}, on what both have read (n = {pair.shared:,})"
+    count = f"{pair.samples:,} sample{'' if pair.samples == 1 else 's'}"
+    grouped = f" in {pair.shared:,} groups" if pair.shared not in (0, pair.samples) else ""
+    title = f"{pair.engine} minus {base}, on what both have read: {count}{grouped}"
     header = ("measure", pair.engine, base, "difference", "95 % interval", "p (Holm)", "")
     return Section(title=title, header=header, rows=rows)
 

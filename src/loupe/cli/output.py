@@ -70,7 +70,7 @@ def tables(sections: Iterable[Section], *, plain: bool) -> None:
         return
     writer = console()
     for renderable in rich_tables(sections):
-        writer.print(renderable)
+        writer.print(renderable, crop=False)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, plain: bool) -> None:

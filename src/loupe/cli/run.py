@@ -46,8 +46,8 @@ def command(
     """Read the pages of a benchmark with an engine, and score the answers.
 
     BENCHMARK is an id from `loupe bench list` (or id@version), a folder of your own pages, or a Python file. Without
-    an engine, the OpenAI-compatible server that runs on this machine is asked. The same command again continues where
-    it stopped.
+    an engine, the OpenAI-compatible server that runs on this machine is asked; where none answers, rapidocr reads.
+    The same command again continues where it stopped.
     """
     strict, fail_under, skip_missing = (flags.pop(name) for name in ("strict", "fail_under", "skip_missing"))
     check_target(benchmark, suite, skip_missing=skip_missing, fail_under=fail_under)
@@ -65,7 +65,9 @@ def command(
     if json:
         as_json(json_document(results, several=len(plans) > 1))
     else:
-        for path, result in results:
+        for number, (path, result) in enumerate(results):
+            if number and not plain:
+                click.echo()
             show_result(path, result, plain=plain)
         _say_next([path for path, _ in results])
     context.exit(max(codes, key=(0, BELOW, 2, SOME_FAILED, MISSING, INTERRUPTED).index))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from loupe.cli.output import as_json, json_option, plain_option, say, table
+from loupe.cli.output import as_json, console, json_option, plain_option, say, table
 from loupe.errors import RunError
 
 if TYPE_CHECKING:
@@ -31,8 +32,20 @@ def command(runs: Path, json: bool, plain: bool) -> None:
     if not rows:
         say(f"no run below {runs}; loupe demo makes some")
         return
-    header = ("run", "benchmark", "engine", "headline", "n", "created")
+    header = ["run", "benchmark", "engine", "headline", "n", "created"]
+    if not plain:
+        rows = [{**row, "created": str(row["created"]).replace("T", " ")[:16]} for row in rows]
+        header = fitting(header, rows, console().width)
     table(header, [tuple(str(row[key]) for key in header) for row in rows], plain=plain)
+
+
+def fitting(header: list[str], rows: Sequence[Mapping[str, object]], width: int) -> list[str]:
+    """The columns for which a terminal is wide enough; the path says the most, and mostly benchmark and engine, too."""
+    needed = {name: 3 + max(len(name), *(len(str(row[name])) for row in rows)) for name in header}
+    for name in ("created", "engine", "benchmark", "n"):
+        if sum(needed.values()) > width:
+            needed.pop(name)
+    return list(needed)
 
 
 def unreadable(path: Path, error: RunError) -> dict[str, str | int | float | None]:
@@ -54,9 +67,17 @@ def describe(folder: RunFolder) -> dict[str, str | int | float | None]:
         "run": str(folder.path),
         "benchmark": f"{folder.info.benchmark_id}@{folder.info.version}",
         "engine": folder.info.engine,
-        "headline": format_headline(result) if result else "not scored",
+        "headline": format_headline(result) if result else f"{_progress(folder)}, not scored",
         "measure": result.headline if result else None,
         "value": headline.value if headline else None,
         "n": folder.info.total,
         "created": folder.info.created,
     }
+
+
+def _progress(folder: RunFolder) -> str:
+    """How far an unfinished run has come."""
+    try:
+        return f"{len(folder.prediction_places()):,} of {folder.info.total:,} read"
+    except RunError as error:
+        return f"damaged: {error.message}"

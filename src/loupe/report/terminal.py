@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 #: A larger share of failed samples than this is shown in red: the numbers then say little about the engine.
 ALARMING = 0.05
 WORST_SLICES = 5
+#: Numbers about the machine that scored, not about the engine; result.json has them.
+_NOT_SHOWN = frozenset({"scoring_seconds"})
+#: Columns whose cells are paths that people copy: they are never broken, even where the table gets too wide.
+_UNBROKEN = frozenset({"run"})
 LISTED_FAILURES = 5
 
 _WORDS = {
@@ -127,21 +131,32 @@ def _not_computed(result: Result) -> Section | None:
 
 
 def _worst_slices(result: Result) -> Section | None:
-    unit = result.units.get(result.headline, "fraction")
+    """The slices that are worse than the whole, worst first; one sample alone is no slice unless all are that small."""
+    name = _slice_measure(result)
+    unit, sign = result.units.get(name, "fraction"), 1 if result.directions.get(name, True) else -1
+    whole = result.measures.get(name, Estimate(value=None)).value
     found: list[tuple[float, str, Estimate]] = []
     for tag, values in result.slices.items():
         for value, measures in values.items():
-            estimate = measures.get(result.headline)
+            estimate = measures.get(name)
             if len(values) > 1 and estimate is not None and estimate.value is not None:
                 found.append((estimate.value, f"{tag} = {value}", estimate))
+    found = [item for item in found if item[2].n > 1] or found
+    found = [item for item in found if whole is None or sign * item[0] < sign * whole]
     if not found:
         return None
-    found.sort(key=lambda item: item[0], reverse=not result.directions.get(result.headline, True))
+    found.sort(key=lambda item: sign * item[0])
     rows = [
         (label, format_value(value, unit), format_margin(estimate, unit), f"{estimate.n:,}")
         for value, label, estimate in found[:WORST_SLICES]
     ]
-    return Section(title=f"worst slices by {result.headline}", header=("slice", "value", "±", "n"), rows=rows)
+    return Section(title=f"worst slices by {name}", header=("slice", "value", "±", "n"), rows=rows)
+
+
+def _slice_measure(result: Result) -> str:
+    """The measure by which slices are compared: a headline that is a sum of points grows with the size of a slice."""
+    names = [result.headline, *result.measures]
+    return next((name for name in names if result.units.get(name, "fraction") == "fraction"), result.headline)
 
 
 def _not_as_it_is(result: Result) -> Section | None:
@@ -150,6 +165,8 @@ def _not_as_it_is(result: Result) -> Section | None:
     if failed:
         rows.append(("failed", f"{failed:,} of {result.total:,}", f"{100 * failed / total:.1f} %", "scored as empty"))
     counts = {**result.outcomes, "scorer": _broken(result)}
+    # Nothing is the right answer to a page with nothing on it.
+    counts["empty"] = counts.get("empty", 0) - int(result.diagnostics.get("empty_on_blank", 0))
     for name, words in _WORDS.items():
         count = counts.get(name, 0)
         if count:
@@ -170,13 +187,21 @@ def _failures(result: Result) -> Section | None:
 def _beside(result: Result) -> Section | None:
     rows = []
     for name, value in result.diagnostics.items():
-        if not value or name in result.outcomes or name == "failed" or name.endswith("_share"):
+        if not value or name in ("failed", *result.outcomes) or name.endswith("_share"):
             continue
         share = result.diagnostics.get(f"{name}_share")
-        text = format_value(value, "fraction") if name.endswith("_rate") else f"{value:,.4g}"
+        text = format_diagnostic(name, value)
         rows.append((name.replace("_", " "), text if share is None else f"{text} ({100 * share:.1f} %)"))
-    rows += [(name.replace("_", " "), f"{value:,.4g}") for name, value in result.speed.items() if value]
+    shown = {name: value for name, value in result.speed.items() if value and name not in _NOT_SHOWN}
+    rows += [(name.replace("_", " "), f"{value:,.4g}") for name, value in shown.items()]
     return Section(title="beside the score", rows=rows) if rows else None
+
+
+def format_diagnostic(name: str, value: float) -> str:
+    """A number beside the score with its unit: rates in percent, lengths (means over the samples) in characters."""
+    if name.endswith("_rate"):
+        return format_value(value, "fraction")
+    return f"{value:,.0f} characters" if name.endswith("_length") else f"{value:,.4g}"
 
 
 def _one_line(text: str, longest: int = 160) -> str:
@@ -206,6 +231,7 @@ def rich_tables(sections: Iterable[Section]) -> Iterator[RenderableType]:
 
 def _rich_table(section: Section) -> Table:
     from rich.box import SIMPLE_HEAD
+    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
@@ -215,7 +241,9 @@ def _rich_table(section: Section) -> Table:
         cells = [row[column] for row in section.rows if column < len(row)]
         name = section.header[column] if section.header else ""
         numbers = column > 0 and all(re.match(r"[\d±+\-–−<p]|$", cell) for cell in cells)
-        grid.add_column(name, justify="right" if numbers else "left", overflow="fold")
+        # Paths are for copying: their column is as wide as they are, whatever the terminal.
+        least = max(map(cell_len, cells), default=0) if name in _UNBROKEN else None
+        grid.add_column(name, justify="right" if numbers else "left", overflow="fold", min_width=least)
     style = "red" if section.alarm else ""
     for row in section.rows:
         grid.add_row(*(Text(printable(cell), style=style) for cell in row))

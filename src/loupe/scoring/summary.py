@@ -88,6 +88,7 @@ class _Seen:
         self.failures: list[Failure] = []
         self.unscored: list[str] = []
         self.diagnostics: dict[str, list[float]] = defaultdict(list)
+        self.empty_on_blank = 0
 
     def add(self, row: SampleScores) -> None:
         """Take one sample in."""
@@ -100,6 +101,8 @@ class _Seen:
             self.unscored.append(row.sample)
         for name, value in row.diagnostics.items():
             self.diagnostics[name].append(value)
+        # The mark is there only for pages with neither ink nor ground truth: to these, nothing is the right answer.
+        self.empty_on_blank += row.outcome == "empty" and row.diagnostics.get("text_on_blank") == 0.0
         for score in row.scores:
             kept = (row.group or row.sample, score)
             self.scores.append(kept)
@@ -123,6 +126,7 @@ def _diagnostics(seen: _Seen) -> dict[str, float]:
         mean = sum(values) / len(values)
         found |= {name: sum(values), f"{name}_share": mean} if name in _FLAGS else {name: mean}
     broken = sum(failure.outcome == "scorer" for failure in seen.failures)
+    found |= {"empty_on_blank": float(seen.empty_on_blank)} if seen.empty_on_blank else {}
     return found | ({"scorer_errors": float(broken)} if broken else {})
 
 
