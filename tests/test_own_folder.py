@@ -135,7 +135,10 @@ BAD_LINES: list[tuple[str, dict[str, Any] | bytes, str]] = [
     ("backslash", {**GOOD, "id": "b", "image": "x\\a.png"}, "has backslashes (write / between folders)"),
     ("image and images", {**GOOD, "id": "b", "images": ["a.png"]}, "both image and images"),
     ("images a string", {"id": "b", "images": "a.png", "reference": ""}, "images a list of paths"),
-    ("page zero", {**GOOD, "id": "b", "image": "a.pdf#page=0"}, "no such file"),
+    ("page zero", {**GOOD, "id": "b", "image": "a.pdf#page=0"}, "'a.pdf#page=0': pages count from 1"),
+    ("page of an image", {**GOOD, "id": "b", "image": "a.png#page=1"}, "'a.png#page=1': only PDF files have pages"),
+    ("page and text", {**GOOD, "id": "b", "text": "x"}, "both a page and text"),
+    ("id in another case", {**GOOD, "id": "A"}, "id 'A' differs from 'a' in line 1 only in upper and lower case"),
     ("unknown task", {**GOOD, "id": "b", "task": "tabel"}, "unknown task \"tabel\"; did you mean 'table'?"),
     ("no reference", {"id": "b", "image": "a.png"}, 'no reference (task text: a string, "" for a blank page)'),
     ("text reference", {**GOOD, "id": "b", "reference": 3}, "reference is a number (task text: a string"),
@@ -210,6 +213,11 @@ def test_a_folder_without_settings_gets_a_command_that_writes_them(tmp_path: Pat
     assert caught.value.hint.startswith("printf '[benchmark]")
 
 
+def test_every_mistake_in_the_settings_is_named_not_only_the_first(make: Make) -> None:
+    folder = make(GOOD, config="version = 1\ntitel = 'x'\nignore_case = 'no'\n[engine.x]")
+    assert [text.split(": ")[0] for text in messages(folder)] == [f"loupe.toml:{line}" for line in (5, 2, 3, 4)]
+
+
 def test_a_missing_folder_is_one_problem(tmp_path: Path) -> None:
     assert [problem.message for problem in check_folder(tmp_path / "no")] == ["no such folder"]
 
@@ -218,8 +226,11 @@ def test_a_missing_folder_is_one_problem(tmp_path: Path) -> None:
     ("config", "message"),
     [
         ("titel = 'x'", "loupe.toml:2: unknown key 'titel'; did you mean 'title'?"),
-        ("title = 'x'\ntask = 'tabel'", "loupe.toml:3: task: Invalid enum value 'tabel'; did you mean 'table'?"),
-        ("title = 3", "loupe.toml:2: title: Expected `str`, got `int`"),
+        ("title = 'x'\ntask = 'tabel'", "loupe.toml:3: task: 'tabel' is not known; did you mean 'table'?"),
+        ("title = 3", 'loupe.toml:2: title: write it in quotes: title = "3"'),
+        ("version = 1.5", 'loupe.toml:2: version: write it in quotes: version = "1.5"'),
+        ("max_tokens = '9'", "loupe.toml:2: max_tokens: write a whole number without quotes: max_tokens = 4096"),
+        ("labels = ['a', 1]", 'loupe.toml:2: labels: write a list of texts: labels = ["invoice", "letter"]'),
         ("title = ", "loupe.toml:2: not TOML: Invalid value"),
         ("title = 'x'\n[benchmrk]", "loupe.toml:3: unknown key or table 'benchmrk'; did you mean 'benchmark'?"),
         ("headline = 'cre'", "loupe.toml: headline: no measure 'cre' here; did you mean 'cer'?"),

@@ -121,7 +121,7 @@ def test_other_settings_are_refused_with_the_list_of_differences(tmp_path: Path)
     with pytest.raises(RunError) as refused, claim(tmp_path / "run", changed):
         pass
     assert "engine.image: fit2048 in the folder, none now" in refused.value.message
-    assert "data: d1 in the folder, d2 now" in refused.value.message
+    assert "data: pages or references changed since: d1 in the folder, d2 now" in refused.value.message
     assert "--fresh" in refused.value.hint
 
 

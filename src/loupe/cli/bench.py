@@ -45,12 +45,14 @@ def show(benchmark: str, json: bool) -> None:
     from loupe.benchmarks.registry import get_benchmark
 
     facts = describe(benchmark, get_benchmark(benchmark))
+    if Path(benchmark).is_dir():
+        facts |= describe_folder(Path(benchmark))
     if json:
         as_json(facts)
         return
     for key, value in facts.items():
         lines = value if isinstance(value, list) else [value]
-        for index, line in enumerate(lines):
+        for index, line in enumerate(filter(None, lines)):
             click.echo(f"{key if index == 0 else '':<10} {line}")
 
 
@@ -91,6 +93,18 @@ def describe(ident: str, benchmark: Benchmark) -> dict[str, str | list[str]]:
         "options": [f"-o {name}={default}" for name, default in load_options(benchmark).items()],
         "paper": benchmark.paper,
         "hub": benchmark.hub,
+    }
+
+
+def describe_folder(folder: Path) -> dict[str, str | list[str]]:
+    """What a folder of one's own holds: samples by task, and its settings that are not the usual ones."""
+    from loupe.benchmarks.own import survey_folder
+
+    tasks, settings = survey_folder(folder)
+    return {
+        "samples": f"{sum(tasks.values()):,}",
+        "tasks": [f"{task} ({count:,})" for task, count in tasks.items()],
+        "settings": settings,
     }
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from loupe.benchmarks.registry import benchmark_of_run
 from loupe.cli.output import as_json, json_option, plain_option, say, tables
+from loupe.cli.runs import open_run
 from loupe.errors import RunError, UsageError
 from loupe.report.terminal import Section, failed_count, format_margin, format_range, format_value
 from loupe.runs.folder import RunFolder
@@ -84,7 +85,7 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
     """All of a comparison. Raises UsageError for runs that must not be compared, RunError for one without scores."""
     if len(set(paths)) < 2:
         raise UsageError("a comparison needs two different runs", hint="loupe runs lists them")
-    folders = [RunFolder.open(path) for path in paths]
+    folders = [open_run(path) for path in paths]
     refuse_strangers(folders)
     benchmark = benchmark_of_run(folders[0].info.benchmark)
     results = [_result(folder) for folder in folders]

@@ -41,7 +41,7 @@ def command(context: click.Context, runs: Path, json: bool, plain: bool) -> None
     """Say what is installed, what answers, and what would bring the rest."""
     from loupe.report.terminal import Section
 
-    checks = [*_python(), *_packages(), *_tools(), *_servers(), *_folders(runs)]
+    checks = [*_python(), *_packages(), *_tools(), *_servers(), *_profiles(), *_folders(runs)]
     broken = [check for check in checks if check.required and not check.here]
     if json:
         as_json({"ok": not broken, "checks": checks})
@@ -135,6 +135,25 @@ def _servers() -> Iterator[Check]:
         yield Check(part="server", name=endpoint.base_url, here=True, detail=detail)
     if not found:
         yield Check(part="server", name="on this machine", here=False, detail="none answers; local engines need none")
+
+
+def _profiles() -> Iterator[Check]:
+    """The profiles that the user wrote: in loupe.toml here, and in ~/.config/loupe/engines."""
+    from loupe.engines.registry import BUILT_IN, load_profile, profile_names
+    from loupe.errors import LoupeError
+
+    try:
+        own = {name: path for name, path in profile_names().items() if not path.is_relative_to(BUILT_IN)}
+    except LoupeError as error:
+        yield Check(part="profile", name="loupe.toml", here=False, detail=error.message, fix=error.hint)
+        return
+    for name, path in own.items():
+        try:
+            kind = load_profile(name)[1].kind
+        except LoupeError as error:
+            yield Check(part="profile", name=name, here=False, detail=error.message, fix=f"mend {path}")
+        else:
+            yield Check(part="profile", name=name, here=True, detail=f"{kind}, from {path}")
 
 
 def _folders(runs: Path) -> Iterator[Check]:

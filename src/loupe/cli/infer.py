@@ -10,7 +10,7 @@ import msgspec
 from loupe.cli.errors import INTERRUPTED
 from loupe.cli.options import Flags, make_plans, reading_options
 from loupe.cli.output import as_json, json_option, plain_option, say
-from loupe.cli.run import headline_of, read_all
+from loupe.cli.run import headline_of, pointing_to_check, read_all
 
 
 @click.command("infer")
@@ -24,10 +24,11 @@ def command(context: click.Context, /, benchmark: str, json: bool, plain: bool, 
 
     The run folder it prints holds every answer. Scoring them needs no engine, no GPU and no network.
     """
-    plans = make_plans(benchmark, msgspec.convert(flags, Flags))
-    from loupe.pipeline import infer
+    with pointing_to_check(benchmark):
+        plans = make_plans(benchmark, msgspec.convert(flags, Flags))
+        from loupe.pipeline import infer
 
-    folders, worst = read_all(plans, infer, plain=plain, unit=headline_of(benchmark).unit)
+        folders, worst = read_all(plans, infer, plain=plain, unit=headline_of(benchmark).unit)
     if json:
         as_json({"runs": [{"run": str(folder.path), "signature": folder.info.signature} for folder in folders]})
     for folder in folders:

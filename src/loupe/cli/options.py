@@ -128,7 +128,10 @@ def reading_options(function: F) -> F:
 
 def make_plans(benchmark: str, flags: Flags) -> list[Plan]:
     """One plan for each engine asked for. Everything a user can get wrong is found here, before anything is read."""
-    options = parse_options(benchmark, flags.option)
+    try:
+        options = parse_options(benchmark, flags.option)
+    except UsageError as error:
+        raise _about_engine(error, flags) from None
     pass_key(flags.api_key)
     engines = choose_engines(flags)
     if flags.download:
@@ -174,6 +177,29 @@ def parse_options(benchmark: str, pairs: tuple[str, ...]) -> dict[str, str]:
     return options
 
 
+def _about_engine(error: UsageError, flags: Flags) -> UsageError:
+    """The complaint about an unknown option; where the engine has a setting of that name, with the place for it."""
+    for name in _engine_names(flags):
+        try:
+            profile = load_profile(name)[1]
+        except LoupeError:
+            continue
+        for pair in flags.option:
+            key = pair.partition("=")[0]
+            if key in type(profile).__struct_fields__ and f"no option {key!r}" in error.message:
+                hint = (
+                    f'settings of engines stand in loupe.toml, below [engines.NAME]: kind = "{profile.kind}", {key} = …'
+                )
+                return UsageError(
+                    f"{error.message.partition(';')[0]}; engine {name} has a setting of that name", hint=hint
+                )
+    return error
+
+
+def _engine_names(flags: Flags) -> list[str]:
+    return [*flags.engine, *(name.strip() for name in flags.engines.split(",") if name.strip())]
+
+
 def pass_key(key: str | None) -> None:
     """Hand the key to the engine through the environment of this process, and nowhere else."""
     if key:
@@ -182,7 +208,7 @@ def pass_key(key: str | None) -> None:
 
 def choose_engines(flags: Flags) -> list[tuple[str, Profile]]:
     """The engines named, with overrides applied; with none named, the server given or found here, else `DEFAULT`."""
-    names = [*flags.engine, *(name.strip() for name in flags.engines.split(",") if name.strip())]
+    names = _engine_names(flags)
     overrides = override_table(flags)
     if names:
         return [configure(name, overrides) for name in dict.fromkeys(names)]
@@ -221,8 +247,26 @@ def configure(name: str, overrides: Mapping[str, Any]) -> tuple[str, Profile]:
         option = next((key for key in overrides if f"unknown key {key!r}" in error.message), None)
         if option is None:
             raise
+    except UsageError as error:
+        raise _misplaced_profile(name) or error from None
     flag = next(flag for flag, key in OVERRIDES.items() if key == option).replace("_", "-")
     raise UsageError(f"engine {name!r} has no setting for --{flag}", hint=f"loupe engine show {name}")
+
+
+def _misplaced_profile(name: str) -> UsageError | None:
+    """The complaint about a profile that stands in loupe.toml under [engine.NAME], where nobody looks for it."""
+    import tomllib
+
+    try:
+        tables = tomllib.loads(Path("loupe.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if name not in tables.get("engine", ()):
+        return None
+    return UsageError(
+        f"no engine {name!r}; loupe.toml has a table [engine.{name}], but profiles stand under [engines.NAME]",
+        hint="sed -i.old 's/^\\[engine\\./[engines./' loupe.toml",
+    )
 
 
 def find_server() -> str:

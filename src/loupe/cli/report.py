@@ -36,14 +36,15 @@ def command(runs: tuple[Path, ...], output: Path, embed: bool, json: bool) -> No
 
 def expand(paths: tuple[Path, ...]) -> list[Path]:
     """Run folders as given, and all runs below a path that is the root of some. Raises for a path that is neither."""
-    from loupe.runs.folder import RunFolder, find_runs
+    from loupe.cli.runs import open_run
+    from loupe.runs.folder import find_runs
 
     found: list[Path] = []
     for path in paths:
         below, damaged = ([], {}) if (path / "run.json").exists() else find_runs(path)
         for error in damaged.values():
             say(f"left out: {error.message}")
-        found += [folder.path for folder in below] or [RunFolder.open(path).path]
+        found += [folder.path for folder in below] or [open_run(path).path]
     if not found:
         raise UsageError("no run to report on", hint="loupe runs lists them")
     return list(dict.fromkeys(found))

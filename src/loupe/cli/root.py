@@ -12,7 +12,7 @@ SECTIONS = {
         "run": "Read the pages of a benchmark with an engine, and score the answers.",
         "infer": "Read the pages only; `loupe score` does the rest, anywhere.",
         "score": "Score the predictions of a run again; no engine is needed.",
-        "verify": "Check on this machine that scores equal the official evaluators'.",
+        "verify": "Score the parity cases that come with Loupe, and compare with what the official evaluators returned.",
         "demo": "Read the sample pages with the local engines, and show all there is to see.",
     },
     "Look": {
@@ -22,8 +22,8 @@ SECTIONS = {
         "export": "Write the answers of a run as files, for the official evaluators.",
     },
     "Data": {
-        "data": "Bring the data of benchmarks here, check it, and carry it to other machines.",
-        "setup": "Get the data of all benchmarks.",
+        "data": "Bring the data of benchmarks here, check it, and carry it to machines without network.",
+        "setup": "Get the data of all benchmarks, as `loupe data get` does.",
     },
     "Parts": {
         "bench": "List, show and check benchmarks and folders of your own.",

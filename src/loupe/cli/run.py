@@ -6,7 +6,8 @@ import asyncio
 import re
 import shlex
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -18,7 +19,7 @@ from loupe.cli.options import Flags, make_plans, reading_options
 from loupe.cli.output import as_json, json_option, plain_option, say, tables
 from loupe.cli.progress import supervise
 from loupe.cli.suites import SUITES, check_target, run_suite
-from loupe.errors import LoupeError, UsageError
+from loupe.errors import DatasetError, LoupeError, UsageError
 from loupe.types import Measure, Result
 
 if TYPE_CHECKING:
@@ -54,12 +55,13 @@ def command(
     if suite:
         reading = msgspec.convert(flags, Flags)
         context.exit(run_suite(suite, reading, skip_missing=skip_missing, strict=strict, json=json, plain=plain))
-    headline = headline_of(benchmark)
-    floor = None if fail_under is None else parse_floor(fail_under, headline)
-    plans = make_plans(benchmark, msgspec.convert(flags, Flags))
-    from loupe.pipeline import run
+    with pointing_to_check(benchmark):
+        headline = headline_of(benchmark)
+        floor = None if fail_under is None else parse_floor(fail_under, headline)
+        plans = make_plans(benchmark, msgspec.convert(flags, Flags))
+        from loupe.pipeline import run
 
-    folders, worst = read_all(plans, run, plain=plain, unit=headline.unit)
+        folders, worst = read_all(plans, run, plain=plain, unit=headline.unit)
     results = [(folder.path, result) for folder in folders if (result := folder.result()) is not None]
     codes = [worst, *(_verdict(result, floor, headline, strict=strict) for _, result in results)]
     if json:
@@ -71,6 +73,18 @@ def command(
             show_result(path, result, plain=plain)
         _say_next([path for path, _ in results])
     context.exit(max(codes, key=(0, BELOW, 2, SOME_FAILED, MISSING, INTERRUPTED).index))
+
+
+@contextmanager
+def pointing_to_check(benchmark: str) -> Iterator[None]:
+    """To the first problem of a folder of one's own, add the command that names all of them."""
+    try:
+        yield
+    except DatasetError as error:
+        if Path(benchmark).is_dir():
+            every = f"all problems at once: loupe bench check {shlex.quote(benchmark)}"
+            error.hint = f"{error.hint}; {every}" if error.hint else every
+        raise
 
 
 def headline_of(benchmark: str) -> Measure:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import re
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -53,6 +54,11 @@ class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
     notes: list[str] = []
 
 
+#: What the digests stand for: two of them side by side say nothing to a person.
+_CHANGED = {"data": "pages or references changed since: ", "prompts": "other questions are asked: "}
+_DIGEST = re.compile("[0-9a-f]{64}")
+
+
 def differences(old: RunInfo, new: RunInfo) -> list[str]:
     """One line for each setting that differs between the run on disk and the one asked for."""
     before, after = _settings(old), _settings(new)
@@ -61,7 +67,7 @@ def differences(old: RunInfo, new: RunInfo) -> list[str]:
         before |= {key: value for key, value in old.facts.items() if key not in _PLACES}
         after |= {key: value for key, value in new.facts.items() if key not in _PLACES}
     return [
-        f"{key}: {_short(before.get(key))} in the folder, {_short(after.get(key))} now"
+        f"{key}: {_CHANGED.get(key, '')}{_short(before.get(key))} in the folder, {_short(after.get(key))} now"
         for key in sorted(before.keys() | after.keys())
         if before.get(key) != after.get(key)
     ]
@@ -77,7 +83,9 @@ def _settings(info: RunInfo) -> dict[str, Any]:
 
 
 def _short(value: Any) -> str:
-    text = "nothing" if value is None else str(value)
+    text = "nothing" if value in (None, "") else str(value)
+    if _DIGEST.fullmatch(text):
+        return text[:12]
     return text if len(text) <= 60 else text[:57] + "..."
 
 

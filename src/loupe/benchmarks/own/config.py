@@ -60,11 +60,15 @@ def read_config(folder: Path) -> tuple[Config | None, list[Problem]]:
         return None, [Problem(file=str(path), message=f"cannot be read: {error.strerror}")]
     except tomllib.TOMLDecodeError as error:
         return None, [_syntax_problem(path, str(error))]
+    settings = tables.get("benchmark", {})
     problems = list(_unknown_tables(path, text, tables))
-    try:
-        return (msgspec.convert(tables.get("benchmark", {}), Config) if not problems else None), problems
-    except msgspec.ValidationError as error:
-        return None, [_explain(path, text, str(error))]
+    # One by one: a reader of a whole table would name only the first key that is wrong.
+    for part in [{key: value} for key, value in settings.items()] if isinstance(settings, dict) else [settings]:
+        try:
+            msgspec.convert(part, Config)
+        except msgspec.ValidationError as error:
+            problems.append(_explain(path, text, str(error), part))
+    return (None if problems else msgspec.convert(settings, Config)), problems
 
 
 def _syntax_problem(path: Path, message: str) -> Problem:
@@ -80,13 +84,13 @@ def _unknown_tables(path: Path, text: str, tables: dict[str, Any]) -> list[Probl
             file=str(path),
             line=_line_of(text, name),
             message=f"unknown key or table {name!r}{did_you_mean(name, ['benchmark', 'engines'])}",
-            hint="keys of the benchmark stand below [benchmark]",
+            hint="profiles of engines stand below [engines.NAME], keys of the benchmark below [benchmark]",
         )
         for name in unknown
     ]
 
 
-def _explain(path: Path, text: str, message: str) -> Problem:
+def _explain(path: Path, text: str, message: str, part: Any) -> Problem:
     unknown = re.search(r"unknown field `([^`]*)`", message)
     if unknown:
         known = Config.__struct_fields__
@@ -100,8 +104,26 @@ def _explain(path: Path, text: str, message: str) -> Problem:
     wrong = message.split(" - at ")[0]
     name = place[1] if place else "benchmark"
     value = re.search(r"Invalid enum value (.*)", wrong)
-    close = _choices(name, value[1].strip("'")) if value else ""
-    return Problem(file=str(path), line=_line_of(text, name), message=f"{name}: {wrong}{close}")
+    if value:
+        given = value[1].strip("'")
+        wrong = f"{given!r} is not known{_choices(name, given)}"
+    elif types := re.fullmatch(r"Expected `(\w+)`.*", wrong):
+        wrong = _rewritten(name, types[1], part[name] if place else None)
+    return Problem(file=str(path), line=_line_of(text, name), message=f"{name}: {wrong}")
+
+
+def _rewritten(name: str, wanted: str, value: Any) -> str:
+    """How a value of the wrong type should be written, with the value itself where it only lacks its quotes."""
+    if name == "labels":
+        return 'write a list of texts: labels = ["invoice", "letter"]'
+    if wanted == "str" and isinstance(value, int | float) and not isinstance(value, bool):
+        return f'write it in quotes: {name} = "{value}"'
+    examples = {
+        "str": f'write a text in quotes: {name} = "..."',
+        "int": f"write a whole number without quotes: {name} = 4096",
+        "bool": f"write true or false without quotes: {name} = true",
+    }
+    return examples.get(wanted, f"write it as a table: [{name}]")
 
 
 def _choices(name: str, value: str) -> str:

@@ -6,9 +6,12 @@ Format: docs/own-data.md. Opening reads the settings and the tasks; samples are 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from loupe.benchmarks.own.config import CONFIG, SAMPLES, Config, read_config
 from loupe.benchmarks.own.normalization import Comparison
@@ -74,7 +77,7 @@ def check_folder(path: Path) -> list[Problem]:
     config, problems = read_config(path)
     if not (folder / SAMPLES).is_file():
         return [*problems, _missing_samples(path)]
-    seen: dict[str, int] = {}
+    seen: dict[str, tuple[int, str]] = {}
     pages: dict[PageSource, str] = {}
     tasks: set[str] = set()
     count = 0
@@ -92,6 +95,28 @@ def check_folder(path: Path) -> list[Problem]:
     return problems
 
 
+def survey_folder(path: Path) -> tuple[dict[str, int], list[str]]:
+    """How many samples of each task a folder has, and the unusual settings of how it is scored, as `key = value`.
+
+    Raises DatasetError for a folder without settings or samples; lines that are wrong are left to `check_folder`.
+    """
+    config, problems = read_config(path)
+    if config is None:
+        raise problems[0].error()
+    if not (path / SAMPLES).is_file():
+        raise _missing_samples(path).error()
+    counted = Counter(str(row.values.get("task", config.task)) for row in read_rows(path / SAMPLES, config))
+    usual = msgspec.to_builtins(Config())
+    facts = ("title", "version", "task", "prompt", "headline")
+    given = msgspec.to_builtins(config)
+    settings = [
+        f"{key} = {json.dumps(value, ensure_ascii=False)}"
+        for key, value in given.items()
+        if key not in facts and value != usual[key]
+    ]
+    return {task: counted[task] for task in TASKS if task in counted}, settings
+
+
 def reference_text(sample: Sample) -> str:
     """The right answer as one text, to show beside a prediction and to diagnose it."""
     if isinstance(sample.truth, dict):
@@ -101,7 +126,7 @@ def reference_text(sample: Sample) -> str:
 
 def _load(folder: Path, config: Config, labels: tuple[str, ...]) -> Iterator[Sample]:
     file = folder / SAMPLES
-    seen: dict[str, int] = {}
+    seen: dict[str, tuple[int, str]] = {}
     count = 0
     for row in read_rows(file, config):
         count += 1
@@ -182,15 +207,16 @@ def _mean_of_headlines(tasks: tuple[str, ...]) -> Any:
     return summarize
 
 
-def _repeated(folder: Path, row: Row, seen: dict[str, int]) -> Iterator[Problem]:
-    first = seen.setdefault(row.ident, row.number) if row.ident else row.number
-    if first != row.number:
-        yield Problem(
-            file=str(folder / SAMPLES),
-            line=row.number,
-            message=f"id {row.ident!r} was used in line {first}",
-            hint="every id once",
-        )
+def _repeated(folder: Path, row: Row, seen: dict[str, tuple[int, str]]) -> Iterator[Problem]:
+    """An id that was used before; ids name files, and some file systems do not tell large letters from small ones."""
+    if not row.ident:
+        return
+    number, ident = seen.setdefault(row.ident.casefold(), (row.number, row.ident))
+    if number != row.number:
+        message = f"id {row.ident!r} was used in line {number}"
+        if ident != row.ident:
+            message = f"id {row.ident!r} differs from {ident!r} in line {number} only in upper and lower case"
+        yield Problem(file=str(folder / SAMPLES), line=row.number, message=message, hint="every id once")
 
 
 def _missing_files(shown: Path, folder: Path, row: Row) -> Iterator[Problem]:

@@ -151,6 +151,8 @@ def _source_mistakes(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "image must be a path, images a list of paths", '"image": "scans/1.png" or "images": ["1.png", "2.png"]'
     elif not found and not values.get("text"):
         yield "neither image nor text", '"image": "scans/1.png", or "text": "..." for a sample without a page'
+    elif found and values.get("text"):
+        yield "both a page and text", "text is the input of a sample without a page; the right answer is its reference"
     for path in found or ():
         yield from _path_mistakes(path)
 
@@ -165,8 +167,18 @@ def _path_mistakes(path: str) -> Iterator[tuple[str, str]]:
         yield f"path {path!r} is absolute", "paths are relative to the folder"
     elif ".." in PurePosixPath(name).parts:
         yield f"path {path!r} leaves the folder", "put the file inside, and write the path without '..'"
-    if "#" in path and not _PDF_PAGE.match(path) and name.lower().endswith(".pdf"):
-        yield f"{path!r} names no page", "pages count from 1: scan.pdf#page=3"
+    yield from _page_mistakes(path)
+
+
+def _page_mistakes(path: str) -> Iterator[tuple[str, str]]:
+    """What is wrong with the page that stands behind the name of a file."""
+    file, mark, page = path.partition("#")
+    pdf = file.lower().endswith(".pdf")
+    if mark and pdf and not _PDF_PAGE.match(path):
+        reason = "pages count from 1" if re.fullmatch("page=0+", page) else "this names no page"
+        yield f"{path!r}: {reason}", "write scan.pdf#page=3 for the third page"
+    elif mark and not pdf and re.fullmatch("page=[0-9]+", page):
+        yield f"{path!r}: only PDF files have pages", f'write "{file}"'
 
 
 def _task_mistakes(values: dict[str, Any], config: Config) -> Iterator[tuple[str, str]]:

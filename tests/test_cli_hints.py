@@ -1,0 +1,69 @@
+"""What the command says to a person who is nearly right: where the thing belongs, what was meant, what changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import complaint, loupe, make_folder
+
+RIGHT = ("-e", "python:reader.py:right")
+RUN = "runs/python-reader.py_right/mydocs"
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    make_folder(tmp_path)
+    return tmp_path
+
+
+def test_a_setting_of_the_engine_among_the_options_is_sent_to_the_profile(here: Path) -> None:
+    error, hint = complaint(loupe("run", "mydocs", "-e", "tesseract", "-o", "psm=6", cwd=here))
+    assert error == "My texts has no option 'psm'; engine tesseract has a setting of that name"
+    assert hint == 'settings of engines stand in loupe.toml, below [engines.NAME]: kind = "tesseract", psm = …'
+
+
+def test_a_profile_under_engine_without_s_is_found_out(here: Path) -> None:
+    (here / "loupe.toml").write_text('[engine.mine]\nkind = "tesseract"\n')
+    error, _ = complaint(loupe("run", "mydocs", "-e", "mine", cwd=here))
+    assert error == "no engine 'mine'; loupe.toml has a table [engine.mine], but profiles stand under [engines.NAME]"
+
+
+@pytest.mark.parametrize("words", [("report", "runs/python-reader.py_right"), ("compare", RUN, "runs/x/mydocs")])
+def test_a_folder_that_is_no_run_is_answered_with_the_one_that_was_meant(words: tuple[str, ...], here: Path) -> None:
+    loupe("run", "mydocs", *RIGHT, cwd=here)
+    (here / "runs/x").mkdir()
+    error, _ = complaint(loupe(*words, cwd=here))
+    assert error.startswith("no run at ") and (RUN in error) == (words[0] == "report")
+
+
+def test_changed_data_is_said_in_words(here: Path) -> None:
+    loupe("run", "mydocs", *RIGHT, cwd=here)
+    samples = here / "mydocs/samples.jsonl"
+    samples.write_text(samples.read_text().replace("alpha", "alphb"))
+    assert "  data: pages or references changed since: " in loupe("run", "mydocs", *RIGHT, cwd=here).stderr
+
+
+def test_a_broken_folder_names_the_command_that_finds_all_problems(here: Path) -> None:
+    with (here / "mydocs/samples.jsonl").open("a") as file:
+        file.write('{"id": \n')
+    assert complaint(loupe("run", "mydocs", *RIGHT, cwd=here))[1].endswith("loupe bench check mydocs")
+
+
+def test_bench_show_counts_the_samples_of_a_folder_and_shows_no_empty_lines(here: Path) -> None:
+    (here / "mydocs/loupe.toml").write_text("[benchmark]\nignore_case = true\n")
+    shown = loupe("bench", "show", "mydocs", cwd=here).stdout.splitlines()
+    assert "samples    6" in shown and "tasks      text (6)" in shown and "settings   ignore_case = true" in shown
+    assert not any(line.split()[1:] == [] for line in shown)
+    assert json.loads(loupe("bench", "show", "mydocs", "--json", cwd=here).stdout)["tasks"] == ["text (6)"]
+
+
+def test_the_doctor_reads_the_profiles_here_and_at_home(here: Path) -> None:
+    (here / "loupe.toml").write_text('[engines.bad]\nkind = "tesseract"\npms = 6\n')
+    (here / ".config/loupe/engines").mkdir(parents=True)
+    (here / ".config/loupe/engines/good.toml").write_text('kind = "tesseract"\n')
+    shown = loupe("doctor", "--plain", cwd=here).stdout
+    assert "profile\tbad\tno\tloupe.toml [engines.bad]: unknown key 'pms'; did you mean 'psm'?" in shown
+    assert "profile\tgood\tyes\ttesseract, from " in shown
