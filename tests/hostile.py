@@ -208,15 +208,15 @@ class Subjects:
                     label = " ".join([f"score {ident}", *options.values()])
                     self.samples.append((label, benchmark, sample))
 
-    def calls(self, answer: str, adapters: Sequence[str]) -> Iterator[tuple[str, Call]]:
-        """`score` as it is, and the whole way of a sample through the scoring worker for one of the samples."""
+    def calls(self, number: int, answer: str, adapters: Sequence[str]) -> Iterator[tuple[str, Call]]:
+        """`score` on every other sample, and the whole way through the scoring worker for one of them."""
         from loupe.scoring.scorer import score_sample
         from loupe.types import Prediction
 
         prediction = Prediction(sample="s", text=answer)
-        for label, benchmark, sample in self.samples:
+        for label, benchmark, sample in self.samples[number % 2 :: 2]:
             yield label, lambda b=benchmark, s=sample: b.score(s, prediction)
-        label, benchmark, sample = self.samples[len(answer) % len(self.samples)]
+        label, benchmark, sample = self.samples[number % len(self.samples)]
 
         def whole() -> object:
             row = score_sample(benchmark, sample, prediction, adapters)
@@ -267,7 +267,7 @@ def attack(numbers: Sequence[int], report: Callable[[dict[str, object]], None], 
             answer = hostile(number)
             other = hostile(number * 31 + 1, largest=4_000) if number % 3 == 0 else REFERENCE
             pair = (other, answer) if number % 5 == 0 else (answer, other)
-            calls = [*metric_calls(*pair), *adapter_calls(answer), *subjects.calls(answer, list(STEPS))]
+            calls = [*metric_calls(*pair), *adapter_calls(answer), *subjects.calls(number, answer, list(STEPS))]
             for label, call in calls:
                 faulthandler.dump_traceback_later(DEAD, exit=True)
                 finding = _try(call)
