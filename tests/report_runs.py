@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 from PIL import Image, ImageDraw
 
+from loupe.benchmarks import trust
 from loupe.metrics import character_errors
 from loupe.runs.folder import RunFolder, claim
 from loupe.runs.info import RunInfo
@@ -63,6 +64,7 @@ class Toy:
     def __post_init__(self) -> None:
         self.root.mkdir(parents=True, exist_ok=True)
         (self.root / "toy.py").write_text(BENCHMARK.replace("TASK", self.task), encoding="utf-8")
+        trust.remember(self.root / "toy.py")
         rows = [
             {
                 "id": sample.id,
