@@ -66,10 +66,10 @@ class Vocabulary:
             code = self.tags[token] = chr(_TAG_CODES[len(self.tags)])
         return code
 
-    def readable(self, content: int) -> str:
-        """A content string with its tags written out again."""
-        names = {code: token for token, code in self.tags.items()}
-        return "".join(names.get(character, character) for character in self.texts[content])
+    @property
+    def written_tags(self) -> dict[int, str]:
+        """For `str.translate`: what writes the tags in a content string out again."""
+        return {ord(code): token for token, code in self.tags.items()}
 
 
 @dataclass(frozen=True)

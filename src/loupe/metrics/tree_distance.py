@@ -30,6 +30,8 @@ def tree_savings(first: TableTree, second: TableTree, texts: list[str], *, struc
 
     `texts` are those of the vocabulary that both trees are made with. Raises TableTooLargeError.
     """
+    if len(first) > len(second):
+        first, second = second, first  # the programme takes a step per node of the first
     peeled = peel(first, second, structure_only=structure_only)
     if not peeled.parts[0] or not peeled.parts[1]:
         return peeled.savings

@@ -20,7 +20,8 @@ Ints = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 
 MAX_CELL_PAIRS: Final = 25_000_000  # 200 MB of weights, about a second
-MAX_CHARACTER_PAIRS: Final = 250_000_000_000  # a few seconds of bit-parallel Levenshtein
+MAX_CHARACTER_PAIRS: Final = 50_000_000_000  # a few seconds of bit-parallel Levenshtein
+MAX_HEAD_PAIRS: Final = 10_000_000  # some tables of that size are needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Forest:
 def cut_forests(
     trees: tuple[TableTree, TableTree], parts: tuple[range, range], *, structure_only: bool
 ) -> tuple[Forest, Forest]:
-    """The forests in the given parts of two trees."""
+    """The forests in the given parts of two trees. Raises TableTooLargeError."""
     labels = [_numbers(tree.labels, part) for tree, part in zip(trees, parts, strict=True)]
     firsts = [_numbers(tree.first, part) - part.start for tree, part in zip(trees, parts, strict=True)]
     inner = [first < np.arange(len(first)) for first in firsts]
@@ -77,6 +78,11 @@ def cut_forests(
             is_row=is_row,
         )
         forests.append(forest)
+    count_1, count_2 = len(forests[0].heads), len(forests[1].heads)
+    if count_1 * count_2 > MAX_HEAD_PAIRS:
+        raise TableTooLargeError(
+            f"{count_1 * count_2:,} pairs of rows to compare, at most {MAX_HEAD_PAIRS:,} are allowed"
+        )
     return forests[0], forests[1]
 
 
@@ -141,7 +147,7 @@ def weigh_leaves(first: Forest, second: Forest, windows: Windows, texts: list[st
         _allow_for_labels(weights, first.labels[rows], second.labels[window], inner[window])
         offsets[rows] = np.arange(place - window.start, place - window.start + areas[block], width or 1)
         if areas[block]:
-            best_1[rows] = weights.max(axis=1)
+            best_1[rows] = np.maximum(weights.max(axis=1), 0.0)  # none may suit it
             best_2[window] = np.maximum(best_2[window], weights.max(axis=0))
         place += areas[block]
     sizes = np.diff([*windows.starts, len(first)])

@@ -24,8 +24,9 @@ import numpy as np
 from loupe.metrics.table_tree import TableTooLargeError
 from loupe.metrics.tree_forest import Flags, Floats, Forest, Ints, LeafWeights
 
-MAX_HEAD_PAIRS: Final = 25_000_000
-MAX_STEPS: Final = 4_000_000  # rows of the table, a few microseconds each
+MAX_OTHER_PAIRS: Final = 500_000
+MAX_WORK: Final = 2_500_000_000  # about ten seconds
+_STEP: Final = 2_000  # what a row of the table costs besides its entries, in entries
 _SLAB: Final = 100_000  # pairs of leaves that are aligned at once: what fits in the cache
 
 
@@ -36,7 +37,7 @@ class Programme:
     first: Forest
     second: Forest
     leaves: LeafWeights
-    bonus: Floats  # 2 - rename, per pair of heads
+    equal: Flags  # whether their labels are, per pair of heads
     heads: Floats  # w per pair of heads; minus infinity: not known yet, or never in a best mapping
     pending: Flags  # pairs of heads whose weight comes out of a programme over their descendants
     breaks: list[int]  # per node of the first forest, where the run of leaves that begins there ends at the latest
@@ -46,8 +47,6 @@ class Programme:
 
 def open_programme(first: Forest, second: Forest, leaves: LeafWeights, candidates: Flags | None) -> Programme:
     """Set the weights that need no search; `candidates` are the pairs of heads that a best mapping may hold."""
-    if len(first.heads) * len(second.heads) > MAX_HEAD_PAIRS:
-        raise TableTooLargeError(f"{len(first.heads):,} rows against {len(second.heads):,} are too many to compare")
     equal = first.labels[first.heads][:, None] == second.labels[second.heads]
     if candidates is None:
         candidates = np.ones(equal.shape, np.bool_)
@@ -61,7 +60,7 @@ def open_programme(first: Forest, second: Forest, leaves: LeafWeights, candidate
     breaks = stops[np.searchsorted(stops, np.arange(len(first)), side="right")].tolist()
     last_use = dict(zip(starts.tolist(), first.heads.tolist(), strict=True))
     ranks = {head: rank for rank, head in enumerate(first.heads.tolist())}
-    return Programme(first, second, leaves, 1.0 + equal, heads, pending, breaks, last_use, ranks)
+    return Programme(first, second, leaves, equal, heads, pending, breaks, last_use, ranks)
 
 
 def weigh_rows(programme: Programme) -> None:
@@ -78,7 +77,7 @@ def weigh_rows(programme: Programme) -> None:
     savings = np.empty(len(chosen))
     for group in _of_like_size(rows_1 - first.first[rows_1], rows_2 - second.first[rows_2]):
         savings[group] = _align_rows(programme, rows_1[group], rows_2[group])
-    programme.heads[pairs] = programme.bonus[pairs] + savings[places]
+    programme.heads[pairs] = 1.0 + programme.equal[pairs] + savings[places]
     programme.pending &= ~pairs
 
 
@@ -143,6 +142,11 @@ def weigh_other_heads(programme: Programme) -> None:
     Pairs that begin at the same two nodes come out of one programme. Those at (0, 0) are left to the last one.
     """
     first, second = programme.first, programme.second
+    pairs = int(np.count_nonzero(programme.pending))
+    if pairs > MAX_OTHER_PAIRS:
+        raise TableTooLargeError(
+            f"{pairs:,} pairs of nested elements to compare, at most {MAX_OTHER_PAIRS:,} are allowed"
+        )
     ranks_1, ranks_2 = np.nonzero(programme.pending)
     groups: dict[tuple[int, int], tuple[int, int]] = {}
     for node_1, node_2 in zip(first.heads[ranks_1].tolist(), second.heads[ranks_2].tolist(), strict=True):
@@ -150,9 +154,9 @@ def weigh_other_heads(programme: Programme) -> None:
         last = groups.get(key, (0, 0))
         groups[key] = max(last[0], node_1), max(last[1], node_2)
     groups.pop((0, 0), None)
-    steps = sum(last[0] - key[0] for key, last in groups.items())
-    if steps > MAX_STEPS:
-        raise TableTooLargeError(f"the tables are too deeply nested to compare: {steps:,} steps, at most {MAX_STEPS:,}")
+    work = sum((last[0] - key[0] + 1) * (last[1] - key[1] + _STEP) for key, last in groups.items())
+    if work > MAX_WORK:
+        raise TableTooLargeError(f"the tables are too deeply nested to compare: {work:,} steps, at most {MAX_WORK:,}")
     for start_1, start_2 in sorted(groups, reverse=True):
         last_1, last_2 = groups[start_1, start_2]
         run(programme, range(start_1, last_1 + 1), range(start_2, last_2 + 1))
@@ -233,7 +237,7 @@ class _HeadColumns:
         weights = programme.heads[rank]
         if on_spine:
             ranks = self.spine[programme.pending[rank, self.spine]]
-            weights[ranks] = programme.bonus[rank, ranks] + table[programme.second.heads[ranks] - self.shift]
+            weights[ranks] = 1.0 + programme.equal[rank, ranks] + table[programme.second.heads[ranks] - self.shift]
         savings: Floats = before[self.first] + weights[self.ranks]
         return savings
 
