@@ -218,3 +218,17 @@ def test_1500_samples_are_in_the_grid_soon_and_made_as_they_come_into_sight(brow
         seen.page.locator(".sample-name", has_text="book/page-1499").wait_for()
         seen.page.keyboard.press("Escape")
         seen.page.locator(".card[title='book/page-1499']:focus").wait_for()
+
+
+def test_a_difference_is_shown_whole_and_an_enlarged_page_has_a_button_that_closes_it(
+    browser: Browser, report: Path
+) -> None:
+    with opened(browser, report) as seen:
+        seen.open_sample("book/page-0001")
+        seen.page.click("[data-mode=difference]")
+        cut = "panes => panes.filter((pane) => pane.scrollHeight > pane.clientHeight).length"
+        assert seen.page.locator(".pane-body").evaluate_all(cut) == 0
+        seen.page.click(".zoom")
+        seen.page.click(".zoom-close")
+        assert seen.page.locator("dialog[open]").count() == 0
+        assert "cer" in seen.page.locator(".numbers .key").all_inner_texts()

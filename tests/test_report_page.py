@@ -12,11 +12,12 @@ import pytest
 
 from loupe.errors import RunError, UsageError
 from loupe.report import leaderboard
+from loupe.report.collect import rightly_empty
 from loupe.report.html import write_report
 from loupe.report.page import inline_json
 from loupe.report.samples import SampleJob, pack, pack_all
 from loupe.report.values import sample_values
-from loupe.types import Estimate, Measure, Prediction, Score
+from loupe.types import Estimate, Measure, Prediction, SampleScores, Score
 
 from .report_runs import CER, misread, toy_pages
 
@@ -151,3 +152,10 @@ def unpacked(payload: str) -> dict[str, Any]:
     import gzip
 
     return json.loads(gzip.decompress(base64.b64decode(payload)))
+
+
+def test_an_empty_answer_is_right_only_where_the_page_is_blank() -> None:
+    empty = SampleScores(sample="a", outcome="empty", diagnostics={"text_on_blank": 0.0})
+    assert rightly_empty(empty)
+    assert not rightly_empty(SampleScores(sample="a", outcome="empty"))
+    assert not rightly_empty(SampleScores(sample="a", diagnostics={"text_on_blank": 0.0}))

@@ -12,7 +12,8 @@ SECTIONS = {
         "run": "Read the pages of a benchmark with an engine, and score the answers.",
         "infer": "Read the pages only; `loupe score` does the rest, anywhere.",
         "score": "Score the predictions of a run again; no engine is needed.",
-        "verify": "Score the parity cases that come with Loupe, and compare with what the official evaluators returned.",
+        "verify": "Score the parity cases that come with Loupe, and compare with what the official evaluators "
+        "returned.",
         "demo": "Read the sample pages with the local engines, and show all there is to see.",
     },
     "Look": {

@@ -14,6 +14,7 @@ from loupe.errors import LoupeError
 from loupe.pipeline import open_samples
 from loupe.report.markup import without_surrogates
 from loupe.report.samples import Answer, SampleJob
+from loupe.report.terminal import format_diagnostic as with_unit
 from loupe.report.terminal import format_value
 from loupe.report.values import sample_values
 from loupe.runs.folder import Place, RunFolder
@@ -167,7 +168,8 @@ def _job(group: Group, sample: Sample, *, folder: Path, embed: bool) -> SampleJo
         _answer(group, entrant, sample.id, scores) for entrant, scores in zip(group.entrants, scored, strict=True)
     ]
     tags = dict(sample.tags) or next((dict(scores.tags) for scores in scored if scores and scores.tags), {})
-    group.summary.append(_summary(group, sample, tags, answers))
+    right = [rightly_empty(scores) for scores in scored]
+    group.summary.append(_summary(group, sample, tags, list(zip(answers, right, strict=True))))
     return SampleJob(
         ident=sample.id,
         task=sample.task or (group.benchmark.task if group.benchmark else ""),
@@ -244,7 +246,12 @@ def format_diagnostic(name: str, value: float) -> tuple[str, str]:
     words = name.replace("_", " ")
     if name in _FLAGS:
         return words, "yes" if value else ""
-    return words, format_value(value, "fraction") if name.endswith("_rate") else f"{value:,.4g}"
+    return words, with_unit(name, value)
+
+
+def rightly_empty(scores: SampleScores | None) -> bool:
+    """Whether this is no answer to a page with neither ink nor ground truth; only such pages have the diagnostic."""
+    return scores is not None and scores.outcome == "empty" and scores.diagnostics.get("text_on_blank") == 0.0
 
 
 def _shown_values(measures: Sequence[Measure], values: Mapping[str, float]) -> Iterator[JsonObject]:
@@ -258,17 +265,18 @@ def _summary(
     group: Group,
     sample: Sample,
     tags: Mapping[str, str],
-    answers: Sequence[Answer],
+    answers: Sequence[tuple[Answer, bool]],
 ) -> JsonObject:
     """What the grid shows and sorts by: for each engine the outcome and one value, by the first measure it has."""
     order = sorted(group.measures, key=lambda measure: measure.name != group.headline)
     engines = []
-    for answer in answers:
+    for answer, right in answers:
         values = {item["name"]: item["value"] for item in answer.values}
         measure = next((measure.name for measure in order if measure.name in values), "")
         outcome: str = answer.prediction.outcome if answer.prediction else "missing"
         if answer.scoring_error and outcome not in FAILED:
             outcome = "scorer"
+        outcome = "blank" if right else outcome
         value = round(values[measure], 5) if measure else None
         engines.append([outcome, measure, value])
     return {

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from loupe.report.collect import Entrant, Group
-from loupe.report.terminal import ALARMING, failed_count, format_margin, format_value
+from loupe.report.terminal import ALARMING, failed_count, format_diagnostic, format_margin, format_value
 from loupe.types import Estimate, Measure, Result
 
 #: Rows of one table of slices, and failures listed by name.
@@ -238,7 +238,7 @@ def _diagnostic(name: str, column: dict[str, float]) -> str:
     value, share = column[name], column.get(f"{name}_share")
     if share is not None:
         return f"{value:,.6g} ({format_value(share, 'fraction')})" if value else "0"
-    return format_value(value, "fraction") if name.endswith(("_rate", "_share")) else f"{value:,.4g}"
+    return format_value(value, "fraction") if name.endswith("_share") else format_diagnostic(name, value)
 
 
 def _named(numbers: Iterable[dict[str, float]]) -> list[tuple[str, list[str]]]:

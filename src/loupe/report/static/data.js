@@ -8,6 +8,7 @@ const FAILED = new Set(["timeout", "error", "rejected", "missing", "scorer"]);
 const OUTCOMES = {
   ok: "answered", empty: "empty answer", truncated: "cut off", repeated: "repetition loop", timeout: "timed out",
   error: "engine error", rejected: "refused", missing: "no answer yet", scorer: "scoring failed",
+  blank: "nothing, as on the page",
 };
 
 /** What stands beside a score that is there, but not of a whole answer. */

@@ -83,7 +83,7 @@ function numbers(payload, sample) {
   const body = make("tbody", {});
   const line = (name, cells, kind = "") => {
     if (cells.some((cell) => cell !== "")) {
-      body.append(make("tr", { class: kind }, make("th", { scope: "row" }, name), ...cells.map((cell) => (cell instanceof Node ? cell : make("td", {}, cell)))));
+      body.append(make("tr", { class: kind }, make("th", { scope: "row" }, ...[name].flat()), ...cells.map((cell) => (cell instanceof Node ? cell : make("td", {}, cell)))));
     }
   };
   line("answer", sample.engines.map((engine) => make("td", { class: FAILED.has(engine.outcome) ? "failed" : "" }, OUTCOMES[engine.outcome])));
@@ -94,7 +94,8 @@ function numbers(payload, sample) {
       const good = measure.unit === "fraction" ? goodness(found.value, measure, 1) : null;
       return make("td", { class: good === null ? "" : "scored" }, good === null ? "" : make("span", { class: `swatch q${stepOf(good)}` }), found.text);
     });
-    line(`${measure.title} ${measure.higher ? "↑" : "↓"}`, cells, "measure");
+    const key = measure.title === measure.name ? "" : make("code", { class: "key" }, measure.name);
+    line([`${measure.title} `, key, measure.higher ? " ↑" : " ↓"], cells, "measure");
   }
   const known = [...new Set(payload.answers.flatMap((answer) => (answer ? [...answer.facts, ...answer.diagnostics].map(([name]) => name) : [])))];
   for (const name of known) {
@@ -135,6 +136,7 @@ function drawPanes() {
   if (view.mode !== "difference") panes.unshift(referencePane(payload.reference, sample));
   const tabular = [payload.reference, ...payload.answers].some((text) => text?.html?.includes("<table"));
   page.querySelector(".panes").classList.toggle("wide", tabular && view.mode === "rendered");
+  page.querySelector(".panes").classList.toggle("whole", view.mode === "difference");
   page.querySelector(".panes").replaceChildren(...panes);
 }
 

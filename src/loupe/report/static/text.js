@@ -58,7 +58,7 @@ function differenceBlock(prediction, reference, unit) {
   const line = make("p", { class: "counts" }, total === 0 ? `No difference in ${unit}.` : "");
   if (total) {
     line.append(make("del", {}, `${number(counts.missing)} missing`), " ", make("ins", {}, `${number(counts.extra)} extra`),
-      ` ${number(counts.same)} ${unit} the same`);
+      ` ${number(counts.same)} ${unit === "words" ? "the same; words and punctuation marks by themselves, unlike in WER" : "characters the same"}`);
   }
   const all = make("div", {}, line);
   if (coarse) all.append(notice("The texts are too long and too different for an exact difference; the end of it is coarse."));
