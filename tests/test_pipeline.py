@@ -13,6 +13,7 @@ from loupe.errors import DatasetError, LoupeError, RunError, UsageError
 from loupe.inference.progress import Progress
 from loupe.pipeline import Plan, open_samples, run, score_run
 from loupe.pipeline import infer as infer_only
+from loupe.pipeline.stages import policy_of
 from loupe.runs.folder import RunFolder
 from loupe.types import Result
 
@@ -196,3 +197,10 @@ def test_two_samples_with_one_id_are_refused(plan: Plan, tmp_path: Path) -> None
 def test_the_samples_of_a_run_can_be_opened_again(plan: Plan) -> None:
     folder, _ = go(replace(plan, limit=4))
     assert [sample.id for sample in open_samples(folder.info)] == [f"w/{number}" for number in range(4)]
+
+
+def test_a_profile_says_how_many_timeouts_and_errors_are_too_many() -> None:
+    _, profile = load_profile("pdf_text", {"max_timeouts": 7, "errors_before_check": 2, "retries": 1})
+    policy = policy_of(profile)
+    assert (policy.max_timeouts, policy.errors_before_check, policy.retries) == (7, 2, 1)
+    assert not {"max_timeouts", "errors_before_check"} & profile.defining().keys()

@@ -35,11 +35,16 @@ _PLAIN_TYPES = {
 USER_CONFIG = Path("~/.config/loupe/engines")
 
 
+#: Whole numbers of a profile that must not be smaller than this.
+_LEAST = {"concurrency": 1, "retries": 0, "max_tokens": 1, "max_timeouts": 1, "errors_before_check": 1}
+
+
 class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     """Keys that every engine kind has. Each kind's module extends this class as `Settings`.
 
     `prompts` is keyed by benchmark id or by task. `adapters` names the steps that prepare a raw answer for scoring.
-    `timeout` is in seconds per request; `retries` counts further attempts after a transient error.
+    `timeout` is in seconds per request; `retries` counts further attempts after a transient error. After
+    `errors_before_check` errors in a row the server's health is checked; `max_timeouts` time-outs end the benchmark.
     """
 
     kind: str
@@ -49,6 +54,8 @@ class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=T
     concurrency: int | None = None
     timeout: float = 300.0
     retries: int = 2
+    max_timeouts: int = 50
+    errors_before_check: int = 3
 
     def signature(self) -> dict[str, str]:
         """The short settings that stand in a signature (`img`, `max`, `t`); a kind adds its own."""
@@ -61,7 +68,7 @@ class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=T
 
     def defining(self) -> dict[str, Any]:
         """The settings that can change an answer; a run is only continued with the same ones."""
-        skipped = {"title", "concurrency", "timeout", "retries", "prompts"}
+        skipped = {"title", "concurrency", "timeout", "retries", "max_timeouts", "errors_before_check", "prompts"}
         return {key: value for key, value in msgspec.to_builtins(self).items() if key not in skipped}
 
 
@@ -150,7 +157,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 def _impossible_numbers(profile: Profile) -> Iterator[str]:
     """What msgspec cannot know; checked here because a kind may declare these keys anew, with its own default."""
-    for key, least in (("concurrency", 1), ("retries", 0), ("max_tokens", 1)):
+    for key, least in _LEAST.items():
         value = getattr(profile, key, None)
         if value is not None and value < least:
             yield f"{key} = {value}: must be at least {least}"

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from loupe.benchmarks import benchmark_id, benchmark_of_run, get_benchmark
-from loupe.engines.registry import engine_module
+from loupe.engines.registry import Profile, engine_module
 from loupe.errors import LoupeError, RunError
 from loupe.inference.journal import Journal
 from loupe.inference.progress import Progress
@@ -114,7 +114,7 @@ async def _ask(
 
     async with _engine(plan) as engine, _live_scoring(plan, benchmark, folder, progress, scoring=scoring) as score:
         folder.record_facts(engine.facts)
-        policy = plan.policy or Policy(concurrency=plan.profile.concurrency or 1, retries=plan.profile.retries)
+        policy = plan.policy or policy_of(plan.profile)
         progress.started = time.monotonic()
         async with Journal(RecordLog(folder.predictions_file)) as journal:
 
@@ -125,6 +125,16 @@ async def _ask(
                     await score(waiting.pop(prediction.sample), prediction)
 
             await Scheduler(engine, policy, progress, keep).ask_all(requests())
+
+
+def policy_of(profile: Profile) -> Policy:
+    """How patient a profile wants Loupe to be with its engine."""
+    return Policy(
+        concurrency=profile.concurrency or 1,
+        retries=profile.retries,
+        max_timeouts=profile.max_timeouts,
+        errors_before_check=profile.errors_before_check,
+    )
 
 
 @asynccontextmanager
