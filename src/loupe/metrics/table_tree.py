@@ -169,7 +169,7 @@ def _nodes_in_document_order(table: _Element, vocabulary: Vocabulary) -> tuple[l
     """Label, content and number of children per node."""
     label_ids, content_ids = vocabulary.labels, vocabulary.contents
     plain_cell = label_ids.setdefault(("td", 1, 1), len(label_ids))
-    has_spans = _xpath("boolean(.//td[@colspan or @rowspan])")(table)
+    spanning = set(_xpath(".//td[@colspan or @rowspan]")(table))
     labels: list[int] = []
     contents: list[int] = []
     counts: list[int] = []
@@ -178,7 +178,7 @@ def _nodes_in_document_order(table: _Element, vocabulary: Vocabulary) -> tuple[l
         count = len(node)
         if node.tag == "td":
             label = plain_cell
-            if has_spans:
+            if node in spanning:
                 key = ("td", _span(node, "colspan"), _span(node, "rowspan"))
                 label = label_ids.setdefault(key, len(label_ids))
             text = node.text or ""

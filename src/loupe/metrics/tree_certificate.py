@@ -13,7 +13,7 @@ that keeps to the sections reaches it, that one is a best mapping.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -23,18 +23,28 @@ from loupe.metrics.tree_programme import Programme
 _ROUNDING: Final = 1e-10
 
 
-def certified_savings(programme: Programme) -> float | None:
-    """Savings of a best mapping, once the weights of rows are known; None where this bound does not tell."""
+class RowAlignment(NamedTuple):
+    """What the best alignment of whole rows saves, and whether no mapping saves more."""
+
+    savings: float
+    is_best: bool
+
+
+def align_rows(programme: Programme) -> RowAlignment:
+    """Align rows whole, once their weights are known: within sections if the forests are made of them, else freely."""
     first, second = programme.first, programme.second
-    sections_1, sections_2 = _section_of_rows(first), _section_of_rows(second)
-    if sections_1 is None or sections_2 is None:
-        return None
-    tops = first.heads[~first.is_row], second.heads[~second.is_row]
-    if len(tops[0]) != len(tops[1]) or _rows_like_sections(first, second) or _rows_like_sections(second, first):
-        return None
     weights = programme.heads[first.is_row][:, second.is_row]
-    within = np.where(sections_1[:, None] == sections_2, weights, -np.inf)
-    reached = align(within) + float((1.0 + (first.labels[tops[0]] == second.labels[tops[1]])).sum())
+    sections_1, sections_2 = _section_of_rows(first), _section_of_rows(second)
+    tops = first.heads[~first.is_row], second.heads[~second.is_row]
+    if sections_1 is None or sections_2 is None or len(tops[0]) != len(tops[1]):
+        return RowAlignment(align(weights), False)
+    within = weights
+    if len(tops[0]) > 1:
+        within = np.where(sections_1[:, None] == sections_2, weights, -np.inf)
+    equal = int((first.labels[tops[0]] == second.labels[tops[1]]).sum())
+    reached = align(within) + len(tops[0]) + equal
+    if _rows_like_sections(first, second) or _rows_like_sections(second, first):
+        return RowAlignment(reached, False)
     stray_1, stray_2 = _best_of_rows(programme)
     # Either side will do; the one that has less to save gives the lower bound.
     if stray_1.sum() + len(stray_1) < stray_2.sum() + len(stray_2):
@@ -42,7 +52,7 @@ def certified_savings(programme: Programme) -> float | None:
     else:
         weights, earned = weights - stray_2, float(stray_2.sum())
     bound = align(weights) + earned + 2 * len(tops[0])
-    return reached if bound <= reached + _ROUNDING else None
+    return RowAlignment(reached, bound <= reached + _ROUNDING)
 
 
 def align(weights: Floats) -> float:

@@ -14,10 +14,11 @@ import numpy as np
 
 from loupe.metrics.table_tree import TableTree
 from loupe.metrics.tree_bounds import Limits, head_candidates, leaf_windows, savings_limits
-from loupe.metrics.tree_certificate import align, certified_savings
+from loupe.metrics.tree_certificate import align_rows
 from loupe.metrics.tree_forest import Forest, Windows, cut_forests, weigh_leaves
 from loupe.metrics.tree_greedy import achievable_savings
-from loupe.metrics.tree_programme import Programme, open_programme, run, weigh_other_heads, weigh_rows
+from loupe.metrics.tree_programme import Programme, open_programme, run, weigh_other_heads
+from loupe.metrics.tree_rows import weigh_rows, weigh_sections_of_one_row
 
 Pair = tuple[int, int]
 
@@ -42,10 +43,10 @@ def tree_savings(first: TableTree, second: TableTree, texts: list[str], *, struc
 def forest_savings(first: Forest, second: Forest, texts: list[str] | None) -> float:
     """What the best mapping of two forests saves; without `texts`, what is written in cells does not count."""
     programme, limits, savings = weigh(first, second, texts)
-    certified = certified_savings(programme)
-    if certified is not None:
-        return certified
-    finish(programme, limits, savings)
+    rows = align_rows(programme)
+    if rows.is_best:
+        return rows.savings
+    finish(programme, limits, max(savings, rows.savings))
     return run(programme, range(len(first)), range(len(second)))
 
 
@@ -65,11 +66,10 @@ def weigh(first: Forest, second: Forest, texts: list[str] | None) -> tuple[Progr
 
 
 def finish(programme: Programme, limits: Limits, savings: float) -> None:
-    """Find the weights that are still missing, as far as a best mapping can need them."""
+    """Find the weights that are still missing, as far as a mapping with these savings, or more, can need them."""
+    weigh_sections_of_one_row(programme)
     if programme.pending.any():
-        first, second = programme.first, programme.second
-        whole_rows = align(programme.heads[first.is_row][:, second.is_row])
-        programme.pending &= head_candidates(first, second, limits, max(savings, whole_rows))
+        programme.pending &= head_candidates(programme.first, programme.second, limits, savings)
         weigh_other_heads(programme)
 
 

@@ -12,6 +12,8 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from rapidfuzz.distance import Levenshtein
+from rapidfuzz.process import cdist
 
 from loupe.metrics.table_tree import TableTooLargeError, TableTree
 
@@ -150,9 +152,18 @@ def weigh_leaves(first: Forest, second: Forest, windows: Windows, texts: list[st
             best_1[rows] = np.maximum(weights.max(axis=1), 0.0)  # none may suit it
             best_2[window] = np.maximum(best_2[window], weights.max(axis=0))
         place += areas[block]
-    sizes = np.diff([*windows.starts, len(first)])
-    low, high = np.repeat(windows.low, sizes).tolist(), np.repeat(windows.high, sizes).tolist()
-    return LeafWeights(values, offsets, low, high, windows.starts, best_1, best_2)
+    return LeafWeights(values, offsets, *_by_node(windows, len(first)), windows.starts, best_1, best_2)
+
+
+def _by_node(windows: Windows, count: int) -> tuple[list[int], list[int]]:
+    """Both ends of the window of each node."""
+    low: list[int] = []
+    high: list[int] = []
+    blocks = zip(pairwise([*windows.starts, count]), windows.low, windows.high, strict=True)
+    for (start, stop), lowest, highest in blocks:
+        low += [lowest] * (stop - start)
+        high += [highest] * (stop - start)
+    return low, high
 
 
 def _check_text_work(texts_1: list[str], texts_2: list[str], windows: Windows) -> None:
@@ -170,9 +181,6 @@ def _check_text_work(texts_1: list[str], texts_2: list[str], windows: Windows) -
 
 
 def _fill_text_savings(weights: Floats, rows: list[str], columns: list[str]) -> None:
-    from rapidfuzz.distance import Levenshtein
-    from rapidfuzz.process import cdist
-
     np.subtract(2.0, cdist(rows, columns, scorer=Levenshtein.normalized_distance, dtype=np.float64), out=weights)
 
 

@@ -8,6 +8,8 @@ from itertools import pairwise
 from operator import itemgetter
 
 import numpy as np
+from rapidfuzz.distance import Levenshtein
+from rapidfuzz.process import cpdist
 
 from loupe.metrics.tree_forest import Floats, Forest, Ints
 
@@ -54,9 +56,6 @@ def _best_split(from_start: Floats, from_end: Floats) -> float:
 def _pair_savings(first: Forest, second: Forest, nodes_1: Ints, nodes_2: Ints, texts: list[str] | None) -> Floats:
     savings = np.full(len(nodes_1), 2.0)
     if texts is not None:
-        from rapidfuzz.distance import Levenshtein
-        from rapidfuzz.process import cpdist
-
         texts_1 = [texts[content] for content in first.contents[nodes_1].tolist()]
         texts_2 = [texts[content] for content in second.contents[nodes_2].tolist()]
         savings -= cpdist(texts_1, texts_2, scorer=Levenshtein.normalized_distance, dtype=np.float64)

@@ -6,6 +6,7 @@ Where several mappings are equally good, one of them is given.
 from __future__ import annotations
 
 from loupe.metrics.table_tree import TableTooLargeError, TableTree
+from loupe.metrics.tree_certificate import align_rows
 from loupe.metrics.tree_distance import finish, peel, weigh
 from loupe.metrics.tree_forest import MAX_CELL_PAIRS, Floats, cut_forests
 from loupe.metrics.tree_programme import Programme, run
@@ -28,7 +29,7 @@ def best_mapping(first: TableTree, second: TableTree, texts: list[str], *, struc
             raise TableTooLargeError(f"{len(part_1):,} against {len(part_2):,} nodes are too many to be mapped")
         forests = cut_forests((first, second), peeled.parts, structure_only=structure_only)
         programme, limits, savings = weigh(*forests, None if structure_only else texts)
-        finish(programme, limits, savings)
+        finish(programme, limits, max(savings, align_rows(programme).savings))
         pairs += [(part_1.start + node_1, part_2.start + node_2) for node_1, node_2 in _way_back(programme)]
     return sorted(pairs)
 

@@ -14,9 +14,7 @@ A leaf is never mapped to a node with children and another label: that pair save
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -27,7 +25,6 @@ from loupe.metrics.tree_forest import Flags, Floats, Forest, Ints, LeafWeights
 MAX_OTHER_PAIRS: Final = 500_000
 MAX_WORK: Final = 2_500_000_000  # about ten seconds
 _STEP: Final = 2_000  # what a row of the table costs besides its entries, in entries
-_SLAB: Final = 100_000  # pairs of leaves that are aligned at once: what fits in the cache
 
 
 @dataclass(slots=True)
@@ -56,84 +53,11 @@ def open_programme(first: Forest, second: Forest, leaves: LeafWeights, candidate
     lone = candidates & equal & (first.inner[:, None] != second.inner)
     heads[lone] = 2.0
     starts = first.first[first.heads]
-    stops = np.unique(np.concatenate((first.heads, starts, leaves.blocks, [len(first)])))
+    stops = np.array(sorted({*first.heads.tolist(), *starts.tolist(), *leaves.blocks, len(first)}))
     breaks = stops[np.searchsorted(stops, np.arange(len(first)), side="right")].tolist()
     last_use = dict(zip(starts.tolist(), first.heads.tolist(), strict=True))
     ranks = {head: rank for rank, head in enumerate(first.heads.tolist())}
     return Programme(first, second, leaves, equal, heads, pending, breaks, last_use, ranks)
-
-
-def weigh_rows(programme: Programme) -> None:
-    """Find the weights of all pending pairs of table rows (inner nodes with leaves below them only) together."""
-    first, second = programme.first, programme.second
-    pairs = programme.pending & first.is_row[:, None] & second.is_row
-    ranks_1, ranks_2 = np.nonzero(pairs)
-    if not len(ranks_1):
-        return
-    chosen = places = np.arange(len(ranks_1))
-    if len(set(first.keys)) * len(set(second.keys)) < len(first.keys) * len(second.keys):
-        chosen, places = _distinct(np.array(first.keys), np.array(second.keys), ranks_1, ranks_2)
-    rows_1, rows_2 = first.heads[ranks_1[chosen]], second.heads[ranks_2[chosen]]
-    savings = np.empty(len(chosen))
-    for group in _of_like_size(rows_1 - first.first[rows_1], rows_2 - second.first[rows_2]):
-        savings[group] = _align_rows(programme, rows_1[group], rows_2[group])
-    programme.heads[pairs] = 1.0 + programme.equal[pairs] + savings[places]
-    programme.pending &= ~pairs
-
-
-def _distinct(keys_1: Ints, keys_2: Ints, ranks_1: Ints, ranks_2: Ints) -> tuple[Ints, Ints]:
-    """One pair of ranks out of all that have the same two keys, and for each pair, which one stands for it."""
-    _, numbers_1 = np.unique(keys_1, return_inverse=True)
-    different_2, numbers_2 = np.unique(keys_2, return_inverse=True)
-    pairs = numbers_1[ranks_1] * len(different_2) + numbers_2[ranks_2]
-    chosen = np.full(len(keys_1) * len(different_2), -1)
-    chosen[pairs] = np.arange(len(pairs))
-    found = np.flatnonzero(chosen >= 0)
-    places = np.empty_like(chosen)
-    places[found] = np.arange(len(found))
-    return chosen[found], places[pairs]
-
-
-def _of_like_size(lengths_1: Ints, lengths_2: Ints) -> Iterator[Ints]:
-    """Groups of pairs whose second rows are padded to twice their length at most; in each the first get no longer."""
-    order = np.arange(len(lengths_1))
-    sizes = np.zeros(len(order))
-    if lengths_1.min() != lengths_1.max() or lengths_2.min() != lengths_2.max():
-        sizes = np.ceil(np.log2(lengths_2))
-        order = np.lexsort((-lengths_1, sizes))
-    for group in np.split(order, np.flatnonzero(np.diff(sizes[order])) + 1):
-        slab = max(1, _SLAB // int(lengths_2[group].max()))
-        yield from np.split(group, range(slab, len(group), slab))
-
-
-def _align_rows(programme: Programme, rows_1: Ints, rows_2: Ints) -> Floats:
-    """Best savings of the children of each pair; the first rows get no longer along the arrays."""
-    start_1, start_2 = programme.first.first[rows_1], programme.second.first[rows_2]
-    lengths = rows_1 - start_1
-    width = int((rows_2 - start_2).max())
-    # Behind the last child of a row stands the row itself, whose weight is minus infinity.
-    columns = np.minimum(start_2 + np.arange(width)[:, None], rows_2)
-    values, offsets = programme.leaves.values, programme.leaves.offsets
-    table = np.zeros((width + 1, len(rows_1)))
-    for step in range(int(lengths[0])):
-        count = len(lengths) - int(np.searchsorted(lengths[::-1], step, side="right"))
-        old, new = table[:-1, :count], table[1:, :count]
-        savings = values.take(columns[:, :count] + offsets[start_1[:count] + step], mode="clip")
-        np.add(savings, old, out=savings)
-        np.maximum(savings, new, out=savings)
-        _running_maximum(savings, new)
-    best: Floats = table[-1]
-    return best
-
-
-def _running_maximum(values: Floats, out: Floats) -> None:
-    """The running maximum along the first axis; a loop over long rows is three times as fast as numpy's own."""
-    if values.shape[1] < 64:
-        np.maximum.accumulate(values, out=out)
-        return
-    out[0] = values[0]
-    for row, (before, here) in zip(values[1:], pairwise(out), strict=True):
-        np.maximum(before, row, out=here)
 
 
 def weigh_other_heads(programme: Programme) -> None:
@@ -201,13 +125,16 @@ def run(programme: Programme, nodes_1: range, nodes_2: range, rows: list[Floats]
 
 
 def _add_leaves(table: Floats, leaves: LeafWeights, nodes: range, window: range, shift: int) -> None:
-    """The rows of some leaves, one after the other, all with the same window."""
+    """The rows of some leaves, one after the other, all in one block."""
     low, high = window.start - shift, window.stop - shift
     old, new = table[low:high], table[low + 1 : high + 1]
     scratch = np.empty(len(window))
-    values, add, maximum, running_maximum = leaves.values, np.add, np.maximum, np.maximum.accumulate
-    for offset in leaves.offsets[nodes.start : nodes.stop].tolist():
-        add(old, values[offset + window.start : offset + window.stop], out=scratch)
+    first_column, width = leaves.low[nodes.start], leaves.high[nodes.start] - leaves.low[nodes.start]
+    start = int(leaves.offsets[nodes.start]) + first_column
+    block = leaves.values[start : start + len(nodes) * width].reshape(len(nodes), width)
+    add, maximum, running_maximum = np.add, np.maximum, np.maximum.accumulate
+    for weights in block[:, window.start - first_column : window.stop - first_column]:
+        add(old, weights, scratch)
         maximum(scratch, new, out=scratch)
         running_maximum(scratch, out=new)
     np.maximum(table[high:], table[high], out=table[high:])
