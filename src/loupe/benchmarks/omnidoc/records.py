@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+#: `parity` computes what the official evaluator does, every oddity included; `fixed` mends them (section 14).
+Mode: TypeAlias = Literal["parity", "fixed"]
+
+#: How a ground-truth element came to its prediction; `none` if it has none.
+Step: TypeAlias = Literal["assignment", "run merge", "containment", "leftover", "short cut", "table", "none"]
+
+#: Why a piece of a prediction is in no score.
+Unscored: TypeAlias = Literal[
+    "unmatched",  # nothing was left to pair it with
+    "matched to an ignored category",  # its partner is a header, a caption and so on, which have no score
+    "taken by an ignored category",  # the same, before the match proper (8.4)
+    "no table in the ground truth",  # a table on a page without tables (7)
+    "other table format",  # HTML where LaTeX was assigned, or the other way round (7)
+    "empty after normalisation",  # such as `---` (8.2)
+    "inline formula",  # not matched; its characters stand in a text item, too (4, step 7)
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,3 +37,129 @@ class Item:
     end: int
     fine_category: str = ""
     language: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """An element of the ground truth, or several that a page or column break had cut (3.1): then `parts` names all."""
+
+    category: str
+    text: str = ""
+    latex: str = ""
+    html: str = ""
+    order: float | None = None
+    anno_id: int | str | None = None
+    #: Empty for joined blocks, so they are in no attribute group.
+    attribute: Mapping[str, Any] = field(default_factory=dict)
+    parts: tuple[int | str | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A part of the prediction as the report shows it: which item it is, where it stands, what it holds."""
+
+    item: int
+    start: int
+    end: int
+    category: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatchedSample:
+    """One sample of one element: ground truth beside prediction, as the official `P_<element>_result.json` has it.
+
+    The first group of fields is official, oddities included (8.6); the last says what really was matched, and how.
+    """
+
+    #: Indices into the lines that are not empty (8.2). No prediction: an empty tuple, which upstream writes as [""].
+    gt_idx: tuple[int, ...]
+    pred_idx: tuple[int, ...]
+    gt: str
+    pred: str
+    norm_gt: str
+    norm_pred: str
+    gt_category_type: str
+    pred_category_type: str
+    #: None stands for upstream's "".
+    gt_position: tuple[float | None, ...]
+    pred_position: int | None
+    gt_attribute: tuple[Mapping[str, Any], ...]
+    #: The distance that the match reports; never scored.
+    edit: float
+    #: What is scored: section 10. Both 0 only if both texts are empty.
+    edit_num: int = 0
+    upper_len: int = 0
+    #: Tables only.
+    teds: float | None = None
+    teds_structure_only: float | None = None
+
+    step: Step
+    #: Of the lines that the step compared, 0..1; what its bound was held against.
+    distance: float
+    anno_ids: tuple[tuple[int | str | None, ...], ...] = ()
+    pieces: tuple[Piece, ...] = ()
+    #: A LaTeX table: upstream empties all fields of the prediction (7), pred_idx becomes "". `pieces` still has it.
+    latex_zeroed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingOrder:
+    """The sample of the element reading_order: orders as annotated, and as the prediction has them."""
+
+    gt: tuple[float, ...]
+    pred: tuple[float, ...]
+    edit: float
+    edit_num: int
+    upper_len: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnscoredPiece:
+    """A piece of the prediction that no score knows, and why."""
+
+    piece: Piece
+    reason: Unscored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StolenLine:
+    """A piece that an ignored category took (8.4) although a counted element fits it at least as well."""
+
+    piece: Piece
+    anno_ids: tuple[int | str | None, ...]
+    distance: float
+    ignored_category: str
+    ignored_distance: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageFacts:
+    """What the flags of section 14 need to know of one page, beside its samples and unscored pieces."""
+
+    #: Blocks or items that normalise to nothing while others follow: look-ups by index are shifted (8.2).
+    shifted_blocks: int = 0
+    shifted_items: int = 0
+    #: anno_ids whose text the ground truth holds more than once (3.1).
+    doubled_parts: tuple[int | str | None, ...] = ()
+    stolen_lines: tuple[StolenLine, ...] = ()
+    #: Character comparisons of upstream's window search, estimated; above a bound it may reach its 30 s (8.7).
+    upstream_work: int = 0
+    would_time_out: bool = False
+    #: The exception with which upstream ends its whole run on this page; what we do instead is in `match_page`.
+    upstream_error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageMatch:
+    """All samples of one page, in upstream's order, and what is in none of them."""
+
+    text_block: tuple[MatchedSample, ...] = ()
+    display_formula: tuple[MatchedSample, ...] = ()
+    table: tuple[MatchedSample, ...] = ()
+    reading_order: ReadingOrder | None = None
+    #: Formulas matched to text or code. They follow the text_block samples of all pages if any page has one of its
+    #: own; else they are in no element (9). Fields are those that they have as text.
+    formulas_as_text: tuple[MatchedSample, ...] = ()
+    unscored: tuple[UnscoredPiece, ...] = ()
+    facts: PageFacts = PageFacts()
