@@ -11,7 +11,7 @@ from typing import NamedTuple
 from loupe.benchmarks.table_answers.soup import need_table_tools
 from loupe.metrics.table_normalization import normalize_like_request001
 from loupe.metrics.table_tree import TableTooLargeError, TedsError
-from loupe.metrics.teds import Variant, teds, teds_struct
+from loupe.metrics.teds import Variant, compare_tables
 
 
 class TableScores(NamedTuple):
@@ -26,13 +26,12 @@ def score_pair(prediction: str, reference: str, *, variant: Variant) -> TableSco
     """Compare two HTML strings; 0.0 where the official evaluator raises."""
     need_table_tools()
     try:
-        return TableScores(
-            teds(prediction, reference, variant=variant), teds_struct(prediction, reference, variant=variant)
-        )
+        found = compare_tables(prediction, reference, variant=variant)
     except TableTooLargeError:
         raise
     except TedsError as error:
         return TableScores(0.0, 0.0, error.upstream)
+    return TableScores(found.teds, found.teds_struct)
 
 
 def score_normalized(prediction: str, reference: str) -> TableScores:
