@@ -5,7 +5,7 @@ Only `Sample` holds ground truth; a `Request`, which is all an engine ever sees,
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -115,6 +115,14 @@ class Score:
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """Scores of one answer, and what the benchmark keeps beside them: `details` go to `scores.jsonl` as they are."""
+
+    scores: list[Score]
+    details: Mapping[str, Any]
+
+
 #: Finished values by measure name: numbers, or arrays of bootstrap draws.
 Values: TypeAlias = dict[str, Any]
 
@@ -124,9 +132,12 @@ def reference_text(sample: Sample) -> str:
     return sample.truth if isinstance(sample.truth, str) else ""
 
 
+#: What samples without an answer are to the numbers of a benchmark.
+FailedAre: TypeAlias = Literal["empty", "left out"]
+
 #: Options of a benchmark are the keyword parameters of its `load`; the first parameter is the data folder.
 Load: TypeAlias = Callable[..., Iterable[Sample]]
-ScoreFunction: TypeAlias = Callable[[Sample, Prediction], list[Score]]
+ScoreFunction: TypeAlias = Callable[[Sample, Prediction], list[Score] | Scored]
 Predict: TypeAlias = Callable[[Request], Awaitable[Output]]
 
 
@@ -154,6 +165,8 @@ class Benchmark:
     `summarize` turns finished values of measures into further ones (an "overall"); it must work on numbers and on
     arrays of bootstrap draws alike, and its names are declared in `measures` too. `reference` gives the text that
     diagnostics compare a prediction with ("" if there is none). `suffix` is that of the exported prediction files.
+    `conclude` looks at all samples of a run together. `failed` says what its numbers mean for samples without an
+    answer: they count as empty ones, or (as upstream leaves them out) not at all.
     """
 
     title: str
@@ -168,6 +181,8 @@ class Benchmark:
     reference: Callable[[Sample], str] = reference_text
     max_tokens: int = 4096
     suffix: Literal[".txt", ".md"] = ".txt"
+    conclude: Callable[[Sequence[SampleScores]], Conclusion] | None = None
+    failed: FailedAre = "empty"
     paper: str = ""
     hub: str = ""
 
@@ -194,8 +209,8 @@ class SampleScores(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome":
     """All scores of one sample: a line of `scores.jsonl`.
 
     `error` says why there is no answer, or why scoring failed; either way it counts as an empty answer. `diagnostics`
-    holds numbers beside the score (see docs/diagnostics.md). `digest` identifies what was scored, so that unchanged
-    samples are reused; it is empty where scoring failed.
+    holds numbers beside the score (see docs/diagnostics.md), `details` what the benchmark explains its scores with.
+    `digest` identifies what was scored, so that unchanged samples are reused; it is empty where scoring failed.
     """
 
     sample: str
@@ -204,8 +219,16 @@ class SampleScores(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome":
     outcome: str = "ok"
     scores: list[Score] = []
     diagnostics: dict[str, float] = {}
+    details: dict[str, Any] = {}
     error: str = ""
     digest: str = ""
+
+
+class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
+    """What a benchmark says of all samples together: `figures` in its own layout, `warnings` for people."""
+
+    figures: dict[str, Any] = {}
+    warnings: list[str] = []
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -229,7 +252,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """The content of `result.json`: every number with interval and n, and everything that was not scored as it is.
 
     `slices` maps tag → value of the tag → measure → estimate. `outcomes` counts samples by class (missing ones as
-    `missing`); `total` is the number of samples asked for. `diagnostics` are shares and counts beside the score.
+    `missing`); `total` is the number of samples asked for. `diagnostics` are shares and counts beside the score,
+    `figures` further numbers in the layout of the benchmark's official evaluator.
     """
 
     benchmark: str
@@ -247,4 +271,6 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     diagnostics: dict[str, float] = {}
     speed: dict[str, float] = {}
     statistics: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
+    failed_are: FailedAre = "empty"
     warnings: list[str] = []

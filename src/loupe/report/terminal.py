@@ -163,7 +163,8 @@ def _not_as_it_is(result: Result) -> Section | None:
     failed, total = failed_count(result), max(result.total, 1)
     rows = []
     if failed:
-        rows.append(("failed", f"{failed:,} of {result.total:,}", f"{100 * failed / total:.1f} %", "scored as empty"))
+        counted = "scored as empty" if result.failed_are == "empty" else "left out of the official numbers"
+        rows.append(("failed", f"{failed:,} of {result.total:,}", f"{100 * failed / total:.1f} %", counted))
     counts = {**result.outcomes, "scorer": _broken(result)}
     # Nothing is the right answer to a page with nothing on it.
     counts["empty"] = counts.get("empty", 0) - int(result.diagnostics.get("empty_on_blank", 0))

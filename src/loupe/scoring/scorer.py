@@ -10,7 +10,7 @@ import msgspec
 from loupe.scoring.adapters import apply_adapters
 from loupe.scoring.diagnostics import diagnose
 from loupe.scoring.digest import score_digest
-from loupe.types import Benchmark, Prediction, Sample, SampleScores, Score
+from loupe.types import Benchmark, Prediction, Sample, SampleScores, Score, Scored
 
 
 def score_sample(
@@ -23,16 +23,16 @@ def score_sample(
     are empty only if the empty answer cannot be scored either.
     """
     text = "" if prediction.failed else apply_adapters(prediction.text, adapters)
-    error, scores = lost, None
+    error, scored = lost, None
     if not lost:
-        scores, error = _try_score(benchmark, sample, prediction, text)
-    if scores is None:
-        scores, again = _try_score(benchmark, sample, prediction, "")
+        scored, error = _try_score(benchmark, sample, prediction, text)
+    if scored is None:
+        scored, again = _try_score(benchmark, sample, prediction, "")
         error = f"{error}; an empty answer: {again}" if again and again != error else error
     return describe(
         sample,
         prediction,
-        scores=scores or [],
+        scored=scored,
         diagnostics={} if lost else _try_diagnose(benchmark, sample, prediction, text),
         error=error,
         digest="" if error else score_digest(benchmark, sample, prediction, adapters),
@@ -44,7 +44,7 @@ def describe(
     prediction: Prediction,
     *,
     error: str,
-    scores: Sequence[Score] = (),
+    scored: Scored | None = None,
     diagnostics: dict[str, float] | None = None,
     digest: str = "",
 ) -> SampleScores:
@@ -54,19 +54,20 @@ def describe(
         group=sample.group,
         tags={str(key): str(value) for key, value in sample.tags.items()},
         outcome=prediction.outcome,
-        scores=list(scores),
+        scores=scored.scores if scored else [],
         diagnostics=diagnostics or {},
+        details=dict(scored.details) if scored else {},
         error="; ".join(filter(None, (prediction.error if prediction.failed else "", error))),
         digest=digest,
     )
 
 
-def _try_score(
-    benchmark: Benchmark, sample: Sample, prediction: Prediction, text: str
-) -> tuple[list[Score] | None, str]:
+def _try_score(benchmark: Benchmark, sample: Sample, prediction: Prediction, text: str) -> tuple[Scored | None, str]:
     try:
         answer = msgspec.structs.replace(prediction, text=text, reasoning=None, response=None)
-        return _checked(benchmark, benchmark.score(sample, answer)), ""
+        found = benchmark.score(sample, answer)
+        scores, details = (found.scores, found.details) if isinstance(found, Scored) else (found, {})
+        return Scored(scores=_checked(benchmark, scores), details=details), ""
     except Exception as error:  # noqa: BLE001  the border where one sample must not end a run
         return None, one_line(error)
 

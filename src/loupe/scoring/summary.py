@@ -1,15 +1,16 @@
 """From scores of samples to the result of a run: estimates, slices, failures, diagnostics, and what a reader must know.
 
-Method: docs/statistics.md. A failed sample is in every number as an empty answer, and is listed by name.
+Method: docs/statistics.md. A failed sample is in every number as an empty answer (unless the benchmark says that
+its official numbers leave it out), and is listed by name.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from loupe.stats.estimates import estimate
-from loupe.types import FAILED, Benchmark, Estimate, Failure, Result, SampleScores, Score
+from loupe.types import FAILED, Benchmark, Conclusion, Estimate, FailedAre, Failure, Result, SampleScores, Score
 
 #: A tag with more values than this is a name, not a category.
 LARGEST_SLICING = 50
@@ -21,7 +22,7 @@ _NAMED_IN_WARNING = 3
 
 def summarise(
     benchmark: Benchmark,
-    rows: Iterable[SampleScores],
+    rows: Sequence[SampleScores],
     *,
     benchmark_name: str,
     engine: str,
@@ -44,6 +45,7 @@ def summarise(
         return estimate(benchmark.measures, chosen, summarize=benchmark.summarize, draws=draws, seed=seed)
 
     found = estimates(seen.scores)
+    conclusion = benchmark.conclude(rows) if benchmark.conclude else Conclusion()
     return Result(
         benchmark=benchmark_name,
         version=benchmark.version,
@@ -73,7 +75,9 @@ def summarise(
             "level": 0.95,
             "clusters": len({cluster for cluster, _ in seen.scores}),
         },
-        warnings=_warnings(seen, total, missing),
+        figures=conclusion.figures,
+        failed_are=benchmark.failed,
+        warnings=[*_warnings(seen, total, missing, benchmark.failed), *conclusion.warnings],
     )
 
 
@@ -130,14 +134,15 @@ def _diagnostics(seen: _Seen) -> dict[str, float]:
     return found | ({"scorer_errors": float(broken)} if broken else {})
 
 
-def _warnings(seen: _Seen, total: int, missing: Sequence[str]) -> list[str]:
+def _warnings(seen: _Seen, total: int, missing: Sequence[str], failed_are: FailedAre) -> list[str]:
     failed = len(seen.failures)
     broken = [failure.sample for failure in seen.failures if failure.outcome == "scorer"]
     found = []
     if missing:
         found.append(f"scored {seen.rows} of {total}: {len(missing)} without a prediction ({_some(missing)})")
     if failed > TOO_MANY_FAILED * total:
-        found.append(f"{failed} of {total} samples failed, more than 5 %; each counts as an empty answer")
+        counts = "each counts as an empty answer" if failed_are == "empty" else "the official numbers leave them out"
+        found.append(f"{failed} of {total} samples failed, more than 5 %; {counts}")
     if broken:
         found.append(f"the scorer failed on {len(broken)} of {total} samples ({_some(broken)}); see the failures")
     if seen.unscored:
