@@ -1,4 +1,4 @@
-"""Table markup made simple, as request 001's system does it with BeautifulSoup (html.parser) and `str()`.
+"""Table markup made simple, as request 001's system and OmniDocBench do it with BeautifulSoup and `str()`.
 
 Protocol: docs/metrics/teds.md, section 7, step 2. The result is that of BeautifulSoup 4.15, to the character, but is
 written while the markup is read: in time linear in its length, where the tree of a hostile page costs minutes.
@@ -10,10 +10,25 @@ import re
 from collections import Counter
 from html.entities import html5
 from html.parser import HTMLParser
-from typing import Final
+from typing import Final, NamedTuple
 
 _RENAMED: Final = {"th": "td"}
-_UNWRAPPED: Final = frozenset(("thead", "span", "sup", "sub", "div", "p"))
+
+
+class Simplification(NamedTuple):
+    """What becomes of elements. Header cells become cells; a `math` with an `alttext` becomes `$alttext$` anyway."""
+
+    unwrapped: frozenset[str]
+    dropped: frozenset[str] = frozenset()
+    math_becomes_dollars: bool = False
+    """A `math` element without `alttext` becomes `$$`, and loses its contents."""
+
+
+REQUEST001: Final = Simplification(
+    unwrapped=frozenset(("thead", "span", "sup", "sub", "div", "p", "math")), dropped=frozenset(("colgroup",))
+)
+OMNIDOCBENCH: Final = Simplification(unwrapped=frozenset(("thead", "span")), math_becomes_dollars=True)
+
 _VOID: Final = frozenset(
     (
         *("area", "base", "basefont", "bgsound", "br", "col", "command", "embed", "frame", "hr", "image", "img"),
@@ -40,13 +55,9 @@ _BLANKS: Final = " \n\t\f\r"
 _SPECIAL: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
-def simplify(markup: str) -> str:
-    """Header cells become cells; thead, span, sup, sub, div, p and math go, their contents stay; colgroup goes whole.
-
-    A `math` element that has an `alttext` becomes `$alttext$`. Raises AssertionError or ValueError where html.parser or
-    BeautifulSoup does.
-    """
-    reader = _Simplifier()
+def simplify(markup: str, rules: Simplification = REQUEST001) -> str:
+    """The markup under these rules. Raises AssertionError or ValueError where html.parser or BeautifulSoup does."""
+    reader = _Simplifier(rules)
     reader.feed(markup)
     reader.close()
     return reader.finish()
@@ -55,8 +66,9 @@ def simplify(markup: str) -> str:
 class _Simplifier(HTMLParser):
     """Writes each tag and text as soon as BeautifulSoup would have it in its tree."""
 
-    def __init__(self) -> None:
+    def __init__(self, rules: Simplification) -> None:
         super().__init__(convert_charrefs=False)
+        self._unwrapped, self._dropped, self._math_becomes_dollars = rules
         self._parts: list[str] = []
         self._data: list[str] = []
         self._stack: list[str] = []
@@ -155,10 +167,13 @@ class _Simplifier(HTMLParser):
         if self._skipped is not None:
             return
         values = {name: value or "" for name, value in attrs}
-        if tag == "colgroup" or (tag == "math" and values.get("alttext")):
+        alternative = values.get("alttext", "")
+        if tag == "math" and (alternative or self._math_becomes_dollars):
             self._skipped = len(self._stack)
-            self._parts.append(f"${values['alttext']}$".translate(_SPECIAL) if tag == "math" else "")
-        elif tag not in _UNWRAPPED and tag != "math":
+            self._parts.append(f"${alternative}$".translate(_SPECIAL))
+        elif tag in self._dropped:
+            self._skipped = len(self._stack)
+        elif tag not in self._unwrapped:
             end = "/>" if tag in _VOID else ">"
             self._parts.append(f"<{_RENAMED.get(tag, tag)}{_written(tag, values)}{end}")
 
@@ -172,7 +187,7 @@ class _Simplifier(HTMLParser):
         tag = self._stack.pop()
         self._open[tag] -= 1
         if self._skipped is None:
-            if tag not in _UNWRAPPED and tag not in _VOID and tag != "math":
+            if tag not in self._unwrapped and tag not in _VOID:
                 self._parts.append(f"</{_RENAMED.get(tag, tag)}>")
         elif len(self._stack) < self._skipped:
             self._skipped = None

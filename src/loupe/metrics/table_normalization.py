@@ -1,6 +1,7 @@
 """What the callers of TEDS do to two HTML strings before they are compared.
 
-Protocol: docs/metrics/teds.md, sections 6 and 7. Both are kept with their flaws, because published numbers hold them.
+Protocol: docs/metrics/teds.md, sections 6 and 7; OmniDocBench 1.5, section 5. All are kept with their flaws, because
+published numbers hold them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import html
 import re
 import unicodedata
 
-from loupe.metrics.table_markup import simplify
+from loupe.metrics.table_markup import OMNIDOCBENCH, simplify
 from loupe.metrics.table_tree import TedsError
 
 _ATTRIBUTES = tuple(re.compile(f' {name}=".*?"') for name in ("style", "height", "width", "align", "class"))
@@ -47,16 +48,59 @@ def normalize_like_request001(table: str) -> str:
         raise TedsError(f"the HTML cannot be parsed: {error}", upstream="ParserRejectedMarkup") from error
     except ValueError as error:
         raise TedsError(f"the HTML cannot be parsed: {error}", upstream="ValueError") from error
-    text = unicodedata.normalize("NFKC", html.unescape(simple).replace("\n", "")).strip()
+    text = _as_plain_text(simple)
     inside = _inside_of_tables(text)
+    return _page(text if inside is None else inside)
+
+
+def normalize_like_omnidocbench(table: str) -> str:
+    """One page with one table, as `normalize_like_request001`, but only the bare tags in cells are removed.
+
+    "" where there is no table (`<TABLE>` alone is none), as for upstream; and also where the parser rejects the markup,
+    which ends upstream's whole run.
+    """
+    if "<table" not in table.replace(" ", ""):
+        return ""
+    try:
+        simple = simplify(table, OMNIDOCBENCH)
+    except (AssertionError, ValueError):
+        return ""
+    page = _page(_inside_of_tables(_as_plain_text(simple)) or "")
+    return _without_bare_colgroups(_without_bare_tags_in_cells(page))
+
+
+def _as_plain_text(markup: str) -> str:
+    """Entities become characters (markup too), newlines go, NFKC."""
+    return unicodedata.normalize("NFKC", html.unescape(markup).replace("\n", "")).strip()
+
+
+def _page(inside: str) -> str:
+    """A page with one table of this inside, without the attributes and sections that do not count."""
     for attribute in _ATTRIBUTES:
         inside = attribute.sub("", inside)
     inside = _BLANKS.sub(" ", inside.replace("<tbody>", "").replace("</tbody>", ""))
     return f'<html><body><table border="1" >{inside}</table></body></html>'
 
 
-def _inside_of_tables(text: str) -> str:
-    """What `<table\\b[^>]*>(.*)</table>` captures, greedily; the whole text where it finds nothing."""
-    start = _TABLE_START.search(text)
+def _inside_of_tables(text: str) -> str | None:
+    """What `<table\\b[^>]*>(.*)</table>` captures, greedily, over newlines."""
+    start = _TABLE_START.search(text, 0, text.rfind(">") + 1)
     ends = [end.start() for end in _TABLE_END.finditer(text)]
-    return text[start.end() : ends[-1]] if start and ends and ends[-1] >= start.end() else text
+    return text[start.end() : ends[-1]] if start and ends and ends[-1] >= start.end() else None
+
+
+def _without_bare_tags_in_cells(page: str) -> str:
+    """Delete tags of five kinds that have no attributes; those with attributes stay, and only their end tags go."""
+    for name in ("sup", "sub", "span", "div", "p"):
+        page = page.replace(f"<{name}>", "").replace(f"</{name}>", "")
+    return page.replace('<spandata-span-identity="">', "")
+
+
+def _without_bare_colgroups(page: str) -> str:
+    """Delete each `<colgroup>` that has no attributes, up to the next `</colgroup>`."""
+    kept: list[str] = []
+    cursor = 0
+    while (begin := page.find("<colgroup>", cursor)) >= 0 and (end := page.find("</colgroup>", begin)) >= 0:
+        kept.append(page[cursor:begin])
+        cursor = end + len("</colgroup>")
+    return "".join([*kept, page[cursor:]])

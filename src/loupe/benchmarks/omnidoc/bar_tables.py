@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from loupe.benchmarks.omnidoc.delimiters import Delimiters, Piece, between, blank, pieces
+from loupe.benchmarks.omnidoc.delimiters import Delimiters, Piece, between, blank, pieces, replaced
 from loupe.benchmarks.omnidoc.records import Item
 
 _BARS = Delimiters("|", "|\n")
@@ -99,8 +99,7 @@ def _is_lost(line: str) -> bool:
 
 def _merged(block: str) -> str:
     """The lines of all tables of a block in one table; tables of at most two lines are left out."""
-    comments = list(pieces(block, [_COMMENT]))
-    block = between(block, comments, [""] * len(comments))
+    block = replaced(block, _COMMENT, "")
     kept: list[str] = []
     for table in pieces(block, [_BARE_TABLE]):
         lines = [_as_cells(line) for line in block[table.start : table.end].split("\n")]

@@ -74,6 +74,18 @@ def between(text: str, pairs: Iterable[Piece], replacements: Iterable[str]) -> s
     return "".join([*parts, text[cursor:]])
 
 
+def replaced(text: str, delimiters: Delimiters, replacement: str, *, one_line: bool = False) -> str:
+    """The text with all pieces between these delimiters replaced.
+
+    >>> replaced("a <!-- b --> c", Delimiters("<!--", "-->"), "")
+    'a  c'
+    """
+    if delimiters.begin not in text:
+        return text
+    found = list(pieces(text, [delimiters], one_line=one_line))
+    return between(text, found, [replacement] * len(found))
+
+
 def blank(text: str, spans: Iterable[tuple[int, int]]) -> str:
     """The text with as many spaces where something was taken out, so that offsets hold.
 

@@ -1,0 +1,53 @@
+"""Formulas as OmniDocBench 1.5 compares them (section 5): LaTeX without what only affects looks, in small letters."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from loupe.benchmarks.omnidoc.delimiters import Delimiters, replaced
+
+_CLOSING_BRACKET = re.compile(r"(?<!\\)\\\]")
+_DROPPED = tuple(
+    Delimiters(begin, "}") for begin in (r"\tag{", r"\hspace{", r"\begin{", r"\end{", r"\arraycolsep")
+)  # fmt: skip
+_FONTS = r"\mathbf \mathrm \mathnormal \mathit \mathbb \mathcal \mathscr \mathfrak \mathsf \mathtt \textbf \text"
+_MORE_FONTS = r"\boldmath \boldsymbol \operatorname \bm \symbfit \mathbfcal \symbf \scriptscriptstyle \notag"
+_SPACES = r"\setlength \coloneqq \space \thickspace \thinspace \medspace \nobreakspace \negmedspace"
+_MORE_SPACES = r"\quad \qquad \enspace \substackw"
+_DELETED = (
+    *(_FONTS.split() + _MORE_FONTS.split() + _SPACES.split() + _MORE_SPACES.split()),
+    *(" ", "$$", r"\left", r"\right", r"\displaystyle", r"\text"),
+)
+
+
+@lru_cache(maxsize=4096)
+def normalize_formula(latex: str) -> str:
+    r"""A formula's normal form.
+
+    >>> normalize_formula(r"\\[ \\mathbf{A}_1 = \\left( x \\right) \\tag{3} \\]")
+    '{a}_1=(x)'
+    """
+    latex = inside_of_brackets(latex.strip().strip("$").strip("\n"))
+    for delimiters in _DROPPED:
+        latex = replaced(latex, delimiters, "", one_line=True)
+    return delete_literally(latex.strip(".")).lower()
+
+
+def inside_of_brackets(latex: str) -> str:
+    r"""The inside of the first `\[…\]` on one line, whose closing bracket no further backslash precedes; or all."""
+    begin = latex.find(r"\[")
+    while begin >= 0:
+        line_end = latex.find("\n", begin)
+        line_end = len(latex) if line_end < 0 else line_end
+        if end := _CLOSING_BRACKET.search(latex, begin + 3, line_end):
+            return latex[begin + 2 : end.start()].strip()
+        begin = latex.find(r"\[", line_end)
+    return latex
+
+
+def delete_literally(latex: str) -> str:
+    r"""Delete commands as substrings, in the official order: of `\leftarrow` there remains `arrow` (section 5)."""
+    for literal in _DELETED:
+        latex = latex.replace(literal, "")
+    return latex

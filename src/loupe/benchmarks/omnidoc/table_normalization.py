@@ -1,0 +1,13 @@
+"""Tables as OmniDocBench 1.5 compares them (section 5): both sides alike."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from loupe.metrics.table_normalization import normalize_like_omnidocbench
+
+
+@lru_cache(maxsize=256)
+def normalize_table(table: str) -> str:
+    """One HTML page with one table; "" where there is no `<table`, and the metrics take the raw string."""
+    return normalize_like_omnidocbench(table)
