@@ -1,0 +1,205 @@
+"""The figures of `P_metric_result.json`: `all`, `group` and `page` for every element. Protocol: section 11."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from loupe.benchmarks.omnidoc.records import MatchedSample
+from loupe.benchmarks.omnidoc.scored_pages import PageSample, ScoredPage, samples_by_element
+
+Figures: TypeAlias = dict[str, Any]
+
+#: Upstream writes this string where an element has no sample; a value that cannot be computed is a bare NaN.
+NO_SAMPLE = "NaN"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElementMetrics:
+    """What is computed for one element: `Edit_dist`, `TEDS` or `CDM_plain` in order, and groups of attributes."""
+
+    metric: tuple[str, ...]
+    group: tuple[Mapping[str, Any], ...] = ()
+
+
+#: `configs/end2end.yaml` of the official evaluator.
+OFFICIAL_METRICS: Mapping[str, ElementMetrics] = {
+    "text_block": ElementMetrics(metric=("Edit_dist",)),
+    "display_formula": ElementMetrics(metric=("Edit_dist", "CDM_plain")),
+    "table": ElementMetrics(metric=("TEDS", "Edit_dist")),
+    "reading_order": ElementMetrics(metric=("Edit_dist",)),
+}
+
+
+def metric_result(
+    pages: Sequence[ScoredPage], metrics: Mapping[str, ElementMetrics] = OFFICIAL_METRICS
+) -> dict[str, Figures]:
+    """`all`, `group` and `page` of every configured element, over the pages given."""
+    samples = samples_by_element(pages)
+    attributes = {page.stem: page.attributes for page in pages}
+    return {
+        element: {
+            "all": _all(samples[element], wanted),
+            "group": _group(samples[element], wanted),
+            "page": _page(samples[element], wanted, attributes),
+        }
+        for element, wanted in metrics.items()
+    }
+
+
+def per_page_edit(samples: Sequence[PageSample]) -> dict[str, float]:
+    """Edits over lengths within each page, by name; nan for a page whose texts are all empty."""
+    pages: dict[str, list[PageSample]] = defaultdict(list)
+    for sample in samples:
+        pages[page_key(sample.page.image)].append(sample)
+    return {page: _edit_rate(of_page) for page, of_page in sorted(pages.items())}
+
+
+def page_key(image: str) -> str:
+    """How upstream tells pages apart; other endings than .jpg and .png lose all behind the last underscore (11)."""
+    return image if image.endswith((".jpg", ".png")) else _cut_at_last_underscore_like_official(image)
+
+
+def sample_metrics(sample: PageSample, wanted: ElementMetrics) -> dict[str, float]:
+    """The values of one sample by the names that upstream gives them; those without any text have no edit distance."""
+    found: dict[str, float] = {}
+    matched = sample.matched
+    for metric in wanted.metric:
+        if metric == "Edit_dist" and matched.upper_len:
+            found["Edit_dist"] = matched.edit_num / matched.upper_len
+        elif metric == "TEDS" and isinstance(matched, MatchedSample):
+            found["TEDS"] = matched.teds or 0.0
+            found["TEDS_structure_only"] = matched.teds_structure_only or 0.0
+    return found
+
+
+def _all(samples: Sequence[PageSample], wanted: ElementMetrics) -> Figures:
+    found: Figures = {}
+    for metric in wanted.metric:
+        if metric == "TEDS":
+            found |= _all_teds(samples, wanted)
+        elif metric == "Edit_dist":
+            found["Edit_dist"] = _all_edits(samples)
+    return found
+
+
+def _all_edits(samples: Sequence[PageSample]) -> Figures:
+    if not samples:
+        return {"ALL_page_avg": NO_SAMPLE}
+    return {
+        "ALL_page_avg": _mean(per_page_edit(samples).values()),
+        "edit_whole": _edit_rate(samples),
+        "edit_sample_avg": _mean(_ratio(each.matched.edit_num, each.matched.upper_len) for each in samples),
+    }
+
+
+def _all_teds(samples: Sequence[PageSample], wanted: ElementMetrics) -> Figures:
+    """Means over tables; groups that are configured have an entry of their own, but for the structure alone."""
+    teds: dict[str, list[float]] = defaultdict(list)
+    structure: dict[str, list[float]] = defaultdict(list)
+    for sample in samples:
+        values = sample_metrics(sample, wanted)
+        structure["all"].append(values["TEDS_structure_only"])
+        for name in ("all", *(str(dict(group)) for group in wanted.group if _is_in_group(sample, group))):
+            teds[name].append(values["TEDS"])
+    return {"TEDS": _means(teds), "TEDS_structure_only": _means(structure)}
+
+
+def _is_in_group(sample: PageSample, group: Mapping[str, Any]) -> bool:
+    """Every ground-truth part has attributes, and they all are as the group wants them."""
+    attributes = _attributes(sample)
+    return all(part and part.get(name) == value for part in attributes for name, value in group.items())
+
+
+def _group(samples: Sequence[PageSample], wanted: ElementMetrics) -> Figures:
+    """Means over the samples with an attribute; a joined sample counts once for every label of its parts."""
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for sample in samples:
+        labels = {f"{name}: {value}" for part in _attributes(sample) for name, value in part.items()}
+        for metric, value in sample_metrics(sample, wanted).items():
+            for label in labels:
+                found[metric][label].append(value)
+    counts = {label: len(values) for of_metric in found.values() for label, values in of_metric.items()}
+    result: Figures = {metric: _means(of_metric) for metric, of_metric in found.items()}
+    return {**dict(sorted(result.items())), "sample_count": dict(sorted(counts.items()))}
+
+
+def _page(
+    samples: Sequence[PageSample], wanted: ElementMetrics, attributes: Mapping[str, Mapping[str, Any]]
+) -> Figures:
+    """Means over the pages with a label of what their samples are worth together."""
+    rows: dict[str, dict[tuple[str, str], list[tuple[float, int]]]] = defaultdict(lambda: defaultdict(list))
+    for sample in samples:
+        key = _attribute_key(sample.page.image)
+        # Upstream ends here with a KeyError where no page has this name; we go on with the page's own attributes.
+        labels = _page_labels(attributes.get(key, sample.page.attributes))
+        for metric, value in sample_metrics(sample, wanted).items():
+            for label in labels:
+                rows[metric][key, label].append((value, sample.matched.upper_len))
+    return {
+        metric: _mean_over_pages(rows[metric], _weighted if metric == "Edit_dist" else _unweighted)
+        for metric in sorted(rows)
+    }
+
+
+def _mean_over_pages(
+    rows: Mapping[tuple[str, str], Sequence[tuple[float, int]]], of_page: Callable[[Sequence[tuple[float, int]]], float]
+) -> dict[str, float]:
+    labels: dict[str, list[float]] = defaultdict(list)
+    for (_, label), values in rows.items():
+        labels[label].append(of_page(values))
+    return _means(labels)
+
+
+def _page_labels(attributes: Mapping[str, Any]) -> list[str]:
+    """`ALL`, plain attributes as "key: value", and every entry of lists but for those about tables."""
+    labels = ["ALL"]
+    for name, value in attributes.items():
+        if isinstance(value, list):
+            labels += [str(entry) for entry in value if "table" not in str(entry)]
+        else:
+            labels.append(f"{name}: {value}")
+    return labels
+
+
+def _attribute_key(image: str) -> str:
+    """The name under which upstream looks for the attributes of a page (11)."""
+    return image[:-4] if image.endswith((".jpg", ".png")) else _cut_at_last_underscore_like_official(image)
+
+
+def _cut_at_last_underscore_like_official(image: str) -> str:
+    """The name of a page whose image is neither .jpg nor .png: `a_7.jpeg` is `a`, `a.jpeg` is nothing (11)."""
+    return "_".join(image.split("_")[:-1])
+
+
+def _attributes(sample: PageSample) -> Sequence[Mapping[str, Any]]:
+    return sample.matched.gt_attribute if isinstance(sample.matched, MatchedSample) else ()
+
+
+def _edit_rate(samples: Sequence[PageSample]) -> float:
+    return _ratio(sum(each.matched.edit_num for each in samples), sum(each.matched.upper_len for each in samples))
+
+
+def _weighted(values: Sequence[tuple[float, int]]) -> float:
+    return _ratio(sum(value * length for value, length in values), sum(length for _, length in values))
+
+
+def _unweighted(values: Sequence[tuple[float, int]]) -> float:
+    return _mean(value for value, _ in values)
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else math.nan
+
+
+def _means(values: Mapping[Hashable, Sequence[float]] | Mapping[str, Sequence[float]]) -> dict[Any, float]:
+    return {name: _mean(of_name) for name, of_name in sorted(values.items(), key=lambda item: str(item[0]))}
+
+
+def _mean(values: Iterable[float]) -> float:
+    """The mean of all that are numbers, as pandas takes it; nan for none."""
+    kept = [value for value in values if not math.isnan(value)]
+    return sum(kept) / len(kept) if kept else math.nan

@@ -1,0 +1,169 @@
+"""The data of OmniDocBench: pages of `OmniDocBench.json` beside `images/`, one sample each. Protocol: sections 2, 3."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import msgspec
+
+from loupe.benchmarks.omnidoc.prediction_files import sample_id
+from loupe.benchmarks.omnidoc.records import Mode
+from loupe.data.prepared import is_prepared, read
+from loupe.errors import DatasetError, UsageError
+from loupe.types import Sample
+
+_HINT = "loupe data get omnidocbench"
+_FILE = "OmniDocBench.json"
+#: Entries of `special_issue` that every page is sliced by; a page without them has the value "no".
+_ISSUES = ("colorful_backgroud", "fuzzy_scan", "watermark")
+#: Large parts of a layout element that no step reads.
+_UNREAD = ("line_with_spans", "merge_list")
+
+Selection = Mapping[str, Any]
+
+
+class _PageInfo(msgspec.Struct):
+    image_path: str
+    page_attribute: dict[str, Any]
+
+
+class _Extra(msgspec.Struct):
+    relation: list[dict[str, Any]] = []
+
+
+class _Page(msgspec.Struct):
+    """What a page must have; the rest is not looked at."""
+
+    layout_dets: list[dict[str, Any]]
+    page_info: _PageInfo
+    extra: _Extra = msgspec.field(default_factory=_Extra)
+
+
+def read_pages(root: Path, *, selection: Selection, mode: Mode) -> Iterator[Sample]:
+    """The pages that `selection` leaves, in the order of the file, decoded one by one."""
+    for page, image, place in _prepared(root) if is_prepared(root) else _published(_ground_truth_file(root)):
+        info = page["page_info"]
+        if _is_selected(info["page_attribute"], selection, place):
+            yield Sample(
+                id=sample_id(info["image_path"]),
+                images=(image,),
+                truth=_truth(page, mode),
+                tags=_tags(info["page_attribute"]),
+            )
+
+
+def parse_selection(text: str) -> dict[str, Any]:
+    """A filter as it is written: `language=english;layout=double_column`, values in JSON, or all of it a JSON object.
+
+    >>> parse_selection('language=english;special_issue=["watermark"]')
+    {'language': 'english', 'special_issue': ['watermark']}
+    """
+    hint = "-o 'filter=language=english;layout=double_column'"
+    if text.lstrip().startswith("{"):
+        try:
+            return msgspec.json.decode(text, type=dict[str, Any])
+        except msgspec.DecodeError as error:
+            raise UsageError(f"filter is no JSON object: {error}", hint=hint) from None
+    found = {}
+    for part in filter(None, text.split(";")):
+        name, sign, value = part.partition("=")
+        if not sign or not name.strip():
+            raise UsageError(f"filter: {part!r} is not attribute=value", hint=hint)
+        found[name.strip()] = _json_or_text(value.strip())
+    return found
+
+
+def reference_markdown(page: Mapping[str, Any]) -> str:
+    """All ground truth that has a place in the reading order: what diagnostics compare an answer with."""
+    placed = [block for block in page["layout_dets"] if isinstance(block.get("order"), int | float)]
+    placed.sort(key=lambda block: float(block["order"]))
+    texts = (next((block[key] for key in ("text", "html", "latex") if block.get(key)), "") for block in placed)
+    return "\n\n".join(str(text) for text in texts if text)
+
+
+def _published(file: Path) -> Iterator[tuple[dict[str, Any], Path, str]]:
+    """Each page, its image, and what to call its place in messages."""
+    try:
+        pages = msgspec.json.decode(file.read_bytes(), type=list[msgspec.Raw])
+    except (msgspec.DecodeError, OSError, UnicodeDecodeError) as error:
+        raise DatasetError(f"{file}: not the ground truth of OmniDocBench ({error})", hint=_HINT) from None
+    for number, raw in enumerate(pages, 1):
+        place = f"{file}, page {number}"
+        try:
+            page = msgspec.json.decode(raw)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise DatasetError(f"{place}: {error}", hint=_HINT) from None
+        yield _checked(page, place), _image(file.parent, page["page_info"]["image_path"]), place
+
+
+def _prepared(root: Path) -> Iterator[tuple[dict[str, Any], Path, str]]:
+    for row in read(root):
+        place = f"{root}, sample {row.sample_id!r}"
+        yield _checked(row.ground_truth, place), row.image, place
+
+
+def _ground_truth_file(root: Path) -> Path:
+    if root.suffix == ".json" and root.is_file():
+        return root
+    if (root / _FILE).is_file():
+        return root / _FILE
+    others = sorted(root.glob("OmniDocBench*.json"))
+    if len(others) == 1:
+        return others[0]
+    if others:
+        raise DatasetError(f"{root}: {len(others)} files could be the ground truth", hint=f"--data {others[0]}")
+    raise DatasetError(f"{root}: no OmniDocBench here; expected {_FILE} with images/", hint=_HINT)
+
+
+def _image(folder: Path, image_path: str) -> Path:
+    """Where the picture of a page stands: below images/, or as the ground truth says. A missing one fails when read."""
+    named = PurePosixPath(image_path)
+    inside = not named.is_absolute() and ".." not in named.parts
+    candidates = [folder / "images" / named.name, *([folder / named, folder / "images" / named] if inside else [])]
+    return next((path for path in candidates if path.is_file()), candidates[0])
+
+
+def _checked(page: Any, place: str) -> dict[str, Any]:
+    """The page as it is, if it has all that scoring needs."""
+    try:
+        checked = msgspec.convert(page, _Page)
+    except msgspec.ValidationError as error:
+        raise DatasetError(f"{place}: {error}", hint=_HINT) from None
+    if not PurePosixPath(checked.page_info.image_path).name:
+        raise DatasetError(f"{place}: no image_path", hint=_HINT)
+    return dict(page)
+
+
+def _is_selected(attributes: Mapping[str, Any], selection: Selection, place: str) -> bool:
+    """All must hold, compared as a whole: one entry of a list attribute is not enough (section 2)."""
+    for name, wanted in selection.items():
+        if name not in attributes:
+            raise DatasetError(f"{place}: no attribute {name!r} to filter by", hint=f"it has: {', '.join(attributes)}")
+        if attributes[name] != wanted:
+            return False
+    return True
+
+
+def _truth(page: dict[str, Any], mode: Mode) -> dict[str, Any]:
+    """The page without what nobody reads. The mode stands in it, so that runs of different modes never meet."""
+    kept = [{key: value for key, value in block.items() if key not in _UNREAD} for block in page["layout_dets"]]
+    relations = {"extra": {"relation": (page.get("extra") or {}).get("relation", [])}}
+    return {**page, "layout_dets": kept, **relations, **({} if mode == "parity" else {"mode": mode})}
+
+
+def _tags(attributes: Mapping[str, Any]) -> dict[str, str]:
+    """Page attributes to slice by; every entry of a list is a slice of its own, but for those about tables (11)."""
+    tags = {name: str(value) for name, value in attributes.items() if not isinstance(value, list)}
+    entries = {str(entry) for value in attributes.values() if isinstance(value, list) for entry in value}
+    issues = {issue: "yes" if issue in entries else "no" for issue in _ISSUES}
+    return tags | issues | {entry: "yes" for entry in sorted(entries) if "table" not in entry and entry != "None"}
+
+
+def _json_or_text(value: str) -> Any:
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value

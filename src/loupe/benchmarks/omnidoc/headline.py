@@ -1,0 +1,53 @@
+"""The headline table of OmniDocBench 1.5, made of the figures of its evaluator. Protocol: section 11."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+#: Column of the official table: element, metric, and where the notebook takes it from.
+_COLUMNS = (
+    ("text_block", "Edit_dist"),
+    ("display_formula", "CDM"),
+    ("table", "TEDS"),
+    ("table", "TEDS_structure_only"),
+    ("reading_order", "Edit_dist"),
+)
+
+
+def headline_row(result: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
+    """One row of the official table: edit distances as fractions, the others in percent, rounded to 3 decimals.
+
+    `overall` is computed from the rounded values, and None without CDM (the official notebook would take it as 0).
+    """
+    row = {f"{element}_{metric}": _rounded(_value(result, element, metric)) for element, metric in _COLUMNS}
+    text, cdm = row["text_block_Edit_dist"], row["display_formula_CDM"]
+    teds = _zero_if_missing_like_official(row["table_TEDS"])
+    overall = None if text is None or cdm is None else ((1 - text) * 100 + cdm + teds) / 3
+    return {**row, "overall": overall}
+
+
+def unrounded_row(result: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
+    """The same columns before rounding, without `overall`."""
+    return {f"{element}_{metric}": _value(result, element, metric) for element, metric in _COLUMNS}
+
+
+def _value(result: Mapping[str, Mapping[str, Any]], element: str, metric: str) -> float | None:
+    figures = result.get(element, {})
+    if metric == "Edit_dist":
+        value = figures.get("all", {}).get(metric, {}).get("ALL_page_avg")
+        return value if isinstance(value, float) and not np.isnan(value) else None
+    # The mean over pages, not the mean over samples that stands under "all".
+    share = figures.get("page", {}).get(metric, {}).get("ALL")
+    return None if share is None else share * 100
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else float(np.round(value, 3))
+
+
+def _zero_if_missing_like_official(value: float | None) -> float:
+    """Without any table, the notebook puts TEDS 0 into the overall (11)."""
+    return 0.0 if value is None else value
