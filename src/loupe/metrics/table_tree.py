@@ -162,7 +162,7 @@ def build_tree(table: _Element, vocabulary: Vocabulary) -> TableTree:
     contents.reverse()
     counts.reverse()
     elements = int(_xpath("count(.//*)")(table))
-    return TableTree(labels, contents, counts, _first_descendants(counts), elements, vocabulary)
+    return TableTree(labels, contents, counts, first_descendants(counts), elements, vocabulary)
 
 
 def _nodes_in_document_order(table: _Element, vocabulary: Vocabulary) -> tuple[list[int], list[int], list[int]]:
@@ -179,7 +179,8 @@ def _nodes_in_document_order(table: _Element, vocabulary: Vocabulary) -> tuple[l
         if node.tag == "td":
             label = plain_cell
             if node in spanning:
-                key = ("td", _span(node, "colspan"), _span(node, "rowspan"))
+                colspan, rowspan = node.get("colspan", "1"), node.get("rowspan", "1")
+                key = ("td", span("colspan", colspan), span("rowspan", rowspan))
                 label = label_ids.setdefault(key, len(label_ids))
             text = node.text or ""
             if count:
@@ -196,7 +197,8 @@ def _nodes_in_document_order(table: _Element, vocabulary: Vocabulary) -> tuple[l
     return labels, contents, counts
 
 
-def _first_descendants(counts: list[int]) -> list[int]:
+def first_descendants(counts: list[int]) -> list[int]:
+    """The first descendant of each node, or the node itself, from their numbers of children."""
     first = list(range(len(counts)))
     last_inner = -1
     for node in [node for node, count in enumerate(counts) if count]:
@@ -210,9 +212,8 @@ def _first_descendants(counts: list[int]) -> list[int]:
     return first
 
 
-def _span(cell: _Element, name: str) -> int:
+def span(name: str, value: str) -> int:
     """A span as Python's int() reads it, blanks, underscores and foreign digits included; as upstream."""
-    value = cell.get(name, "1")
     try:
         return int(value)
     except ValueError as error:

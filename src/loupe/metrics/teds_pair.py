@@ -5,10 +5,14 @@ Source: the official evaluators as docs/metrics/teds.md describes them.
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 
 from loupe.metrics.table_normalization import normalize_like_request001, wrap_like_dpbench
+from loupe.metrics.table_plain import build_plain_tree, is_plain
 from loupe.metrics.table_tree import TableTree, TedsError, Vocabulary, build_tree, parse_table
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
 
 Variant = Literal["ibm", "omnidocbench", "table_recognition_metric", "dpbench", "request001"]
 VARIANTS: Final[tuple[str, ...]] = get_args(Variant)
@@ -51,8 +55,17 @@ def parse_pair(prediction: str, reference: str, variant: str) -> TablePair | str
         prediction, reference = prepare(prediction), prepare(reference)
     if not prediction or not reference:
         return f"the {'reference' if prediction else 'prediction'} is empty"
-    tables = parse_table(prediction), parse_table(reference)
+    tables = _read(prediction), _read(reference)
     if tables[0] is None or tables[1] is None:
         return f"the {'prediction' if tables[0] is None else 'reference'} holds no table that is a child of body"
     vocabulary = Vocabulary()
-    return TablePair(build_tree(tables[0], vocabulary), build_tree(tables[1], vocabulary))
+    return TablePair(_tree(tables[0], vocabulary), _tree(tables[1], vocabulary))
+
+
+def _read(html: str) -> str | _Element | None:
+    """The page as it is, if it is plain; else its table, parsed."""
+    return html if is_plain(html) else parse_table(html)
+
+
+def _tree(table: str | _Element, vocabulary: Vocabulary) -> TableTree:
+    return build_plain_tree(table, vocabulary) if isinstance(table, str) else build_tree(table, vocabulary)
