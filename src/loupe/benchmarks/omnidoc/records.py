@@ -39,11 +39,21 @@ class Item:
     language: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class PredictedItem:
+    """An item in the match, and which item of the page it is or was made from (8.1, 7)."""
+
+    index: int
+    item: Item
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
     """An element of the ground truth, or several that a page or column break had cut (3.1): then `parts` names all."""
 
     category: str
+    #: Its category in the match, if the annotation has a finer one.
+    fine_category: str = ""
     text: str = ""
     latex: str = ""
     html: str = ""
@@ -63,6 +73,12 @@ class Piece:
     end: int
     category: str
     content: str
+
+
+def piece_of(source: PredictedItem) -> Piece:
+    """What the report shows of an item."""
+    item = source.item
+    return Piece(item=source.index, start=item.start, end=item.end, category=item.category, content=item.content)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,62 @@
+"""The lines of a page in groups of blocks and predictions: `quick_match`, stage by stage (sections 8.3 to 8.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from loupe.benchmarks.omnidoc.assignment import match_blocks
+from loupe.benchmarks.omnidoc.distances import Distances, distance_matrix
+from loupe.benchmarks.omnidoc.ignored import Sides, set_ignored_aside, stolen_lines
+from loupe.benchmarks.omnidoc.leftovers import Group, groups_of
+from loupe.benchmarks.omnidoc.lines import PredictedLine, TruthLine
+from loupe.benchmarks.omnidoc.neighbours import merge_neighbours
+from loupe.benchmarks.omnidoc.records import StolenLine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineMatch:
+    """Groups in upstream's order, by indices of lines; those of ignored blocks are left out unless they stand alone."""
+
+    groups: Sequence[Group]
+    #: Predictions that an ignored category took.
+    taken: Sequence[int] = ()
+    stolen: tuple[StolenLine, ...] = ()
+
+
+def match_lines(truth: Sequence[TruthLine], predicted: Sequence[PredictedLine]) -> LineMatch:
+    """Every counted block is in one group. Predictions that are in none are never scored."""
+    if not truth or not predicted:
+        return LineMatch(groups=[Group(blocks=(index,)) for index in range(len(truth))])
+    distances = distance_matrix([line.norm for line in truth], [line.norm for line in predicted])
+    if distances.shape == (1, 1):
+        return LineMatch(groups=[_only_pair(float(distances[0, 0]))])
+    sides = set_ignored_aside(truth, distances)
+    return LineMatch(
+        groups=_counted_groups(truth, predicted, distances, sides),
+        taken=sides.taken,
+        stolen=stolen_lines(truth, predicted, distances, sides),
+    )
+
+
+def _only_pair(distance: float) -> Group:
+    """One block and one prediction are a pair, however unlike, and even if the block is a header (8.3)."""
+    return Group(blocks=(0,), key=(0,), edit=distance, step="short cut", distance=distance)
+
+
+def _counted_groups(
+    truth: Sequence[TruthLine], predicted: Sequence[PredictedLine], distances: Distances, sides: Sides
+) -> list[Group]:
+    blocks = [truth[index].norm for index in sides.truth]
+    lines = [predicted[index].norm for index in sides.predicted]
+    distances = distances[sides.truth][:, sides.predicted]
+    columns = merge_neighbours(blocks, lines, distances)
+    matches = match_blocks(blocks, lines, columns)
+    return [
+        replace(
+            group,
+            blocks=tuple(sides.truth[index] for index in group.blocks),
+            key=tuple(sides.predicted[index] for index in group.key),
+        )
+        for group in groups_of(matches, blocks, lines, distances)
+    ]

@@ -1,0 +1,49 @@
+"""What samples are worth (section 10): edit distance, TEDS, and TEDS of the structure alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rapidfuzz.distance import Levenshtein
+
+from loupe.benchmarks.omnidoc.records import MatchedSample, ReadingOrder
+from loupe.benchmarks.omnidoc.samples import reading_orders
+from loupe.metrics import levenshtein_distance
+from loupe.metrics.table_tree import TedsError
+from loupe.metrics.teds import compare_tables
+
+
+def score_edits(sample: MatchedSample) -> MatchedSample:
+    """The sample with the edits of its texts and the length that they are divided by."""
+    prediction, reference = scored_texts(sample)
+    return replace(
+        sample,
+        edit_num=levenshtein_distance(prediction, reference),
+        upper_len=max(len(prediction), len(reference)),
+    )
+
+
+def score_table(sample: MatchedSample) -> MatchedSample:
+    """The sample with both TEDS as well: 0 where the official evaluator fails, and where a table is beyond measure."""
+    prediction, reference = scored_texts(sample)
+    try:
+        tables = compare_tables(prediction, reference, variant="omnidocbench")
+    except TedsError:
+        return replace(score_edits(sample), teds=0.0, teds_structure_only=0.0)
+    return replace(score_edits(sample), teds=tables.teds, teds_structure_only=tables.teds_struct)
+
+
+def scored_texts(sample: MatchedSample) -> tuple[str, str]:
+    """Prediction and reference: the normal forms, or the raw text of a side whose normal form is empty."""
+    return sample.norm_pred or sample.pred, sample.norm_gt or sample.gt
+
+
+def score_reading_order(texts: Sequence[MatchedSample]) -> ReadingOrder | None:
+    """The reading order of a page from its texts; None where no text has an order."""
+    gt, pred = reading_orders(texts)
+    longest = max(len(gt), len(pred))
+    if not longest:
+        return None
+    edits = Levenshtein.distance(pred, gt)
+    return ReadingOrder(gt=gt, pred=pred, edit=edits / longest, edit_num=edits, upper_len=longest)

@@ -1,0 +1,37 @@
+"""What was predicted and is in no score (flag unmatched-prediction, section 14)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from loupe.benchmarks.omnidoc.line_match import LineMatch
+from loupe.benchmarks.omnidoc.lines import PredictedLine, TruthLine
+from loupe.benchmarks.omnidoc.records import PredictedItem, Unscored, UnscoredPiece, piece_of
+
+
+def unscored_items(sources: Sequence[PredictedItem], lines: Sequence[PredictedLine]) -> Iterator[UnscoredPiece]:
+    """Items that are no line, because nothing of them is left when they are normalised."""
+    kept = {id(line.source) for line in lines}
+    for source in sources:
+        if id(source) not in kept:
+            yield UnscoredPiece(piece=piece_of(source), reason="empty after normalisation")
+
+
+def unscored_lines(
+    truth: Sequence[TruthLine], predicted: Sequence[PredictedLine], match: LineMatch
+) -> Iterator[UnscoredPiece]:
+    """Lines that are in no sample of an element."""
+    scored = {index for group in match.groups if not truth[group.blocks[0]].ignored for index in group.key}
+    ignored = {index for group in match.groups if truth[group.blocks[0]].ignored for index in group.key}
+    taken = set(match.taken)
+    for index, line in enumerate(predicted):
+        reason: Unscored = "unmatched"
+        if index in scored:
+            continue
+        if index in taken:
+            reason = "taken by an ignored category"
+        elif index in ignored:
+            reason = "matched to an ignored category"
+        elif line.source.item.fine_category == "equation_inline":
+            reason = "inline formula"
+        yield UnscoredPiece(piece=piece_of(line.source), reason=reason)

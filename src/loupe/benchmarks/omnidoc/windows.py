@@ -1,0 +1,45 @@
+"""How well one string fits somewhere in another: the least distance of all windows of its own length (section 8.5).
+
+Upstream measures every window, which is where nearly all its time goes. A window that is moved by one character differs
+by at most two edits, so a window that is far off says that its neighbours are far off too, and they are skipped.
+"""
+
+from __future__ import annotations
+
+import math
+
+from rapidfuzz.distance import Levenshtein
+
+
+def window_distance(needle: str, text: str, *, bound: float = math.inf) -> float:
+    """Least Levenshtein distance of `needle` and any part of `text` of its length, divided by that length.
+
+    Range 0..1, lower is better. Infinite where it is above `bound`, and where `needle` is empty or longer than `text`.
+
+    >>> window_distance("harbor", "the old harbour book")
+    0.16666666666666666
+    """
+    length = len(needle)
+    last = len(text) - length
+    if not length or last < 0:
+        return math.inf
+    # Only less than this is of interest: nothing at first but what is within the bound.
+    best = edits_within(bound, length) + 1
+    found = math.inf
+    offset = 0
+    while offset <= last and best > 0:
+        edits = Levenshtein.distance(needle, text[offset : offset + length])
+        if edits < best:
+            best = edits
+            found = edits / length
+        # Each step can save two edits: so many steps it takes at least until a window has less than `best`.
+        offset += max(1, (edits - best) // 2 + 1)
+    return found
+
+
+def edits_within(bound: float, length: int) -> int:
+    """The most edits that, divided by `length`, are not above `bound`; the division decides, as in upstream."""
+    edits = min(length, int(bound * length) + 1) if math.isfinite(bound) else length
+    while edits > 0 and edits / length > bound:
+        edits -= 1
+    return edits
