@@ -50,7 +50,7 @@ def test_figures_of_whole_runs_are_the_official_ones(folder: str, case: dict[str
     for element, edits in expected["per_page_edit"].items():
         assert differences(per_page_edit(samples[element]) or None, edits) == []
     columns = {name: value for name, value in expected["notebook"].items() if name in unrounded_row(result)}
-    assert len(columns) == 4
+    assert len(columns) == 6
     row = {name: 0.0 if value is None and "TEDS" in name else value for name, value in unrounded_row(result).items()}
     assert differences({name: row[name] for name in columns}, columns) == []
 

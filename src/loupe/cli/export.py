@@ -13,19 +13,25 @@ from loupe.errors import UsageError
 if TYPE_CHECKING:
     from loupe.report.request_layout import Exported
 
-#: The value of --to that is a layout and no folder.
-REQUEST = "request"
+#: The values of --to that are layouts and no folders.
+REQUEST, OMNIDOCBENCH = "request", "omnidocbench"
 
 
 @click.command("export")
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--to",
-    metavar="DIR|request",
-    help="Folder for the answers, or `request`: answers, results and a comparison in the layouts of docs/suites.md.",
+    metavar="DIR|request|omnidocbench",
+    help=(
+        "Folder for the answers, or `request`: answers, results and a comparison in the layouts of docs/suites.md, or "
+        "`omnidocbench`: answers and results as its official evaluator files them."
+    ),
 )
 @click.option(
-    "--output", type=click.Path(path_type=Path), metavar="DIR", help="With --to request: where. Default: here."
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="With --to request or omnidocbench: where. Default: here.",
 )
 @click.option("--raw", is_flag=True, help="Exactly what the engine gave, without the output adapters of the run.")
 @json_option
@@ -35,9 +41,11 @@ def command(runs: tuple[Path, ...], to: str | None, output: Path | None, raw: bo
     One file per sample in RUN/predictions; samples without an answer get none. With `--to request` RUN may also be a
     root such as `runs`, for all runs below it.
     """
-    if output is not None and to != REQUEST:
-        raise UsageError("--output goes with --to request only", hint="loupe export RUN --to DIR")
-    if to == REQUEST:
+    if output is not None and to not in (REQUEST, OMNIDOCBENCH):
+        raise UsageError("--output goes with --to request or --to omnidocbench", hint="loupe export RUN --to DIR")
+    if to == OMNIDOCBENCH:
+        _export_omnidocbench(runs, output or Path(), raw=raw, json=json)
+    elif to == REQUEST:
         _export_request(runs, output or Path(), raw=raw, json=json)
     else:
         _export_answers(runs, Path(to) if to else None, raw=raw, json=json)
@@ -72,6 +80,19 @@ def _export_request(runs: tuple[Path, ...], root: Path, *, raw: bool, json: bool
         click.echo(each.results)
         _say_counts(each)
     click.echo(str(comparison))
+
+
+def _export_omnidocbench(runs: tuple[Path, ...], root: Path, *, raw: bool, json: bool) -> None:
+    from loupe.report.omnidocbench_layout import write_omnidocbench_layout
+
+    exported = [write_omnidocbench_layout(run, root, raw=raw) for run in runs]
+    if json:
+        as_json({"runs": exported})
+        return
+    for each in exported:
+        click.echo(each.folder)
+        click.echo(each.results)
+        _say_counts(each)
 
 
 def _say_counts(exported: Exported) -> None:

@@ -7,7 +7,7 @@ sample without an answer fails, an answer without a sample is reported.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -17,10 +17,10 @@ import msgspec
 from loupe.benchmarks import get_benchmark
 from loupe.errors import UsageError
 from loupe.inference.journal import encode
-from loupe.pipeline.plan import Plan, make_info, survey
+from loupe.pipeline.plan import Plan, make_info, samples_of, survey
 from loupe.runs.files import safe_name, write_atomically
 from loupe.runs.folder import RunFolder, claim
-from loupe.types import RETRIED, Prediction
+from loupe.types import RETRIED, Prediction, Sample
 
 _TEXT_SUFFIXES = frozenset({".txt", ".md", ".html", ".json", ".mmd", ".tex"})
 _IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".pdf"})
@@ -47,7 +47,12 @@ def file_answers(plan: Plan, path: Path) -> tuple[RunFolder, Answers]:
     known = survey(benchmark, plan.benchmark, plan.data, plan.options)
     info = make_info(plan, benchmark, known)
     asked = known.ids[: info.total]
-    answers = match_answers(read_answers(plan.benchmark, path, samples=len(known.ids)), asked, known.ids)
+    names = _official_names(plan.benchmark) if path.is_dir() else None
+    if names is not None:
+        samples = samples_of(benchmark, plan.data, plan.options, None)
+        answers = find_answers(path, {sample.id: names(sample) for sample in samples}, asked)
+    else:
+        answers = match_answers(read_answers(plan.benchmark, path, samples=len(known.ids)), asked, known.ids)
     if not answers.found:
         first = ", ".join(repr(name) for name in answers.extra[:3]) or "no answers at all"
         raise UsageError(
@@ -110,6 +115,20 @@ def match_answers(answers: Iterable[Prediction], asked: Iterable[str], known: It
     return matched
 
 
+def find_answers(folder: Path, names: Mapping[str, Sequence[str]], asked: Iterable[str]) -> Answers:
+    """Answers by the file names of each sample, in the order in which its official evaluator tries them."""
+    there = {file.relative_to(folder).as_posix(): file for file in _text_files(folder)}
+    chosen = {ident: next((name for name in tried if name in there), None) for ident, tried in names.items()}
+    found = Answers(extra=sorted(there.keys() - set(chosen.values())))
+    for ident in asked:
+        name = chosen[ident]
+        if name is None:
+            found.missing.append(ident)
+        else:
+            found.found[ident] = _read_answer(ident, there[name])
+    return found
+
+
 def _names(ident: str) -> list[str]:
     path = PurePosixPath(ident)
     bare = str(path.with_suffix("")) if path.suffix.lower() in _IMAGE_SUFFIXES else ident
@@ -121,13 +140,21 @@ def _missing(ident: str, path: Path) -> Prediction:
 
 
 def _from_folder(folder: Path) -> Iterator[Prediction]:
+    for file in _text_files(folder):
+        yield _read_answer(file.relative_to(folder).with_suffix("").as_posix(), file)
+
+
+def _text_files(folder: Path) -> Iterator[Path]:
     for file in sorted(folder.rglob("*")):
         if file.is_file() and file.suffix in _TEXT_SUFFIXES and file.resolve().is_relative_to(folder.resolve()):
-            name = file.relative_to(folder).with_suffix("").as_posix()
-            try:
-                yield _answer(name, file.read_bytes().decode("utf-8"))
-            except UnicodeDecodeError as error:
-                yield Prediction(sample=name, outcome="error", error=f"{file}: not UTF-8 (byte {error.start})")
+            yield file
+
+
+def _read_answer(name: str, file: Path) -> Prediction:
+    try:
+        return _answer(name, file.read_bytes().decode("utf-8"))
+    except UnicodeDecodeError as error:
+        return Prediction(sample=name, outcome="error", error=f"{file}: not UTF-8 (byte {error.start})")
 
 
 def _from_lines(path: Path) -> Iterator[Prediction]:
@@ -172,11 +199,21 @@ def _from_document(benchmark: str, path: Path, samples: int) -> Iterator[Predict
 
 def _official_reader(benchmark: str) -> Any:
     """`answers_of(document, samples)` of the benchmark's module: sample ids and texts out of the official layout."""
+    return _hook(benchmark, "answers_of")
+
+
+def _official_names(benchmark: str) -> Callable[[Sample], Sequence[str]] | None:
+    """`answer_files(sample)` of the benchmark's module: how the official evaluator finds the answer in a folder."""
+    found: Callable[[Sample], Sequence[str]] | None = _hook(benchmark, "answer_files")
+    return found
+
+
+def _hook(benchmark: str, name: str) -> Any:
     try:
         module = importlib.import_module(f"loupe.benchmarks.{benchmark.partition('@')[0]}")
     except ImportError:
         return None
-    return getattr(module, "answers_of", None)
+    return getattr(module, name, None)
 
 
 def _from_object(row: Any, place: str) -> Prediction:

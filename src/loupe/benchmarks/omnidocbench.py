@@ -1,0 +1,189 @@
+"""OmniDocBench 1.5, end to end: 1,355 pages as Markdown; text, formulas, tables and reading order.
+
+Data and official evaluator: opendatalab/OmniDocBench, as of 2025-12. Protocol: docs/benchmarks/omnidocbench.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from loupe.benchmarks.omnidoc.conclusion import conclude
+from loupe.benchmarks.omnidoc.dataset import parse_selection, read_pages, reference_markdown
+from loupe.benchmarks.omnidoc.prediction_files import answer_names, image_name
+from loupe.benchmarks.omnidoc.records import MatchedSample, Mode, ReadingOrder
+from loupe.benchmarks.omnidoc.scored_pages import ScoredPage, to_details
+from loupe.data.extras import need
+from loupe.data.store import default_root
+from loupe.runs.files import safe_name
+from loupe.types import Benchmark, Measure, Prediction, Sample, Score, Scored, Values
+
+#: Where this differs from the official evaluator on purpose.
+DEVIATIONS = (
+    "no time limit: upstream matches a page otherwise once 30 s are over, so its scores depend on the machine",
+    "a page on which upstream ends its run with an exception is scored all the same, and flagged",
+)
+
+#: The instructions of upstream's prompt for general models, in our words (section 12).
+PROMPT = """\
+Convert the page in this image to Markdown.
+
+1. Text: write down all text as it stands there, without guessing or completing anything. Keep headings, paragraphs \
+and lists as Markdown.
+2. Formulas: write them in LaTeX, within a line as \\( ... \\), on a line of their own as \\[ ... \\].
+3. Tables: write them as HTML, each from <table> to </table>.
+4. Figures: leave them out; do not describe them.
+5. Output: separate the elements by empty lines and keep the structure and order of the page.
+
+Answer with the Markdown only, without explanations or comments."""
+
+
+def load(root: Path | None, mode: Mode = "parity", filter: str = "") -> Iterator[Sample]:
+    """Yield the pages in the order of the file; ids are the names of their images without the extension.
+
+    `mode=fixed` mends the oddities of the official evaluator; its numbers have a name of their own. `filter` selects
+    pages by their attributes, as `language=english;layout=double_column`.
+    """
+    need("bs4", "lxml", "pylatexenc", "scipy", extra="omnidocbench", purpose="OmniDocBench")
+    folder = default_root("omnidocbench") if root is None else root
+    yield from read_pages(folder, selection=parse_selection(filter), mode=mode)
+
+
+def score(page: Sample, prediction: Prediction) -> Scored:
+    """Page averages of every element that the page has; `details` keep the match (docs/benchmarks/omnidocbench.md).
+
+    A page without an answer has no scores, because upstream leaves it out of every average; its details are those of
+    an empty answer. In fixed mode it counts as one.
+    """
+    from loupe.benchmarks.omnidoc.flags import page_flags
+    from loupe.benchmarks.omnidoc.page_match import match_page
+
+    mode: Mode = page.truth.get("mode", "parity")
+    markdown = with_newlines_of_text_mode(prediction.text)
+    match = match_page(page.truth, markdown, mode=mode)
+    info = page.truth["page_info"]
+    scored = ScoredPage(
+        image=image_name(info["image_path"]),
+        attributes=info["page_attribute"],
+        match=match,
+        answered=mode == "fixed" or not prediction.failed,
+        flags=page_flags(match, markdown),
+    )
+    scores = _scores(scored) if scored.answered else []
+    return Scored(scores=scores + (_with_invented_text(scored) if mode == "fixed" else []), details=to_details(scored))
+
+
+def with_newlines_of_text_mode(answer: str) -> str:
+    """The answer as Python reads it from a file in text mode, which is what upstream does (section 2)."""
+    return answer.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _scores(page: ScoredPage) -> list[Score]:
+    """One score per measure that the page has samples of."""
+    match = page.match
+    found = []
+    if (text := _edits([*match.text_block, *match.formulas_as_text])) is not None:
+        # Third count: a run without any text of its own has no formulas that count as text either (9).
+        found.append(Score(measure="text_edit", counts=(text, 1.0, float(len(match.text_block)))))
+    edits = {
+        "formula_edit": _edits(match.display_formula),
+        "table_edit": _edits(match.table),
+        "reading_order_edit": _edits([match.reading_order] if match.reading_order else []),
+    }
+    found += [Score(measure=name, counts=(value, 1.0)) for name, value in edits.items() if value is not None]
+    if match.table:
+        teds = sum(table.teds or 0.0 for table in match.table) / len(match.table)
+        structure = sum(table.teds_structure_only or 0.0 for table in match.table) / len(match.table)
+        found += [Score(measure="table_teds", counts=(teds, 1.0))]
+        found += [Score(measure="table_teds_struct", counts=(structure, 1.0))]
+    return found
+
+
+def _edits(samples: Sequence[MatchedSample | ReadingOrder]) -> float | None:
+    """Edits over lengths, both summed within the page; None where there is nothing to compare."""
+    length = sum(sample.upper_len for sample in samples)
+    return sum(sample.edit_num for sample in samples) / length if length else None
+
+
+def _with_invented_text(page: ScoredPage) -> list[Score]:
+    """Fixed mode only: the text edit distance with everything that matches nothing counted as inserted."""
+    texts = [*page.match.text_block, *page.match.formulas_as_text]
+    invented = page.flags.get("unmatched-prediction", 0.0)
+    length = sum(sample.upper_len for sample in texts) + invented
+    if not length:
+        return []
+    edits = sum(sample.edit_num for sample in texts) + invented
+    return [Score(measure="text_edit_with_invented", counts=(edits / length, 1.0))]
+
+
+def _mean_if_any_text(sums: Any) -> Any:
+    return np.where(sums[..., 2] > 0, sums[..., 0] / sums[..., 1], np.nan)
+
+
+def summarize(values: Values) -> Values:
+    """Overall: the mean of what is right of the text, of CDM and of TEDS, each an average over pages (11)."""
+    return {"overall": ((1 - values["text_edit"]) + values["formula_cdm"] + values["table_teds"]) / 3}
+
+
+def answer_files(page: Sample) -> list[str]:
+    """The files of a folder that may hold the answer to a page, as upstream tries them; last, Loupe's own name."""
+    names = answer_names(image_name(page.truth["page_info"]["image_path"]))
+    return list(dict.fromkeys([*names, f"{safe_name(page.id)}.md"]))
+
+
+def _reference_text(page: Sample) -> str:
+    return reference_markdown(page.truth)
+
+
+def verify_case(case: dict[str, Any]) -> list[tuple[float, float]]:
+    """(ours, official) for one shipped parity case: every figure of a small run."""
+    from loupe.benchmarks.omnidoc.parity_cases import compare_run
+
+    need("bs4", "lxml", "pylatexenc", "scipy", extra="omnidocbench", purpose="OmniDocBench")
+    return compare_run(case["input"], case["expected"], score)
+
+
+benchmark = Benchmark(
+    title="OmniDocBench 1.5",
+    version="1.5",
+    task="markdown",
+    paper="https://arxiv.org/abs/2412.07626",
+    hub="opendatalab/OmniDocBench",
+    prompt=PROMPT,
+    measures=(
+        Measure(name="overall", title="overall (text, CDM, TEDS)"),
+        Measure(
+            name="text_edit",
+            title="text (edit distance)",
+            higher_is_better=False,
+            unit="number",
+            value=_mean_if_any_text,
+        ),
+        Measure(name="formula_edit", title="formulas (edit distance)", higher_is_better=False, unit="number"),
+        Measure(name="formula_cdm", title="formulas (CDM)"),
+        Measure(name="table_teds", title="tables (TEDS)"),
+        Measure(name="table_teds_struct", title="table structure (TEDS-S)"),
+        Measure(name="table_edit", title="tables (edit distance)", higher_is_better=False, unit="number"),
+        Measure(
+            name="reading_order_edit", title="reading order (edit distance)", higher_is_better=False, unit="number"
+        ),
+        Measure(
+            name="text_edit_with_invented",
+            title="text with invented text as insertions (fixed mode)",
+            higher_is_better=False,
+            unit="number",
+        ),
+    ),
+    headline="overall",
+    summarize=summarize,
+    conclude=conclude,
+    failed="left out",
+    load=load,
+    score=score,
+    reference=_reference_text,
+    max_tokens=16384,
+    suffix=".md",
+)
