@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -204,3 +206,43 @@ def test_a_profile_says_how_many_timeouts_and_errors_are_too_many() -> None:
     policy = policy_of(profile)
     assert (policy.max_timeouts, policy.errors_before_check, policy.retries) == (7, 2, 1)
     assert not {"max_timeouts", "errors_before_check"} & profile.defining().keys()
+
+
+def test_an_unchanged_run_is_not_scored_again(plan: Plan) -> None:
+    folder, result = go(replace(plan, limit=3))
+    before = folder.scores_file.stat().st_mtime_ns
+    assert score_run(folder.path) == result
+    assert folder.scores_file.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("changed", ["predictions.jsonl", "scores.jsonl", "result.json", "words.py"])
+def test_whatever_a_result_was_made_from_makes_it_anew_when_changed(plan: Plan, tmp_path: Path, changed: str) -> None:
+    folder, _ = go(replace(plan, limit=3))
+    file = tmp_path / changed if changed == "words.py" else folder.path / changed
+    old, new = {
+        "predictions.jsonl": ('"word 1"', '"wird 1"'),
+        "scores.jsonl": ('"w/1"', '"w/x"'),
+        "result.json": ('"total": 3', '"total": 4'),
+        "words.py": ('"eo"', '"io"'),
+    }[changed]
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), encoding="utf-8")
+    code = "import sys; from pathlib import Path; from loupe.benchmarks import get_benchmark; "
+    code += "from loupe.pipeline import score_run; get_benchmark(sys.argv[1]); score_run(Path(sys.argv[2]))"
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "words.py"), str(folder.path)], check=True)
+    again = folder.result()
+    assert again is not None
+    value = again.measures["cer"].value
+    assert value == pytest.approx(1 / 18 if changed == "predictions.jsonl" else 0.0)
+    assert again.total == 3
+    assert set(again.slices["parity"]) == ({"i", "o"} if changed == "words.py" else {"e", "o"})
+
+
+def test_a_run_whose_scorer_failed_is_scored_again(plan: Plan, tmp_path: Path) -> None:
+    broken = BENCHMARK.replace("def score(sample, prediction):", "def score(sample, prediction):\n    assert MENDED")
+    (tmp_path / "words.py").write_text(f"{broken}\nMENDED = Path({str(tmp_path / 'mended')!r}).exists()\n")
+    folder, result = go(replace(plan, limit=3))
+    assert [failure.outcome for failure in result.failures] == ["scorer"] * 3
+    (tmp_path / "mended").touch()
+    assert score_run(folder.path).failures == []

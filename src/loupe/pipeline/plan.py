@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -47,13 +48,15 @@ class Plan:
 class Survey:
     """What one pass over the samples found, without opening a page.
 
-    `truth_digest` covers everything but the page images: what a score depends on.
+    `truth_digest` covers everything but the page images: what a score depends on. `slicing_digest` covers tags and
+    groups: what only the result depends on.
     """
 
     ids: tuple[str, ...]
     data_digest: str
     truth_digest: str
     tasks: tuple[str, ...]
+    slicing_digest: str = ""
 
 
 def open_samples(info: RunInfo) -> Iterator[Sample]:
@@ -83,6 +86,7 @@ def survey(
     seen: dict[str, None] = {}
     tasks: dict[str, None] = {}
     images: list[str] = []
+    slicing = hashlib.sha256()
 
     def parts() -> Iterator[list[object]]:
         for sample in samples_of(benchmark, data, options, None):
@@ -94,12 +98,14 @@ def survey(
                 tasks[task] = None
             if pages:
                 images.extend(map(source_digest, sample.images))
+            slicing.update(repr((sample.group, sorted(sample.tags.items()))).encode("utf-8", "surrogatepass"))
             yield [sample.id, sample.prompt, sample.text, task, sample.truth, len(sample.images)]
 
     truth = digest_of(parts())
     if not seen:
         raise DatasetError(f"{name}: no samples", hint=f"loupe bench show {name}")
-    return Survey(tuple(seen), digest_of([truth, *images]) if pages else "", truth, tuple(tasks))
+    everything = digest_of([truth, *images]) if pages else ""
+    return Survey(tuple(seen), everything, truth, tuple(tasks), slicing.hexdigest())
 
 
 def make_info(plan: Plan, benchmark: Benchmark, found: Survey) -> RunInfo:

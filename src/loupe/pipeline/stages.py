@@ -18,7 +18,8 @@ from loupe.inference.journal import Journal
 from loupe.inference.progress import Progress
 from loupe.inference.prompts import make_request
 from loupe.inference.scheduler import Policy, Scheduler, TimeoutsExceededError
-from loupe.pipeline.plan import Plan, make_info, open_samples, samples_of, survey
+from loupe.pipeline.plan import Plan, Survey, make_info, open_samples, samples_of, survey
+from loupe.pipeline.unchanged import remember_result, standing_result
 from loupe.runs.files import RecordLog
 from loupe.runs.folder import Place, RunFolder, claim
 from loupe.runs.info import signature
@@ -49,24 +50,26 @@ def score_run(path: Path, *, jobs: int | None = None) -> Result:
     """
     old = RunFolder.open(path)
     with claim(path, old.info) as folder:
-        _check_truth(folder)
+        found = _check_truth(folder)
         folder.write_info(msgspec.structs.replace(folder.info, signature=signature(folder.info)))
-        return asyncio.run(_score(folder, jobs=jobs))
+        standing = standing_result(folder, get_benchmark(folder.info.benchmark), found)
+        return standing or asyncio.run(_score(folder, found, jobs=jobs))
 
 
-def _check_truth(folder: RunFolder) -> None:
+def _check_truth(folder: RunFolder) -> Survey:
     info = folder.info
     benchmark = benchmark_of_run(info.benchmark)
     if benchmark.version != info.version:
-        found = f"version {benchmark.version}, the run was made on {info.version}"
+        other = f"version {benchmark.version}, the run was made on {info.version}"
     else:
         data = Path(info.data) if info.data else None
-        digest = survey(benchmark, info.benchmark, data, info.options, pages=False).truth_digest
-        if digest == info.truth_digest or not info.truth_digest:
-            return
-        found = f"other samples or references ({digest[:8]}) than the run was made on ({info.truth_digest[:8]})"
+        found = survey(benchmark, info.benchmark, data, info.options, pages=False)
+        if found.truth_digest == info.truth_digest or not info.truth_digest:
+            return found
+        ours, theirs = found.truth_digest[:8], info.truth_digest[:8]
+        other = f"other samples or references ({ours}) than the run was made on ({theirs})"
     raise RunError(
-        f"{folder.path}: {info.benchmark} has {found}",
+        f"{folder.path}: {info.benchmark} has {other}",
         hint="put the old data back, or run it again: --fresh keeps the old folder aside",
     )
 
@@ -93,7 +96,7 @@ async def _infer(plan: Plan, progress: Progress, *, scoring: bool) -> RunFolder:
         folder.write_info(msgspec.structs.replace(folder.info, stopped=stopped))
         if scoring and not progress.stopping:
             progress.note = "scoring"
-            await _score(folder, jobs=plan.jobs)
+            await _score(folder, found, jobs=plan.jobs)
         _export(folder, benchmark, asked)
         return folder
 
@@ -184,7 +187,7 @@ async def _score_later(sample: Sample, prediction: Prediction) -> None:
     """What `infer` does instead of scoring."""
 
 
-async def _score(folder: RunFolder, *, jobs: int | None) -> Result:
+async def _score(folder: RunFolder, found: Survey, *, jobs: int | None) -> Result:
     """The scoring stage: every sample in order, reusing lines whose digest still fits; then the result."""
     info = folder.info
     benchmark = get_benchmark(info.benchmark)
@@ -227,6 +230,7 @@ async def _score(folder: RunFolder, *, jobs: int | None) -> Result:
         result = msgspec.structs.replace(result, warnings=[*result.warnings, warning])
     result = msgspec.structs.replace(result, warnings=[*result.warnings, *info.notes])
     folder.write_result(result)
+    remember_result(folder, benchmark, found)
     return result
 
 

@@ -17,14 +17,13 @@ from loupe.types import Benchmark, Prediction, Sample, ScoreFunction
 def score_digest(benchmark: Benchmark, sample: Sample, prediction: Prediction, adapters: Sequence[str]) -> str:
     """A hex digest of one sample's score: the same as long as scoring again would give the same line.
 
-    Covers the benchmark (title, version, measures, the file its scorer stands in), Loupe's version, the adapters, the
-    sample without its images, and of the prediction all that a scorer sees: text, class, error, finish reason, tokens.
+    Covers the benchmark (title, version, measures, the file its scorer stands in), Loupe's version and rules, the
+    adapters, the sample without its images, and of the prediction all that a scorer sees: text, class, error, finish
+    reason, tokens.
     """
     digest = hashlib.sha256()
     for part in (
-        [__version__, benchmark.title, benchmark.version, benchmark.task, *(each.name for each in benchmark.measures)],
-        _code_digest(benchmark.score),
-        [name for name in STEPS if name in adapters],
+        *_scorer(benchmark, adapters),
         [sample.id, sample.group, sample.task, sample.prompt, sample.text, dict(sample.tags), sample.truth],
         [
             prediction.outcome,
@@ -38,6 +37,31 @@ def score_digest(benchmark: Benchmark, sample: Sample, prediction: Prediction, a
         data = _bytes(part)
         digest.update(len(data).to_bytes(8, "big"))
         digest.update(data)
+    return digest.hexdigest()
+
+
+def scorer_digest(benchmark: Benchmark, adapters: Sequence[str]) -> str:
+    """A hex digest of what scores, whatever is scored."""
+    return hashlib.sha256(b"\n".join(map(_bytes, _scorer(benchmark, adapters)))).hexdigest()
+
+
+def _scorer(benchmark: Benchmark, adapters: Sequence[str]) -> tuple[list[str], str, str, list[str]]:
+    return (
+        [__version__, benchmark.title, benchmark.version, benchmark.task, *(each.name for each in benchmark.measures)],
+        _library_digest(),
+        _code_digest(benchmark.score),
+        [name for name in STEPS if name in adapters],
+    )
+
+
+@lru_cache(maxsize=1)
+def _library_digest() -> str:
+    """Of Loupe's own rules: somebody who works on them need not raise the version to see the new numbers."""
+    digest = hashlib.sha256()
+    root = Path(__file__).parents[1]
+    for room in ("benchmarks", "metrics", "scoring", "stats"):
+        for file in sorted((root / room).rglob("*.py")):
+            digest.update(f"{file.relative_to(root).as_posix()}\n".encode() + file.read_bytes())
     return digest.hexdigest()
 
 
