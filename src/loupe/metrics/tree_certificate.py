@@ -60,10 +60,11 @@ def align(weights: Floats) -> float:
     table = np.zeros(weights.shape[1] + 1)
     old, new = table[:-1], table[1:]
     scratch = np.empty(weights.shape[1])
+    bits, new_bits = scratch.view(np.int64), new.view(np.int64)  # as in tree_programme.py
     for row in weights:
         np.add(old, row, out=scratch)
         np.maximum(scratch, new, out=scratch)
-        np.maximum.accumulate(scratch, out=new)
+        np.maximum.accumulate(bits, out=new_bits)
     return float(table[-1])
 
 
