@@ -13,6 +13,7 @@ that keeps to the sections reaches it, that one is a best mapping.
 
 from __future__ import annotations
 
+from operator import eq
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -33,17 +34,19 @@ class RowAlignment(NamedTuple):
 def align_rows(programme: Programme) -> RowAlignment:
     """Align rows whole, once their weights are known: within sections if the forests are made of them, else freely."""
     first, second = programme.first, programme.second
-    weights = programme.heads[first.is_row][:, second.is_row]
-    sections_1, sections_2 = _section_of_rows(first), _section_of_rows(second)
     tops = first.heads[~first.is_row], second.heads[~second.is_row]
+    weights = programme.heads[first.is_row][:, second.is_row]
+    sections_1, sections_2 = _section_of_rows(first, tops[0]), _section_of_rows(second, tops[1])
     if sections_1 is None or sections_2 is None or len(tops[0]) != len(tops[1]):
         return RowAlignment(align(weights), False)
     within = weights
     if len(tops[0]) > 1:
-        within = np.where(sections_1[:, None] == sections_2, weights, -np.inf)
-    equal = int((first.labels[tops[0]] == second.labels[tops[1]]).sum())
+        within = weights.copy()
+        within[sections_1[:, None] != sections_2] = -np.inf
+    labels_1, labels_2 = first.labels[tops[0]].tolist(), second.labels[tops[1]].tolist()
+    equal = sum(map(eq, labels_1, labels_2))
     reached = align(within) + len(tops[0]) + equal
-    if _rows_like_sections(first, second) or _rows_like_sections(second, first):
+    if _rows_have_label(first, labels_2) or _rows_have_label(second, labels_1):
         return RowAlignment(reached, False)
     stray_1, stray_2 = _best_of_rows(programme)
     # Either side will do; the one that has less to save gives the lower bound.
@@ -68,26 +71,25 @@ def align(weights: Floats) -> float:
     return float(table[-1])
 
 
-def _section_of_rows(forest: Forest) -> Ints | None:
+def _section_of_rows(forest: Forest, tops: Ints) -> Ints | None:
     """The number of the section of each row; None unless the forest is made of rows, or of sections of rows, only."""
     if not forest.inner.all():
         return None
-    rows, tops = forest.rows, forest.heads[~forest.is_row]
+    rows = forest.rows
     children = int((rows - forest.first[rows]).sum())
     if children + len(rows) + len(tops) != len(forest):
         return None
     if not len(tops):
         return np.zeros(len(rows), np.intp)
-    starts = np.concatenate(([0], tops[:-1] + 1))
-    if tops[-1] != len(forest) - 1 or (forest.first[tops] != starts).any():
+    ends, starts = tops.tolist(), forest.first[tops].tolist()
+    if ends[-1] != len(forest) - 1 or starts != [0, *(end + 1 for end in ends[:-1])]:
         return None
     return np.searchsorted(tops, rows)
 
 
-def _rows_like_sections(forest: Forest, other: Forest) -> bool:
-    """Whether a row has the label of a section, and so could be mapped to one at no cost."""
-    tops = other.heads[~other.is_row]
-    return len(tops) > 0 and not set(forest.labels[forest.rows].tolist()).isdisjoint(other.labels[tops].tolist())
+def _rows_have_label(forest: Forest, labels: list[int]) -> bool:
+    """Whether a row has the label of one of the other's sections, and so could be mapped to it at no cost."""
+    return bool(labels) and not set(labels).isdisjoint(forest.labels[forest.rows].tolist())
 
 
 def _best_of_rows(programme: Programme) -> tuple[Floats, Floats]:

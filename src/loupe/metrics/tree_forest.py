@@ -129,29 +129,32 @@ def weigh_leaves(first: Forest, second: Forest, windows: Windows, texts: list[st
         raise TableTooLargeError(f"{sum(areas):,} pairs of cells to compare, at most {MAX_CELL_PAIRS:,} are allowed")
     texts_1 = texts_2 = []
     if texts is not None:
-        texts_1 = [texts[content] for content in first.contents.tolist()]
+        texts_1 = [texts[content] for content in first.contents[first.leaves].tolist()]
         texts_2 = [texts[content] for content in second.contents.tolist()]
-        _check_text_work(texts_1, texts_2, windows)
+        _check_text_work(texts_1, texts_2, bounds, windows)
     values = np.empty(sum(areas))
     offsets = np.zeros(len(first), np.intp)
-    inner = np.ones(len(second), np.bool_)
-    inner[second.leaves] = False
+    most = np.full(len(second), -np.inf)
+    most[second.leaves] = 2.0
     best_1, best_2 = np.zeros(len(first)), np.zeros(len(second))
     place = 0
-    for block, width in enumerate(widths):
-        window = slice(windows.low[block], windows.high[block])
-        rows = first.leaves[bounds[block] : bounds[block + 1]]
-        weights = values[place : place + areas[block]].reshape(len(rows), width)
-        if texts is None or not areas[block]:
-            weights.fill(2.0)
+    for (start, stop), low, width, area in zip(pairwise(bounds), windows.low, widths, areas, strict=True):
+        rows, window = first.leaves[start:stop], slice(low, low + width)
+        offsets[rows] = np.arange(place - low, place - low + area, width or 1)
+        if not area:
+            continue
+        weights = values[place : place + area].reshape(len(rows), width)
+        if texts is None:
+            weights[:] = most[window]
         else:
-            _fill_text_savings(weights, [texts_1[row] for row in rows.tolist()], texts_2[window])
-        _allow_for_labels(weights, first.labels[rows], second.labels[window], inner[window])
-        offsets[rows] = np.arange(place - window.start, place - window.start + areas[block], width or 1)
-        if areas[block]:
-            best_1[rows] = np.maximum(weights.max(axis=1), 0.0)  # none may suit it
-            best_2[window] = np.maximum(best_2[window], weights.max(axis=0))
-        place += areas[block]
+            distances = cdist(
+                texts_1[start:stop], texts_2[window], scorer=Levenshtein.normalized_distance, dtype=np.float64
+            )
+            np.subtract(most[window], distances, out=weights)
+        _allow_for_labels(weights, first.labels[rows], second.labels[window], most[window])
+        best_1[rows] = np.maximum(weights.max(axis=1), 0.0)  # none may suit it
+        best_2[window] = np.maximum(best_2[window], weights.max(axis=0))
+        place += area
     return LeafWeights(values, offsets, *_by_node(windows, len(first)), windows.starts, best_1, best_2)
 
 
@@ -166,34 +169,25 @@ def _by_node(windows: Windows, count: int) -> tuple[list[int], list[int]]:
     return low, high
 
 
-def _check_text_work(texts_1: list[str], texts_2: list[str], windows: Windows) -> None:
-    if sum(map(len, texts_1)) * sum(map(len, texts_2)) <= MAX_CHARACTER_PAIRS:
+def _check_text_work(texts_1: list[str], texts_2: list[str], bounds: list[int], windows: Windows) -> None:
+    if len("".join(texts_1)) * len("".join(texts_2)) <= MAX_CHARACTER_PAIRS:
         return
     before_1, before_2 = (np.cumsum([0, *map(len, texts)]) for texts in (texts_1, texts_2))
-    starts = np.append(windows.starts, len(texts_1))
-    work = int(
-        ((before_1[starts[1:]] - before_1[starts[:-1]]) * (before_2[windows.high] - before_2[windows.low])).sum()
-    )
+    work = int((np.diff(before_1[bounds]) * (before_2[windows.high] - before_2[windows.low])).sum())
     if work > MAX_CHARACTER_PAIRS:
         raise TableTooLargeError(
             f"{work:,} pairs of characters to compare, at most {MAX_CHARACTER_PAIRS:,} are allowed"
         )
 
 
-def _fill_text_savings(weights: Floats, rows: list[str], columns: list[str]) -> None:
-    np.subtract(2.0, cdist(rows, columns, scorer=Levenshtein.normalized_distance, dtype=np.float64), out=weights)
-
-
-def _allow_for_labels(weights: Floats, rows: Ints, columns: Ints, inner: Flags) -> None:
+def _allow_for_labels(weights: Floats, rows: Ints, columns: Ints, most: Floats) -> None:
     """Leaves whose tags or spans differ save 1, whatever they hold."""
-    if not len(rows):
-        return
-    usual = rows[0]
-    odd_columns = (columns != usual) & ~inner
-    if odd_columns.any() or rows.max() != rows.min():
-        odd_rows = np.flatnonzero(rows != usual)
-        odd = weights[odd_rows]
-        odd[columns != rows[odd_rows][:, None]] = 1.0
+    is_leaf = most > 0
+    odd_rows = np.flatnonzero(rows != rows[0])
+    odd = weights[odd_rows]
+    odd_columns = np.flatnonzero((columns != rows[0]) & is_leaf)
+    if len(odd_columns):
         weights[:, odd_columns] = 1.0
+    if len(odd_rows):
+        odd[(columns != rows[odd_rows][:, None]) & is_leaf] = 1.0
         weights[odd_rows] = odd
-    weights[:, inner] = -np.inf

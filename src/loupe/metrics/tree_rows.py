@@ -103,19 +103,26 @@ def weigh_sections_of_one_row(programme: Programme) -> None:
     first, second = programme.first, programme.second
     ones_1, ones_2 = _over_one_row(first), _over_one_row(second)
     equal, pending = programme.equal, programme.pending
-    sections, rows = np.ix_(ones_1, ones_2), np.ix_(ones_1 - 1, ones_2 - 1)
-    known = pending[sections] & equal[rows]
-    programme.heads[sections] = np.where(
-        known, 1.0 + equal[sections] + programme.heads[rows], programme.heads[sections]
-    )
-    pending[sections] &= ~known
+    if len(ones_1) and len(ones_2):
+        sections, rows = (ones_1[:, None], ones_2), (ones_1[:, None] - 1, ones_2 - 1)
+        known = pending[sections] & equal[rows]
+        weights = programme.heads[sections]
+        weights[known] = (1.0 + equal[sections] + programme.heads[rows])[known]
+        programme.heads[sections] = weights
+        pending[sections] &= ~known
     if first.inner.all() and second.inner.all():  # else the row of a section might be mapped to a leaf below a row
-        pending[:, ones_2] &= ~(first.is_row[:, None] & equal[:, ones_2 - 1] & ~equal[:, ones_2])
-        pending[ones_1] &= ~(second.is_row & equal[ones_1 - 1] & ~equal[ones_1])
+        if len(ones_2):
+            pending[:, ones_2] &= ~(first.is_row[:, None] & equal[:, ones_2 - 1] & ~equal[:, ones_2])
+        if len(ones_1):
+            pending[ones_1] &= ~(second.is_row & equal[ones_1 - 1] & ~equal[ones_1])
 
 
 def _over_one_row(forest: Forest) -> Ints:
     """The places among the heads of those whose only child is a row."""
-    start = forest.first[forest.heads]
-    only = (np.diff(forest.heads) == 1) & (start[1:] == start[:-1]) & forest.is_row[:-1]
-    return 1 + np.flatnonzero(only)
+    heads, start, is_row = forest.heads.tolist(), forest.first[forest.heads].tolist(), forest.is_row.tolist()
+    over = [
+        rank
+        for rank in range(1, len(heads))
+        if is_row[rank - 1] and heads[rank] == heads[rank - 1] + 1 and start[rank] == start[rank - 1]
+    ]
+    return np.array(over, np.intp)
