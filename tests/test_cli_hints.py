@@ -25,6 +25,12 @@ def test_a_setting_of_the_engine_among_the_options_is_sent_to_the_profile(here: 
     assert hint == 'settings of engines stand in loupe.toml, below [engines.NAME]: kind = "tesseract", psm = …'
 
 
+def test_a_wrong_value_of_an_option_is_answered_with_the_right_ones(here: Path) -> None:
+    error, hint = complaint(loupe("run", "iam_lines", "-e", "tesseract", "-o", "split=tets", cwd=here))
+    assert error == "option split=tets: no such value; did you mean 'test'?"
+    assert hint == "values: test, validation, train"
+
+
 def test_a_profile_under_engine_without_s_is_found_out(here: Path) -> None:
     (here / "loupe.toml").write_text('[engine.mine]\nkind = "tesseract"\n')
     error, _ = complaint(loupe("run", "mydocs", "-e", "mine", cwd=here))

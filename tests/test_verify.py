@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from loupe.cli import main
 from loupe.errors import UsageError
 from loupe.scoring import parity
 from tests.command_line import loupe
@@ -40,3 +41,9 @@ def test_the_command_prints_a_line_for_each_benchmark(tmp_path: Path) -> None:
     done = loupe("verify", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert [one["benchmark"] for one in json.loads(done.stdout)] == parity.verifiable()
+
+
+def test_a_benchmark_that_was_named_and_cannot_be_checked_ends_with_four(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("loupe.benchmarks.fox.find_spec", lambda name: None)
+    assert main(["verify", "fox"]) == 4
+    assert main(["verify"]) == 0

@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
@@ -140,5 +140,18 @@ def check_options(benchmark: Benchmark, options: Mapping[str, str]) -> dict[str,
         try:
             checked[name] = msgspec.convert(value, kind, strict=False)
         except (msgspec.ValidationError, TypeError) as error:
-            raise UsageError(f"option {name}={value}: {error}") from None
+            if get_origin(kind) is not Literal:
+                raise UsageError(f"option {name}={value}: {error}") from None
+            choices = [str(choice) for choice in get_args(kind)]
+            raise UsageError(
+                f"option {name}={value}: no such value{did_you_mean(value, choices)}",
+                hint=f"values: {', '.join(choices)}",
+            ) from None
     return checked
+
+
+def changed_options(benchmark: Benchmark, options: Mapping[str, str]) -> dict[str, str]:
+    """The options that are not at their default: only they make other numbers. Raises UsageError as `check_options`."""
+    parameters = inspect.signature(benchmark.load).parameters
+    checked = check_options(benchmark, options)
+    return {name: value for name, value in options.items() if checked[name] != parameters[name].default}

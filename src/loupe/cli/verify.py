@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loupe.cli.errors import BELOW
+from loupe.cli.errors import BELOW, MISSING
 from loupe.cli.output import as_json, json_option, plain_option, say, table
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def command(context: click.Context, /, benchmarks: tuple[str, ...], json: bool, plain: bool) -> None:
     """Score the parity cases that come with Loupe, and compare with what the official evaluators returned.
 
-    Exits with 1 if any case differs by more than its tolerance.
+    Exits with 1 if any case differs by more than its tolerance, with 4 if a
+    benchmark that was named could not be checked.
     """
     from loupe.scoring.parity import verify
 
@@ -33,7 +34,9 @@ def command(context: click.Context, /, benchmarks: tuple[str, ...], json: bool, 
         for one in found:
             for sentence in one.deviations:
                 say(f"{one.benchmark}: {sentence}")
-    context.exit(BELOW if any(one.identical < one.cases and not one.missing for one in found) else 0)
+    differs = any(one.identical < one.cases and not one.missing for one in found)
+    unchecked = benchmarks and any(one.missing for one in found)
+    context.exit(BELOW if differs else MISSING if unchecked else 0)
 
 
 def _row(found: Parity) -> tuple[str, str, str, str]:
