@@ -28,7 +28,7 @@ from loupe.types import Prediction, Sample
 from tests.hub_server import hub_server
 
 #: Data sets whose benchmarks come later.
-WAITING = {"omnidocbench", "olmocr_bench"}
+WAITING = {"olmocr_bench"}
 
 
 def picture(width: int, kind: str = "PNG") -> bytes:
@@ -103,6 +103,20 @@ def dp_bench() -> Mapping[str, bytes]:
     return files | {f"dataset/pdfs/{name}": picture(80, "PDF") for name in reference}
 
 
+def omnidocbench() -> Mapping[str, bytes]:
+    def page(number: int) -> dict[str, Any]:
+        blocks = [
+            {"category_type": "title", "order": 1, "anno_id": 1, "text": f"A page of words. {number}", "attribute": {}},
+            {"category_type": "table", "order": 2, "anno_id": 2, "html": "<table><tr><td>1</td></tr></table>"},
+        ]
+        attributes = {"data_source": "book", "language": "english", "special_issue": ["watermark"]}
+        info = {"image_path": f"page_{number}.png", "page_no": number, "page_attribute": attributes}
+        return {"layout_dets": blocks, "page_info": info, "extra": {"relation": []}}
+
+    images = {f"images/page_{number}.png": picture(50 + number) for number in range(2)}
+    return {"OmniDocBench.json": json.dumps([page(number) for number in range(2)]).encode(), **images}
+
+
 def published(ident: str) -> Mapping[str, bytes]:
     """A small data set in the layout of its repository."""
     fields = ("date", "doc_no_receipt_no", "seller_address", "seller_gst_id", "seller_name", "seller_phone")
@@ -126,7 +140,7 @@ def published(ident: str) -> Mapping[str, bytes]:
     if ident in ("pubtabnet", "teds_test"):
         rows = parquet(image=feature(2), html_table=tables, html=["{}"] * 2, imgid=[1, 2])
         return {"data/validation-00000-of-00001.parquet": rows, "data/train-00000-of-00001.parquet": rows}
-    return {"unimer_test": unimer, "fox": fox, "dp_bench": dp_bench}[ident]()
+    return {"unimer_test": unimer, "fox": fox, "dp_bench": dp_bench, "omnidocbench": omnidocbench}[ident]()
 
 
 OPTIONS = {"teds_test": {"first": "0", "rows": "2"}}

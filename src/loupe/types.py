@@ -165,8 +165,7 @@ class Benchmark:
     `summarize` turns finished values of measures into further ones (an "overall"); it must work on numbers and on
     arrays of bootstrap draws alike, and its names are declared in `measures` too. `reference` gives the text that
     diagnostics compare a prediction with ("" if there is none). `suffix` is that of the exported prediction files.
-    `conclude` looks at all samples of a run together. `failed` says what its numbers mean for samples without an
-    answer: they count as empty ones, or (as upstream leaves them out) not at all.
+    `conclude` looks at all samples of a run together.
     """
 
     title: str
@@ -182,7 +181,6 @@ class Benchmark:
     max_tokens: int = 4096
     suffix: Literal[".txt", ".md"] = ".txt"
     conclude: Callable[[Sequence[SampleScores]], Conclusion] | None = None
-    failed: FailedAre = "empty"
     paper: str = ""
     hub: str = ""
 
@@ -225,9 +223,13 @@ class SampleScores(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome":
 
 
 class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
-    """What a benchmark says of all samples together: `figures` in its own layout, `warnings` for people."""
+    """What a benchmark says of all samples together: `figures` in its own layout, `warnings` for people.
+
+    `failed_are` says what samples without an answer are to its numbers: empty ones, or (as upstream has it) left out.
+    """
 
     figures: dict[str, Any] = {}
+    failed_are: FailedAre = "empty"
     warnings: list[str] = []
 
 

@@ -180,7 +180,6 @@ benchmark = Benchmark(
     headline="overall",
     summarize=summarize,
     conclude=conclude,
-    failed="left out",
     load=load,
     score=score,
     reference=_reference_text,

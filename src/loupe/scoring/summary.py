@@ -76,8 +76,8 @@ def summarise(
             "clusters": len({cluster for cluster, _ in seen.scores}),
         },
         figures=conclusion.figures,
-        failed_are=benchmark.failed,
-        warnings=[*_warnings(seen, total, missing, benchmark.failed), *conclusion.warnings],
+        failed_are=conclusion.failed_are,
+        warnings=[*_warnings(seen, total, missing, conclusion.failed_are), *conclusion.warnings],
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loupe.benchmarks.omnidoc.aggregation import metric_result
-from loupe.benchmarks.omnidoc.flags import NAMED, flag_warnings
+from loupe.benchmarks.omnidoc.flag_warnings import NAMED, flag_warnings
 from loupe.benchmarks.omnidoc.headline import headline_row
 from loupe.benchmarks.omnidoc.scored_pages import from_details
 from loupe.types import Conclusion, SampleScores
@@ -39,7 +39,11 @@ def conclude(rows: Sequence[SampleScores]) -> Conclusion:
         figures["headline_missing_as_empty"] = whole
         missing = [page.stem for page in pages if not page.answered]
         warnings.append(_missing_warning(missing, len(pages), whole, headline))
-    return Conclusion(figures=figures, warnings=[*warnings, *flag_warnings(answered)])
+    return Conclusion(
+        figures=figures,
+        failed_are="left out" if len(answered) < len(pages) else "empty",
+        warnings=[*warnings, *flag_warnings(answered)],
+    )
 
 
 def _missing_warning(

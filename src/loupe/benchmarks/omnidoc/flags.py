@@ -1,51 +1,27 @@
-"""What a reader of an official number must know of how it came about (section 14): counts and page names, no scores."""
+"""The flags that a page raises (section 14); what they mean stands in flag_warnings.py. They change no score."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from loupe.benchmarks.omnidoc.answer_faults import answer_faults
-from loupe.benchmarks.omnidoc.records import PageMatch
-from loupe.benchmarks.omnidoc.scored_pages import ScoredPage
+from loupe.benchmarks.omnidoc.flag_warnings import LATEX_TEDS
+from loupe.benchmarks.omnidoc.latex_table_html import latex_table_to_html
+from loupe.benchmarks.omnidoc.page_scores import score_table
+from loupe.benchmarks.omnidoc.records import MatchedSample, PageMatch
+from loupe.benchmarks.omnidoc.table_normalization import normalize_table
 
-#: Pages named in one warning; `scores.jsonl` names them all.
-NAMED = 5
 #: Reasons for which a piece of the prediction is never scored though it may be an invention.
 _INVENTIONS = ("unmatched", "no table in the ground truth", "other table format")
-
-
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """What is counted under a name, and what it means; `{n}` is the count."""
-
-    name: str
-    text: str
-
-
-FLAGS = (
-    Flag("latex-table-zeroed", "{n} LaTeX tables score 0, as upstream never converts them"),
-    Flag("table-on-tableless-page", "{n} predicted tables stand on pages without ground-truth tables and cost nothing"),
-    Flag("unmatched-prediction", "{n} predicted characters match nothing and cost nothing (invented, repeated)"),
-    Flag("index-shift", "{n} blocks normalise to nothing, so upstream looks up attributes and positions shifted"),
-    Flag("doubled-truncation", "{n} ground-truth blocks stand twice in a joined text, so no transcript reaches 0"),
-    Flag("md-table-cells-lost", "{n} cells of Markdown tables are lost in upstream's conversion (a colon, hyphens)"),
-    Flag("line-above-table-lost", "{n} lines directly above a Markdown table are lost"),
-    Flag("stray-bar", "{n} times prose between bars is taken for a table row"),
-    Flag("dollar-prose", "{n} dollar signs make a formula out of the prose between two paragraphs"),
-    Flag("header-steals-line", "{n} counted blocks lost their best line to a header, caption or the like"),
-    Flag("single-newline", "{n} answers have no empty line, so each of their lines is a block"),
-    Flag("would-time-out", "{n} pages may reach upstream's limit of 30 s, and then score otherwise there"),
-    Flag("formula-as-text", "{n} formulas were matched to text and are scored as text"),
-    Flag("upstream-error", "{n} pages end upstream's whole run with an exception"),
-)
 
 
 def page_flags(match: PageMatch, markdown: str) -> dict[str, float]:
     """How often each flag is raised on a page; those that are not are left out."""
     facts = match.facts
+    zeroed = [table for table in match.table if table.latex_zeroed]
     found = {
-        "latex-table-zeroed": sum(table.latex_zeroed for table in match.table),
+        "latex-table-zeroed": len(zeroed),
+        LATEX_TEDS: sum(map(_teds_after_conversion, zeroed)),
         "table-on-tableless-page": sum(each.reason == "no table in the ground truth" for each in match.unscored),
         "unmatched-prediction": sum(len(each.piece.content) for each in match.unscored if each.reason in _INVENTIONS),
         "index-shift": facts.shifted_blocks + facts.shifted_items,
@@ -59,18 +35,7 @@ def page_flags(match: PageMatch, markdown: str) -> dict[str, float]:
     return {name: float(count) for name, count in found.items() if count}
 
 
-def flag_warnings(pages: Sequence[ScoredPage]) -> list[str]:
-    """One line for each flag that is raised anywhere, the pages with most of it first."""
-    found = []
-    for flag in FLAGS:
-        counts = {page.stem: page.flags[flag.name] for page in pages if flag.name in page.flags}
-        if counts:
-            text = flag.text.replace("{n}", f"{sum(counts.values()):,.0f}")
-            found.append(f"{flag.name}: {text}; {_named(counts)}")
-    return found
-
-
-def _named(counts: Mapping[str, float]) -> str:
-    names = sorted(counts, key=lambda name: (-counts[name], name))
-    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-    return f"{len(names):,} page{'s' if len(names) > 1 else ''}: {', '.join(names[:NAMED])}{more}"
+def _teds_after_conversion(zeroed: MatchedSample) -> float:
+    """TEDS of a LaTeX table that upstream scores 0, had it been converted; 0 without a prediction."""
+    html = "".join(latex_table_to_html(piece.content) for piece in zeroed.pieces)
+    return score_table(replace(zeroed, pred=html, norm_pred=normalize_table(html))).teds or 0.0

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from scipy.optimize import linear_sum_assignment
 
 from loupe.benchmarks.omnidoc.distances import distance_matrix
+from loupe.benchmarks.omnidoc.latex_table_html import latex_table_to_html
 from loupe.benchmarks.omnidoc.records import (
     Block,
     Item,
@@ -38,7 +39,12 @@ class TableAssignment:
 
 
 def assign_tables(blocks: Sequence[Block], items: Sequence[Item], mode: Mode) -> TableAssignment:
-    """Assign the predicted tables of the more frequent format; HTML if there are as many of both."""
+    """Assign the predicted tables of the more frequent format; HTML if there are as many of both.
+
+    Fixed mode makes HTML of LaTeX tables, so that there is one format.
+    """
+    if mode == "fixed":
+        items = [_in_html(item) if item.category == "latex_table" else item for item in items]
     html = [PredictedItem(index, item) for index, item in enumerate(items) if item.category == "html_table"]
     latex = [PredictedItem(index, item) for index, item in enumerate(items) if item.category == "latex_table"]
     result = TableAssignment(mode=mode)
@@ -50,6 +56,10 @@ def assign_tables(blocks: Sequence[Block], items: Sequence[Item], mode: Mode) ->
     result.leave(html if in_latex else latex, "other table format")
     _assign(blocks, predicted, in_latex, result)
     return result
+
+
+def _in_html(latex: Item) -> Item:
+    return replace(latex, category="html_table", content=latex_table_to_html(latex.content))
 
 
 def _assign(

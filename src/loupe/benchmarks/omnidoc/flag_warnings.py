@@ -1,0 +1,64 @@
+"""What a reader of an official number must know of how it came about (section 14): counts and page names, no scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from loupe.benchmarks.omnidoc.scored_pages import ScoredPage
+
+#: No flag of the protocol: what the zeroed LaTeX tables are worth after a conversion.
+LATEX_TEDS = "latex-table-converted"
+#: Pages named in one warning; `scores.jsonl` names them all.
+NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A name, and what is counted under it."""
+
+    name: str
+    counted: str
+
+
+FLAGS = (
+    Flag("latex-table-zeroed", "LaTeX tables that score 0, as upstream never converts them"),
+    Flag("table-on-tableless-page", "predicted tables on pages without ground-truth tables, which cost nothing"),
+    Flag("unmatched-prediction", "predicted characters that match nothing and cost nothing (invented, repeated)"),
+    Flag(
+        "index-shift", "blocks with the place and attributes of a neighbour, as one before them normalises to nothing"
+    ),
+    Flag("doubled-truncation", "ground-truth blocks that stand twice in a joined text, so no transcript is faultless"),
+    Flag("md-table-cells-lost", "cells of Markdown tables lost in upstream's conversion (a colon, hyphens)"),
+    Flag("line-above-table-lost", "lines directly above a Markdown table, lost in the conversion"),
+    Flag("stray-bar", "stretches of prose between bars, taken for table rows"),
+    Flag("dollar-prose", "formulas made of the prose between the dollar signs of two paragraphs"),
+    Flag("header-steals-line", "counted blocks whose best line went to a header, caption or the like"),
+    Flag("single-newline", "answers without an empty line, of which every line is a block"),
+    Flag("would-time-out", "pages that may reach upstream's limit of 30 s, and then score otherwise there"),
+    Flag("formula-as-text", "formulas matched to text, and scored as text"),
+    Flag("upstream-error", "pages that end upstream's whole run with an exception"),
+)
+
+
+def flag_warnings(pages: Sequence[ScoredPage]) -> list[str]:
+    """One line for each flag that is raised anywhere, the pages with most of it first."""
+    found = []
+    for flag in FLAGS:
+        counts = {page.stem: page.flags[flag.name] for page in pages if flag.name in page.flags}
+        if counts:
+            total = sum(counts.values())
+            line = f"{flag.name}: {flag.counted}: {total:,.0f} on {_named(counts)}"
+            found.append(line + (_after_conversion(pages, total) if flag.name == "latex-table-zeroed" else ""))
+    return found
+
+
+def _after_conversion(pages: Sequence[ScoredPage], tables: float) -> str:
+    converted = sum(page.flags.get(LATEX_TEDS, 0.0) for page in pages)
+    return f"; converted to HTML, their mean TEDS would be {100 * converted / tables:.1f} %"
+
+
+def _named(counts: Mapping[str, float]) -> str:
+    names = sorted(counts, key=lambda name: (-counts[name], name))
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return f"{len(names):,} page{'s' if len(names) > 1 else ''} ({', '.join(names[:NAMED])}{more})"
