@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from loupe.benchmarks.omnidoc.delimiters import Delimiters, replaced
 
@@ -21,7 +20,6 @@ _DELETED = (
 )
 
 
-@lru_cache(maxsize=4096)
 def normalize_formula(latex: str) -> str:
     r"""A formula's normal form.
 

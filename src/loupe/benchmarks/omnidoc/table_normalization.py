@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from loupe.metrics.table_normalization import normalize_like_omnidocbench
 
 
-@lru_cache(maxsize=256)
 def normalize_table(table: str) -> str:
     """One HTML page with one table; "" where there is no `<table`, and the metrics take the raw string."""
     return normalize_like_omnidocbench(table)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from loupe.benchmarks.omnidoc.delimiters import Delimiters, Piece, between, pieces
-from loupe.benchmarks.omnidoc.latex_text import latex_to_text
+from loupe.benchmarks.omnidoc.latex_text import convert, latex_to_text
 
-__all__ = ["clean", "formulas_to_unicode", "latex_to_text", "normalize_text"]
+__all__ = ["clean", "formulas_beyond_limits", "formulas_to_unicode", "latex_to_text", "normalize_text"]
 
 _INLINE = (Delimiters("$", "$"), Delimiters(r"\(", r"\)"))
 _ESCAPED = re.compile(r"\\[\\_&%^]")
 _NO_WORD = re.compile(r"[^\w\u4e00-\u9fff]+")
 
 
-@lru_cache(maxsize=4096)
 def normalize_text(text: str) -> str:
     """The words of a text in one string, with no blanks, punctuation or marks; capitals stay."""
     return clean(formulas_to_unicode(text))
@@ -27,13 +25,23 @@ def formulas_to_unicode(text: str) -> str:
     return between(text, formulas, [_as_unicode(text, formula) for formula in formulas])
 
 
+def formulas_beyond_limits(text: str) -> int:
+    """How many inline formulas stay LaTeX only because they exceed what Loupe converts (`latex_text`)."""
+    formulas = (without_escaped_characters(formula.inside) for formula in pieces(text, _INLINE, one_line=True))
+    return sum(convert(latex).beyond_limits for latex in formulas if _calls_for_conversion(latex))
+
+
 def _as_unicode(text: str, formula: Piece) -> str:
     latex = without_escaped_characters(formula.inside)
-    if any(character in latex for character in r"\^_"):
+    if _calls_for_conversion(latex):
         converted = latex_to_text(latex)
         if converted is not None:
             return converted.strip()
     return text[formula.start : formula.end]
+
+
+def _calls_for_conversion(latex: str) -> bool:
+    return any(character in latex for character in r"\^_")
 
 
 def without_escaped_characters(latex: str) -> str:

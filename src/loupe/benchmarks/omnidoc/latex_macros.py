@@ -1,0 +1,94 @@
+"""What pylatexenc 3.0a30, which OmniDocBench pins, knows of LaTeX macros (sections 5 and 9): its own tables, read once.
+
+pylatexenc is imported where it is first needed, and comes with the extra `omnidocbench`.
+"""
+
+from __future__ import annotations
+
+import logging
+import unicodedata
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+Render = Callable[[Sequence[str]], str]
+
+#: These give the day of the run, and scores depend on no clock; they give nothing here.
+_CLOCKS = ("today", "maketitle")
+
+
+class Macro(NamedTuple):
+    """How a macro is read and written: `arguments` is made of `{`, `[` and `*`."""
+
+    arguments: str
+    render: Render
+
+
+@cache
+def contexts() -> tuple[Any, Any]:
+    """pylatexenc's tables of texts and of arguments; it would make them anew for every formula."""
+    from pylatexenc.latex2text import MacroTextSpec
+    from pylatexenc.latex2text import get_default_latex_context_db as texts
+    from pylatexenc.latexwalker import get_default_latex_context_db as arguments
+
+    logging.getLogger("pylatexenc").setLevel(logging.CRITICAL)  # it warns of what is not LaTeX
+    changed = texts()
+    changed.add_context_category("clocks", macros=[MacroTextSpec(name) for name in _CLOCKS], prepend=True)
+    return changed, arguments()
+
+
+@cache
+def macro(name: str) -> Macro | None:
+    """The macro of this name; None where only pylatexenc itself knows what comes of it."""
+    texts, arguments = contexts()
+    spec = arguments.get_macro_spec(name)
+    kinds = [kind if isinstance(kind, str) else kind.parser for kind in spec.arguments_spec_list or ()]
+    usual = type(spec.arguments_parser).__name__ in ("LatexArgumentsParser", "LatexNoArgumentsParser")
+    if not usual or not all(isinstance(kind, str) and kind in "{[*" for kind in kinds):
+        return None
+    render = _render(texts.get_macro_spec(name))
+    return render and Macro("".join(kinds), render)
+
+
+def _render(spec: Any) -> Render | None:
+    replacement = spec.simplify_repl if spec else None
+    if not replacement:
+        return "".join if spec and not spec.discard else lambda arguments: ""
+    if isinstance(replacement, str):
+        is_pattern = "%" in replacement and replacement != "%"
+        return (lambda arguments: _filled(replacement, arguments)) if is_pattern else lambda arguments: replacement
+    if accent := _accents().get(getattr(spec, "macroname", "")):
+        return lambda arguments: _accented(arguments[0], accent)
+    if replacement.__name__ == "formatter":
+        style = replacement.__defaults__[0]
+        return lambda arguments: _styled(arguments[0], style)
+    return None
+
+
+def _filled(pattern: str, arguments: Sequence[str]) -> str:
+    """The pattern with its arguments; the pattern itself where it has another number of them, as in pylatexenc."""
+    try:
+        if "%s" in pattern:
+            return pattern % tuple(arguments)
+        return pattern % {str(number): argument for number, argument in enumerate(arguments, start=1)}
+    except (TypeError, KeyError):
+        return pattern
+
+
+@cache
+def _accents() -> dict[str, str]:
+    from pylatexenc.latex2text._defaultspecs import unicode_accents_list
+
+    return dict(unicode_accents_list)
+
+
+def _accented(text: str, accent: str) -> str:
+    """Every character with the accent, composed where Unicode has it; dotless i and j get their dots back."""
+    dotted = text.strip().replace("ı", "i").replace("ȷ", "j")
+    return "".join(unicodedata.normalize("NFC", character + accent) for character in dotted)
+
+
+def _styled(text: str, style: str) -> str:
+    from pylatexenc.latex2text import fmt_math_text_style
+
+    return str(fmt_math_text_style(text, style))
