@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from loupe.benchmarks.omnidoc.distances import Distances, distance_matrix
-from loupe.benchmarks.omnidoc.overlaps import Candidate, without_overlaps
-from loupe.benchmarks.omnidoc.windows import window_distance
-from loupe.metrics import normalized_edit_distance
+from loupe.benchmarks.omnidoc.overlaps import without_overlaps
+from loupe.benchmarks.omnidoc.runs import BlockFit, Runs, best_run
 
 #: A block and a prediction closer than this belong together already, and take no part.
 SETTLED = 0.25
-#: How well a piece must fit somewhere in the block that it is to be a part of.
-FITS = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,48 +26,10 @@ class Columns:
 def merge_neighbours(truth: Sequence[str], predicted: Sequence[str], distances: Distances) -> Columns:
     """One column for each prediction, or for the run of predictions that a block was found to consist of."""
     settled = distances < SETTLED
-    is_free: list[bool] = np.logical_not(np.any(settled, axis=0)).tolist()
-    starts = [index for index, free in enumerate(is_free) if free]
-    wanting = np.flatnonzero(~settled.any(axis=1)).tolist() if starts else []
-    best = [_best_run(_Block(truth[row], predicted, distances[row]), starts, is_free) for row in wanting]
+    runs = Runs(predicted, np.logical_not(np.any(settled, axis=0)).tolist())
+    wanting = np.flatnonzero(~settled.any(axis=1)).tolist() if any(runs.is_free) else []
+    best = [best_run(BlockFit(truth[row], runs, distances[row])) for row in wanting]
     return _with_runs(truth, predicted, distances, [run for run in without_overlaps(best) if len(run) > 1])
-
-
-@dataclass(slots=True)
-class _Block:
-    """One block of the ground truth while runs are looked for that could make it up."""
-
-    text: str
-    predicted: Sequence[str]
-    distances: Distances
-    _fits: dict[int, float] = field(default_factory=dict)
-
-    def fit(self, index: int) -> float:
-        """How well one prediction fits somewhere in the block; infinite above `FITS`."""
-        if index not in self._fits:
-            self._fits[index] = window_distance(self.predicted[index], self.text, bound=FITS)
-        return self._fits[index]
-
-
-def _best_run(block: _Block, starts: Sequence[int], is_free: Sequence[bool]) -> Candidate:
-    """The run nearest to the block, one for each start; the first of equals."""
-    return min((_grow(block, start, is_free) for start in starts), key=lambda candidate: candidate.cost)
-
-
-def _grow(block: _Block, start: int, is_free: Sequence[bool]) -> Candidate:
-    """The run from `start` on, longer as long as no prediction that is added makes it worse or fits nowhere."""
-    cost = float(block.distances[start])
-    end = start + 1
-    joined = block.predicted[start]
-    if block.fit(start) > FITS:
-        return Candidate(range(start, end), cost)
-    while end < len(block.predicted) and is_free[end] and len(joined) <= len(block.text):
-        longer = f"{joined} {block.predicted[end]}"
-        longer_cost = normalized_edit_distance(longer, block.text)
-        if longer_cost > cost or not block.fit(end) < FITS:
-            break
-        joined, cost, end = longer, longer_cost, end + 1
-    return Candidate(range(start, end), cost)
 
 
 def _with_runs(

@@ -11,10 +11,11 @@ import math
 from rapidfuzz.distance import Levenshtein
 
 
-def window_distance(needle: str, text: str, *, bound: float = math.inf) -> float:
+def window_distance(needle: str, text: str, *, bound: float = math.inf, enough: float = 0.0) -> float:
     """Least Levenshtein distance of `needle` and any part of `text` of its length, divided by that length.
 
     Range 0..1, lower is better. Infinite where it is above `bound`, and where `needle` is empty or longer than `text`.
+    Where it is below `enough`, any distance below `enough` may be returned.
 
     >>> window_distance("harbor", "the old harbour book")
     0.16666666666666666
@@ -23,17 +24,21 @@ def window_distance(needle: str, text: str, *, bound: float = math.inf) -> float
     last = len(text) - length
     if not length or last < 0:
         return math.inf
-    # Only less than this is of interest: nothing at first but what is within the bound.
-    best = edits_within(bound, length) + 1
+    if needle in text:
+        return 0.0
+    # Only what has fewer edits than this is of interest: at first, what is within the bound.
+    limit = edits_within(bound, length) + 1
     found = math.inf
     offset = 0
-    while offset <= last and best > 0:
+    while offset <= last:
         edits = Levenshtein.distance(needle, text[offset : offset + length])
-        if edits < best:
-            best = edits
+        if edits < limit:
+            limit = edits
             found = edits / length
-        # Each step can save two edits: so many steps it takes at least until a window has less than `best`.
-        offset += max(1, (edits - best) // 2 + 1)
+            if found < enough:
+                break
+        # A step saves two edits at most: so many steps it takes at least until a window is below the limit.
+        offset += 1 + (edits - limit) // 2
     return found
 
 

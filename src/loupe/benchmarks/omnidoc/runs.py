@@ -1,0 +1,130 @@
+"""Which run of neighbouring predictions comes nearest to one block of the ground truth (section 8.5 b).
+
+Upstream grows a run from every prediction and keeps the best. Here those that the best so far cannot lose to are not
+grown: a run never gets worse while it grows, so it ends no better than the best of all runs from its start.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from rapidfuzz.distance import Levenshtein
+
+from loupe.benchmarks.omnidoc.distances import Distances
+from loupe.benchmarks.omnidoc.overlaps import Candidate
+from loupe.benchmarks.omnidoc.windows import edits_within, window_distance
+from loupe.metrics import normalized_edit_distance
+
+#: How well a piece must fit somewhere in the block that it is to be a part of.
+FITS: Final = 0.6
+#: To measure more runs than this costs more than to grow one.
+_MEASURED: Final = 16
+#: Characters of a piece by which it is guessed whether a prediction is a part of a block.
+_PROBE: Final = 6
+
+
+class Runs:
+    """The predictions, joined by one space: any run of them is a slice."""
+
+    def __init__(self, predicted: Sequence[str], is_free: Sequence[bool]) -> None:
+        self.predicted = predicted
+        #: Whether a prediction may be part of a run; those that have their block already may not.
+        self.is_free = is_free
+        self.joined = " ".join(predicted)
+        self.lengths = np.array([len(line) for line in predicted])
+        #: Short pieces from the start, the middle and the end of each prediction.
+        self.probes = [_probes(line) for line in predicted]
+        self.ends: list[int] = (np.cumsum(self.lengths + 1) - 1).tolist()
+
+    def start_of(self, index: int) -> int:
+        """Where a prediction starts in the joined text."""
+        return self.ends[index] - len(self.predicted[index])
+
+    def text(self, start: int, stop: int) -> str:
+        """A run as one text."""
+        return self.joined[self.start_of(start) : self.ends[stop - 1]]
+
+    def stops(self, start: int, shortest: float, longest: float) -> range:
+        """The stops of all runs from `start` whose texts have between so many characters; with what is not free."""
+        offset = self.start_of(start)
+        first = bisect_left(self.ends, offset + shortest, lo=start)
+        last = bisect_right(self.ends, offset + longest, lo=start)
+        return range(first + 1, last + 1)
+
+
+def _probes(line: str) -> tuple[str, ...]:
+    middle = (len(line) - _PROBE) // 2
+    return (line[:_PROBE], line[middle : middle + _PROBE], line[-_PROBE:]) if middle >= 0 else (line,)
+
+
+class BlockFit:
+    """One block, and how predictions and runs of them fit it."""
+
+    def __init__(self, text: str, runs: Runs, distances: Distances) -> None:
+        self.text = text
+        self.runs = runs
+        self.distances = distances
+        self._fits: dict[int, float] = {}
+
+    def fit(self, index: int) -> float:
+        """How well one prediction fits somewhere in the block, as far as it matters on which side of `FITS` that is."""
+        if index not in self._fits:
+            self._fits[index] = window_distance(self.runs.predicted[index], self.text, bound=FITS, enough=FITS)
+        return self._fits[index]
+
+    def promising(self) -> list[int]:
+        """The starts of runs, in the order in which it is worth trying them; of no effect on the result."""
+        longer = np.maximum(self.runs.lengths, len(self.text))
+        misplaced: list[float] = ((self.distances * longer - longer) / self.runs.lengths).tolist()
+        starts = [index for index, free in enumerate(self.runs.is_free) if free]
+        return sorted(starts, key=lambda start: (-self._probes_found(start), misplaced[start]))
+
+    def _probes_found(self, index: int) -> int:
+        """How many of a few short pieces of one prediction are in the block: many only in a part of it."""
+        return sum(probe in self.text for probe in self.runs.probes[index])
+
+    def may_reach(self, start: int, cost: float) -> bool:
+        """Whether any run from `start` may be as near to the block as `cost`; True if that is not told quickly."""
+        if cost >= 1:
+            return True
+        length = len(self.text)
+        stops = self.runs.stops(start, length * (1 - cost) - 1, length / (1 - cost) + 1)
+        return len(stops) > _MEASURED or any(self._is_within(start, stop, cost) for stop in stops)
+
+    def _is_within(self, start: int, stop: int, cost: float) -> bool:
+        text = self.runs.text(start, stop)
+        bound = edits_within(cost, max(len(text), len(self.text)))
+        return Levenshtein.distance(text, self.text, score_cutoff=bound) <= bound
+
+
+def best_run(block: BlockFit) -> Candidate:
+    """The run nearest to the block; of equals that which starts first."""
+    starts = block.promising()
+    best = grow_run(block, starts[0])
+    for start in starts[1:]:
+        if block.may_reach(start, best.cost):
+            candidate = grow_run(block, start)
+            if (candidate.cost, candidate.run.start) < (best.cost, best.run.start):
+                best = candidate
+    return best
+
+
+def grow_run(block: BlockFit, start: int) -> Candidate:
+    """The run from `start` on, longer as long as no prediction that is added makes it worse or fits nowhere."""
+    runs = block.runs
+    cost = float(block.distances[start])
+    stop = start + 1
+    if block.fit(start) > FITS:
+        return Candidate(range(start, stop), cost)
+    while stop < len(runs.predicted) and runs.is_free[stop] and block.fit(stop) < FITS:
+        longer_cost = normalized_edit_distance(runs.text(start, stop + 1), block.text)
+        if longer_cost > cost:
+            break
+        cost = longer_cost
+        stop += 1
+        if runs.ends[stop - 1] - runs.start_of(start) > len(block.text):
+            break
+    return Candidate(range(start, stop), cost)
