@@ -12,6 +12,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from loupe.explanation import Explanation
+
 Outcome: TypeAlias = Literal["ok", "empty", "truncated", "repeated", "timeout", "error", "rejected"]
 
 #: Outcomes without an answer: they score as an empty answer and count as failed.
@@ -165,7 +167,8 @@ class Benchmark:
     `summarize` turns finished values of measures into further ones (an "overall"); it must work on numbers and on
     arrays of bootstrap draws alike, and its names are declared in `measures` too. `reference` gives the text that
     diagnostics compare a prediction with ("" if there is none). `suffix` is that of the exported prediction files.
-    `conclude` looks at all samples of a run together.
+    `conclude` looks at all samples of a run together. `explain` tells the report how an answer was matched, from what
+    the benchmark keeps in `details`.
     """
 
     title: str
@@ -181,6 +184,7 @@ class Benchmark:
     max_tokens: int = 4096
     suffix: Literal[".txt", ".md"] = ".txt"
     conclude: Callable[[Sequence[SampleScores]], Conclusion] | None = None
+    explain: Callable[[Sample, SampleScores], Explanation | None] | None = None
     paper: str = ""
     hub: str = ""
 

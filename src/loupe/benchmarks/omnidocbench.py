@@ -18,8 +18,9 @@ from loupe.benchmarks.omnidoc.records import MatchedSample, Mode, ReadingOrder
 from loupe.benchmarks.omnidoc.scored_pages import ScoredPage, to_details
 from loupe.data.extras import need
 from loupe.data.store import default_root
+from loupe.explanation import Explanation
 from loupe.runs.files import safe_name
-from loupe.types import Benchmark, Measure, Prediction, Sample, Score, Scored, Values
+from loupe.types import Benchmark, Measure, Prediction, Sample, SampleScores, Score, Scored, Values
 
 #: Where this differs from the official evaluator on purpose.
 DEVIATIONS = (
@@ -128,6 +129,13 @@ def summarize(values: Values) -> Values:
     return {"overall": ((1 - values["text_edit"]) + values["formula_cdm"] + values["table_teds"]) / 3}
 
 
+def explain(page: Sample, scores: SampleScores) -> Explanation | None:
+    """Which block of the page was held against which piece of the answer, for the report."""
+    from loupe.benchmarks.omnidoc import explanation
+
+    return explanation.explain(page, scores)
+
+
 def answer_files(page: Sample) -> list[str]:
     """The files of a folder that may hold the answer to a page, as upstream tries them; last, Loupe's own name."""
     names = answer_names(image_name(page.truth["page_info"]["image_path"]))
@@ -180,6 +188,7 @@ benchmark = Benchmark(
     headline="overall",
     summarize=summarize,
     conclude=conclude,
+    explain=explain,
     load=load,
     score=score,
     reference=_reference_text,

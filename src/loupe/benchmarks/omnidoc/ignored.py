@@ -38,6 +38,12 @@ def set_ignored_aside(truth: Sequence[TruthLine], distances: Distances) -> Sides
     )
 
 
+def takers(truth: Sequence[TruthLine], distances: Distances, sides: Sides) -> dict[int, int]:
+    """For each prediction that was taken the nearest block of an ignored category."""
+    ignored = [row for row, line in enumerate(truth) if line.ignored]
+    return {column: ignored[int(distances[ignored, column].argmin())] for column in sides.taken}
+
+
 def stolen_lines(
     truth: Sequence[TruthLine], predicted: Sequence[PredictedLine], distances: Distances, sides: Sides
 ) -> tuple[StolenLine, ...]:

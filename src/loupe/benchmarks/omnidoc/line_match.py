@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from loupe.benchmarks.omnidoc.assignment import match_blocks
 from loupe.benchmarks.omnidoc.distances import Distances, distance_matrix
-from loupe.benchmarks.omnidoc.ignored import Sides, set_ignored_aside, stolen_lines
+from loupe.benchmarks.omnidoc.ignored import Sides, set_ignored_aside, stolen_lines, takers
 from loupe.benchmarks.omnidoc.leftovers import Group, groups_of
 from loupe.benchmarks.omnidoc.lines import PredictedLine, TruthLine
 from loupe.benchmarks.omnidoc.neighbours import merge_neighbours
@@ -19,8 +19,8 @@ class LineMatch:
     """Groups in upstream's order, by indices of lines; those of ignored blocks are left out unless they stand alone."""
 
     groups: Sequence[Group]
-    #: Predictions that an ignored category took.
-    taken: Sequence[int] = ()
+    #: Predictions that an ignored category took, and the nearest block of such a category.
+    taken: Mapping[int, int] = field(default_factory=dict)
     stolen: tuple[StolenLine, ...] = ()
 
 
@@ -34,7 +34,7 @@ def match_lines(truth: Sequence[TruthLine], predicted: Sequence[PredictedLine]) 
     sides = set_ignored_aside(truth, distances)
     return LineMatch(
         groups=_counted_groups(truth, predicted, distances, sides),
-        taken=sides.taken,
+        taken=takers(truth, distances, sides),
         stolen=stolen_lines(truth, predicted, distances, sides),
     )
 

@@ -132,10 +132,11 @@ class ReadingOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnscoredPiece:
-    """A piece of the prediction that no score knows, and why."""
+    """A piece of the prediction that no score knows, and why; `anno_ids` name the ignored block that it went to."""
 
     piece: Piece
     reason: Unscored
+    anno_ids: tuple[int | str | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

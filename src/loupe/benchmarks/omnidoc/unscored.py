@@ -22,16 +22,17 @@ def unscored_lines(
 ) -> Iterator[UnscoredPiece]:
     """Lines that are in no sample of an element."""
     scored = {index for group in match.groups if not truth[group.blocks[0]].ignored for index in group.key}
-    ignored = {index for group in match.groups if truth[group.blocks[0]].ignored for index in group.key}
-    taken = set(match.taken)
+    ignored = {index: group.blocks[0] for group in match.groups for index in group.key}
     for index, line in enumerate(predicted):
         reason: Unscored = "unmatched"
         if index in scored:
             continue
-        if index in taken:
+        block = match.taken.get(index, ignored.get(index))
+        if index in match.taken:
             reason = "taken by an ignored category"
         elif index in ignored:
             reason = "matched to an ignored category"
         elif line.source.item.fine_category == "equation_inline":
             reason = "inline formula"
-        yield UnscoredPiece(piece=piece_of(line.source), reason=reason)
+        parts = () if block is None else truth[block].block.parts
+        yield UnscoredPiece(piece=piece_of(line.source), reason=reason, anno_ids=parts)
