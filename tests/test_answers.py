@@ -70,8 +70,8 @@ def test_missing_extra_and_double_answers_are_counted_and_named(here: Path) -> N
     result = scored(here, "answers.jsonl")
     assert value(result) == pytest.approx(2 / 3)
     warnings = " ".join(result["warnings"])  # type: ignore[arg-type]
-    assert "1 samples have no answer: c" in warnings
-    assert "1 answers have no sample: zz" in warnings
+    assert "1 sample has no answer: c" in warnings
+    assert "1 answer has no sample: zz" in warnings
     assert "several answers, the last one counts: a" in warnings
     assert [failure["sample"] for failure in result["failures"]] == ["c"]  # type: ignore[attr-defined]
 

@@ -31,6 +31,18 @@ def test_a_wrong_value_of_an_option_is_answered_with_the_right_ones(here: Path) 
     assert hint == "values: test, validation, train"
 
 
+def test_ground_truth_without_its_pages_is_not_run(here: Path) -> None:
+    item = {"dataset_name": "IIIT5K", "type": "Regular Text Recognition", "id": 1, "image_path": "IIIT5K/1.png"}
+    (here / "data").mkdir()
+    (here / "data/OCRBench.json").write_text(
+        json.dumps([item | {"question": "What is written?", "answers": ["CENTRE"]}])
+    )
+    error, hint = complaint(loupe("run", "ocrbench", *RIGHT, "--data", "data", cwd=here))
+    assert error.startswith("ocrbench: no page is there, not even ") and error.endswith("1.png")
+    assert hint == "answers that exist already need no pages: loupe score ocrbench ANSWERS"
+    assert not (here / "runs").exists()
+
+
 def test_a_profile_under_engine_without_s_is_found_out(here: Path) -> None:
     (here / "loupe.toml").write_text('[engine.mine]\nkind = "tesseract"\n')
     error, _ = complaint(loupe("run", "mydocs", "-e", "mine", cwd=here))

@@ -147,6 +147,12 @@ def test_options_are_checked_against_the_benchmark(plan: Plan) -> None:
         go(replace(plan, options={"count": "many"}, name="c"))
 
 
+def test_an_option_at_its_default_makes_no_other_run(plan: Plan) -> None:
+    _, result = go(plan)
+    _, again = go(replace(plan, options={"count": str(result.total)}))
+    assert again.signature == result.signature and "opt:" not in result.signature
+
+
 def test_scoring_again_refuses_other_references_and_other_samples(plan: Plan, tmp_path: Path) -> None:
     folder, _ = go(plan)
     for changed in (

@@ -122,7 +122,7 @@ def read_one(plan: Plan, stage: Stage, *, plain: bool, unit: str) -> tuple[RunFo
     """Carry out one plan under supervision, and say how to continue if it stopped early."""
     from loupe.inference.progress import Progress
 
-    progress = Progress(engine=plan.label, benchmark=plan.benchmark)
+    progress = Progress(engine=plan.name or plan.label, benchmark=plan.benchmark)
     try:
         folder = asyncio.run(supervise(stage(plan, progress), progress, plain=plain, unit=unit))
     except asyncio.CancelledError:

@@ -69,14 +69,19 @@ def file_answers(plan: Plan, path: Path) -> tuple[RunFolder, Answers]:
 
 def _notes(answers: Answers, path: Path) -> list[str]:
     """What does not fit between answers and samples, for the result's warnings."""
-    said = {
-        "samples have no answer": answers.missing,
-        "answers have no sample": answers.extra,
-        "samples have several answers, the last one counts": answers.double,
-    }
+    said = (
+        ("sample has no answer", "samples have no answer", answers.missing),
+        ("answer has no sample", "answers have no sample", answers.extra),
+        (
+            "sample has several answers, the last one counts",
+            "samples have several answers, the last one counts",
+            answers.double,
+        ),
+    )
     return [
-        f"{path.name}: {len(names):,} {what}: {', '.join(names[:10])}{' …' if len(names) > 10 else ''}"
-        for what, names in said.items()
+        f"{path.name}: {len(names):,} {one if len(names) == 1 else more}: "
+        f"{', '.join(names[:10])}{' …' if len(names) > 10 else ''}"
+        for one, more, names in said
         if names
     ]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from loupe.benchmarks import benchmark_id, benchmark_of_run
-from loupe.benchmarks.registry import benchmark_ids, check_options
+from loupe.benchmarks.registry import benchmark_ids, changed_options, check_options
 from loupe.data.digests import source_digest
 from loupe.engines.registry import Profile, slug
 from loupe.errors import DatasetError
@@ -46,7 +46,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Survey:
-    """What one pass over the samples found, without opening a page.
+    """What one pass over the samples found, without opening a page. `gone`: no page of any is there; this is one.
 
     `truth_digest` covers everything but the page images: what a score depends on. `slicing_digest` covers tags and
     groups: what only the result depends on.
@@ -57,6 +57,7 @@ class Survey:
     truth_digest: str
     tasks: tuple[str, ...]
     slicing_digest: str = ""
+    gone: Path | None = None
 
 
 def open_samples(info: RunInfo) -> Iterator[Sample]:
@@ -86,6 +87,7 @@ def survey(
     seen: dict[str, None] = {}
     tasks: dict[str, None] = {}
     images: list[str] = []
+    files: list[Path] = []
     slicing = hashlib.sha256()
 
     def parts() -> Iterator[list[object]]:
@@ -98,6 +100,7 @@ def survey(
                 tasks[task] = None
             if pages:
                 images.extend(map(source_digest, sample.images))
+                files.extend(image if isinstance(image, Path) else image.path for image in sample.images if not files)
             slicing.update(repr((sample.group, sorted(sample.tags.items()))).encode("utf-8", "surrogatepass"))
             yield [sample.id, sample.prompt, sample.text, task, sample.truth, len(sample.images)]
 
@@ -105,7 +108,8 @@ def survey(
     if not seen:
         raise DatasetError(f"{name}: no samples", hint=f"loupe bench show {name}")
     everything = digest_of([truth, *images]) if pages else ""
-    return Survey(tuple(seen), everything, truth, tuple(tasks), slicing.hexdigest())
+    gone = files[0] if files and all(page.startswith("missing") for page in images) else None
+    return Survey(tuple(seen), everything, truth, tuple(tasks), slicing.hexdigest(), gone)
 
 
 def make_info(plan: Plan, benchmark: Benchmark, found: Survey) -> RunInfo:
@@ -128,7 +132,7 @@ def make_info(plan: Plan, benchmark: Benchmark, found: Survey) -> RunInfo:
         profile=plan.profile.stored(),
         defining=defining,
         data=str(plan.data.resolve()) if plan.data else "",
-        options=dict(plan.options),
+        options=changed_options(benchmark, plan.options),
         data_digest=found.data_digest,
         truth_digest=found.truth_digest,
         prompt_digest=digest_of([sorted(prompts.items())]) if any(prompts.values()) else "",

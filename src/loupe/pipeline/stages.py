@@ -13,7 +13,7 @@ import msgspec
 
 from loupe.benchmarks import benchmark_id, benchmark_of_run, get_benchmark
 from loupe.engines.registry import Profile, engine_module
-from loupe.errors import LoupeError, RunError
+from loupe.errors import DatasetError, LoupeError, RunError
 from loupe.inference.journal import Journal
 from loupe.inference.progress import Progress
 from loupe.inference.prompts import make_request
@@ -78,8 +78,13 @@ async def _infer(plan: Plan, progress: Progress, *, scoring: bool) -> RunFolder:
     check_adapters(plan.profile.adapters)
     benchmark = get_benchmark(plan.benchmark)
     found = await asyncio.to_thread(survey, benchmark, plan.benchmark, plan.data, plan.options)
+    if found.gone is not None and plan.profile.kind != "predictions":
+        raise DatasetError(
+            f"{plan.benchmark}: no page is there, not even {found.gone}",
+            hint=f"answers that exist already need no pages: loupe score {plan.benchmark} ANSWERS",
+        )
     info = make_info(plan, benchmark, found)
-    progress.engine, progress.benchmark = plan.label, plan.benchmark
+    progress.engine, progress.benchmark = info.engine, plan.benchmark
     with claim(plan.path, info, fresh=plan.fresh) as folder:
         asked = found.ids[: folder.info.total]
         places = folder.prediction_places()

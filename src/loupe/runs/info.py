@@ -16,7 +16,7 @@ from loupe import __version__
 #: Packages whose version can change an answer or a score.
 _PACKAGES = (
     *("numpy", "pillow", "pypdfium2", "rapidfuzz", "aiohttp", "msgspec"),
-    *("lxml", "json_repair", "rapidocr", "onnxruntime"),
+    *("lxml", "json_repair", "nltk", "jieba", "rapidocr", "onnxruntime"),
 )
 
 
