@@ -28,13 +28,21 @@ def write_omnidocbench_layout(path: Path, root: Path, *, raw: bool = False) -> E
         raise UsageError(f"{path} is a run of {folder.info.benchmark_id}, not of {BENCHMARK}", hint="loupe runs")
     if folder.result() is None:
         raise RunError(f"{path} has no scores yet", hint=f"loupe score {path}")
-    name = slug(folder.info.engine)
+    name = _folder_name(folder)
     pages = [page for row in folder.scores() if (page := from_details(row)) is not None and page.answered]
     prefix = f"{name}_{_match_method(folder)}"
     for file, text in official_files(pages, prefix):
         write_atomically(root / "result" / file, text.encode("utf-8", "replace"))
     answers = write_answers(folder, root / "predictions" / name, raw=raw)
     return msgspec.structs.replace(answers, results=str(root / "result" / f"{prefix}_metric_result.json"))
+
+
+def _folder_name(folder: RunFolder) -> str:
+    """What upstream would call the folder of answers: its own name where there is one, else that of the engine."""
+    info = folder.info
+    if info.profile.get("kind") == "predictions" and info.engine.startswith("predictions-"):
+        return slug(Path(str(info.profile.get("folder", ""))).name) or slug(info.engine)
+    return slug(info.engine)
 
 
 def _match_method(folder: RunFolder) -> str:
