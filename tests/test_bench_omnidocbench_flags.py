@@ -1,4 +1,4 @@
-"""What is said beside the official numbers of OmniDocBench: flags with counts and pages, none of which moves a score."""
+"""What is said beside the official numbers of OmniDocBench: flags with counts and pages; none moves a score."""
 
 from __future__ import annotations
 

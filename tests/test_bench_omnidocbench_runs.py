@@ -1,7 +1,7 @@
 """Whole runs of OmniDocBench: 88 over real and synthetic pages, 70 small ones with odd names and settings.
 
 All oracle cases; figures within 1e-6, names of files and texts of samples exactly. The 70 are read from real folders.
-Exceptions: 12 configured cases on which upstream ends with an exception (`UPSTREAM_ENDS`), and three differences that
+Exceptions: 14 configured cases on which upstream ends with an exception (`UPSTREAM_ENDS`), and three differences that
 are ours on purpose: a filter that leaves nothing is an error, a folder without any answer is one, and the default
 metrics are the only ones of the command line (groups and subsets are tested through the library).
 """
