@@ -9,9 +9,13 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
+from typing import Final
 
 from loupe.metrics.table_markup import OMNIDOCBENCH, simplify
-from loupe.metrics.table_tree import TedsError
+from loupe.metrics.table_tree import TableTooLargeError, TedsError
+
+MAX_TAGS: Final = 200_000
+"""Of one answer: some seconds of reading, and five times what a table of 20,000 cells has."""
 
 _ATTRIBUTES = tuple(re.compile(f' {name}=".*?"') for name in ("style", "height", "width", "align", "class"))
 _TABLE_START = re.compile(r"<table\b[^>]*>", re.IGNORECASE)
@@ -37,8 +41,11 @@ def normalize_like_request001(table: str) -> str:
     """One page with one table, header cells made cells, most tags inside cells removed, blanks collapsed, NFKC.
 
     Several tables become one, from the first `<table>` to the last `</table>`; without any, the whole string becomes
-    the inside of a table. Markup that is written as entities becomes markup. Raises TedsError where upstream raises.
+    the inside of a table. Markup that is written as entities becomes markup. Raises TedsError where upstream raises,
+    TableTooLargeError for more than MAX_TAGS tags.
     """
+    if table.count("<") > MAX_TAGS:
+        raise TableTooLargeError(f"{table.count('<'):,} tags in one answer, at most {MAX_TAGS:,} are read")
     page = table.strip()
     if not page.lower().startswith("<html"):
         page = f"<html><body>{page}</body></html>"
@@ -56,8 +63,8 @@ def normalize_like_request001(table: str) -> str:
 def normalize_like_omnidocbench(table: str) -> str:
     """One page with one table, as `normalize_like_request001`, but only the bare tags in cells are removed.
 
-    "" where there is no table (`<TABLE>` alone is none), as for upstream; and also where the parser rejects the markup,
-    which ends upstream's whole run.
+    "" where there is no table (`<TABLE>` alone is none), as for upstream; and also where `simplify` rejects the markup:
+    html.parser's refusal ends upstream's whole run.
     """
     if "<table" not in table.replace(" ", ""):
         return ""

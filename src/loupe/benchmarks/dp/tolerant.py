@@ -11,8 +11,12 @@ from loupe.benchmarks.dp.elements import IGNORED, Content, Element, tables_of_pa
 from loupe.benchmarks.dp.plain_text import strip_like_request001, strip_marks
 from loupe.benchmarks.table_answers.any_spelling import tables_of_answer
 from loupe.benchmarks.table_answers.request001 import find_tables
-from loupe.benchmarks.table_answers.scored import TableScores, score_normalized, score_pair
+from loupe.benchmarks.table_answers.scored import TableScores, normalized_page, score_pages, score_pair
 from loupe.metrics import nid
+from loupe.metrics.table_tree import TableTooLargeError
+
+#: Of tables of one page, each of the answer with each of the ground truth.
+MAX_PAIRS = 2_000
 
 
 def elements_of_markdown(answer: str) -> list[Element]:
@@ -52,14 +56,20 @@ def page_tables_like_request001(answer: str, reference: Sequence[Element]) -> li
     """Each ground-truth table against every table in the answer; the best TEDS counts, with its TEDS-struct.
 
     A predicted table may serve for several. Tables of an empty HTML, or of a category spelt otherwise, do not count.
+    Raises TableTooLargeError for more than MAX_PAIRS pairs.
     """
     wanted = [table for table in reference if table.category == "Table" and table.html]
-    found = find_tables(answer)
+    if not wanted:
+        return []
+    found = dict.fromkeys(find_tables(answer))  # of equal ones the first counts
+    if len(found) * len(wanted) > MAX_PAIRS:
+        raise TableTooLargeError(f"{len(found):,} tables in one answer against {len(wanted):,}: too many to compare")
+    pages = [normalized_page(table) for table in found]
     return [
         max(
-            (score_normalized(table, wrapped_table(each.html)) for table in found),
+            (score_pages(page, truth) for page in pages),
             key=lambda score: score.teds,
             default=TableScores(0.0, 0.0),
         )
-        for each in wanted
+        for truth in [normalized_page(wrapped_table(each.html)) for each in wanted]
     ]

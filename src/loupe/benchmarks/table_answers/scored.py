@@ -36,11 +36,24 @@ def score_pair(prediction: str, reference: str, *, variant: Variant) -> TableSco
 
 def score_normalized(prediction: str, reference: str) -> TableScores:
     """Compare two tables after the normalisation of request 001, which makes `td` of `th` and drops sections."""
+    return score_pages(normalized_page(prediction), normalized_page(reference))
+
+
+def normalized_page(table: str) -> str | TableScores:
+    """The page of a table after that normalisation; where it fails, the scores of any pair with this table."""
     need_table_tools()
     try:
-        pages = normalize_like_request001(prediction), normalize_like_request001(reference)
+        return normalize_like_request001(table)
     except TableTooLargeError:
         raise
     except TedsError as error:
         return TableScores(0.0, 0.0, error.upstream)
-    return score_pair(*pages, variant="omnidocbench")
+
+
+def score_pages(prediction: str | TableScores, reference: str | TableScores) -> TableScores:
+    """Compare two pages that `normalized_page` made."""
+    if isinstance(prediction, TableScores):
+        return prediction
+    if isinstance(reference, TableScores):
+        return reference
+    return score_pair(prediction, reference, variant="omnidocbench")
