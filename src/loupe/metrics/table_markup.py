@@ -55,8 +55,16 @@ _BLANKS: Final = " \n\t\f\r"
 _SPECIAL: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
+#: html.parser reads to the end of the markup for each tag, comment or declaration that never ends.
+_MAX_UNFINISHED: Final = 200
+
+
 def simplify(markup: str, rules: Simplification = REQUEST001) -> str:
-    """The markup under these rules. Raises AssertionError or ValueError where html.parser or BeautifulSoup does."""
+    """The markup under these rules.
+
+    Raises AssertionError or ValueError where html.parser or BeautifulSoup does, and ValueError where more tags than any
+    honest table has are never finished.
+    """
     reader = _Simplifier(rules)
     reader.feed(markup)
     reader.close()
@@ -75,6 +83,33 @@ class _Simplifier(HTMLParser):
         self._open: Counter[str] = Counter()
         self._closed: Counter[str] = Counter()  # void tags whose end tag may still come
         self._skipped: int | None = None  # how deep the element stands whose contents are left out
+        self._unfinished = 0
+
+    def parse_starttag(self, i: int) -> int:
+        """Where this ends, as the four methods below; -1 where it does not."""
+        return self._counted(super().parse_starttag(i))
+
+    def parse_endtag(self, i: int) -> int:
+        """Where an end tag ends."""
+        return self._counted(super().parse_endtag(i))
+
+    def parse_comment(self, i: int, report: bool = True) -> int:
+        """Where a comment ends."""
+        return self._counted(super().parse_comment(i, report))
+
+    def parse_pi(self, i: int) -> int:
+        """Where a processing instruction ends."""
+        return self._counted(super().parse_pi(i))
+
+    def parse_html_declaration(self, i: int) -> int:
+        """Where a declaration ends."""
+        return self._counted(super().parse_html_declaration(i))
+
+    def _counted(self, end: int) -> int:
+        self._unfinished += end < 0
+        if self._unfinished > _MAX_UNFINISHED:
+            raise ValueError(f"more than {_MAX_UNFINISHED} tags are never finished")
+        return end
 
     def finish(self) -> str:
         """Everything that was read, with what is still open closed."""

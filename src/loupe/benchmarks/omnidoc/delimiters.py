@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
 
@@ -29,34 +30,29 @@ def pieces(text: str, pairs: Sequence[Delimiters], *, one_line: bool = False) ->
     >>> [piece.inside for piece in pieces("a $b$ $$", [Delimiters("$", "$")])]
     ['b', '']
     """
-    opening = re.compile("|".join(re.escape(pair.begin) for pair in sorted(pairs, key=_longest_first)))
+    opening = _opening(tuple(pairs))
     missing = [-1] * len(pairs)  # there is no end of this pair up to here
-    cursor = 0
-    while match := opening.search(text, cursor):
+    match = opening.search(text)
+    while match:
         start = match.start()
-        piece = _piece_at(text, start, pairs, missing, one_line)
-        if piece is None:
-            cursor = start + 1
-        else:
-            yield piece
-            cursor = piece.end
+        cursor = start + 1
+        for kind, (begin, end) in enumerate(pairs):
+            inside = start + len(begin)
+            if inside <= missing[kind] or not text.startswith(begin, start):
+                continue
+            limit = _end_of_line(text, inside) if one_line else len(text)
+            found = text.find(end, inside, limit)
+            if found >= 0:
+                cursor = found + len(end)
+                yield Piece(start, cursor, text[inside:found], kind)
+                break
+            missing[kind] = limit
+        match = opening.search(text, cursor)
 
 
-def _longest_first(pair: Delimiters) -> int:
-    return -len(pair.begin)
-
-
-def _piece_at(text: str, start: int, pairs: Sequence[Delimiters], missing: list[int], one_line: bool) -> Piece | None:
-    for kind, (begin, end) in enumerate(pairs):
-        inside = start + len(begin)
-        if inside <= missing[kind] or not text.startswith(begin, start):
-            continue
-        limit = _end_of_line(text, inside) if one_line else len(text)
-        found = text.find(end, inside, limit)
-        if found >= 0:
-            return Piece(start, found + len(end), text[inside:found], kind)
-        missing[kind] = limit
-    return None
+@cache
+def _opening(pairs: tuple[Delimiters, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(re.escape(pair.begin) for pair in pairs))
 
 
 def _end_of_line(text: str, start: int) -> int:

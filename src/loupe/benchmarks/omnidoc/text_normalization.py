@@ -21,27 +21,31 @@ def normalize_text(text: str) -> str:
 
 def formulas_to_unicode(text: str) -> str:
     r"""Inline formulas with a backslash, `^` or `_` in them as plain characters; others stay as they are."""
-    formulas = list(pieces(text, _INLINE, one_line=True))
+    formulas = _formulas_to_convert(text)
     return between(text, formulas, [_as_unicode(text, formula) for formula in formulas])
 
 
 def formulas_beyond_limits(text: str) -> int:
     """How many inline formulas stay LaTeX only because they exceed what Loupe converts (`latex_text`)."""
-    formulas = (without_escaped_characters(formula.inside) for formula in pieces(text, _INLINE, one_line=True))
-    return sum(convert(latex).beyond_limits for latex in formulas if _calls_for_conversion(latex))
+    return sum(convert(formula.inside).beyond_limits for formula in _formulas_to_convert(text))
 
 
-def _as_unicode(text: str, formula: Piece) -> str:
-    latex = without_escaped_characters(formula.inside)
-    if _calls_for_conversion(latex):
-        converted = latex_to_text(latex)
-        if converted is not None:
-            return converted.strip()
-    return text[formula.start : formula.end]
+def _formulas_to_convert(text: str) -> list[Piece]:
+    r"""The inline formulas, without escaped characters, that still hold a backslash, `^` or `_`."""
+    if not _calls_for_conversion(text):
+        return []
+    found = (piece for piece in pieces(text, _INLINE, one_line=True) if _calls_for_conversion(piece.inside))
+    formulas = (piece._replace(inside=without_escaped_characters(piece.inside)) for piece in found)
+    return [formula for formula in formulas if _calls_for_conversion(formula.inside)]
 
 
 def _calls_for_conversion(latex: str) -> bool:
-    return any(character in latex for character in r"\^_")
+    return "\\" in latex or "^" in latex or "_" in latex
+
+
+def _as_unicode(text: str, formula: Piece) -> str:
+    converted = latex_to_text(formula.inside)
+    return text[formula.start : formula.end] if converted is None else converted.strip()
 
 
 def without_escaped_characters(latex: str) -> str:
