@@ -1,0 +1,94 @@
+"""Tables written as HTML, found as BeautifulSoup's `html.parser` reads them (protocol, section 7.1).
+
+Every table counts, also one inside another; the rows of inner tables are rows of the outer one too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loupe.benchmarks.olmocr.table_grid import CellText, Table, TableReadError, lay_out
+from loupe.benchmarks.table_answers.soup import parse_html
+from loupe.metrics.table_tree import TableTooLargeError, TedsError
+
+if TYPE_CHECKING:
+    from bs4 import BeautifulSoup, Tag
+
+#: Elements and characters looked at on one page; tables nested thousands deep would make billions of them.
+MAX_WORK = 3_000_000
+
+
+def parse_html_tables(markdown: str) -> list[Table]:
+    """The tables in the order of their tags. Raises TableReadError where they cannot be read."""
+    if "<table" not in markdown.lower():
+        return []
+    try:
+        soup = parse_html(markdown)
+    except (TedsError, TableTooLargeError) as error:
+        raise TableReadError(str(error)) from error
+    for line_break in soup.find_all("br"):
+        # Upstream does so within cells only, but nothing else is looked at.
+        line_break.replace_with("\n")
+    reader = _Reader(soup)
+    tables = [lay_out(reader.rows(table)) for table in soup.find_all("table")]
+    return [table for table in tables if table is not None]
+
+
+class _Reader:
+    """Reads rows and cells, and counts the work that this is."""
+
+    def __init__(self, soup: BeautifulSoup) -> None:
+        self._work = 0
+        self._in_head: set[int] = set()
+        for tag in soup.find_all(True):
+            # Parents come first, so this says of every tag whether there is a thead around it.
+            if tag.parent is not None and (tag.parent.name == "thead" or id(tag.parent) in self._in_head):
+                self._in_head.add(id(tag))
+
+    def rows(self, table: Tag) -> list[list[CellText]]:
+        found = []
+        for element in table.descendants:
+            self._count(1)
+            if getattr(element, "name", None) == "tr":
+                found.append(element)
+        return [self._cells(row, len(found) - number) for number, row in enumerate(found)]  # type: ignore[arg-type]
+
+    def _cells(self, row: Tag, rows_left: int) -> list[CellText]:
+        in_head = id(row) in self._in_head
+        return [
+            CellText(
+                text=self._text(cell),
+                rowspan=_rowspan(cell.get("rowspan"), rows_left),
+                colspan=_span(cell.get("colspan")),
+                heading=in_head or cell.name == "th",
+            )
+            for cell in row.find_all(["th", "td"], recursive=False)
+        ]
+
+    def _text(self, cell: Tag) -> str:
+        # Nested cells: the text of the innermost is read once for each cell around it.
+        parts = []
+        for part in cell.strings:
+            self._count(1 + len(part))
+            parts.append(part)
+        return "".join(parts).strip()
+
+    def _count(self, work: int) -> None:
+        self._work += work
+        if self._work > MAX_WORK:
+            raise TableReadError(f"tables that nest too deep: more than {MAX_WORK:,} elements to look at")
+
+
+def _rowspan(value: object, rows_left: int) -> int:
+    """Rows that a cell spans; `0` means all that are left of the table."""
+    if isinstance(value, str) and value.strip() == "0":
+        return max(1, rows_left)
+    return _span(value)
+
+
+def _span(value: object) -> int:
+    """A declared span as Python reads it, 1 for whatever is no positive whole number."""
+    try:
+        return max(1, int(str(value)))
+    except ValueError:
+        return 1

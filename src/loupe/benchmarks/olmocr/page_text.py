@@ -1,0 +1,45 @@
+"""An answer to one page in the forms that its tests look at, each made once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from loupe.benchmarks.olmocr.extract_equations import extract_equations
+from loupe.benchmarks.olmocr.html_tables import parse_html_tables
+from loupe.benchmarks.olmocr.markdown_tables import parse_markdown_tables
+from loupe.benchmarks.olmocr.normalization import normalize
+from loupe.benchmarks.olmocr.table_cells import ReadTable
+
+
+class PageText:
+    """The Markdown of a page; everything else is made of it when a test first asks."""
+
+    def __init__(self, markdown: str) -> None:
+        self.markdown = markdown
+        self._equations: dict[bool, list[str]] = {}
+
+    @cached_property
+    def normalized(self) -> str:
+        """The text as it is compared."""
+        return normalize(self.markdown)
+
+    @cached_property
+    def lowered(self) -> str:
+        """The same in lower case."""
+        return self.normalized.lower()
+
+    @cached_property
+    def markdown_tables(self) -> list[ReadTable]:
+        """Pipe tables, in order."""
+        return [ReadTable(table) for table in parse_markdown_tables(self.markdown)]
+
+    @cached_property
+    def html_tables(self) -> list[ReadTable]:
+        """HTML tables, in order. Raises TableReadError where there is no reading them."""
+        return [ReadTable(table) for table in parse_html_tables(self.markdown)]
+
+    def equations(self, *, ignore_dollars: bool = False) -> list[str]:
+        """What is delimited as math."""
+        if ignore_dollars not in self._equations:
+            self._equations[ignore_dollars] = extract_equations(self.markdown, ignore_dollars=ignore_dollars)
+        return self._equations[ignore_dollars]
