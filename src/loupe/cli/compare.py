@@ -83,9 +83,9 @@ def command(runs: tuple[Path, ...], root: Path, json: bool, plain: bool) -> None
 
 def compare_runs(paths: Sequence[Path]) -> Compared:
     """All of a comparison. Raises UsageError for runs that must not be compared, RunError for one without scores."""
+    folders = [open_run(path) for path in paths]
     if len(set(paths)) < 2:
         raise UsageError("a comparison needs two different runs", hint="loupe runs lists them")
-    folders = [open_run(path) for path in paths]
     refuse_strangers(folders)
     benchmark = benchmark_of_run(folders[0].info.benchmark)
     results = [_result(folder) for folder in folders]

@@ -55,7 +55,10 @@ def show_survey(orders: Sequence[Order], *, json: bool, plain: bool) -> None:
     """What `get` would fetch, from the hub's listing."""
     from loupe.data.download import survey
 
-    found = [(order, survey(order)) for order in orders]
+    found = []
+    for order in orders:
+        say(f"asking the hub about {order.dataset.id}")
+        found.append((order, survey(order)))
     if json:
         as_json(
             [

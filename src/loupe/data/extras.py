@@ -14,6 +14,8 @@ def need(*modules: str, extra: str, purpose: str) -> None:
     """
     missing = [module for module in modules if find_spec(module) is None]
     if missing:
+        verb = "is" if len(missing) == 1 else "are"
         raise MissingToolError(
-            f"{purpose} needs {' and '.join(missing)}, which is not installed", hint=f"pip install 'loupe-ocr[{extra}]'"
+            f"{purpose} needs {' and '.join(missing)}, which {verb} not installed",
+            hint=f"pip install 'loupe-ocr[{extra}]'",
         )

@@ -155,6 +155,8 @@ def _patiently(dataset: DataSet, revision: str, patience: Patience, ask: Callabl
             retry_after, why = retry_after_seconds(error.response.headers.get("Retry-After")), f"HTTP {status}"
         except (http_error, OSError) as error:
             why = type(error).__name__
+            if attempt >= patience.unreached:
+                break
         pause = patience.pause(attempt, retry_after)
         if pause is None:
             break

@@ -17,10 +17,12 @@ PASSING = frozenset({408, 425, 429, 500, 502, 503, 504, 509, 520, 521, 522, 523,
 class Patience:
     """`attempts` count from the last progress; pauses double from `first` to `longest` seconds.
 
+    A hub that does not answer at all is asked `unreached` times: that is no network more often than a busy server.
     A Retry-After longer than `most` seconds ends the attempt: whoever asks for an hour wants to be asked tomorrow.
     """
 
     attempts: int = 8
+    unreached: int = 4
     first: float = 1.0
     longest: float = 60.0
     most: float = 600.0
