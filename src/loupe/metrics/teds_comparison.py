@@ -59,6 +59,13 @@ class TableComparison:
         """What separates the two, row by row; found when first asked for. Raises TableTooLargeError."""
         return () if self.pair is None else tuple(sorted(_changes(self.pair), key=_position))
 
+    @functools.cached_property
+    def places(self) -> tuple[tuple[Place, ...], tuple[Place, ...]]:
+        """All elements of the predicted and of the reference table, in document order; none without a pair."""
+        if self.pair is None:
+            return (), ()
+        return tuple(_places(self.pair.prediction).values()), tuple(_places(self.pair.reference).values())
+
     @property
     def structure_loss(self) -> float:
         """What missing, extra and other elements and spans take from a TEDS of 1."""

@@ -11,7 +11,10 @@ import msgspec
 
 from loupe.benchmarks.registry import benchmark_of_run
 from loupe.errors import LoupeError
+from loupe.explanation import Explanation
 from loupe.pipeline import open_samples
+from loupe.report.costs import Costs, costs
+from loupe.report.flags import Flags
 from loupe.report.markup import without_surrogates
 from loupe.report.samples import Answer, SampleJob
 from loupe.report.terminal import format_diagnostic as with_unit
@@ -44,6 +47,11 @@ class Entrant:
         """The engine's name as the report shows it."""
         return self.run.info.engine
 
+    def counts(self) -> Iterator[SampleScores]:
+        """The scores of every sample without their details, which may be large."""
+        for row in self.run.scores() if self.result is not None else ():
+            yield msgspec.structs.replace(row, details={})
+
 
 @dataclass(slots=True, kw_only=True)
 class Group:
@@ -53,6 +61,8 @@ class Group:
     benchmark: Benchmark | None
     note: str = ""
     summary: list[JsonObject] = field(default_factory=list)
+    flags: Flags = field(default_factory=Flags)
+    costs: list[Costs] = field(default_factory=list)
 
     @property
     def title(self) -> str:
@@ -117,6 +127,9 @@ def _group(entrants: list[Entrant]) -> Group:
         return estimate.value if better else -estimate.value
 
     group.entrants.sort(key=goodness, reverse=True)
+    summarize = group.benchmark.summarize if group.benchmark else None
+    for entrant in group.entrants:
+        group.costs.append(costs(group.measures, entrant.counts(), headline=group.headline, summarize=summarize))
     return group
 
 
@@ -164,9 +177,9 @@ def image_bytes(group: Group, limit: int) -> int:
 
 def _job(group: Group, sample: Sample, *, folder: Path, embed: bool) -> SampleJob:
     scored = [_scores(entrant, sample.id) for entrant in group.entrants]
-    answers = [
-        _answer(group, entrant, sample.id, scores) for entrant, scores in zip(group.entrants, scored, strict=True)
-    ]
+    answers = [_answer(group, entrant, sample, scores) for entrant, scores in zip(group.entrants, scored, strict=True)]
+    for place, answer in enumerate(answers):
+        group.flags.add(place, sample.id, answer.explanation)
     tags = dict(sample.tags) or next((dict(scores.tags) for scores in scored if scores and scores.tags), {})
     right = [rightly_empty(scores) for scores in scored]
     group.summary.append(_summary(group, sample, tags, list(zip(answers, right, strict=True))))
@@ -196,8 +209,8 @@ def _scores(entrant: Entrant, ident: str) -> SampleScores | None:
     return entrant.run.read_scores(place) if place else None
 
 
-def _answer(group: Group, entrant: Entrant, ident: str, scores: SampleScores | None) -> Answer:
-    place = entrant.predictions.get(ident)
+def _answer(group: Group, entrant: Entrant, sample: Sample, scores: SampleScores | None) -> Answer:
+    place = entrant.predictions.get(sample.id)
     prediction = entrant.run.read_prediction(place) if place else None
     adapters = tuple(entrant.run.info.adapters)
     if scores is None:
@@ -222,7 +235,15 @@ def _answer(group: Group, entrant: Entrant, ident: str, scores: SampleScores | N
         hidden_units=max(0, len(single) - UNIT_LIMIT),
         diagnostics=tuple(format_diagnostic(name, value) for name, value in scores.diagnostics.items()),
         scoring_error=_scoring_error(scores, prediction),
+        explanation=_explanation(group, sample, scores),
     )
+
+
+def _explanation(group: Group, sample: Sample, scores: SampleScores) -> Explanation | None:
+    """How the answer was matched, where the benchmark tells and the ground truth is at hand."""
+    if group.benchmark is None or group.benchmark.explain is None or sample.truth is None:
+        return None
+    return group.benchmark.explain(sample, scores)
 
 
 def _scoring_error(scores: SampleScores, prediction: Prediction | None) -> str:
@@ -270,7 +291,7 @@ def _summary(
     """What the grid shows and sorts by: for each engine the outcome and one value, by the first measure it has."""
     order = sorted(group.measures, key=lambda measure: measure.name != group.headline)
     engines = []
-    for answer, right in answers:
+    for (answer, right), lost in zip(answers, group.costs, strict=True):
         values = {item["name"]: item["value"] for item in answer.values}
         measure = next((measure.name for measure in order if measure.name in values), "")
         outcome: str = answer.prediction.outcome if answer.prediction else "missing"
@@ -278,7 +299,7 @@ def _summary(
             outcome = "scorer"
         outcome = "blank" if right else outcome
         value = round(values[measure], 5) if measure else None
-        engines.append([outcome, measure, value])
+        engines.append([outcome, measure, value, round(lost.by_sample.get(sample.id, 0.0), 7)])
     return {
         "id": without_surrogates(sample.id),
         "tags": {without_surrogates(key): without_surrogates(value) for key, value in tags.items()},

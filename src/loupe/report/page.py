@@ -14,14 +14,16 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from markupsafe import Markup
 
 from loupe import __version__
-from loupe.report import leaderboard
+from loupe.report import leaderboard, losses
 from loupe.report.collect import Entrant, Group
 from loupe.report.ranking import ranks_of
 
 JsonObject: TypeAlias = dict[str, Any]
 
 _HERE = Path(__file__).parent
-_SCRIPTS = ("data.js", "text.js", "diff.js", "grid.js", "sample.js", "app.js")
+_SCRIPTS = ("data.js", "text.js", "diff.js", "grid.js", "sample.js")
+#: Only in reports that explain a score.
+_MATCH_SCRIPTS = ("overlay.js", "tables.js", "match.js")
 #: Where the samples go. No text of a run can contain it: Jinja escapes `<`, and JSON is written without it.
 PAYLOADS = "<!-- samples -->"
 #: JSON inside a script element must not be able to end it; U+2028 and U+2029 end lines in older scripts.
@@ -30,8 +32,9 @@ _ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 def page(groups: Sequence[Group], shapes: Sequence[str], *, embedded: bool) -> str:
     """The whole page, with `PAYLOADS` where the samples belong."""
-    styles = (_HERE / "static" / "report.css").read_text(encoding="utf-8")
-    scripts = script()
+    explained = any(group.benchmark is not None and group.benchmark.explain is not None for group in groups)
+    styles = "".join(_static(name) for name in ("report.css", *(["match.css"] if explained else [])))
+    scripts = script(explained=explained)
     return (
         environment()
         .get_template("report.html")
@@ -63,10 +66,14 @@ def environment() -> Environment:
     )
 
 
-def script() -> str:
+def script(*, explained: bool = False) -> str:
     """The page's script: its files in order, in one function, so that they share nothing with the page."""
-    parts = [(_HERE / "static" / name).read_text(encoding="utf-8") for name in _SCRIPTS]
-    return '(() => {\n"use strict";\n' + "\n".join(parts) + "})();\n"
+    names = (*_SCRIPTS, *(_MATCH_SCRIPTS if explained else ()), "app.js")
+    return '(() => {\n"use strict";\n' + "\n".join(map(_static, names)) + "})();\n"
+
+
+def _static(name: str) -> str:
+    return (_HERE / "static" / name).read_text(encoding="utf-8")
 
 
 def policy(styles: str, scripts: str) -> str:
@@ -96,6 +103,7 @@ def index(groups: Sequence[Group], shapes: Sequence[str]) -> JsonObject:
                 "title": group.title,
                 "note": group.note,
                 "shape": shape,
+                "headline": group.headline,
                 "engines": [entrant.label for entrant in group.entrants],
                 "measures": [
                     {
@@ -124,7 +132,7 @@ def group_context(group: Group) -> JsonObject:
         "warnings": [
             {"engine": entrant.label, "text": warning}
             for entrant in group.entrants
-            for warning in (entrant.result.warnings if entrant.result else ["not scored yet"])
+            for warning in (group.flags.warnings(entrant.result) if entrant.result else ["not scored yet"])
         ],
         "engines": [entrant.label for entrant in group.entrants],
         "columns": leaderboard.columns(group)[: leaderboard.COLUMN_LIMIT],
@@ -137,10 +145,21 @@ def group_context(group: Group) -> JsonObject:
         "outcomes": leaderboard.outcome_rows(group),
         "diagnostics": leaderboard.diagnostic_rows(group),
         "speed": leaderboard.speed_rows(group),
+        "flags": group.flags.rows(len(group.entrants)),
+        "losses": losses.loss_tables(group),
+        "official": losses.official_rows([(entrant.label, entrant.result) for entrant in group.entrants]),
         "failures": failed,
         "more_failures": more,
+        "failed_are": _failed_are(group),
         "signatures": [_signature(entrant) for entrant in group.entrants],
     }
+
+
+def _failed_are(group: Group) -> str:
+    """What failed samples are to the numbers."""
+    if any(result.failed_are == "left out" for result in group.results):
+        return "The official numbers leave failed samples out; the figures say what they would be as empty answers."
+    return "A failed sample scores as an empty answer; it is never left out."
 
 
 def _byline(groups: Sequence[Group]) -> str:

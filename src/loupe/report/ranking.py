@@ -15,8 +15,7 @@ def ranks_of(group: Group) -> list[str]:
     if group.benchmark is None:
         return [str(place) if entrant.result else "–" for place, entrant in enumerate(group.entrants, 1)]
     runs: dict[str, list[SampleScores]] = {
-        str(place): list(entrant.run.scores()) if entrant.result is not None else []
-        for place, entrant in enumerate(group.entrants)
+        str(place): list(entrant.counts()) for place, entrant in enumerate(group.entrants)
     }
     found = shared_ranks(runs, group.measures, group.headline, summarize=group.benchmark.summarize)
     return [str(found[place] or "–") for place in runs]

@@ -12,14 +12,16 @@ import json
 import multiprocessing
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from loupe.errors import PageError
+from loupe.explanation import Explanation
 from loupe.report.markup import MARKUP_TASKS, render_markdown, without_surrogates
+from loupe.report.matches import packed_match, packed_page
 from loupe.report.pictures import Thumbnail, full_picture, make_thumbnail
 from loupe.scoring.adapters import apply_adapters
 from loupe.types import PackedImage, PageSource, PdfPage, Prediction
@@ -47,6 +49,7 @@ class Answer:
     hidden_units: int = 0
     diagnostics: tuple[tuple[str, str], ...] = ()
     scoring_error: str = ""
+    explanation: Explanation | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,8 +115,18 @@ def pack(job: SampleJob) -> PackedSample:
         "notice": "This sample took too long to draw, so it is shown as plain text only." if job.plain else "",
         "reference": _text(job.reference, job) if job.reference else None,
         "answers": [_answer(answer, job) for answer in job.answers],
+        **({} if job.plain else _matches(job.answers, small.ratio)),
     }
     return PackedSample(small, compressed(payload))
+
+
+def _matches(answers: Sequence[Answer], ratio: float) -> JsonObject:
+    """The annotated page and, for each answer, its match; nothing where no score is explained."""
+    page = packed_page([answer.explanation for answer in answers], ratio)
+    if page is None:
+        return {}
+    matches = [packed_match(answer.explanation) if answer.explanation else None for answer in answers]
+    return {"page": page, "matches": matches}
 
 
 def compressed(payload: JsonObject) -> str:

@@ -101,7 +101,7 @@ def _text_unit(element: str, sample: MatchedSample, places: _Places) -> Unit:
         step=sample.step,
         distance=sample.distance if sample.pieces else None,
         value=1 - sample.edit_num / sample.upper_len if sample.upper_len else None,
-        verdict=f"{sample.edit_num:,} edits in {sample.upper_len:,} characters",
+        verdict=f"{sample.edit_num:,} edit{'' if sample.edit_num == 1 else 's'} in {sample.upper_len:,} characters",
         compared=(prediction, reference),
     )
 

@@ -26,6 +26,7 @@ async function route() {
     return;
   }
   view.sample = null;
+  matchView?.hide();
   samplePage.hidden = true;
   samplePage.replaceChildren();
   overview.hidden = false;
@@ -64,7 +65,7 @@ function toGrid() {
 
 function mode(name) {
   if (!view.sample) return;
-  view.mode = name;
+  view.mode = view.chosen = name;
   drawPanes();
 }
 
@@ -77,6 +78,7 @@ const KEYS = {
   1: () => mode("rendered"),
   2: () => mode("difference"),
   3: () => mode("raw"),
+  4: () => { if (hasMatch(view.payload)) mode("match"); },
   z: () => { const picture = view.payload?.pictures.find((candidate) => candidate.src); if (view.sample && picture) zoom(picture.src); },
   t: () => switchTheme(),
 };

@@ -46,8 +46,8 @@ function prepare() {
       group,
       order,
       number: number++,
-      engines: sample.engines.map(([outcome, name, value]) => ({
-        outcome, value, measure: measures[name], good: goodness(value, measures[name], largest[name]),
+      engines: sample.engines.map(([outcome, name, value, cost]) => ({
+        outcome, value, cost, measure: measures[name], good: goodness(value, measures[name], largest[name]),
       })),
     }));
   }

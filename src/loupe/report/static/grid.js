@@ -21,10 +21,18 @@ function spread(sample) {
   return goods.length ? Math.max(...goods) - Math.min(...goods) : -1;
 }
 
+/** What the sample costs the chosen engines, on average. */
+function costOf(sample) {
+  const chosen = control("engine").value;
+  const engines = chosen === "" ? sample.engines : [sample.engines[Number(chosen)]];
+  return engines.reduce((sum, engine) => sum + engine.cost, 0) / engines.length;
+}
+
 const byName = new Intl.Collator(undefined, { numeric: true });
 const ORDERS = {
   order: (a, b) => a.order - b.order,
   worst: (a, b) => (overall(a) ?? 2) - (overall(b) ?? 2) || a.order - b.order,
+  cost: (a, b) => costOf(b) - costOf(a) || a.order - b.order,
   best: (a, b) => (overall(b) ?? -1) - (overall(a) ?? -1) || a.order - b.order,
   spread: (a, b) => spread(b) - spread(a) || a.order - b.order,
   name: (a, b) => byName.compare(a.id, b.id),

@@ -1,19 +1,25 @@
 // The page of one sample: its pictures, its numbers, and one pane per engine beside the reference.
 
-const view = { sample: null, mode: "rendered", unit: "words", payload: null };
+/** What match.js brings, where any score is explained. */
+let matchView = null;
+const hasMatch = (payload) => Boolean(matchView && payload?.page && payload.matches.some(Boolean));
+const view = { sample: null, mode: "rendered", chosen: "", unit: "words", payload: null };
 
 async function openSample(sample) {
   view.sample = sample;
   const payload = await payloadOf(sample);
   if (view.sample !== sample) return;
   view.payload = payload;
+  matchView?.hide();
+  // The match is what explains the score, so it is shown first, until somebody chooses otherwise.
+  if (hasMatch(payload) && !view.chosen) view.mode = "match";
   const page = fromTemplate("sample-template");
   fillHead(page, sample);
   page.querySelector(".sample-pictures").append(...pictures(payload, sample));
   fillContext(page, payload);
   page.querySelector(".sample-numbers").append(...numbers(payload, sample));
   for (const button of page.querySelectorAll("[data-mode]")) {
-    button.addEventListener("click", () => { view.mode = button.dataset.mode; drawPanes(); });
+    button.addEventListener("click", () => { view.mode = view.chosen = button.dataset.mode; drawPanes(); });
   }
   for (const button of page.querySelectorAll("[data-unit]")) {
     button.addEventListener("click", () => { view.unit = button.dataset.unit; drawPanes(); });
@@ -73,6 +79,9 @@ function pictures(payload, sample) {
 function zoom(source) {
   const dialog = document.getElementById("zoom");
   dialog.querySelector("img").src = source;
+  dialog.querySelector(".overlay")?.remove();
+  const drawing = view.mode === "match" && document.querySelector("#sample .overlay");
+  if (drawing) dialog.querySelector(".zoom-frame").append(drawing.cloneNode(true));
   dialog.showModal();
 }
 
@@ -121,13 +130,19 @@ function drawPanes() {
   const { payload, sample } = view;
   const page = document.getElementById("sample");
   const comparable = payload.reference !== null;
-  if (view.mode === "difference" && !comparable) view.mode = "rendered";
+  const explained = hasMatch(payload);
+  if ((view.mode === "difference" && !comparable) || (view.mode === "match" && !explained)) view.mode = "rendered";
+  page.querySelector("[data-mode=match]").hidden = !explained;
   for (const button of page.querySelectorAll("[data-mode]")) {
     button.setAttribute("aria-pressed", String(button.dataset.mode === view.mode));
     button.disabled = button.dataset.mode === "difference" && !comparable;
   }
   for (const button of page.querySelectorAll("[data-unit]")) button.setAttribute("aria-pressed", String(button.dataset.unit === view.unit));
   page.querySelector(".units").hidden = view.mode !== "difference";
+  const wasMatching = page.querySelector(".sample-body").classList.toggle("matching", view.mode === "match") === false && page.querySelector(".overlay");
+  matchView?.hide();
+  if (wasMatching) page.querySelector(".sample-pictures").replaceChildren(...pictures(payload, sample));
+  if (view.mode === "match") { matchView.draw(); return; }
   const panes = payload.answers.map((answer, place) => {
     const element = answerPane(answer, sample.group.engines[place]);
     element.querySelector(".pane-title").append(paneScore(sample.engines[place]));

@@ -1,0 +1,110 @@
+"""Explanations of scores as the report stores them: bounded, safe to show, the page once and each answer's match."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from loupe.explanation import Explanation, Region, Unit, Unscored
+from loupe.report.markup import without_surrogates
+from loupe.report.table_grids import table_grids
+
+JsonObject: TypeAlias = dict[str, Any]
+
+#: Units, unscored pieces and regions of one page that are shown; `scores.jsonl` has them all.
+UNIT_LIMIT = 400
+REGION_LIMIT = 1_000
+#: Tables of one answer that are compared cell by cell.
+TABLE_LIMIT = 30
+#: Characters of one text, and of all texts of one answer.
+TEXT_LIMIT = 4_000
+BUDGET = 400_000
+#: Corners of one polygon.
+_CORNERS = 100
+
+
+def packed_page(explanations: Sequence[Explanation | None], ratio: float) -> JsonObject | None:
+    """The annotated page; `ratio` is width to height of its picture (0: not known)."""
+    known = next((each for each in explanations if each is not None), None)
+    if known is None:
+        return None
+    return {
+        "size": list(_size(known, ratio)),
+        "regions": [_region(region) for region in known.regions[:REGION_LIMIT]],
+        "hidden": max(0, len(known.regions) - REGION_LIMIT),
+    }
+
+
+def _size(explanation: Explanation, ratio: float) -> tuple[float, float]:
+    """Width and height of the annotated page. Some annotations name them the wrong way round; the picture decides."""
+    width, height = explanation.size
+    if width <= 0 or height <= 0:
+        corners = [region.polygon for region in explanation.regions]
+        width = max((max(each[0::2]) for each in corners), default=1.0)
+        height = max((max(each[1::2]) for each in corners), default=1.0)
+        return max(width, 1.0), max(height, 1.0)
+    turned = ratio > 0 and abs(height / width - ratio) < abs(width / height - ratio)
+    return (height, width) if turned else (width, height)
+
+
+def _region(region: Region) -> list[Any]:
+    polygon = [round(value, 1) for value in region.polygon[: 2 * _CORNERS]]
+    return [polygon, without_surrogates(region.category), region.order, int(region.scored)]
+
+
+def packed_match(explanation: Explanation) -> JsonObject:
+    """What one answer was matched with."""
+    texts = _Texts()
+    tables = 0
+    units = []
+    for unit in explanation.units[:UNIT_LIMIT]:
+        draw = unit.tables is not None and tables < TABLE_LIMIT
+        tables += draw
+        units.append(_unit(unit, texts, draw=draw))
+    return {
+        "units": units,
+        "hiddenUnits": max(0, len(explanation.units) - UNIT_LIMIT),
+        "unscored": [_unscored(each, texts) for each in explanation.unscored[:UNIT_LIMIT]],
+        "hiddenUnscored": max(0, len(explanation.unscored) - UNIT_LIMIT),
+        "trueOrder": list(explanation.true_order[:REGION_LIMIT]),
+        "predictedOrder": list(explanation.predicted_order[:REGION_LIMIT]),
+        "flags": [[flag.name, flag.meaning, flag.count] for flag in explanation.flags],
+    }
+
+
+class _Texts:
+    """Cuts texts, so that all of one answer together stay within the budget."""
+
+    def __init__(self) -> None:
+        self.left = BUDGET
+
+    def cut(self, text: str) -> str | list[Any]:
+        """The text; or, where it is cut, its beginning and how many characters are missing."""
+        room = min(TEXT_LIMIT, self.left)
+        kept = without_surrogates(text[:room])
+        self.left -= len(kept)
+        return kept if len(text) <= room else [kept, len(text) - room]
+
+
+def _unit(unit: Unit, texts: _Texts, *, draw: bool) -> JsonObject:
+    packed: JsonObject = {
+        "element": unit.element,
+        "regions": list(unit.regions),
+        "step": unit.step,
+        "distance": unit.distance,
+        "value": unit.value,
+        "verdict": unit.verdict,
+        "note": unit.note,
+        "grids": table_grids(*unit.tables) if unit.tables is not None and draw else None,
+    }
+    if packed["grids"] is None or packed["grids"]["reference"] is None:
+        packed["reference"] = texts.cut(unit.reference)
+    if packed["grids"] is None or packed["grids"]["prediction"] is None:
+        packed["pieces"] = [texts.cut(piece) for piece in unit.pieces[:UNIT_LIMIT]]
+    if unit.compared is not None and unit.compared[0] != unit.compared[1]:
+        packed["compared"] = [texts.cut(text) for text in unit.compared]
+    return packed
+
+
+def _unscored(piece: Unscored, texts: _Texts) -> list[Any]:
+    return [texts.cut(piece.text), piece.reason, list(piece.regions)]
