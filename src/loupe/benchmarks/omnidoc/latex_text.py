@@ -34,8 +34,8 @@ class Conversion(NamedTuple):
     beyond_limits: bool = False
 
 
-class _BeyondLimitsError(Exception):
-    pass
+class BeyondLimitsError(Exception):
+    """A formula asks for more work than any of a page."""
 
 
 def latex_to_text(latex: str) -> str | None:
@@ -68,7 +68,7 @@ def _convert(latex: str) -> Conversion:
         return Conversion(None, beyond_limits=True)
     try:
         return Conversion(pylatexenc_text(latex))
-    except _BeyondLimitsError:
+    except BeyondLimitsError:
         return Conversion(None, beyond_limits=True)
     except Exception:  # noqa: BLE001  upstream catches all: pylatexenc trips over much that is not LaTeX
         return Conversion(None)
@@ -115,7 +115,7 @@ def _counted(peek: Callable[..., Any], limit: int) -> Callable[..., Any]:
         nonlocal looks
         looks += 1
         if looks > limit:
-            raise _BeyondLimitsError
+            raise BeyondLimitsError
         return peek(*arguments, **named)
 
     return counted
@@ -125,7 +125,7 @@ def _bounded(to_text: Callable[..., str]) -> Callable[..., str]:
     def bounded(*arguments: Any, **named: Any) -> str:
         text = to_text(*arguments, **named)
         if len(text) > MAX_TEXT:
-            raise _BeyondLimitsError
+            raise BeyondLimitsError
         return text
 
     return bounded
