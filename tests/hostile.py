@@ -232,7 +232,7 @@ def _variants(load: Callable[..., object]) -> list[dict[str, str]]:
     """Each value of the options that choose scoring rules; the other options stay at their defaults."""
     parameters = inspect.signature(load, eval_str=True).parameters
     fixed = {"words": "stems"} if "words" in parameters else {}
-    for name in ("variant", "text"):
+    for name in ("variant", "text", "mode"):
         if name in parameters and get_args(parameters[name].annotation):
             return [{**fixed, name: value} for value in get_args(parameters[name].annotation)]
     return [fixed]

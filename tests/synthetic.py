@@ -184,6 +184,25 @@ def _page(dice: random.Random, index: int) -> Item:
     return Item(truth={"elements": elements, "markdown": "\n\n".join(shown)}, answer="\n\n".join(said))
 
 
+def _markdown_page(dice: random.Random, index: int) -> Item:
+    """A page of OmniDocBench: a title, paragraphs, a formula, on some pages a table; and its Markdown."""
+    texts = [words(dice, 5), *(words(dice, dice.randint(20, 90)) for _ in range(6))]
+    blocks = [{"category_type": "text_block" if number else "title", "text": text} for number, text in enumerate(texts)]
+    said = [misread(text, dice) for text in texts]
+    formula = _formula_text(dice, 6)
+    blocks.insert(3, {"category_type": "equation_isolated", "latex": f"$${formula}$$"})
+    said.insert(3, f"$$ {misread(formula, dice)} $$")
+    if index % 3 == 0:
+        lines = table_html(dice, dice.randint(4, 12), dice.randint(3, 6))
+        blocks.append({"category_type": "table", "html": f"<table>{''.join(lines)}</table>", "latex": ""})
+        said.append(f"<table>{''.join(_misread_rows(lines, dice))}</table>")
+    numbered = [{**block, "order": order, "anno_id": order, "attribute": {}} for order, block in enumerate(blocks, 1)]
+    facts = {"data_source": dice.choice(["book", "note"]), "language": "english", "special_issue": ["None"]}
+    info = {"image_path": f"omnidocbench-{index:05d}.jpg", "page_attribute": facts}
+    truth = {"layout_dets": numbered, "page_info": info, "extra": {"relation": []}}
+    return Item(truth=truth, answer="\n\n".join(said))
+
+
 def _dense_page(dice: random.Random, index: int) -> Item:
     truth = words(dice, dice.randint(200, 500))
     facts = {"language": "zh" if index % 2 else "en"}
@@ -203,6 +222,7 @@ MAKERS: dict[str, Callable[[random.Random, int], Item]] = {
     "unimer_test": _formula,
     "nanonets_kie": _document,
     "handwritten_forms": _form,
+    "omnidocbench": _markdown_page,
     "dp_bench": _page,
     "iam_lines": _line,
     "fox": _dense_page,
