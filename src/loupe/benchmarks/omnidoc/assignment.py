@@ -10,6 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from loupe.benchmarks.omnidoc.neighbours import Columns
 from loupe.benchmarks.omnidoc.records import Step
 from loupe.benchmarks.omnidoc.windows import window_distance
+from loupe.benchmarks.omnidoc.work import Work
 from loupe.metrics import normalized_edit_distance
 
 #: A pair farther apart than this is no match.
@@ -30,12 +31,17 @@ class Match(NamedTuple):
     distance: float
 
 
-def match_blocks(truth: Sequence[str], predicted: Sequence[str], columns: Columns) -> dict[Key, list[Match]]:
-    """The blocks of each key; a key may have none, and still marks its predictions as used."""
+def match_blocks(
+    truth: Sequence[str], predicted: Sequence[str], columns: Columns, work: Work
+) -> dict[Key, list[Match]]:
+    """The blocks of each key; a key may have none, and still marks its predictions as used.
+
+    Raises TooMuchWorkError.
+    """
     assigned = list(_assigned(columns))
     found = {match.block for match in assigned}
     missing = [block for block in range(len(truth)) if block not in found]
-    return _by_key(assigned, _contained(truth, predicted, missing))
+    return _by_key(assigned, _contained(truth, predicted, missing, work))
 
 
 def _assigned(columns: Columns) -> Iterator[Match]:
@@ -46,11 +52,13 @@ def _assigned(columns: Columns) -> Iterator[Match]:
             yield Match(int(row), tuple(run), "run merge" if len(run) > 1 else "assignment", distance)
 
 
-def _contained(truth: Sequence[str], predicted: Sequence[str], blocks: Sequence[int]) -> Iterator[Match]:
+def _contained(truth: Sequence[str], predicted: Sequence[str], blocks: Sequence[int], work: Work) -> Iterator[Match]:
     """Each prediction, those that are matched too, with each of the blocks that it contains."""
     for index, line in enumerate(predicted):
         for block in blocks:
-            distance = window_distance(truth[block], line, bound=CONTAINED)
+            if len(truth[block]) > len(line):
+                continue
+            distance = window_distance(truth[block], line, bound=CONTAINED, work=work)
             if distance < CONTAINED:
                 yield Match(block, (index,), "containment", distance)
 

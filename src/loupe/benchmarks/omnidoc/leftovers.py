@@ -34,6 +34,22 @@ def groups_of(
     return groups + [Group(blocks=(block,)) for block in range(len(truth)) if block not in covered]
 
 
+def plain_groups(distances: Distances) -> list[Group]:
+    """Each block with the prediction that one assignment of everything gives it, however far (section 8.7)."""
+    column_of = dict(zip(*(side.tolist() for side in linear_sum_assignment(distances)), strict=True))
+    groups = []
+    for row in range(len(distances)):
+        column = column_of.get(row)
+        if column is None:
+            groups.append(Group(blocks=(row,)))
+        else:
+            distance = float(distances[row, column])
+            groups.append(
+                Group(blocks=(row,), key=(column,), edit=distance, step="plain assignment", distance=distance)
+            )
+    return groups
+
+
 def _group(key: Key, found: Sequence[Match], truth: Sequence[str], predicted: Sequence[str]) -> Group:
     blocks = sorted(match.block for match in found)
     last = found[-1].step

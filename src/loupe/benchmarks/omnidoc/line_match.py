@@ -8,10 +8,12 @@ from dataclasses import dataclass, field, replace
 from loupe.benchmarks.omnidoc.assignment import match_blocks
 from loupe.benchmarks.omnidoc.distances import Distances, distance_matrix
 from loupe.benchmarks.omnidoc.ignored import Sides, set_ignored_aside, stolen_lines, takers
-from loupe.benchmarks.omnidoc.leftovers import Group, groups_of
+from loupe.benchmarks.omnidoc.leftovers import Group, groups_of, plain_groups
 from loupe.benchmarks.omnidoc.lines import PredictedLine, TruthLine
 from loupe.benchmarks.omnidoc.neighbours import merge_neighbours
 from loupe.benchmarks.omnidoc.records import StolenLine
+from loupe.benchmarks.omnidoc.upstream_time import upstream_seconds
+from loupe.benchmarks.omnidoc.work import TooMuchWorkError, Work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +21,10 @@ class LineMatch:
     """Groups in upstream's order, by indices of lines; those of ignored blocks are left out unless they stand alone."""
 
     groups: Sequence[Group]
+    #: How long upstream would take for it, estimated by counting; not told of a plain match.
+    upstream_seconds: float = 0.0
+    #: Whether it was beyond all measure, and matched like upstream does when its time is over (8.7).
+    plain: bool = False
     #: Predictions that an ignored category took, and the nearest block of such a category.
     taken: Mapping[int, int] = field(default_factory=dict)
     stolen: tuple[StolenLine, ...] = ()
@@ -31,12 +37,10 @@ def match_lines(truth: Sequence[TruthLine], predicted: Sequence[PredictedLine]) 
     distances = distance_matrix([line.norm for line in truth], [line.norm for line in predicted])
     if distances.shape == (1, 1):
         return LineMatch(groups=[_only_pair(float(distances[0, 0]))])
-    sides = set_ignored_aside(truth, distances)
-    return LineMatch(
-        groups=_counted_groups(truth, predicted, distances, sides),
-        taken=takers(truth, distances, sides),
-        stolen=stolen_lines(truth, predicted, distances, sides),
-    )
+    try:
+        return _match_fully(truth, predicted, distances)
+    except TooMuchWorkError:
+        return LineMatch(groups=plain_groups(distances), plain=True)
 
 
 def _only_pair(distance: float) -> Group:
@@ -44,19 +48,28 @@ def _only_pair(distance: float) -> Group:
     return Group(blocks=(0,), key=(0,), edit=distance, step="short cut", distance=distance)
 
 
-def _counted_groups(
-    truth: Sequence[TruthLine], predicted: Sequence[PredictedLine], distances: Distances, sides: Sides
-) -> list[Group]:
+def _match_fully(
+    truth: Sequence[TruthLine], predicted: Sequence[PredictedLine], every_distance: Distances
+) -> LineMatch:
+    sides = set_ignored_aside(truth, every_distance)
     blocks = [truth[index].norm for index in sides.truth]
     lines = [predicted[index].norm for index in sides.predicted]
-    distances = distances[sides.truth][:, sides.predicted]
-    columns = merge_neighbours(blocks, lines, distances)
-    matches = match_blocks(blocks, lines, columns)
-    return [
-        replace(
-            group,
-            blocks=tuple(sides.truth[index] for index in group.blocks),
-            key=tuple(sides.predicted[index] for index in group.key),
-        )
-        for group in groups_of(matches, blocks, lines, distances)
-    ]
+    distances = every_distance[sides.truth][:, sides.predicted]
+    work = Work()
+    columns = merge_neighbours(blocks, lines, distances, work)
+    matches = match_blocks(blocks, lines, columns, work)
+    return LineMatch(
+        groups=[_of_page(group, sides) for group in groups_of(matches, blocks, lines, distances)],
+        upstream_seconds=upstream_seconds(blocks, lines, columns, matches),
+        taken=takers(truth, every_distance, sides),
+        stolen=stolen_lines(truth, predicted, every_distance, sides),
+    )
+
+
+def _of_page(group: Group, sides: Sides) -> Group:
+    """The same by the indices of all lines."""
+    return replace(
+        group,
+        blocks=tuple(sides.truth[index] for index in group.blocks),
+        key=tuple(sides.predicted[index] for index in group.key),
+    )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from loupe.benchmarks.omnidoc.distances import Distances, distance_matrix
 from loupe.benchmarks.omnidoc.overlaps import without_overlaps
 from loupe.benchmarks.omnidoc.runs import BlockFit, Runs, best_run
+from loupe.benchmarks.omnidoc.work import Work
 
 #: A block and a prediction closer than this belong together already, and take no part.
 SETTLED = 0.25
@@ -21,15 +22,24 @@ class Columns:
 
     runs: Sequence[range]
     distances: Distances
+    #: Of each block that had no near prediction, the run that comes nearest; overlaps not yet resolved.
+    best: Mapping[int, range] = field(default_factory=dict)
+    #: Whether a prediction was not near to any block.
+    is_free: Sequence[bool] = ()
 
 
-def merge_neighbours(truth: Sequence[str], predicted: Sequence[str], distances: Distances) -> Columns:
-    """One column for each prediction, or for the run of predictions that a block was found to consist of."""
+def merge_neighbours(truth: Sequence[str], predicted: Sequence[str], distances: Distances, work: Work) -> Columns:
+    """One column for each prediction, or for the run of predictions that a block was found to consist of.
+
+    Raises TooMuchWorkError.
+    """
     settled = distances < SETTLED
-    runs = Runs(predicted, np.logical_not(np.any(settled, axis=0)).tolist())
+    runs = Runs(predicted, np.logical_not(np.any(settled, axis=0)).tolist(), work)
     wanting = np.flatnonzero(~settled.any(axis=1)).tolist() if any(runs.is_free) else []
-    best = [best_run(BlockFit(truth[row], runs, distances[row])) for row in wanting]
-    return _with_runs(truth, predicted, distances, [run for run in without_overlaps(best) if len(run) > 1])
+    best = {row: best_run(BlockFit(truth[row], runs, distances[row])) for row in wanting}
+    merged = [run for run in without_overlaps(best.values()) if len(run) > 1]
+    columns = _with_runs(truth, predicted, distances, merged)
+    return replace(columns, best={row: found.run for row, found in best.items()}, is_free=runs.is_free)
 
 
 def _with_runs(

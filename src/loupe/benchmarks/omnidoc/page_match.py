@@ -18,6 +18,7 @@ from loupe.benchmarks.omnidoc.records import Item, Mode, PageFacts, PageMatch, P
 from loupe.benchmarks.omnidoc.samples import as_text, is_formula_as_text, sample_of
 from loupe.benchmarks.omnidoc.table_assignment import assign_tables
 from loupe.benchmarks.omnidoc.unscored import unscored_items, unscored_lines
+from loupe.benchmarks.omnidoc.upstream_time import MAY_TIME_OUT
 
 _TABLES: Final = ("html_table", "latex_table")
 _SCORED_TEXTS: Final = tuple(category for category in TEXTS if category not in IGNORED)
@@ -47,6 +48,9 @@ def match_page(page: Mapping[str, Any], markdown: str, *, mode: Mode = "parity")
             shifted_items=shifted(predicted),
             doubled_parts=ground_truth.doubled_parts,
             stolen_lines=match.stolen,
+            upstream_seconds=match.upstream_seconds,
+            would_time_out=match.plain or match.upstream_seconds >= MAY_TIME_OUT,
+            plain_assignment=match.plain,
             upstream_error=ground_truth.upstream_error or tables.upstream_error,
         ),
     )

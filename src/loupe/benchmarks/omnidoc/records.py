@@ -10,7 +10,9 @@ from typing import Any, Literal, TypeAlias
 Mode: TypeAlias = Literal["parity", "fixed"]
 
 #: How a ground-truth element came to its prediction; `none` if it has none.
-Step: TypeAlias = Literal["assignment", "run merge", "containment", "leftover", "short cut", "table", "none"]
+Step: TypeAlias = Literal[
+    "assignment", "run merge", "containment", "leftover", "short cut", "table", "plain assignment", "none"
+]
 
 #: Why a piece of a prediction is in no score.
 Unscored: TypeAlias = Literal[
@@ -160,9 +162,11 @@ class PageFacts:
     #: anno_ids whose text the ground truth holds more than once (3.1).
     doubled_parts: tuple[int | str | None, ...] = ()
     stolen_lines: tuple[StolenLine, ...] = ()
-    #: Character comparisons of upstream's window search, estimated; above a bound it may reach its 30 s (8.7).
-    upstream_work: int = 0
+    #: How long upstream would take, estimated by counting (upstream_time.py), and whether it may reach its 30 s (8.7).
+    upstream_seconds: float = 0.0
     would_time_out: bool = False
+    #: A page beyond all measure (work.py), matched like upstream does when its time is over.
+    plain_assignment: bool = False
     #: The exception with which upstream ends its whole run on this page; what we do instead is in `match_page`.
     upstream_error: str = ""
 

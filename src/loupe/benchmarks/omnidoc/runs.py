@@ -16,6 +16,7 @@ from rapidfuzz.distance import Levenshtein
 from loupe.benchmarks.omnidoc.distances import Distances
 from loupe.benchmarks.omnidoc.overlaps import Candidate
 from loupe.benchmarks.omnidoc.windows import edits_within, window_distance
+from loupe.benchmarks.omnidoc.work import Work
 from loupe.metrics import normalized_edit_distance
 
 #: How well a piece must fit somewhere in the block that it is to be a part of.
@@ -29,8 +30,9 @@ _PROBE: Final = 6
 class Runs:
     """The predictions, joined by one space: any run of them is a slice."""
 
-    def __init__(self, predicted: Sequence[str], is_free: Sequence[bool]) -> None:
+    def __init__(self, predicted: Sequence[str], is_free: Sequence[bool], work: Work) -> None:
         self.predicted = predicted
+        self.work = work
         #: Whether a prediction may be part of a run; those that have their block already may not.
         self.is_free = is_free
         self.joined = " ".join(predicted)
@@ -72,13 +74,16 @@ class BlockFit:
     def fit(self, index: int) -> float:
         """How well one prediction fits somewhere in the block, as far as it matters on which side of `FITS` that is."""
         if index not in self._fits:
-            self._fits[index] = window_distance(self.runs.predicted[index], self.text, bound=FITS, enough=FITS)
+            self._fits[index] = window_distance(
+                self.runs.predicted[index], self.text, bound=FITS, enough=FITS, work=self.runs.work
+            )
         return self._fits[index]
 
     def promising(self) -> list[int]:
         """The starts of runs, in the order in which it is worth trying them; of no effect on the result."""
         longer = np.maximum(self.runs.lengths, len(self.text))
         misplaced: list[float] = ((self.distances * longer - longer) / self.runs.lengths).tolist()
+        self.runs.work.spend(_PROBE, len(self.text), times=len(self.runs.predicted))
         starts = [index for index, free in enumerate(self.runs.is_free) if free]
         return sorted(starts, key=lambda start: (-self._probes_found(start), misplaced[start]))
 
@@ -97,11 +102,12 @@ class BlockFit:
     def _is_within(self, start: int, stop: int, cost: float) -> bool:
         text = self.runs.text(start, stop)
         bound = edits_within(cost, max(len(text), len(self.text)))
+        self.runs.work.spend(len(text), len(self.text))
         return Levenshtein.distance(text, self.text, score_cutoff=bound) <= bound
 
 
 def best_run(block: BlockFit) -> Candidate:
-    """The run nearest to the block; of equals that which starts first."""
+    """The run nearest to the block; of equals that which starts first. Raises TooMuchWorkError."""
     starts = block.promising()
     best = grow_run(block, starts[0])
     for start in starts[1:]:
@@ -120,7 +126,9 @@ def grow_run(block: BlockFit, start: int) -> Candidate:
     if block.fit(start) > FITS:
         return Candidate(range(start, stop), cost)
     while stop < len(runs.predicted) and runs.is_free[stop] and block.fit(stop) < FITS:
-        longer_cost = normalized_edit_distance(runs.text(start, stop + 1), block.text)
+        longer = runs.text(start, stop + 1)
+        runs.work.spend(len(longer), len(block.text))
+        longer_cost = normalized_edit_distance(longer, block.text)
         if longer_cost > cost:
             break
         cost = longer_cost

@@ -10,12 +10,18 @@ import math
 
 from rapidfuzz.distance import Levenshtein
 
+from loupe.benchmarks.omnidoc.work import Work
 
-def window_distance(needle: str, text: str, *, bound: float = math.inf, enough: float = 0.0) -> float:
+
+def window_distance(
+    needle: str, text: str, *, bound: float = math.inf, enough: float = 0.0, work: Work | None = None
+) -> float:
     """Least Levenshtein distance of `needle` and any part of `text` of its length, divided by that length.
 
     Range 0..1, lower is better. Infinite where it is above `bound`, and where `needle` is empty or longer than `text`.
     Where it is below `enough`, any distance below `enough` may be returned.
+
+    Raises TooMuchWorkError where `work` is given and is used up.
 
     >>> window_distance("harbor", "the old harbour book")
     0.16666666666666666
@@ -29,9 +35,10 @@ def window_distance(needle: str, text: str, *, bound: float = math.inf, enough: 
     # Only what has fewer edits than this is of interest: at first, what is within the bound.
     limit = edits_within(bound, length) + 1
     found = math.inf
-    offset = 0
+    offset = measured = 0
     while offset <= last:
         edits = Levenshtein.distance(needle, text[offset : offset + length])
+        measured += 1
         if edits < limit:
             limit = edits
             found = edits / length
@@ -39,6 +46,8 @@ def window_distance(needle: str, text: str, *, bound: float = math.inf, enough: 
                 break
         # A step saves two edits at most: so many steps it takes at least until a window is below the limit.
         offset += 1 + (edits - limit) // 2
+    if work:
+        work.spend(length, length, times=measured)
     return found
 
 
