@@ -140,6 +140,8 @@ FailedAre: TypeAlias = Literal["empty", "left out"]
 #: Options of a benchmark are the keyword parameters of its `load`; the first parameter is the data folder.
 Load: TypeAlias = Callable[..., Iterable[Sample]]
 ScoreFunction: TypeAlias = Callable[[Sample, Prediction], list[Score] | Scored]
+#: Does work for many samples at once that scoring each of them would do again, and leaves it where `score` finds it.
+Prepare: TypeAlias = Callable[[Sequence[tuple[Sample, Prediction]]], None]
 Predict: TypeAlias = Callable[[Request], Awaitable[Output]]
 
 
@@ -169,6 +171,12 @@ class Benchmark:
     diagnostics compare a prediction with ("" if there is none). `suffix` is that of the exported prediction files.
     `conclude` looks at all samples of a run together. `explain` tells the report how an answer was matched, from what
     the benchmark keeps in `details`.
+
+    `prepare` is for scores that need an outside program (TeX, a browser), which is quick only with many inputs at once.
+    A scoring process calls it with a batch of samples and their answers as `score` will see them, then `score` for
+    each; what it finds it leaves in memory or in a cache on disk. It is only ever a way to be faster: `score` must give
+    the same alone, and does so where `prepare` raised, hung or died. `tools` names these programs with their versions
+    ("" where one is missing): other tools, and samples are scored anew. It must be quick.
     """
 
     title: str
@@ -184,6 +192,8 @@ class Benchmark:
     max_tokens: int = 4096
     suffix: Literal[".txt", ".md"] = ".txt"
     conclude: Callable[[Sequence[SampleScores]], Conclusion] | None = None
+    prepare: Prepare | None = None
+    tools: Callable[[], Mapping[str, str]] | None = None
     explain: Callable[[Sample, SampleScores], Explanation | None] | None = None
     paper: str = ""
     hub: str = ""

@@ -31,6 +31,8 @@ from loupe.types import FAILED, RETRIED, Benchmark, Engine, Prediction, Request,
 
 #: Predictions that may wait for their score before inference waits too; bounds memory when scoring is the slower part.
 _SCORING_AHEAD = 256
+#: More where samples are prepared together before they are scored, for large batches.
+_PREPARED_AHEAD = 1024
 
 
 async def run(plan: Plan, progress: Progress) -> RunFolder:
@@ -160,7 +162,7 @@ async def _live_scoring(
         yield _score_later
         return
     running = RunningScore(benchmark)
-    places = asyncio.Semaphore(_SCORING_AHEAD)
+    places = asyncio.Semaphore(_PREPARED_AHEAD if benchmark.prepare else _SCORING_AHEAD)
     tasks: set[asyncio.Task[None]] = set()
     with ScorePool(plan.benchmark, plan.profile.adapters, jobs=plan.jobs) as pool, RecordLog(folder.scores_file) as log:
 
@@ -215,7 +217,7 @@ async def _score(folder: RunFolder, found: Survey, *, jobs: int | None) -> Resul
                 missing.append(sample.id)
                 continue
             window.append(asyncio.create_task(one(sample)))
-            if len(window) >= _SCORING_AHEAD:
+            if len(window) >= (_PREPARED_AHEAD if benchmark.prepare else _SCORING_AHEAD):
                 rows.append(await window.popleft())
         rows += await asyncio.gather(*window)
     folder.write_scores(msgspec.json.encode(row) for row in rows)

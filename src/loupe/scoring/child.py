@@ -18,7 +18,7 @@ import time
 
 import msgspec
 
-from loupe.types import SampleScores
+from loupe.types import Prediction, Sample, SampleScores
 
 #: Each message is its length in eight bytes, then its bytes.
 HEAD = struct.Struct("!Q")
@@ -46,6 +46,12 @@ class Reply(msgspec.Struct):
     error: str = ""
 
 
+class Prepared(msgspec.Struct):
+    """The first answer to a batch: its samples have been prepared together, which took this many seconds."""
+
+    seconds: float = 0.0
+
+
 def main() -> None:
     """Score until standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -58,7 +64,7 @@ def main() -> None:
     threading.Thread(target=_receive, args=(tasks, inbox), daemon=True).start()
     start = msgspec.msgpack.decode(inbox.get(), type=Start)
     from loupe.benchmarks.registry import get_benchmark
-    from loupe.scoring.scorer import one_line, score_sample
+    from loupe.scoring.scorer import one_line, prepare_samples, score_sample
 
     try:
         benchmark = get_benchmark(start.benchmark)
@@ -69,15 +75,43 @@ def main() -> None:
     os.dup2(nowhere, 2)
     _send(answers, msgspec.msgpack.encode(Ready()))
     while True:
-        message = inbox.get()
-        began = time.perf_counter()
-        try:
-            sample, prediction, lost = pickle.loads(message)
-            scores = score_sample(benchmark, sample, prediction, start.adapters, lost=lost)
-            line = msgspec.msgpack.encode(Reply(scores=scores, seconds=time.perf_counter() - began))
-        except Exception as error:  # noqa: BLE001  a sample that cannot travel is an error of that sample
-            line = msgspec.msgpack.encode(Reply(error=one_line(error)))
-        _send(answers, line)
+        messages = [inbox.get() for _ in range(batch_size(inbox.get()))]
+        if benchmark.prepare:
+            began = time.perf_counter()
+            found = (_unpacked(message) for message in messages)
+            pairs = [(task[0], task[1]) for task in found if not isinstance(task, Exception) and not task[2]]
+            prepare_samples(benchmark, pairs, start.adapters)
+            _send(answers, msgspec.msgpack.encode(Prepared(seconds=time.perf_counter() - began)))
+        for message in messages:
+            began = time.perf_counter()
+            task = _unpacked(message)
+            try:
+                if isinstance(task, Exception):
+                    raise task
+                scores = score_sample(benchmark, task[0], task[1], start.adapters, lost=task[2])
+                line = msgspec.msgpack.encode(Reply(scores=scores, seconds=time.perf_counter() - began))
+            except Exception as error:  # noqa: BLE001  a sample that cannot travel is an error of that sample
+                line = msgspec.msgpack.encode(Reply(error=one_line(error)))
+            _send(answers, line)
+
+
+def batch_head(size: int) -> bytes:
+    """The message before the samples of a batch."""
+    return size.to_bytes(8, "big")
+
+
+def batch_size(head: bytes) -> int:
+    """How many samples follow this message."""
+    return int.from_bytes(head, "big")
+
+
+def _unpacked(message: bytes) -> tuple[Sample, Prediction, str] | Exception:
+    """Sample, prediction, and how this sample has cost a worker before; or why they cannot be read."""
+    try:
+        sample, prediction, lost = pickle.loads(message)
+    except Exception as error:  # noqa: BLE001  it is the error of this sample
+        return error
+    return sample, prediction, lost
 
 
 def frame(message: bytes) -> bytes:

@@ -17,9 +17,9 @@ from loupe.types import Benchmark, Prediction, Sample, ScoreFunction
 def score_digest(benchmark: Benchmark, sample: Sample, prediction: Prediction, adapters: Sequence[str]) -> str:
     """A hex digest of one sample's score: the same as long as scoring again would give the same line.
 
-    Covers the benchmark (title, version, measures, the file its scorer stands in), Loupe's version and rules, the
-    adapters, the sample without its images, and of the prediction all that a scorer sees: text, class, error, finish
-    reason, tokens.
+    Covers the benchmark (title, version, measures, the file its scorer stands in), the tools it scores with, Loupe's
+    version and rules, the adapters, the sample without its images, and of the prediction all that a scorer sees: text,
+    class, error, finish reason, tokens.
     """
     digest = hashlib.sha256()
     for part in (
@@ -45,12 +45,13 @@ def scorer_digest(benchmark: Benchmark, adapters: Sequence[str]) -> str:
     return hashlib.sha256(b"\n".join(map(_bytes, _scorer(benchmark, adapters)))).hexdigest()
 
 
-def _scorer(benchmark: Benchmark, adapters: Sequence[str]) -> tuple[list[str], str, str, list[str]]:
+def _scorer(benchmark: Benchmark, adapters: Sequence[str]) -> tuple[list[str], str, str, list[str], list[str]]:
     return (
         [__version__, benchmark.title, benchmark.version, benchmark.task, *(each.name for each in benchmark.measures)],
         _library_digest(),
         _code_digest(benchmark.score),
         [name for name in STEPS if name in adapters],
+        [f"{name} {version}" for name, version in sorted(benchmark.tools().items())] if benchmark.tools else [],
     )
 
 

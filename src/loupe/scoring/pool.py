@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from types import TracebackType
 
 import msgspec
@@ -22,7 +23,8 @@ import msgspec
 from loupe.benchmarks.registry import get_benchmark
 from loupe.errors import LoupeError
 from loupe.scoring.adapters import check_adapters
-from loupe.scoring.child import Reply, Start
+from loupe.scoring.batches import BatchSizes
+from loupe.scoring.child import Reply, Start, batch_head
 from loupe.scoring.digest import score_digest
 from loupe.scoring.scorer import describe, one_line
 from loupe.scoring.worker import TICK, Worker, WorkerHungError, WorkerLostError
@@ -30,9 +32,6 @@ from loupe.types import Prediction, Sample, SampleScores
 
 __all__ = ["ScorePool", "score_digest"]
 
-#: Samples handed to a worker at once: as many as take about this many seconds, and never more than `_LARGEST_BATCH`.
-_BATCH_SECONDS = 0.05
-_LARGEST_BATCH = 64
 #: Memory that a worker may take; a scorer that wants more fails with MemoryError on that sample.
 _MEMORY = 4 << 30
 _START_SECONDS = 60.0
@@ -69,10 +68,10 @@ class ScorePool:
         self._workers: set[Worker] = set()
         self._starting = 0
         self._idle = 0
-        self._seconds: float | None = None
+        self._sizes = BatchSizes(prepared=self.benchmark.prepare is not None)
         self._state = "open"
         self._broken: LoupeError | None = None
-        places = 2 * _LARGEST_BATCH * (1 + self._jobs)
+        places = 2 * self._sizes.largest * (1 + self._jobs)
         self._places = threading.BoundedSemaphore(places)
         self._async_places = asyncio.Semaphore(places)
 
@@ -148,7 +147,7 @@ class ScorePool:
         if not self._queue or self._idle or len(self._threads) >= self._jobs or self._starting >= max(1, running):
             return
         waited = time.monotonic() - self._queue[0].since
-        if not self._threads or len(self._queue) >= _LARGEST_BATCH * len(self._threads) or waited > TICK:
+        if not self._threads or len(self._queue) >= self._sizes.largest * len(self._threads) or waited > TICK:
             thread = threading.Thread(target=self._serve, name="loupe-scoring", daemon=True)
             self._threads.add(thread)
             self._starting += 1
@@ -175,14 +174,16 @@ class ScorePool:
     def _take(self) -> list[_Job]:
         """The next batch, empty when the pool closes."""
         with self._changed:
-            while not self._queue and self._state == "open" and not self._broken:
+            while self._state == "open" and not self._broken:
+                oldest = time.monotonic() - self._queue[0].since if self._queue else 0.0
+                seconds = self._sizes.wait(len(self._queue), oldest) if self._queue else None
+                if seconds == 0:
+                    break
                 self._idle += 1
-                self._changed.wait()
+                self._changed.wait(seconds)
                 self._idle -= 1
             self._grow()
-            fitting = 1 if self._seconds is None else int(_BATCH_SECONDS / max(self._seconds, 1e-6))
-            share = -(-len(self._queue) // len(self._threads))
-            size = max(1, min(fitting, share, _LARGEST_BATCH))
+            size = self._sizes.next(len(self._queue), len(self._threads))
             taken = [self._queue.popleft() for _ in range(min(size, len(self._queue)))]
         wanted = [job for job in taken if job.future.set_running_or_notify_cancel()]
         return wanted if wanted or not taken else self._take()
@@ -190,30 +191,43 @@ class ScorePool:
     def _score(self, worker: Worker | None, jobs: deque[_Job]) -> Worker | None:
         """Score a batch to its end, with as many workers as that costs; the last one is given back."""
         guilty = False
+        together = len(jobs)
         while jobs and self._state != "aborted":
             if worker is None:
                 worker, guilty = self._new_worker(), True
             if worker is None:
                 break
+            batch = list(islice(jobs, together))
+            prepared = False
             try:
-                worker.send([job.message for job in jobs])
-                while jobs:
-                    self._finish(jobs[0], worker.receive(timeout=self._timeout, tick=self._tick))
+                worker.send([batch_head(len(batch)), *(job.message for job in batch)])
+                share = self._preparation(worker) / len(batch)
+                prepared = True
+                for _ in batch:
+                    self._finish(jobs[0], worker.receive(timeout=self._timeout, tick=self._tick), share)
                     jobs.popleft()
                     guilty = True
             except WorkerLostError as error:
                 self._retire(worker)
                 worker = None
+                if not prepared and len(batch) > 1:
+                    # Nobody can say which sample the preparation did not survive: each on its own account.
+                    together = 1
                 # A worker that died before its first answer of this batch may have died idle: one more try.
-                if guilty or isinstance(error, WorkerHungError):
+                elif guilty or isinstance(error, WorkerHungError):
                     self._blame(jobs, str(error))
         for job in jobs:
             job.future.set_exception(self._broken or CancelledError())
         return worker
 
-    def _finish(self, job: _Job, reply: Reply) -> None:
-        seconds = self._seconds
-        self._seconds = reply.seconds if seconds is None else 0.8 * seconds + 0.2 * reply.seconds
+    def _preparation(self, worker: Worker) -> float:
+        """Wait until the batch is prepared, if the benchmark does that, and say how long it took."""
+        if self.benchmark.prepare is None:
+            return 0.0
+        return worker.prepared(timeout=self._timeout, tick=self._tick).seconds
+
+    def _finish(self, job: _Job, reply: Reply, share: float) -> None:
+        self._sizes.learn(reply.seconds + share)
         scores = reply.scores or describe(job.sample, job.prediction, error=reply.error)
         job.future.set_result(scores)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 
@@ -37,6 +38,23 @@ def score_sample(
         error=error,
         digest="" if error else score_digest(benchmark, sample, prediction, adapters),
     )
+
+
+def prepare_samples(benchmark: Benchmark, pairs: Sequence[tuple[Sample, Prediction]], adapters: Sequence[str]) -> None:
+    """Let the benchmark do for many samples what it can do for them together; never raises an Exception.
+
+    Where it fails nothing is lost: each sample is then scored as if there had been no preparation.
+    """
+    if benchmark.prepare is None:
+        return
+    with contextlib.suppress(Exception):
+        benchmark.prepare([(sample, _answer(one, adapters)) for sample, one in pairs])
+
+
+def _answer(prediction: Prediction, adapters: Sequence[str]) -> Prediction:
+    """The prediction as scorers see it."""
+    text = "" if prediction.failed else apply_adapters(prediction.text, adapters)
+    return msgspec.structs.replace(prediction, text=text, reasoning=None, response=None)
 
 
 def describe(

@@ -15,7 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from loupe.engines.shared.child_environment import without_secrets
-from loupe.scoring.child import HEAD, Ready, Reply, Start, frame
+from loupe.scoring.child import HEAD, Prepared, Ready, Reply, Start, frame
 
 #: Seconds between two looks at the pool while waiting for a score.
 TICK = 0.25
@@ -73,6 +73,10 @@ class Worker:
     def receive(self, *, timeout: float, tick: Callable[[], None]) -> Reply:
         """The scores of the next sample; `tick` is called now and then. Raises WorkerLostError after `timeout`."""
         return self._message(Reply, timeout, tick)
+
+    def prepared(self, *, timeout: float, tick: Callable[[], None]) -> Prepared:
+        """Wait until a batch is prepared. Raises WorkerLostError after `timeout`."""
+        return self._message(Prepared, timeout, tick)
 
     def kill(self) -> None:
         """End the process and all that its scorers have started, now."""
