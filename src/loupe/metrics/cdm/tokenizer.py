@@ -1,0 +1,190 @@
+"""A formula as CDM's tokenizer rewrites it: blanks between all tokens, one spelling for what can be spelled in several.
+
+Protocol page cdm.md, sections A and A0. Upstream runs a shell, node and (for tables) perl; here one function follows
+another. Loops of "300 times, the first match" are kept, and stop when nothing changes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from loupe.metrics.cdm.lexer import NotTokenizedError
+from loupe.metrics.cdm.parser import parse, token_stream
+from loupe.metrics.cdm.printer import printed
+from loupe.metrics.cdm.profiles import CdmProfile
+
+PERCENT_WORD: Final = "<PERCENTAGETOKEN>"
+_SPELLED_PERCENT_WORD: Final = " ".join(PERCENT_WORD)
+_TIMES: Final = 300
+_LINE_ENDS: Final = re.compile("[\n\r\u2028\u2029]")  # what no dot matches in JavaScript
+
+_ALIGNED: Final = ("split", "align", "alignedat", "alignat", "eqnarray")
+_BEGIN: Final[dict[tuple[str, ...], re.Pattern[str]]] = {
+    names: re.compile(rf"\\begin\{{({'|'.join(names)})\*?\}}") for names in (_ALIGNED, ("smallmatrix",))
+}
+_END: Final = {name: re.compile(rf"\\end\{{{name}\*?\}}") for name in (*_ALIGNED, "smallmatrix")}
+_HSKIP_UNIT: Final = re.compile("cm|in|pt|mm|em")
+
+_CJK: Final = re.compile("[\u4e00-\u9fff]")
+_CJK_RUN: Final = re.compile("[\u4e00-\u9fff\u3400-\u4dbf]+")
+
+_OPERATOR_NAMES: Final = (
+    "arccos arcsin arctan arg cos cosh cot coth csc deg det dim exp gcd hom inf injlim ker lg lim liminf limsup ln log "
+    "max min Pr projlim sec sin sinh sup tan tanh"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizedFormula:
+    """The text that goes on to the normaliser; `parsed` is false where it is the formula as it came."""
+
+    text: str
+    parsed: bool
+    template: str
+
+
+def tokenize(formula: str, profile: CdmProfile) -> TokenizedFormula:
+    """The tokenised formula, or the formula itself where the tokenizer gives nothing."""
+    is_table = "tabular" in formula
+    template = "tabular" if is_table and profile.table_template else "formula"
+    if profile.wraps_chinese and not is_table and _CJK.search(formula):
+        template, formula = "formula_zh", wrap_chinese(formula)
+    source = formula.replace("\n", " ").replace("\\%", PERCENT_WORD)
+    tokens = _tokens_of_table(source) if is_table else _tokens_of_formula(source)
+    text = tokens or source
+    if profile.wraps_chinese and _CJK.search(text):
+        text = text.replace("\\mathrm", "\\text")
+    return TokenizedFormula(text.replace(_SPELLED_PERCENT_WORD, "\\%"), bool(tokens), template)
+
+
+def wrap_chinese(formula: str) -> str:
+    """Put runs of Chinese characters into `\\text{}` unless they are just that already."""
+    formula = formula.replace("，", ", ").replace("：", ": ").replace("；", "; ")
+
+    def wrapped(run: re.Match[str]) -> str:
+        is_wrapped = formula[max(0, run.start() - 6) : run.start()] == "\\text{" and formula[run.end() :][:1] == "}"
+        return run[0] if is_wrapped else f"\\text{{{run[0]}}}"
+
+    return _CJK_RUN.sub(wrapped, formula)
+
+
+def _tokens_of_formula(source: str) -> str:
+    """The normalised formula; empty where the tokenizer fails."""
+    source = _renamed(source, _ALIGNED, "aligned")
+    source = _renamed(source, ("smallmatrix",), "matrix")
+    line = _prepared_line(_last_line(source).removeprefix("%").partition("%")[0], dollars=True)
+    if "\\rm" in line:
+        line = _rm_as_mathrm(line)
+    try:
+        text = printed(parse(line + " "))
+    except NotTokenizedError:
+        return ""
+    text = text.replace("SSSSSS", "$", _TIMES).replace(" S S S S S S", "$", _TIMES)
+    text = " ".join(_without_label(text, "\\label { ", " }").split())
+    if "\\operatorname {" in text:
+        text = _named_operators(text)
+    return text.replace("\\\\ \\end{array}", "\\end{array}")
+
+
+def _tokens_of_table(source: str) -> str:
+    """The tokens of a table as they were read; empty where the tokenizer fails."""
+    source = source.replace("\\\\%", "\\\\ %").partition("%")[0].replace("<PERCENTAGE_TOKEN>", "\\%")
+    if "\\end{tabular}" not in source:
+        source += "\\end{tabular}"
+    line = _hskip_as_hspace(source.replace("\r", " ").replace("\n", " "))
+    try:
+        text = token_stream(_prepared_line(line.removeprefix("%"), dollars=False) + " ")
+    except NotTokenizedError:
+        return ""
+    return " ".join(_without_label(text, "\\label { ", " }").split())
+
+
+def _last_line(source: str) -> str:
+    """Each line is printed as a line, and only the last one printed is read back."""
+    return source.removesuffix("\r").rpartition("\r")[2]
+
+
+def _renamed(source: str, names: tuple[str, ...], name: str) -> str:
+    """Environments under other names, with or without a star, under the one name the parser knows.
+
+    As one regular expression this takes quadratic time on unclosed environments.
+    """
+    if "\\begin{" not in source:
+        return source
+    pieces, position, start, missing = [], 0, 0, set()
+    while opening := _BEGIN[names].search(source, start):
+        start = opening.end()
+        if opening[1] in missing:
+            continue
+        closing = _END[opening[1]].search(source, opening.end() + 1)
+        if closing is None:
+            missing.add(opening[1])
+            continue
+        body = source[opening.end() : closing.start()]
+        pieces += [source[position : opening.start()], f"\\begin{{{name}}}{body}\\end{{{name}}}"]
+        position = start = closing.end()
+    return "".join(pieces) + source[position:]
+
+
+def _prepared_line(line: str, *, dollars: bool) -> str:
+    """A line without dollars and labels; without environments, its line breaks are thin spaces."""
+    line = line.replace("\\~", " ")
+    for _ in range(_TIMES):
+        before = line
+        line = line.replace("\\>", " ", 1)
+        if dollars:
+            line = line.replace("$", " ", 1)
+        line = _without_label(line, "\\label{", "}")
+        if line == before:
+            break
+    if not any(word in line for word in ("matrix", "cases", "array", "begin")):
+        line = line.replace("\\\\", "\\,", _TIMES)
+    return line
+
+
+def _rm_as_mathrm(line: str) -> str:
+    for _ in range(_TIMES):
+        before = line
+        line = line.replace("{\\rm", "\\mathrm{", 1).replace("{ \\rm", "\\mathrm{", 1).replace("\\rm{", "\\mathrm{", 1)
+        if line == before:
+            break
+    return line
+
+
+def _without_label(text: str, opening: str, closing: str) -> str:
+    """The text without its first label, which ends at the next closing mark in the same line."""
+    start = text.find(opening)
+    while start >= 0 and (end := text.find(closing, start + len(opening))) >= 0:
+        line_end = _LINE_ENDS.search(text, start, end)
+        if line_end is None:
+            return text[:start] + text[end + len(closing) :]
+        start = text.find(opening, line_end.end())
+    return text
+
+
+def _hskip_as_hspace(line: str) -> str:
+    """`hskip 3pt` as `hspace{ 3pt}`: up to the next unit, wherever it is."""
+    pieces, position = [], 0
+    while (start := line.find("hskip", position)) >= 0 and (unit := _HSKIP_UNIT.search(line, start + 5)):
+        pieces.append(f"{line[position:start]}hspace{{{line[start + 5 : unit.end()]}}}")
+        position = unit.end()
+    return "".join(pieces) + line[position:]
+
+
+def _operator_pattern() -> re.Pattern[str]:
+    """Operators by name, with blanks as the official pattern allows them.
+
+    It allows one between all characters of its list of names, bars included: so also before and after each name, but
+    not before the first and not after the last. As all names are printed with blanks around, `arccos` and `tanh` stay.
+    """
+    names = [r"\s?".join(name) for name in _OPERATOR_NAMES.split()]
+    return re.compile(r"\\operatorname {(" + r"\s?|\s?".join(names) + ")}")
+
+
+_OPERATOR: Final = _operator_pattern()
+
+
+def _named_operators(text: str) -> str:
+    return _OPERATOR.sub(lambda found: "\\" + found[1].replace(" ", ""), text)
