@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -251,3 +255,13 @@ def test_a_hostile_string_is_normalised_within_seconds(unit: str) -> None:
     normalize_formula(text)
     normalize_table("<table>" + text)
     assert time.process_time() - started < 6
+
+
+def test_another_version_of_pylatexenc_is_refused_and_not_taken_for_unreadable_formulas(tmp_path: Path) -> None:
+    found = tmp_path / "pylatexenc-2.11.dist-info"
+    found.mkdir()
+    (found / "METADATA").write_text("Metadata-Version: 2.1\nName: pylatexenc\nVersion: 2.11\n", encoding="utf-8")
+    program = "from loupe.benchmarks.omnidoc.latex_text import latex_to_text; latex_to_text('a & b')"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert "OmniDocBench needs pylatexenc 3.0a30, and version 2.11 is installed" in done.stderr

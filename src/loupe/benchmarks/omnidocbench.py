@@ -13,6 +13,7 @@ import numpy as np
 
 from loupe.benchmarks.omnidoc.conclusion import conclude
 from loupe.benchmarks.omnidoc.dataset import parse_selection, read_pages, reference_markdown
+from loupe.benchmarks.omnidoc.latex_macros import need_pylatexenc
 from loupe.benchmarks.omnidoc.prediction_files import answer_names, image_name
 from loupe.benchmarks.omnidoc.records import MatchedSample, Mode, ReadingOrder
 from loupe.benchmarks.omnidoc.scored_pages import ScoredPage, to_details
@@ -49,6 +50,7 @@ def load(root: Path | None, mode: Mode = "parity", filter: str = "") -> Iterator
     pages by their attributes, as `language=english;layout=double_column`.
     """
     need("bs4", "lxml", "pylatexenc", "scipy", extra="omnidocbench", purpose="OmniDocBench")
+    need_pylatexenc()
     folder = default_root("omnidocbench") if root is None else root
     yield from read_pages(folder, selection=parse_selection(filter), mode=mode)
 

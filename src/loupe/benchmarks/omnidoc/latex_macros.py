@@ -8,10 +8,17 @@ from __future__ import annotations
 import logging
 import unicodedata
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
+from importlib import metadata
 from typing import Any, NamedTuple
 
+from loupe.data.extras import need
+from loupe.errors import MissingToolError
+
 Render = Callable[[Sequence[str]], str]
+
+#: The version that OmniDocBench pins; 2.11 ends the names of macros elsewhere, and recovers from faults otherwise.
+PYLATEXENC = "3.0a30"
 
 #: These give the day of the run, and scores depend on no clock; they give nothing here.
 _CLOCKS = ("today", "maketitle")
@@ -24,9 +31,24 @@ class Macro(NamedTuple):
     render: Render
 
 
+def need_pylatexenc() -> None:
+    """Raise MissingToolError unless exactly the version is installed that gives the official texts."""
+    need("pylatexenc", extra="omnidocbench", purpose="OmniDocBench")
+    version = metadata.version("pylatexenc")
+    if version != PYLATEXENC:
+        raise MissingToolError(
+            f"OmniDocBench needs pylatexenc {PYLATEXENC}, and version {version} is installed",
+            hint="pip install 'loupe-ocr[omnidocbench]'",
+        )
+
+
 @cache
 def contexts() -> tuple[Any, Any]:
-    """pylatexenc's tables of texts and of arguments; it would make them anew for every formula."""
+    """pylatexenc's tables of texts and of arguments; it would make them anew for every formula.
+
+    Raises MissingToolError.
+    """
+    need_pylatexenc()
     from pylatexenc.latex2text import MacroTextSpec
     from pylatexenc.latex2text import get_default_latex_context_db as texts
     from pylatexenc.latexwalker import get_default_latex_context_db as arguments
@@ -37,7 +59,7 @@ def contexts() -> tuple[Any, Any]:
     return changed, arguments()
 
 
-@cache
+@lru_cache(maxsize=4096)
 def macro(name: str) -> Macro | None:
     """The macro of this name; None where only pylatexenc itself knows what comes of it."""
     texts, arguments = contexts()

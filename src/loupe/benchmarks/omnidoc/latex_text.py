@@ -66,6 +66,7 @@ def _convert(latex: str) -> Conversion:
         return Conversion(plain)
     if nesting(latex) > MAX_NESTING:
         return Conversion(None, beyond_limits=True)
+    contexts()  # a missing extra must not look like a formula that cannot be read
     try:
         return Conversion(pylatexenc_text(latex))
     except BeyondLimitsError:
@@ -74,7 +75,7 @@ def _convert(latex: str) -> Conversion:
         return Conversion(None)
 
 
-_convert_short = lru_cache(maxsize=16_384)(_convert)
+_convert_short = lru_cache(maxsize=2048)(_convert)
 
 
 def nesting(latex: str) -> int:
