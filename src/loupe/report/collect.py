@@ -16,19 +16,18 @@ from loupe.pipeline import open_samples
 from loupe.report.costs import Costs, costs
 from loupe.report.flags import Flags
 from loupe.report.markup import without_surrogates
+from loupe.report.pictures import picture_bytes
 from loupe.report.samples import Answer, SampleJob
 from loupe.report.terminal import format_diagnostic as with_unit
 from loupe.report.terminal import format_value
 from loupe.report.values import sample_values
 from loupe.runs.folder import Place, RunFolder
-from loupe.types import FAILED, Benchmark, Measure, PackedImage, PdfPage, Prediction, Result, Sample, SampleScores
+from loupe.types import FAILED, Benchmark, Measure, Prediction, Result, Sample, SampleScores
 
 JsonObject: TypeAlias = dict[str, Any]
 
 #: Single measurements (fields, facts, tables) listed for one answer; `scores.jsonl` has them all.
 UNIT_LIMIT = 300
-#: About what an embedded picture of a PDF page weighs.
-_PDF_PAGE_BYTES = 200_000
 #: Diagnostics of one answer that are true or false.
 _FLAGS = frozenset({"empty", "truncated", "loop", "text_on_blank"})
 
@@ -159,17 +158,10 @@ def _samples(group: Group) -> Iterator[Sample]:
 
 
 def image_bytes(group: Group, limit: int) -> int:
-    """What the page images of a group weigh; counting stops above `limit`.
-
-    A PDF page, and an image inside a data file, count as their pictures would.
-    """
+    """What the page images of a group weigh; counting stops above `limit`."""
     weight = 0
     for sample in _samples(group):
-        for source in sample.images:
-            if isinstance(source, PdfPage | PackedImage):
-                weight += _PDF_PAGE_BYTES
-            elif source.is_file():
-                weight += source.stat().st_size
+        weight += sum(map(picture_bytes, sample.images))
         if weight > limit:
             break
     return weight

@@ -22,6 +22,8 @@ _RENDERED = (1100, 55)
 #: Full pictures with `embed`; an original of at most this many bytes goes in unchanged.
 _EMBEDDED = (2000, 75)
 _UNCHANGED_LIMIT = 1_000_000
+#: About what an embedded picture of a PDF page weighs.
+_PDF_PAGE_BYTES = 200_000
 _SHOWN_BY_BROWSERS = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".webp": "webp", ".gif": "gif"}
 
 
@@ -58,6 +60,13 @@ def full_picture(source: PageSource, *, folder: Path, embed: bool) -> str:
     if kind and path.stat().st_size <= _UNCHANGED_LIMIT:
         return f"data:image/{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
     return _data_url(load_page(source, longest=_EMBEDDED[0]), _EMBEDDED[1])
+
+
+def picture_bytes(source: PageSource) -> int:
+    """What a page weighs in the report: as its file; a PDF page, or one inside a data file, as its picture would."""
+    if isinstance(source, PdfPage | PackedImage):
+        return _PDF_PAGE_BYTES
+    return source.stat().st_size if source.is_file() else 0
 
 
 def link(path: Path, folder: Path) -> str:

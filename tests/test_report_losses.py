@@ -1,0 +1,131 @@
+"""What samples cost, flags, official figures, and grids of tables, as data."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loupe.explanation import Explanation, Flag, Region, Unit
+from loupe.report.costs import costs
+from loupe.report.flags import Flags
+from loupe.report.matches import BUDGET, UNIT_LIMIT, packed_match, packed_page
+from loupe.report.table_grids import CELL_LIMIT, table_grids
+from loupe.types import Measure, Result, SampleScores, Score, Values
+
+TEXT = Measure(name="text", higher_is_better=False)
+TABLE = Measure(name="table")
+WHOLE = Measure(name="whole")
+MEASURES = (WHOLE, TEXT, TABLE)
+
+
+def whole(values: Values) -> Values:
+    return {"whole": ((1 - values["text"]) + values["table"]) / 2}
+
+
+def row(sample: str, **values: float) -> SampleScores:
+    return SampleScores(
+        sample=sample, scores=[Score(measure=name, counts=(value, 1.0)) for name, value in values.items()]
+    )
+
+
+fractions = st.floats(0, 1, allow_nan=False)
+
+
+@given(st.lists(st.tuples(fractions, fractions | st.none()), min_size=1, max_size=12))
+def test_costs_and_their_parts_add_up_to_what_is_lost(pages: list[tuple[float, float | None]]) -> None:
+    rows = [
+        row(str(number), text=text, **({} if table is None else {"table": table}))
+        for number, (text, table) in enumerate(pages)
+    ]
+    found = costs(MEASURES, rows, headline="whole", summarize=whole)
+    texts, tables = [text for text, _ in pages], [table for _, table in pages if table is not None]
+    lost = (np.mean(texts) + (1 - np.mean(tables) if tables else 0)) / 2
+    assert found.lost == pytest.approx(lost, abs=1e-9)
+    assert sum(found.by_sample.values()) == pytest.approx(found.lost, abs=1e-9)
+    for sample, cost in found.by_sample.items():
+        assert sum(found.parts[sample].values()) == pytest.approx(cost, abs=1e-9)
+    assert list(found.by_sample.values()) == sorted(found.by_sample.values(), reverse=True)
+    assert found.without == (() if tables else ("table",))
+
+
+def test_a_long_page_costs_more_where_errors_are_counted_over_all_characters() -> None:
+    cer = Measure(name="cer", higher_is_better=False)
+    counts = {"short": (5.0, 10.0), "long": (50.0, 1000.0), "right": (0.0, 10.0)}
+    rows = [SampleScores(sample=name, scores=[Score(measure="cer", counts=each)]) for name, each in counts.items()]
+    found = costs([cer], rows, headline="cer", summarize=None)
+    assert found.by_sample == pytest.approx({"long": 50 / 1020, "short": 5 / 1020})
+
+
+def test_measures_whose_perfect_answer_is_not_known_tell_nothing() -> None:
+    odd = Measure(name="odd", value=lambda sums: sums[..., 0] ** 2 / sums[..., 1] + 0.5)
+    assert costs([odd], [SampleScores(sample="a", scores=[Score(measure="odd", counts=(1.0, 3.0))])], headline="odd",
+                 summarize=None).by_sample == {}  # fmt: skip
+    assert costs(MEASURES, [], headline="whole", summarize=whole).by_sample == {}
+
+
+def test_flags_name_the_worst_samples_and_replace_their_warning_only() -> None:
+    flags = Flags()
+    for number in range(20):
+        flag = Flag(name="stray-bar", meaning="rows made of prose", count=number + 1.0)
+        flags.add(0, f"page {number:02}", Explanation(size=(1, 1), flags=(flag,)))
+    flags.add(0, "gone", Explanation(size=(1, 1), flags=(Flag(name="missing-prediction", meaning="none", count=1.0),)))
+    [(name, _, [cell, other]), _] = flags.rows(2)
+    assert name == "stray-bar" and other is None and cell is not None
+    assert (cell.count, cell.samples, cell.more) == ("210", 20, 12)
+    assert cell.named[0] == ("page 19", "20")
+    result = Result(benchmark="b", version="1", engine="e", signature="s", headline="h", measures={}, directions={},
+                    units={}, warnings=["stray-bar: 210", "missing-prediction: 1", "other"])  # fmt: skip
+    assert flags.warnings(result) == ["missing-prediction: 1", "other"]
+
+
+def cells(*rows: str) -> str:
+    inside = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row.split("|")) + "</tr>" for row in rows)
+    return f"<html><body><table>{inside}</table></body></html>"
+
+
+def test_changed_and_missing_cells_carry_the_number_of_their_change() -> None:
+    grids = table_grids(cells("a|b", "c|d"), cells("a|b", "c|e", "f|g"))
+    kinds = [[kind, [cell[3] for cell in row]] for kind, row in grids["reference"]["rows"]]
+    assert kinds == [["", ["", ""]], ["", ["", "text"]], ["missing", ["missing", "missing"]]]
+    [changed] = [cell for _, row in grids["prediction"]["rows"] for cell in row if cell[3]]
+    assert changed[0] == "d" and grids["reference"]["rows"][1][1][1][4] == changed[4]
+    assert grids["notes"] == ["1 row missing"]
+
+
+def test_a_table_without_partner_is_shown_alone_and_a_huge_one_is_cut() -> None:
+    alone = table_grids("", cells("a|b"))
+    assert alone["prediction"] is None and alone["problem"] == "The prediction is empty."
+    assert alone["reference"]["rows"][0][1][0][0] == "a"
+    many = table_grids(cells(*["x|y|z"] * 900), cells(*["x|y|z"] * 900))
+    assert many["prediction"]["hidden"] == 2_700 - CELL_LIMIT
+    assert table_grids(cells(*["x|y|z"] * 9000), cells("a"))["problem"].startswith("These tables are too large")
+    assert table_grids('<html><body><table><tr><td colspan="9000">a</td></tr></table></body></html>', cells("a"))[
+        "prediction"]["rows"][0][1][0][1] == 100  # fmt: skip
+
+
+def test_a_match_is_bounded_in_units_and_characters() -> None:
+    unit = Unit(element="text", regions=(0,), reference="r" * 10_000, pieces=("p" * 10_000,), compared=("p", "r"))
+    packed = packed_match(Explanation(size=(1, 1), units=(unit,) * (UNIT_LIMIT + 7)))
+    assert len(packed["units"]) == UNIT_LIMIT and packed["hiddenUnits"] == 7
+    kept = sum(len(text[0] if isinstance(text, list) else text) for each in packed["units"]
+               for text in (each["reference"], *each["pieces"], *each["compared"]))  # fmt: skip
+    assert kept <= BUDGET
+    assert packed["units"][0]["reference"] == ["r" * 4_000, 6_000]
+
+
+@pytest.mark.parametrize(("size", "ratio", "shown"), [
+    ((877, 620), 0.707, (620, 877)), ((620, 877), 0.707, (620, 877)), ((877, 620), 1.41, (877, 620)),
+    ((877, 620), 0.0, (877, 620)), ((0, 0), 0.7, (30.0, 40.0)),
+])  # fmt: skip
+def test_the_shape_of_the_picture_says_which_side_is_the_width(
+    size: tuple[float, float], ratio: float, shown: tuple[float, float]
+) -> None:
+    region = Region(polygon=(1, 1, 30, 1, 30, 40, 1, 40), category="text")
+    page = packed_page([None, Explanation(size=size, regions=(region,))], ratio)
+    assert page is not None and tuple(page["size"]) == shown
+    assert all(math.isfinite(value) for value in page["regions"][0][0])
+    assert packed_page([None], ratio) is None
