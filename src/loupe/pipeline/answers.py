@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -48,7 +49,13 @@ def file_answers(plan: Plan, path: Path) -> tuple[RunFolder, Answers]:
     info = make_info(plan, benchmark, known)
     asked = known.ids[: info.total]
     names = _official_names(plan.benchmark) if path.is_dir() else None
-    if names is not None:
+    in_folder = _hook(plan.benchmark, "answers_in_folder") if path.is_dir() else None
+    if in_folder is not None:
+        samples = samples_of(benchmark, plan.data, plan.options, None)
+        answers = find_repeated_answers(
+            path, partial(in_folder, samples), asked, join=_hook(plan.benchmark, "join_answers")
+        )
+    elif names is not None:
         samples = samples_of(benchmark, plan.data, plan.options, None)
         answers = find_answers(path, {sample.id: names(sample) for sample in samples}, asked)
     else:
@@ -131,6 +138,28 @@ def find_answers(folder: Path, names: Mapping[str, Sequence[str]], asked: Iterab
             found.missing.append(ident)
         else:
             found.found[ident] = _read_answer(ident, there[name])
+    return found
+
+
+def find_repeated_answers(
+    folder: Path,
+    chosen: Callable[[Iterable[str]], Mapping[str, Sequence[str]]],
+    asked: Iterable[str],
+    *,
+    join: Callable[[Sequence[str | None]], str],
+) -> Answers:
+    """Answers where several files may answer one sample: its benchmark chooses them, and makes one text of theirs."""
+    there = {file.relative_to(folder).as_posix(): file for file in _text_files(folder)}
+    by_sample = chosen(there)
+    found = Answers(extra=sorted(there.keys() - {name for names in by_sample.values() for name in names}))
+    for ident in asked:
+        answers = [_read_answer(ident, there[name]) for name in by_sample[ident]]
+        if not answers:
+            found.missing.append(ident)
+        elif len(answers) == 1:
+            found.found[ident] = answers[0]
+        else:
+            found.found[ident] = _answer(ident, join([None if each.failed else each.text for each in answers]))
     return found
 
 

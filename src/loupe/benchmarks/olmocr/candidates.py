@@ -1,0 +1,64 @@
+"""Folders of answers in the official layout: `NAME_pg1_repeat1.md`, and several repeats of one page as one answer.
+
+Protocol: sections 1 and 12. A page that was read once is its text; several texts travel as a list.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
+
+import msgspec
+
+_FILE = re.compile(r"(.+)_pg\d+_repeat\d+\.md", re.DOTALL)
+#: No engine begins an answer with these characters by chance; what follows is a JSON list of texts.
+_REPEATS = "\x1e\x1eloupe:repeats\x1e"
+
+
+def stem_of(pdf: str) -> str:
+    """The path of a document without its extension, as its answers are called."""
+    return pdf.removesuffix(".pdf")
+
+
+def answer_name(pdf: str, page: int) -> str:
+    """What the first answer to a page is called, without `.md`; samples are named so."""
+    return f"{stem_of(pdf)}_pg{page}_repeat1"
+
+
+class CandidateFiles:
+    """The files of a candidate's folder by document."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._by_stem: dict[str, list[str]] = defaultdict(list)
+        for name in sorted(names):
+            match = _FILE.fullmatch(name)
+            if match:
+                self._by_stem[match[1]].append(name)
+
+    def answers_to(self, pdf: str, page: int) -> list[str]:
+        """The files that count as answers to a page."""
+        return [name for name in self._by_stem.get(stem_of(pdf), ()) if belongs_like_official(name, page)]
+
+
+def belongs_like_official(name: str, page: int) -> bool:
+    """Whether `_pg1_` stands anywhere in the name: `x_pg1_pg2_repeat1.md` also answers page 1 (section 17.10)."""
+    return f"_pg{page}_" in PurePosixPath(name).name
+
+
+def join_repeats(texts: Sequence[str | None]) -> str:
+    """One text for all repeats; None stands for a file that cannot be read."""
+    if len(texts) == 1 and texts[0] is not None:
+        return texts[0]
+    return _REPEATS + msgspec.json.encode(list(texts)).decode()
+
+
+def split_repeats(text: str) -> list[str | None]:
+    """The texts that `join_repeats` was given."""
+    if not text.startswith(_REPEATS):
+        return [text]
+    try:
+        return msgspec.json.decode(text[len(_REPEATS) :], type=list[str | None])
+    except msgspec.DecodeError:
+        return [text]

@@ -1,0 +1,75 @@
+"""All pages together: the official score, interval and errors of a candidate (protocol, sections 12 and 13)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from loupe.benchmarks.olmocr.loading import BASELINE
+from loupe.benchmarks.olmocr.statistics import SAMPLES, bootstrap_interval
+from loupe.types import Conclusion, SampleScores
+
+#: Errors of a candidate that are named; the others are counted.
+_NAMED = 10
+
+
+def conclude(rows: Sequence[SampleScores]) -> Conclusion:
+    """`figures` as the official command prints them, and the interval it would print with the seed 0.
+
+    Candidate errors are there with `missing=official` only; then every score is 0 and there is no interval.
+    """
+    facts = [fact for row in rows for fact in row.details.get("tests", ())]
+    if not facts:
+        return Conclusion()
+    errors = [error for row in rows for error in row.details.get("candidate_errors", ())]
+    categories = _by_category(facts)
+    passed = {name: sum(fact["passed"] for fact in found) for name, found in categories.items()}
+    rates = {name: 0.0 if errors else passed[name] / len(found) for name, found in categories.items()}
+    figures: dict[str, Any] = {
+        "overall": sum(rates.values()) / len(rates),
+        "tests": len(facts),
+        "categories": {
+            name: {"passed": 0 if errors else passed[name], "total": len(found), "rate": rates[name]}
+            for name, found in categories.items()
+        },
+        "types": _by_type(facts),
+    }
+    if errors:
+        figures["candidate_errors"] = {"count": len(errors), "first": errors[:_NAMED]}
+        more = f" and {len(errors) - 1:,} more" if len(errors) > 1 else ""
+        warning = f"candidate errors void every score, as officially: {errors[0]}{more}; by default they do not"
+        return Conclusion(figures=figures, warnings=[warning])
+    low, high = official_interval(categories)
+    figures["interval"] = {
+        "low": low,
+        "high": high,
+        "half_width": (high - low) / 2,
+        "level": 0.95,
+        "samples": SAMPLES,
+        "seed": 0,
+    }
+    return Conclusion(figures=figures)
+
+
+def official_interval(categories: Mapping[str, Sequence[Mapping[str, Any]]], *, seed: int = 0) -> tuple[float, float]:
+    """The official bootstrap interval; tests in the order of `_by_category`, as upstream leaves theirs to chance."""
+    scores = [float(fact["passed"]) for found in categories.values() for fact in found]
+    return bootstrap_interval(scores, [len(found) for found in categories.values()], seed=seed)
+
+
+def _by_category(facts: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    """Categories by name, automatic tests last; tests by id, automatic ones by document."""
+    found: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for fact in facts:
+        found[fact["category"]].append(fact)
+    names = sorted(found, key=lambda name: (name == BASELINE, name))
+    return {name: sorted(found[name], key=lambda fact: fact["pdf" if name == BASELINE else "id"]) for name in names}
+
+
+def _by_type(facts: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    """The mean over tests of the share of repeats that passed."""
+    shares: dict[str, list[float]] = defaultdict(list)
+    for fact in facts:
+        shares[fact["type"]].append(fact.get("share", float(fact["passed"])))
+    return {kind: {"rate": sum(found) / len(found), "tests": len(found)} for kind, found in sorted(shares.items())}

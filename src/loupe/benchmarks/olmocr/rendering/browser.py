@@ -1,0 +1,197 @@
+"""One browser with one page that draws equations, batch after batch; it is restarted when it crashes or hangs.
+
+It lives in a thread of its own, so that any thread may ask, whether or not it runs an event loop itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import os
+import threading
+from collections.abc import Coroutine, Iterator, Sequence
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from loupe.benchmarks.olmocr.rendering.chromium import ARGUMENTS, browser_environment, chromium_program
+from loupe.benchmarks.olmocr.rendering.drawing import Drawing, refused_unseen
+from loupe.data.extras import need
+from loupe.data.katex import read_katex
+from loupe.errors import LoupeError
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, Page, Playwright
+
+#: A call to the page draws so many equations, and so many characters unless one equation has more.
+_BATCH, _BATCH_CHARACTERS = 200, 20_000
+#: Seconds after which a page is taken to hang. A batch takes less than one; the longest equation some ten.
+HANGS_AFTER = 60.0
+_STOPS_AFTER = 10.0
+_LOUDLY_MISSING = "drawing equations"
+_PAGE = """<!DOCTYPE html>
+<html><head><style>
+body { display: flex; justify-content: center; align-items: center; height: 100vh; margin: 0;
+  background-color: white; color: black; }
+#equation-container { padding: 0; font-size: 24px; }
+</style></head><body><div id="equation-container"></div></body></html>"""
+
+T = TypeVar("T")
+
+
+class _LostError(Exception):
+    """The page gave no answer; `hung` if it was only too late."""
+
+    def __init__(self, reason: str, *, hung: bool = False) -> None:
+        super().__init__(reason)
+        self.hung = hung
+
+
+class EquationBrowser:
+    """Draws equations. The browser starts with the first one; `close`, or the end of the program, ends it."""
+
+    def __init__(self, *, hangs_after: float = HANGS_AFTER) -> None:
+        self._hangs_after = hangs_after
+        self._asking = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._playwright: Playwright | None = None
+        self._browser: Browser | None = None
+        self._page: Page | None = None
+        self._function = files(__package__).joinpath("katex_page.js").read_text(encoding="utf-8")
+
+    def draw(self, equations: Sequence[str], *, measured: bool = False) -> list[Drawing]:
+        """What becomes of each equation; with boxes if `measured`. Raises LoupeError if no browser can be started."""
+        with self._asking:
+            return self._wait(self._draw(equations, measured))
+
+    def close(self) -> None:
+        """End the browser and the thread; the next call starts others."""
+        with self._asking:
+            if self._loop is None or self._thread is None:
+                return
+            self._wait(self._stop(everything=True))
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+            self._loop = self._thread = None
+            atexit.unregister(self.close)
+
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=self._loop.run_forever, name="loupe-equations", daemon=True)
+            self._thread.start()
+            atexit.register(self.close)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    async def _draw(self, equations: Sequence[str], measured: bool) -> list[Drawing]:
+        drawings = [Drawing(error=refused_unseen(equation)) for equation in equations]
+        shown = [place for place, drawing in enumerate(drawings) if not drawing.error]
+        for batch in _batches(equations, shown):
+            drawn = await self._batch([equations[place] for place in batch], measured)
+            for place, drawing in zip(batch, drawn, strict=True):
+                drawings[place] = drawing
+        return drawings
+
+    async def _batch(self, equations: list[str], measured: bool) -> list[Drawing]:
+        """A batch; after a crash once more; then, or if it hung, each equation alone, so that only the guilty is lost."""
+        for _ in range(2):
+            try:
+                return await self._ask(equations, measured)
+            except _LostError as error:
+                await self._stop()
+                reason = str(error)
+                if error.hung:
+                    break
+        if len(equations) == 1:
+            return [Drawing(lost=reason)]
+        return [drawing for equation in equations for drawing in await self._batch([equation], measured)]
+
+    async def _ask(self, equations: list[str], measured: bool) -> list[Drawing]:
+        from playwright.async_api import Error
+
+        page = self._page or await self._start()
+        asked = msgspec.json.encode(equations).decode()
+        try:
+            call = page.evaluate(f"([equations, measured]) => ({self._function})(equations, measured)", [asked, measured])
+            answer = await asyncio.wait_for(call, self._hangs_after)
+        except TimeoutError:
+            raise _LostError(f"the browser did not draw it within {self._hangs_after:g} s", hung=True) from None
+        except Error as error:
+            raise _LostError(f"the browser was lost: {error.message.splitlines()[0]}") from None
+        return msgspec.json.decode(answer, type=list[Drawing])
+
+    async def _start(self) -> Page:
+        """A browser with a page that knows KaTeX, and no way to the network."""
+        need("playwright", extra="math", purpose=_LOUDLY_MISSING)
+        from playwright.async_api import Error, async_playwright
+
+        katex = read_katex()
+        if self._playwright is None:
+            self._playwright = await async_playwright().start()
+        try:
+            self._browser = await self._launch(self._playwright)
+            context = await self._browser.new_context(
+                viewport={"width": 800, "height": 400}, offline=True, service_workers="block", accept_downloads=False
+            )
+            await context.route("**/*", lambda route: route.abort())
+            page = await context.new_page()
+            await page.set_content(_PAGE)
+            await page.add_style_tag(content=katex.style)
+            await page.add_script_tag(content=katex.script)
+        except Error as error:
+            await self._stop()
+            raise LoupeError(f"no page for equations: {error.message.splitlines()[0]}", hint="loupe doctor") from None
+        page.on("crash", lambda _: None)
+        self._page = page
+        return page
+
+    async def _launch(self, playwright: Playwright) -> Browser:
+        """With Chromium's sandbox where it can have one: as root it refuses, in many containers it cannot."""
+        from playwright.async_api import Error
+
+        program, environment = chromium_program(), browser_environment()
+        for sandbox in (False,) if _is_root() else (True, False):
+            try:
+                return await playwright.chromium.launch(
+                    executable_path=program,
+                    args=ARGUMENTS,
+                    env=dict(environment),
+                    chromium_sandbox=sandbox,
+                    handle_sigint=False,
+                )
+            except Error as error:
+                failure = error
+        raise failure
+
+    async def _stop(self, *, everything: bool = False) -> None:
+        browser, self._browser, self._page = self._browser, None, None
+        with contextlib.suppress(Exception):
+            if browser is not None:
+                await asyncio.wait_for(browser.close(), _STOPS_AFTER)
+        if everything and self._playwright is not None:
+            with contextlib.suppress(Exception):
+                await asyncio.wait_for(self._playwright.stop(), _STOPS_AFTER)
+            self._playwright = None
+
+
+def _batches(equations: Sequence[str], shown: Sequence[int]) -> Iterator[list[int]]:
+    """Places of equations that are drawn in one call."""
+    batch: list[int] = []
+    characters = 0
+    for place in shown:
+        length = len(equations[place])
+        if batch and (len(batch) == _BATCH or characters + length > _BATCH_CHARACTERS):
+            yield batch
+            batch, characters = [], 0
+        batch.append(place)
+        characters += length
+    if batch:
+        yield batch
+
+
+def _is_root() -> bool:
+    return hasattr(os, "geteuid") and os.geteuid() == 0

@@ -1,0 +1,241 @@
+"""olmOCR-Bench: 7,019 facts about 1,403 PDF pages, each true of an answer or not.
+
+Paper: Poznanski et al., "olmOCR", 2025. Official evaluator: allenai/olmocr @ f7cfe4c. Protocol:
+docs/benchmarks/olmocr_bench.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from loupe.benchmarks.olmocr.candidates import CandidateFiles, answer_name, join_repeats, split_repeats
+from loupe.benchmarks.olmocr.conclusion import conclude
+from loupe.benchmarks.olmocr.loading import BASELINE, PdfTests, read_test_set
+from loupe.benchmarks.olmocr.outcomes import Outcome, failed
+from loupe.benchmarks.olmocr.page_facts import check_page
+from loupe.benchmarks.olmocr.prompts import BASIC, PromptName, names_size, prompt_for
+from loupe.benchmarks.olmocr.records import PageTest
+from loupe.data.extras import need
+from loupe.data.pages import page_size
+from loupe.data.store import default_root
+from loupe.types import Benchmark, Measure, PdfPage, Prediction, Sample, Score, Scored, Values
+
+#: In the order of the published table. Facts of other files are measured as `facts`.
+CATEGORIES = (
+    "arxiv_math",
+    "old_scans_math",
+    "table_tests",
+    "old_scans",
+    "headers_footers",
+    "multi_column",
+    "long_tiny_text",
+    BASELINE,
+)
+#: Where this differs from the official evaluator on purpose.
+DEVIATIONS = (
+    "a page without an answer counts as an empty one and voids nothing; missing=official has the official rule",
+    "of near matches that are equally good the first counts, where upstream leaves it to Python's hash seed",
+    "tables of more than a million places, or nested so deep that reading them is quadratic, fail their tests",
+    "pages without any test are not asked for, where upstream stops without --force",
+)
+Missing: TypeAlias = Literal["empty", "official"]
+
+
+@dataclass(frozen=True, slots=True)
+class PageTruth:
+    """The tests of a page, the categories of the whole set, and what a missing answer means."""
+
+    page: PdfTests
+    categories: tuple[str, ...]
+    missing: Missing = "empty"
+
+
+def load(
+    root: Path | None,
+    missing: Missing = "empty",
+    math: Literal["render", "skip"] = "render",
+    baseline: Literal["include", "skip"] = "include",
+    prompt: PromptName = "basic",
+    longest: int = 1024,
+) -> Iterator[Sample]:
+    """Yield the pages that have tests, by document; ids are the official names of the answers to them.
+
+    `missing=official` voids a candidate that lacks an answer; `math=skip` and `baseline=skip` leave these tests out.
+    `prompt` is one of the official runners'; for one that names the size of the image, `longest` is its longer side.
+    """
+    need("bs4", extra="tables", purpose="olmOCR-Bench")
+    folder = default_root("olmocr_bench") if root is None else root
+    skipped = {"math": math == "skip", "baseline": baseline == "skip"}
+    test_set = read_test_set(folder, leave_out=frozenset(kind for kind, skip in skipped.items() if skip))
+    for page in test_set.pages:
+        image = PdfPage(test_set.pdfs / page.pdf, page.page)
+        yield Sample(
+            id=answer_name(page.pdf, page.page),
+            images=(image,),
+            prompt=_prompt(prompt, image, longest),
+            truth=PageTruth(page, test_set.categories, missing),
+        )
+
+
+def _prompt(name: PromptName, image: PdfPage, longest: int) -> str:
+    """Nothing for the benchmark's own prompt, so that profiles can set another one."""
+    if name == "basic":
+        return ""
+    if not names_size(name):
+        return prompt_for(name)
+    width, height = page_size(image)
+    scale = longest / max(width, height)
+    return prompt_for(name, width=round(width * scale), height=round(height * scale))
+
+
+def score(sample: Sample, prediction: Prediction) -> Scored:
+    """A score for each fact, and one with the sums of the page for the mean of categories; `details` say why.
+
+    Raises MissingToolError where equations cannot be rendered.
+    """
+    truth: PageTruth = sample.truth
+    tests = truth.page.tests
+    repeats = split_repeats(prediction.text)
+    absent = truth.missing == "official" and prediction.failed
+    runs = [_outcomes(None if absent else text, tests) for text in repeats]
+    facts = [_fact(test, [outcomes[number] for outcomes in runs]) for number, test in enumerate(tests)]
+    scores = [
+        Score(
+            measure=test.category if test.category in CATEGORIES else "facts",
+            unit=test.id,
+            counts=(float(fact["passed"]), 1.0),
+            tags={"type": test.kind, "category": test.category},
+        )
+        for test, fact in zip(tests, facts, strict=True)
+    ]
+    scores.append(Score(measure="overall", counts=_sums(facts, truth.categories)))
+    details: dict[str, Any] = {"tests": facts}
+    if truth.missing == "official":
+        errors = _candidate_errors(truth.page, repeats, facts, absent=absent)
+        scores.append(Score(measure="candidate_errors", counts=(float(len(errors)),)))
+        details |= {"candidate_errors": errors} if errors else {}
+    return Scored(scores=scores, details=details)
+
+
+def _outcomes(text: str | None, tests: Sequence[PageTest]) -> list[Outcome]:
+    if text is None:
+        return [failed("missing_file")] * len(tests)
+    return check_page(with_newlines_of_text_mode(text), tests)
+
+
+def with_newlines_of_text_mode(answer: str) -> str:
+    """The answer as Python reads it from a file in text mode, which is what upstream does."""
+    return answer.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _fact(test: PageTest, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """What came of a test: it passes if more than half of the repeats do; the first that failed explains it."""
+    share = sum(outcome.passed for outcome in outcomes) / len(outcomes)
+    why = next((outcome for outcome in outcomes if not outcome.passed), outcomes[0])
+    fact: dict[str, Any] = {
+        "id": test.id,
+        "pdf": test.pdf,
+        "page": test.page,
+        "type": test.kind,
+        "category": test.category,
+        "passed": share > 0.5,
+        "explanation": why.explanation,
+        **({"figures": dict(why.figures)} if why.figures else {}),
+    }
+    return fact | ({"share": share} if len(outcomes) > 1 else {})
+
+
+def _sums(facts: Sequence[dict[str, Any]], categories: Sequence[str]) -> tuple[float, ...]:
+    """Passed facts by category, then all facts by category."""
+    places = {name: place for place, name in enumerate(categories)}
+    sums = [0.0] * (2 * len(categories))
+    for fact in facts:
+        place = places[fact["category"]]
+        sums[place] += fact["passed"]
+        sums[len(categories) + place] += 1.0
+    return tuple(sums)
+
+
+def mean_of_categories(sums: Any) -> Any:
+    """The unweighted mean of the pass rates of all categories that have facts."""
+    size = sums.shape[-1] // 2
+    passed, total = sums[..., :size], sums[..., size:]
+    rates = np.divide(passed, total, out=np.zeros_like(passed, dtype=float), where=total > 0)
+    counted = (total > 0).sum(axis=-1)
+    return np.where(counted > 0, rates.sum(axis=-1) / np.maximum(counted, 1), np.nan)
+
+
+def _candidate_errors(
+    page: PdfTests, repeats: Sequence[str | None], facts: Sequence[dict[str, Any]], *, absent: bool
+) -> list[str]:
+    """What upstream counts as an error of the whole candidate."""
+    name = answer_name(page.pdf, page.page)
+    if absent:
+        return [f"no readable answer to {page.pdf} page {page.page} ({name}.md)"]
+    unreadable = [f"an answer to {page.pdf} page {page.page} cannot be read"] * repeats.count(None)
+    return unreadable + [f"test {fact['id']} raises" for fact in facts if fact["explanation"] == "run_error"]
+
+
+def summarize(values: Values) -> Values:
+    """Any error of a candidate makes all its scores 0 (`missing=official` only, section 12.5)."""
+    errors = values.get("candidate_errors")
+    if errors is None or not np.max(errors) > 0:
+        return {}
+    return {name: np.zeros_like(value) for name, value in values.items() if name != "candidate_errors"}
+
+
+def answers_in_folder(samples: Iterable[Sample], names: Iterable[str]) -> dict[str, list[str]]:
+    """The files of a candidate's folder that answer each sample: all repeats of its page."""
+    files = CandidateFiles(names)
+    pages = {sample.id: sample.truth.page for sample in samples}
+    return {ident: files.answers_to(page.pdf, page.page) for ident, page in pages.items()}
+
+
+def join_answers(texts: Sequence[str | None]) -> str:
+    """Several answers to one page as one; None for a file that cannot be read."""
+    return join_repeats(texts)
+
+
+def _first_count(value: Any) -> Any:
+    return value[..., 0]
+
+
+benchmark = Benchmark(
+    title="olmOCR-Bench",
+    version="1.0",
+    task="markdown",
+    paper="https://arxiv.org/abs/2502.18443",
+    hub="allenai/olmOCR-bench",
+    prompt=BASIC,
+    measures=(
+        Measure(name="overall", title="overall (mean of categories)", value=mean_of_categories),
+        Measure(name="arxiv_math", title="ArXiv math"),
+        Measure(name="old_scans_math", title="old scans, math"),
+        Measure(name="table_tests", title="tables"),
+        Measure(name="old_scans", title="old scans"),
+        Measure(name="headers_footers", title="headers and footers"),
+        Measure(name="multi_column", title="multi column"),
+        Measure(name="long_tiny_text", title="long tiny text"),
+        Measure(name=BASELINE, title="baseline"),
+        Measure(name="facts", title="facts of other files"),
+        Measure(
+            name="candidate_errors",
+            title="errors that void the candidate",
+            higher_is_better=False,
+            unit="number",
+            value=_first_count,
+        ),
+    ),
+    headline="overall",
+    summarize=summarize,
+    conclude=conclude,
+    load=load,
+    score=score,
+    max_tokens=8000,
+    suffix=".md",
+)
