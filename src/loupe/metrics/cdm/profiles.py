@@ -32,7 +32,7 @@ class CdmProfile:
     ransac_samples: int
     ransac_threshold: float
     # Scores (section H)
-    drops_unrenderable_truth: bool
+    drops_unrenderable_reference: bool
 
 
 OMNIDOCBENCH: Final = CdmProfile(
@@ -51,7 +51,7 @@ OMNIDOCBENCH: Final = CdmProfile(
     ransac_rounds=3,
     ransac_samples=3,
     ransac_threshold=25.0,
-    drops_unrenderable_truth=False,
+    drops_unrenderable_reference=False,
 )
 UNIMERNET: Final = CdmProfile(
     name="unimernet",
@@ -69,7 +69,7 @@ UNIMERNET: Final = CdmProfile(
     ransac_rounds=5,
     ransac_samples=2,
     ransac_threshold=20.0,
-    drops_unrenderable_truth=True,
+    drops_unrenderable_reference=True,
 )
 REQUEST: Final = replace(OMNIDOCBENCH, name="request")
 
