@@ -146,6 +146,7 @@ def group_context(group: Group) -> JsonObject:
         "diagnostics": leaderboard.diagnostic_rows(group),
         "speed": leaderboard.speed_rows(group),
         "flags": group.flags.rows(len(group.entrants)),
+        "headline": next((m.title or m.name for m in group.measures if m.name == group.headline), "headline"),
         "losses": losses.loss_tables(group),
         "official": losses.official_rows([(entrant.label, entrant.result) for entrant in group.entrants]),
         "failures": failed,

@@ -80,7 +80,7 @@ function matchHead(payload, sample, found) {
   const missing = found.units.filter((unit) => unit.step === "none").length;
   const parts = [`${found.units.length - missing} of ${found.units.length + found.hiddenUnits} blocks matched`];
   if (engine.cost) parts.push(`costs ${costText(engine.cost, sample.group)}`);
-  if (found.trueOrder.length > 1) parts.push(orderText(found));
+  if (found.predictedOrder.length > 1) parts.push(orderText(found));
   const flags = found.flags.map(([name, meaning, count]) => make("span", { class: "tag flag", title: meaning }, make("code", {}, name), count === 1 ? "" : ` ${count.toLocaleString("en")}`));
   const answer = payload.answers[match.engine];
   const failed = answer?.failed ? [failureBox(OUTCOMES[answer.outcome], answer.error || "No message.")] : [];
@@ -137,7 +137,7 @@ function unitRow(unit, number) {
   if (unit.reference !== undefined && !(perfect && unit.pieces)) sides.append(side("Ground truth", [unit.reference]));
   if (unit.pieces !== undefined) sides.append(side(perfect ? "" : "Answer", unit.pieces));
   if (sides.childElementCount) row.append(sides);
-  if (unit.compared) row.append(comparedDetails(unit.compared));
+  if (unit.compared && !missing) row.append(comparedDetails(unit.compared));
   return row;
 }
 

@@ -1,0 +1,53 @@
+"""Several results of one benchmark as one table, in the manner of a leaderboard, with published rows beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from loupe.report.terminal import Section, format_margin, format_value
+from loupe.types import Estimate, PublishedRow, Result
+
+
+def candidate_sections(results: Sequence[Result], published: Sequence[PublishedRow] = ()) -> list[Section]:
+    """A row for each result, headline first, then published ones, marked and with their source below.
+
+    Fractions are in percent with one decimal, as leaderboards have them. `official ±` is half of the interval as the
+    benchmark itself defines it, where it has one of its own.
+    """
+    headline, units = results[0].headline, results[0].units
+    computed = {name for result in results for name, one in result.measures.items() if one.value is not None}
+    named = computed | {name for row in published for name in row.values}
+    columns = [headline, *(name for name in results[0].measures if name in named and name != headline)]
+    rows = [_own_row(result, columns) for result in results]
+    sources = list(dict.fromkeys(row.source for row in published))
+    rows += [_published_row(row, columns, units, sources.index(row.source) + 1) for row in published]
+    titles = [name.replace("_", " ") for name in columns]
+    header = ("engine", "source", titles[0], "±", "official ±", *titles[1:])
+    table = Section(title="", header=header, rows=rows)
+    if not sources:
+        return [table]
+    listed = [(f"published [{number}]", text) for number, text in enumerate(sources, 1)]
+    return [table, Section(title="published by others, not measured here", rows=listed)]
+
+
+def _own_row(result: Result, columns: Sequence[str]) -> tuple[str, ...]:
+    estimates = [result.measures.get(name, Estimate(value=None)) for name in columns]
+    first, *others = [_cell(one.value, result.units.get(name)) for name, one in zip(columns, estimates, strict=True)]
+    margin = format_margin(estimates[0], result.units.get(columns[0], "fraction")).removeprefix("± ")
+    official = result.figures.get("interval", {}).get("half_width")
+    return (result.engine, "here", first, margin or "–", _points(official), *others)
+
+
+def _published_row(row: PublishedRow, columns: Sequence[str], units: Mapping[str, str], source: int) -> tuple[str, ...]:
+    first, *others = [_cell(row.values.get(name), units.get(name)) for name in columns]
+    return (row.name, f"published [{source}]", first, "–", _points(row.half_width), *others)
+
+
+def _cell(value: float | None, unit: str | None) -> str:
+    if value is None or unit == "number":
+        return format_value(value, "number")
+    return f"{100 * value:.1f}"
+
+
+def _points(half_width: float | None) -> str:
+    return "–" if half_width is None else f"{100 * half_width:.1f}"
