@@ -168,3 +168,19 @@ def test_interval_and_permutation_test_are_the_official_ones(case: dict[str, Any
             seed=seed,
         )
         assert p == (expected["observed_diff"], expected["p_value"])
+
+
+def test_several_candidates_make_one_table_with_published_rows_marked(roots: dict[str, Path], tmp_path: Path) -> None:
+    root = roots["sample"]
+    words = ("score", "olmocr_bench", root / "pdftotext", root / "tesseract", "--data", root, "-o", "math=skip")
+    done = loupe(*words, "--with-published", "--plain", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = [line.split("\t") for line in done.stdout.splitlines()]
+    first = lines[: lines.index([""])] if [""] in lines else lines
+    assert [row[0] for row in first[1:3]] == ["predictions-pdftotext", "predictions-tesseract"]
+    assert {row[1] for row in first[1:3]} == {"here"}
+    assert ["v0.4.0 + Synth data, RLVR, souping", "published [2]", "82.4", "–", "1.1"] in lines
+    assert any("allenai/olmocr" in cell for row in lines for cell in row)
+    refused = loupe("score", "iam_lines", root / "tesseract", "--with-published", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "no published numbers for iam_lines" in refused.stderr

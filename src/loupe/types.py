@@ -256,6 +256,15 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     n: int = 0
 
 
+class PublishedRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What others have published of an engine: values by measure, `half_width` of the headline's official interval."""
+
+    name: str
+    values: dict[str, float]
+    source: str
+    half_width: float | None = None
+
+
 class Failure(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "class"}):
     """A sample that has no answer, or whose scoring failed (class `scorer`)."""
 

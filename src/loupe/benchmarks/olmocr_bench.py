@@ -19,11 +19,12 @@ from loupe.benchmarks.olmocr.loading import BASELINE, PdfTests, read_test_set
 from loupe.benchmarks.olmocr.outcomes import Outcome, failed
 from loupe.benchmarks.olmocr.page_facts import check_page
 from loupe.benchmarks.olmocr.prompts import BASIC, PromptName, names_size, prompt_for
+from loupe.benchmarks.olmocr.published import published_rows
 from loupe.benchmarks.olmocr.records import PageTest
 from loupe.data.extras import need
 from loupe.data.pages import page_size
 from loupe.data.store import default_root
-from loupe.types import Benchmark, Measure, PdfPage, Prediction, Sample, Score, Scored, Values
+from loupe.types import Benchmark, Measure, PdfPage, Prediction, PublishedRow, Sample, Score, Scored, Values
 
 #: In the order of the published table. Facts of other files are measured as `facts`.
 CATEGORIES = (
@@ -199,6 +200,11 @@ def answers_in_folder(samples: Iterable[Sample], names: Iterable[str]) -> dict[s
 def join_answers(texts: Sequence[str | None]) -> str:
     """Several answers to one page as one; None for a file that cannot be read."""
     return join_repeats(texts)
+
+
+def published() -> list[PublishedRow]:
+    """The published tables, for `--with-published`."""
+    return published_rows()
 
 
 def _first_count(value: Any) -> Any:

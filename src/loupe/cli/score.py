@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from loupe.cli.output import as_json, json_option, plain_option, say
+from loupe.cli.output import as_json, json_option, plain_option, say, tables
 from loupe.errors import RunError, UsageError
+
+if TYPE_CHECKING:
+    from loupe.types import PublishedRow
 
 
 @click.command("score")
-@click.argument("target", metavar="RUN | BENCHMARK ANSWERS", nargs=-1, required=True)
+@click.argument("target", metavar="RUN | BENCHMARK ANSWERS...", nargs=-1, required=True)
 @click.option(
     "--data", type=click.Path(exists=True, path_type=Path), metavar="DIR", help="Local copy of the benchmark's data."
 )
@@ -21,29 +25,57 @@ from loupe.errors import RunError, UsageError
 @click.option("--runs", type=click.Path(path_type=Path), default=Path("runs"), metavar="DIR", help="Root of the runs.")
 @click.option("--name", default="", metavar="NAME", help="Name to file the run under. Default: that of the answers.")
 @click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Processes. Default: one per core.")
+@click.option("--with-published", is_flag=True, help="Beside them what others have published, with its source.")
 @json_option
 @plain_option
-def command(target: tuple[str, ...], jobs: int | None, json: bool, plain: bool, **flags: object) -> None:
+def command(
+    target: tuple[str, ...], jobs: int | None, with_published: bool, json: bool, plain: bool, **flags: object
+) -> None:
     """Score the predictions of a run again; no engine is needed.
 
     With a BENCHMARK, ANSWERS are filed as a run and scored: a folder with one text file per sample, JSON lines with id
-    and text, or JSON in the benchmark's official layout.
+    and text, or JSON in the benchmark's official layout. Several ANSWERS are shown in one table.
     """
-    path = Path(target[0])
-    if len(target) == 2:
-        path = take_answers(target[0], Path(target[1]), flags)
-    elif len(target) > 2:
-        raise UsageError("too many arguments", hint="loupe score RUN, or loupe score BENCHMARK ANSWERS")
-    elif not path.is_dir():
-        raise RunError(f"no run at {path}", hint="loupe runs lists them")
+    if len(target) == 1 and not Path(target[0]).is_dir():
+        raise RunError(f"no run at {target[0]}", hint="loupe runs lists them")
+    if len(target) > 2 and flags.get("name"):
+        raise UsageError("--name is for one folder of answers", hint=f"loupe score {target[0]} {target[1]} --name NAME")
     from loupe.cli.run import json_document, show_result
     from loupe.pipeline import score_run
 
-    result = score_run(path, jobs=jobs)
+    paths = [Path(target[0])]
+    published: list[PublishedRow] = []
+    if len(target) > 1:
+        published = published_of(target[0].partition("@")[0]) if with_published else []
+        paths = [take_answers(target[0], Path(answers), flags) for answers in target[1:]]
+    results = [(path, score_run(path, jobs=jobs)) for path in paths]
+    if with_published and not published:
+        published = published_of(results[0][1].benchmark)
     if json:
-        as_json(json_document([(path, result)]))
-    else:
-        show_result(path, result, plain=plain)
+        document = json_document(results, several=len(results) > 1)
+        as_json(document | ({"published": published} if published else {}))
+        return
+    if len(results) == 1:
+        show_result(*results[0], plain=plain)
+    if len(results) > 1 or published:
+        from loupe.report.candidates import candidate_sections
+
+        tables(candidate_sections([result for _, result in results], published), plain=plain)
+
+
+def published_of(benchmark: str) -> list[PublishedRow]:
+    """What others have published on a benchmark. Raises UsageError where none of it is in the package."""
+    import importlib
+
+    try:
+        module = importlib.import_module(f"loupe.benchmarks.{benchmark}")
+    except ImportError:
+        module = None
+    rows = getattr(module, "published", None)
+    if rows is None:
+        raise UsageError(f"no published numbers for {benchmark} here", hint="leave --with-published out")
+    found: list[PublishedRow] = rows()
+    return found
 
 
 def take_answers(benchmark: str, answers: Path, flags: dict[str, object]) -> Path:

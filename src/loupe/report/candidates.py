@@ -9,7 +9,7 @@ from loupe.types import Estimate, PublishedRow, Result
 
 
 def candidate_sections(results: Sequence[Result], published: Sequence[PublishedRow] = ()) -> list[Section]:
-    """A row for each result, headline first, then published ones, marked and with their source below.
+    """A row for each result, then published ones, marked and with their source below; first the headline alone.
 
     Fractions are in percent with one decimal, as leaderboards have them. `official ±` is half of the interval as the
     benchmark itself defines it, where it has one of its own.
@@ -22,12 +22,15 @@ def candidate_sections(results: Sequence[Result], published: Sequence[PublishedR
     sources = list(dict.fromkeys(row.source for row in published))
     rows += [_published_row(row, columns, units, sources.index(row.source) + 1) for row in published]
     titles = [name.replace("_", " ") for name in columns]
-    header = ("engine", "source", titles[0], "±", "official ±", *titles[1:])
-    table = Section(title="", header=header, rows=rows)
-    if not sources:
-        return [table]
-    listed = [(f"published [{number}]", text) for number, text in enumerate(sources, 1)]
-    return [table, Section(title="published by others, not measured here", rows=listed)]
+    header = ("engine", "source", titles[0], "±", "official ±")
+    found = [Section(title="", header=header, rows=[row[: len(header)] for row in rows])]
+    if len(titles) > 1:
+        parts = [(row[0], *row[len(header) :]) for row in rows]
+        found.append(Section(title="", header=("engine", *titles[1:]), rows=parts))
+    if sources:
+        listed = [(f"published [{number}]", text) for number, text in enumerate(sources, 1)]
+        found.append(Section(title="published by others, not measured here", rows=listed))
+    return found
 
 
 def _own_row(result: Result, columns: Sequence[str]) -> tuple[str, ...]:
