@@ -162,7 +162,7 @@ def test_too_many_tokens_are_refused() -> None:
 
 
 def test_spans_on_which_upstream_never_ends_are_refused() -> None:
-    for formula in (r"a \multirow b c d", r"\multirow", r"tabular \cline x"):
+    for formula in (r"a \multirow b c d", r"\multirow", r"tabular \cline x", r"{ \sqrt [ \widehat ] { x } }"):
         assert isinstance(outcome(formula, "unimernet"), str)
 
 

@@ -95,6 +95,12 @@ class _Part:
     braces: bool  # ordinary tokens get a pair of braces more
 
 
+def _check_argument(command: int, end: int) -> None:
+    """Refuse an argument that ends before its command: upstream starts again from there and never ends."""
+    if end < command:
+        raise NotColouredError("a command without its argument, on which upstream never ends")
+
+
 class _Walk:
     """Left to right over the list of tokens, which grows while it is walked."""
 
@@ -160,6 +166,7 @@ class _Walk:
 
     def wrap(self, at: int, end: int, *, braces: bool = False) -> None:
         """Colour a command with its arguments, which end at `end`."""
+        _check_argument(at, end)
         start = self.opened(self.tokens[at])
         self.tokens[at] = "{" + start if braces else start
         self.tokens.insert(end + 1, "}}" if braces else "}")
@@ -172,6 +179,7 @@ class _Walk:
     def unseen(self, at: int) -> int:
         """A command that leaves no ink: what is inside is coloured, a single token with no more ado."""
         end = matching_brace(self.tokens, at + 1)
+        _check_argument(at, end)
         if end == at + 3:
             self.paint(at + 2)
             return end + 1
@@ -200,7 +208,7 @@ class _Walk:
         second = matching_brace(self.tokens, at + 1) + 1
         third = matching_brace(self.tokens, second) + 1
         end = matching_brace(self.tokens, third)
-        if third < at or end < at:
-            raise NotColouredError("a span without its three arguments, on which upstream never ends")
+        _check_argument(at, third)
+        _check_argument(at, end)
         self.enter(end, then=end + 1)
         return third + 1

@@ -10,40 +10,28 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Final
 
+from loupe.metrics.cdm.construction import alignments, finished_array, function_node, infix_fraction, name_part
 from loupe.metrics.cdm.grammar import (
     BRACED_ARRAYS,
-    DELIMITERS,
     ENVIRONMENTS,
     EXPRESSION_ENDS,
-    FONT_ALIASES,
     FUNCTIONS,
-    LIMIT_OPERATORS,
-    SYMBOL_OPERATORS,
-    WHOLE_SYMBOLS,
     Argument,
     Function,
     Kind,
 )
-from loupe.metrics.cdm.lexer import END, NotTokenizedError, after_spaces, colour_at, next_in_math, next_in_text, size_at
+from loupe.metrics.cdm.lexer import END, NotTokenizedError
+from loupe.metrics.cdm.token_reader import TokenReader
 from loupe.metrics.cdm.tree import (
-    Array,
-    Braced,
     Command,
     Delimited,
-    Dimension,
-    Fraction,
     Group,
     Infix,
     Node,
     Operator,
-    Phantom,
-    Root,
-    Rule,
     Scripts,
     Switch,
     Symbol,
-    Text,
-    Unprintable,
 )
 
 # Expressions inside each other. Upstream's recursion ends near here too (node's default stack), and TeX itself gives
@@ -58,14 +46,14 @@ Slot = list[Node | None]
 
 def parse(text: str) -> tuple[Node, ...]:
     """The tree of a text. Raises NotTokenizedError where the official parser throws."""
-    return _Parser(text).parse()
+    return _Parser(TokenReader(text)).parse()
 
 
 def token_stream(text: str) -> str:
     """The tokens as the official parser consumes them, each after a blank. Raises NotTokenizedError as `parse`."""
-    parser = _Parser(text)
-    parser.parse()
-    return "".join(parser.consumed)
+    tokens = TokenReader(text, records=True)
+    _Parser(tokens).parse()
+    return "".join(tokens.consumed)
 
 
 def _run(first: Parts) -> None:
@@ -79,48 +67,15 @@ def _run(first: Parts) -> None:
 
 
 class _Parser:
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.in_text = False
-        self.position = 0
+    def __init__(self, tokens: TokenReader) -> None:
+        self.tokens = tokens
         self.depth = 0
-        self.consumed: list[str] = []
-        self.next, self.after = next_in_math(text, 0)
 
     def parse(self) -> tuple[Node, ...]:
         items: list[Node] = []
         _run(self.expression(items))
-        self.expect(END)
+        self.tokens.expect(END)
         return tuple(items)
-
-    # Tokens
-
-    def look(self) -> None:
-        self.next, self.after = (next_in_text if self.in_text else next_in_math)(self.text, self.position)
-
-    def consume(self) -> str:
-        token = self.next
-        self.consumed.append(" " + token)
-        self.position = self.after
-        self.look()
-        return token
-
-    def expect(self, token: str) -> None:
-        if self.next != token:
-            raise NotTokenizedError(f"expected {token!r}, found {self.next!r} at character {self.position}")
-
-    def take(self, token: str) -> None:
-        self.expect(token)
-        self.consume()
-
-    def symbol(self) -> Symbol:
-        """Whatever comes: what no table knows is an ordinary letter."""
-        in_text, token = self.in_text, self.consume()
-        if token == " ":
-            return Symbol("~")
-        if len(token) == 1 and token <= "\uffff":
-            return Symbol(token)
-        return Symbol(token, splits=token != "\\ " if in_text else token not in WHOLE_SYMBOLS)
 
     # Expressions
 
@@ -130,46 +85,46 @@ class _Parser:
         if self.depth > MAX_DEPTH:
             raise NotTokenizedError(f"more than {MAX_DEPTH} expressions inside each other")
         infixes: list[int] = []
-        while (token := self.next) not in EXPRESSION_ENDS and token != closer and token != END:
-            start = self.position, self.next, self.after
+        while (token := self.tokens.next) not in EXPRESSION_ENDS and token != closer and token != END:
+            start = self.tokens.position, self.tokens.next, self.tokens.after
             if token in FUNCTIONS or token == "{" or token in BRACED_ARRAYS:
                 slot: Slot = []
                 yield self.nucleus(slot)
                 atom = slot[0]
             else:
-                atom = self.symbol()
-            if self.next in _SCRIPTS and not self.in_text:
+                atom = self.tokens.symbol()
+            if self.tokens.next in _SCRIPTS and not self.tokens.in_text:
                 slot = [atom]
                 yield self.scripts(slot)
                 atom = slot[0]
             if isinstance(atom, Infix):
                 if to_infix:
-                    self.position, self.next, self.after = start
+                    self.tokens.position, self.tokens.next, self.tokens.after = start
                     break
                 infixes.append(len(items))
             assert atom is not None
             items.append(atom)
         if infixes:
-            items[:] = [_infix_fraction(items, infixes)]
+            items[:] = [infix_fraction(items, infixes)]
         self.depth -= 1
 
     def scripts(self, slot: Slot) -> Parts:
         """Sub- and superscripts of the base in the slot; of each kind, the last one counts."""
         base, sub, sup = slot[0], None, None
         while True:
-            if self.next in ("\\limits", "\\nolimits"):
+            if self.tokens.next in ("\\limits", "\\nolimits"):
                 if not isinstance(base, Operator):
-                    raise NotTokenizedError(f"{self.next} after something that is no operator")
-                base = replace(base, limits=self.consume() == "\\limits")
-            elif self.next in ("^", "_"):
-                is_sub = self.consume() == "_"
+                    raise NotTokenizedError(f"{self.tokens.next} after something that is no operator")
+                base = replace(base, limits=self.tokens.consume() == "\\limits")
+            elif self.tokens.next in ("^", "_"):
+                is_sub = self.tokens.consume() == "_"
                 argument: Slot = []
                 yield self.script(argument)
                 sub, sup = (argument[0], sup) if is_sub else (sub, argument[0])
-            elif self.next == "'":
+            elif self.tokens.next == "'":
                 primes = []
-                while self.next == "'":
-                    self.consume()
+                while self.tokens.next == "'":
+                    self.tokens.consume()
                     primes.append(Symbol("\\prime"))
                 sup = Group(tuple(primes))
             else:
@@ -177,36 +132,36 @@ class _Parser:
         slot[0] = Scripts(base, sub, sup) if sub is not None or sup is not None else base
 
     def script(self, slot: Slot) -> Parts:
-        function = FUNCTIONS.get(self.next)
+        function = FUNCTIONS.get(self.tokens.next)
         if function is None:
             yield self.group_or_symbol(slot)
         elif function.greediness > _SCRIPT_GREEDINESS:
-            yield self.call(self.consume(), function, slot)
+            yield self.call(self.tokens.consume(), function, slot)
         else:
-            raise NotTokenizedError(f"{self.next} as a script")
+            raise NotTokenizedError(f"{self.tokens.next} as a script")
 
     def group_or_symbol(self, slot: Slot) -> Parts:
         """A braced group or a symbol; None where the text ends."""
-        if self.next == "{":
+        if self.tokens.next == "{":
             yield self.group(slot)
         else:
-            slot.append(None if self.next == END else self.symbol())
+            slot.append(None if self.tokens.next == END else self.tokens.symbol())
 
     def group(self, slot: Slot, opener: str = "{", closer: str = "}") -> Parts:
-        self.take(opener)
+        self.tokens.take(opener)
         items: list[Node] = []
         yield self.expression(items, closer=closer)
-        self.take(closer)
+        self.tokens.take(closer)
         slot.append(Group(tuple(items)))
 
     def nucleus(self, slot: Slot) -> Parts:
         """A group, a function with all that belongs to it, or a braced array of plain TeX."""
-        if self.next == "{":
+        if self.tokens.next == "{":
             yield self.group(slot)
-        elif self.next in BRACED_ARRAYS:
+        elif self.tokens.next in BRACED_ARRAYS:
             yield self.braced_array(slot)
         else:
-            name = self.consume()
+            name = self.tokens.consume()
             function = FUNCTIONS[name]
             if function.kind is Kind.LEFT:
                 yield self.delimited(slot)
@@ -224,16 +179,11 @@ class _Parser:
     def call(self, name: str, function: Function, slot: Slot) -> Parts:
         """A function whose name has been read."""
         if function.kind is Kind.BIG:
-            slot.append(Command(f"{name} {self.delimiter()}", None, is_font=False))
+            slot.append(Command(f"{name} {self.tokens.delimiter()}", None, is_font=False))
             return
         arguments: Slot = []
         yield self.arguments(name, function, arguments)
-        slot.append(_node(name, function.kind, arguments))
-
-    def delimiter(self) -> str:
-        if self.next not in DELIMITERS:
-            raise NotTokenizedError(f"{self.next!r} is no delimiter")
-        return self.consume()
+        slot.append(function_node(name, function.kind, arguments))
 
     def arguments(self, name: str, function: Function, arguments: Slot) -> Parts:
         """The arguments of a function.
@@ -244,13 +194,13 @@ class _Parser:
         latest: Node | None = None
         for number, kind in enumerate(function.arguments):
             found: Slot = []
-            if number < function.optional and self.next != "[":
+            if number < function.optional and self.tokens.next != "[":
                 arguments.append(None)
                 continue
             if kind is Argument.SIZE:
-                found.append(self.size("[]" if number < function.optional else "{}"))
+                found.append(self.tokens.size("[]" if number < function.optional else "{}"))
             elif kind is Argument.COLOUR:
-                found.append(self.colour())
+                found.append(self.tokens.colour())
             elif number < function.optional:
                 yield self.group(found, "[", "]")
             elif kind is Argument.TEXT:
@@ -262,64 +212,37 @@ class _Parser:
 
     def argument(self, slot: Slot, name: str, function: Function) -> Parts:
         """One argument, or none at all where a less greedy function stands."""
-        inner = FUNCTIONS.get(self.next)
+        inner = FUNCTIONS.get(self.tokens.next)
         if inner is None:
             yield self.group_or_symbol(slot)
             if slot[0] is None:
                 raise NotTokenizedError(f"{name} has no argument")
         else:
-            inner_name = self.consume()
+            inner_name = self.tokens.consume()
             if inner.greediness > function.greediness:
                 yield self.call(inner_name, inner, slot)
 
     def in_text_mode(self, slot: Slot, name: str, function: Function) -> Parts:
-        outer, self.in_text = self.in_text, True
-        self.position = after_spaces(self.text, self.position)
-        self.look()
-        inner = FUNCTIONS.get(self.next)
+        """An argument whose first group or name is read as text."""
+        outer = self.tokens.in_text
+        self.tokens.set_mode(in_text=True)
+        inner = FUNCTIONS.get(self.tokens.next)
         if inner is None:
             yield self.group_or_symbol(slot)
             if slot[0] is None:
                 raise NotTokenizedError(f"{name} has no argument")
-            self.in_text = outer
-            self.look()
-        else:
-            # The name is read as text, its own arguments in the outer mode.
-            inner_name = self.consume()
-            self.in_text = outer
-            self.look()
-            if inner.greediness > function.greediness:
-                yield self.call(inner_name, inner, slot)
-
-    def size(self, brackets: str) -> Dimension:
-        self.expect(brackets[0])
-        self.consumed.append(" " + brackets[0])
-        written, number, unit, self.position = size_at(self.text, self.after)
-        self.consumed.append(" " + written)
-        self.look()
-        self.take(brackets[1])
-        return Dimension(number, unit)
-
-    def colour(self) -> Symbol:
-        self.expect("{")
-        self.consumed.append(" {")
-        written, self.position = colour_at(self.text, self.after)
-        self.consumed.append(" " + written)
-        self.look()
-        self.take("}")
-        if self.in_text:
-            self.position = after_spaces(self.text, self.position)
-            self.look()
-        return Symbol(written)
-
-    # Delimiters and arrays
+        inner_name = self.tokens.consume() if inner else ""
+        self.tokens.in_text = outer
+        self.tokens.look()
+        if inner and inner.greediness > function.greediness:
+            yield self.call(inner_name, inner, slot)
 
     def delimited(self, slot: Slot) -> Parts:
-        left = self.delimiter()
+        left = self.tokens.delimiter()
         items: list[Node] = []
         yield self.expression(items)
-        self.take("\\right")
-        slot.append(Delimited(left, tuple(items), self.delimiter()))
+        self.tokens.take("\\right")
+        slot.append(Delimited(left, tuple(items), self.tokens.delimiter()))
 
     def environment(self, slot: Slot) -> Parts:
         """What follows `\\begin`, to its end."""
@@ -331,9 +254,9 @@ class _Parser:
         if name[0] in ("array", "tabular"):
             argument: Slot = []
             yield self.argument(argument, "\\begin", FUNCTIONS["\\begin"])
-            columns = _alignments(argument[0] if argument else None)
+            columns = alignments(argument[0] if argument else None)
         yield self.array(name[0], columns, slot)
-        self.take("\\end")
+        self.tokens.take("\\end")
         closing: list[str] = []
         yield self.environment_name(closing)
         if closing != name:
@@ -345,15 +268,14 @@ class _Parser:
         yield self.in_text_mode(slot, "\\begin", FUNCTIONS["\\begin"])
         if not slot or not isinstance(slot[0], Group):
             raise NotTokenizedError("an environment without a name in braces")
-        name.append("".join(_name_part(item) for item in slot[0].items))
-        _drop_characters(self.consumed, 2 * len(name[0]) + 2)
-        self.consumed.append(name[0] + "}")
+        name.append("".join(name_part(item) for item in slot[0].items))
+        self.tokens.join_name(name[0])
 
     def braced_array(self, slot: Slot) -> Parts:
-        name = BRACED_ARRAYS[self.consume()]
-        self.take("{")
+        name = BRACED_ARRAYS[self.tokens.consume()]
+        self.tokens.take("{")
         yield self.array(name, None, slot)
-        self.take("}")
+        self.tokens.take("}")
 
     def array(self, name: str, columns: str | None, slot: Slot) -> Parts:
         """Rows and cells; what ends the array is left for the caller to check."""
@@ -362,107 +284,15 @@ class _Parser:
             cell: list[Node] = []
             yield self.expression(cell)
             rows[-1].append(cell)
-            if self.next == "&":
-                self.consume()
-            elif self.next in ("\\\\", "\\cr"):
-                self.consume()
-                if self.next == "[":
-                    self.size("[]")
+            if self.tokens.next == "&":
+                self.tokens.consume()
+            elif self.tokens.next in ("\\\\", "\\cr"):
+                self.tokens.consume()
+                if self.tokens.next == "[":
+                    self.tokens.size("[]")
                 rows.append([])
-            elif self.next in ("\\end", "}"):
+            elif self.tokens.next in ("\\end", "}"):
                 break
             else:
-                raise NotTokenizedError(f"{self.next!r} in a cell")
-        slot.append(_finished_array(name, columns, rows))
-
-
-def _finished_array(name: str, columns: str | None, rows: list[list[list[Node]]]) -> Node:
-    if name == "aligned":
-        for row in rows:
-            for cell in row[1::2]:
-                cell.insert(0, Group(()))
-        widest = max(map(len, rows))
-        columns = ("rl" * widest)[:widest]
-    elif name in ("cases", "picture"):
-        columns = "ll"
-    elif columns is None:
-        columns = "l" * len(rows[0])
-    array = Array(columns, tuple(tuple(Group(tuple(cell)) for cell in row) for row in rows))
-    delimiters = ENVIRONMENTS[name]
-    return Delimited(delimiters[0], (array,), delimiters[1]) if delimiters else array
-
-
-def _alignments(specification: Node | None) -> str:
-    if specification is None:
-        raise NotTokenizedError("an array without columns")
-    items = specification.items if isinstance(specification, Group) else (specification,)
-    return "".join(item.text for item in items if isinstance(item, Symbol) and item.text in ("l", "c", "r"))
-
-
-def _name_part(node: Node) -> str:
-    if isinstance(node, Symbol):
-        return node.text
-    return "" if isinstance(node, Group) and not node.items else "[object Object]"
-
-
-def _drop_characters(pieces: list[str], count: int) -> None:
-    while count and pieces:
-        last = pieces.pop()
-        if len(last) > count:
-            pieces.append(last[:-count])
-        count = max(0, count - len(last))
-
-
-def _infix_fraction(items: list[Node], infixes: list[int]) -> Node:
-    if len(infixes) > 1:
-        raise NotTokenizedError("two infix fractions in one group")
-    infix = items[infixes[0]]
-    assert isinstance(infix, Infix)
-    return Fraction(infix.bar, _side(items[: infixes[0]]), _side(items[infixes[0] + 1 :]))
-
-
-def _side(items: list[Node]) -> Group:
-    only = items[0] if len(items) == 1 else None
-    return only if isinstance(only, Group) else Group(tuple(items))
-
-
-def _contents(body: Node | None) -> tuple[Node, ...]:
-    if body is None:
-        raise NotTokenizedError("a function in the place of an argument")
-    return body.items if isinstance(body, Group) else (body,)
-
-
-def _node(name: str, kind: Kind, arguments: Slot) -> Node:
-    """The node of a function with its arguments."""
-    match kind:
-        case Kind.FONT:
-            return Command(FONT_ALIASES.get(name, name), arguments[0])
-        case Kind.FRACTION:
-            return Fraction(name.endswith("frac"), arguments[0], arguments[1])
-        case Kind.OPERATOR:
-            is_symbol = name in SYMBOL_OPERATORS
-            return Operator(name, limits=name in LIMIT_OPERATORS, is_symbol=is_symbol)
-        case Kind.ROOT:
-            return Root(arguments[0], arguments[1])
-        case Kind.TEXT:
-            return Text(_contents(arguments[0]))
-        case Kind.ACCENT:
-            return Braced(name, arguments[0], always=False)
-        case Kind.LINE:
-            return Braced(name, arguments[0], always=True)
-        case Kind.PHANTOM:
-            return Phantom(_contents(arguments[0]))
-        case Kind.LAP:
-            return Command(name, arguments[0], is_font=False)
-        case Kind.INFIX:
-            return Infix(bar=name == "\\over")
-        case Kind.RULE:
-            width, height = arguments[1], arguments[2]
-            assert isinstance(width, Dimension) and isinstance(height, Dimension)
-            return Rule(width, height)
-        case Kind.UNPRINTABLE:
-            if arguments:
-                _contents(arguments[-1])
-            return Unprintable()
-        case _:
-            raise NotTokenizedError(f"{name} without its construction")
+                raise NotTokenizedError(f"{self.tokens.next!r} in a cell")
+        slot.append(finished_array(name, columns, rows))
