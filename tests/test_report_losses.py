@@ -100,8 +100,8 @@ def test_a_table_without_partner_is_shown_alone_and_a_huge_one_is_cut() -> None:
     alone = table_grids("", cells("a|b"))
     assert alone["prediction"] is None and alone["problem"] == "The prediction is empty."
     assert alone["reference"]["rows"][0][1][0][0] == "a"
-    many = table_grids(cells(*["x|y|z"] * 900), cells(*["x|y|z"] * 900))
-    assert many["prediction"]["hidden"] == 2_700 - CELL_LIMIT
+    many = table_grids(cells(*["x|y|z"] * 600), cells(*["x|y|z"] * 600))
+    assert many["prediction"]["hidden"] == 1_800 - CELL_LIMIT
     assert table_grids(cells(*["x|y|z"] * 9000), cells("a"))["problem"].startswith("These tables are too large")
     assert table_grids('<html><body><table><tr><td colspan="9000">a</td></tr></table></body></html>', cells("a"))[
         "prediction"]["rows"][0][1][0][1] == 100  # fmt: skip
@@ -129,3 +129,11 @@ def test_the_shape_of_the_picture_says_which_side_is_the_width(
     assert page is not None and tuple(page["size"]) == shown
     assert all(math.isfinite(value) for value in page["regions"][0][0])
     assert packed_page([None], ratio) is None
+
+
+def test_an_answer_full_of_tables_is_drawn_in_part() -> None:
+    table = cells(*["x|y|z"] * 300)
+    unit = Unit(element="table", regions=(), reference=table, pieces=(table,), tables=(table, table))
+    units = packed_match(Explanation(size=(1, 1), units=(unit,) * 40))["units"]
+    assert [each["grids"] is not None for each in units] == [True] * 2 + [False] * 38
+    assert units[2]["reference"] == [table[:4_000], len(table) - 4_000]

@@ -51,6 +51,10 @@ class Entrant:
         for row in self.run.scores() if self.result is not None else ():
             yield msgspec.structs.replace(row, details={})
 
+    def scores_of(self, ident: str) -> SampleScores | None:
+        """All scores of one sample."""
+        return self.run.read_scores(self.scores[ident]) if ident in self.scores else None
+
 
 @dataclass(slots=True, kw_only=True)
 class Group:
@@ -168,7 +172,7 @@ def image_bytes(group: Group, limit: int) -> int:
 
 
 def _job(group: Group, sample: Sample, *, folder: Path, embed: bool) -> SampleJob:
-    scored = [_scores(entrant, sample.id) for entrant in group.entrants]
+    scored = [entrant.scores_of(sample.id) for entrant in group.entrants]
     answers = [_answer(group, entrant, sample, scores) for entrant, scores in zip(group.entrants, scored, strict=True)]
     for place, answer in enumerate(answers):
         group.flags.add(place, sample.id, answer.explanation)
@@ -194,11 +198,6 @@ def _reference(group: Group, sample: Sample) -> str:
     if text or sample.truth is None or isinstance(sample.truth, str):
         return text
     return msgspec.json.format(msgspec.json.encode(sample.truth, enc_hook=str), indent=2).decode()
-
-
-def _scores(entrant: Entrant, ident: str) -> SampleScores | None:
-    place = entrant.scores.get(ident)
-    return entrant.run.read_scores(place) if place else None
 
 
 def _answer(group: Group, entrant: Entrant, sample: Sample, scores: SampleScores | None) -> Answer:
@@ -235,7 +234,11 @@ def _explanation(group: Group, sample: Sample, scores: SampleScores) -> Explanat
     """How the answer was matched, where the benchmark tells and the ground truth is at hand."""
     if group.benchmark is None or group.benchmark.explain is None or sample.truth is None:
         return None
-    return group.benchmark.explain(sample, scores)
+    try:
+        return group.benchmark.explain(sample, scores)
+    except Exception as error:  # noqa: BLE001  one sample that cannot be drawn must not end a report
+        group.note = f"The match of {sample.id} cannot be drawn: {error}"
+        return None
 
 
 def _scoring_error(scores: SampleScores, prediction: Prediction | None) -> str:
@@ -256,10 +259,8 @@ def _values(group: Group, scores: SampleScores) -> dict[str, float]:
 
 def format_diagnostic(name: str, value: float) -> tuple[str, str]:
     """A diagnostic of one answer as (name, value); what does not apply has the value ""."""
-    words = name.replace("_", " ")
-    if name in _FLAGS:
-        return words, "yes" if value else ""
-    return words, with_unit(name, value)
+    shown = ("yes" if value else "") if name in _FLAGS else with_unit(name, value)
+    return name.replace("_", " "), shown
 
 
 def rightly_empty(scores: SampleScores | None) -> bool:

@@ -7,15 +7,17 @@ from typing import Any, TypeAlias
 
 from loupe.explanation import Explanation, Region, Unit, Unscored
 from loupe.report.markup import without_surrogates
-from loupe.report.table_grids import table_grids
+from loupe.report.table_grids import cell_count, table_grids
 
 JsonObject: TypeAlias = dict[str, Any]
 
 #: Units, unscored pieces and regions of one page that are shown; `scores.jsonl` has them all.
 UNIT_LIMIT = 400
 REGION_LIMIT = 1_000
-#: Tables of one answer that are compared cell by cell.
+#: Tables of one answer that are compared cell by cell; and cells, and characters of HTML, after which no more are.
 TABLE_LIMIT = 30
+CELLS = 3_000
+HTML = 90_000
 #: Characters of one text, and of all texts of one answer.
 TEXT_LIMIT = 4_000
 BUDGET = 400_000
@@ -55,12 +57,14 @@ def _region(region: Region) -> list[Any]:
 def packed_match(explanation: Explanation) -> JsonObject:
     """What one answer was matched with."""
     texts = _Texts()
-    tables = 0
+    tables = cells = html = 0
     units = []
     for unit in explanation.units[:UNIT_LIMIT]:
-        draw = unit.tables is not None and tables < TABLE_LIMIT
-        tables += draw
-        units.append(_unit(unit, texts, draw=draw))
+        packed = _unit(unit, texts, draw=tables < TABLE_LIMIT and cells < CELLS and html < HTML)
+        tables += packed["grids"] is not None
+        cells += cell_count(packed["grids"])
+        html += sum(map(len, unit.tables or ()))
+        units.append(packed)
     return {
         "units": units,
         "hiddenUnits": max(0, len(explanation.units) - UNIT_LIMIT),

@@ -17,7 +17,7 @@ CELL_LIMIT = 1_500
 TEXT_LIMIT = 400
 SPAN_LIMIT = 100
 #: Characters of HTML that are compared; a mapping of more is not worth its time here.
-HTML_LIMIT = 100_000
+HTML_LIMIT = 60_000
 
 
 def table_grids(prediction: str, reference: str) -> JsonObject:
@@ -33,6 +33,12 @@ def table_grids(prediction: str, reference: str) -> JsonObject:
         return _grids(*compared.places, compared.changes, "")
     except TedsError as error:
         return _grids(_alone(prediction), _alone(reference), [], f"Not compared: {error}")
+
+
+def cell_count(grids: JsonObject | None) -> int:
+    """How many cells are drawn."""
+    sides = [grids["reference"], grids["prediction"]] if grids else []
+    return sum(len(row) for side in sides if side for _, row in side["rows"])
 
 
 def capital(text: str) -> str:
