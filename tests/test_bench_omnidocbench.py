@@ -217,6 +217,14 @@ def test_line_ends_of_any_system_are_the_same() -> None:
     assert all(other.scores == plain.scores for other in others)
 
 
+def test_lone_surrogates_are_scored_as_the_file_that_is_exported() -> None:
+    row = score_sample(
+        benchmark, sample(block(1, "text_block", text=WORDS)), Prediction(text=f"\ud800{WORDS}\udfff"), []
+    )
+    assert row.scores[0].counts[0] == 0.0
+    assert json.dumps(row.details, ensure_ascii=False).encode("utf-8")
+
+
 def test_a_formula_scored_as_text_needs_a_run_with_text() -> None:
     formula = sample(block(1, "equation_isolated", latex="$$ x + y $$"))
     text = Sample(id="q", truth=page("q.jpg", block(1, "text_block", text=WORDS)))

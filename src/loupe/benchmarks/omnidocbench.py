@@ -49,10 +49,15 @@ def load(root: Path | None, mode: Mode = "parity", filter: str = "") -> Iterator
     `mode=fixed` mends the oddities of the official evaluator; its numbers have a name of their own. `filter` selects
     pages by their attributes, as `language=english;layout=double_column`.
     """
-    need("bs4", "lxml", "pylatexenc", "scipy", extra="omnidocbench", purpose="OmniDocBench")
-    need_pylatexenc()
+    _need_tools()
     folder = default_root("omnidocbench") if root is None else root
     yield from read_pages(folder, selection=parse_selection(filter), mode=mode)
+
+
+def _need_tools() -> None:
+    """Raise MissingToolError unless all is installed, pylatexenc in the official version: others give other scores."""
+    need("bs4", "lxml", "scipy", extra="omnidocbench", purpose="OmniDocBench")
+    need_pylatexenc()
 
 
 def score(page: Sample, prediction: Prediction) -> Scored:
@@ -65,7 +70,7 @@ def score(page: Sample, prediction: Prediction) -> Scored:
     from loupe.benchmarks.omnidoc.page_match import match_page
 
     mode: Mode = page.truth.get("mode", "parity")
-    markdown = with_newlines_of_text_mode(prediction.text)
+    markdown = as_read_from_its_file(prediction.text)
     match = match_page(page.truth, markdown, mode=mode)
     info = page.truth["page_info"]
     scored = ScoredPage(
@@ -79,8 +84,10 @@ def score(page: Sample, prediction: Prediction) -> Scored:
     return Scored(scores=scores + (_with_invented_text(scored) if mode == "fixed" else []), details=to_details(scored))
 
 
-def with_newlines_of_text_mode(answer: str) -> str:
-    """The answer as Python reads it from a file in text mode, which is what upstream does (section 2)."""
+def as_read_from_its_file(answer: str) -> str:
+    """The answer as upstream gets it: written as UTF-8, which has no lone surrogates, and read in text mode (2)."""
+    if not answer.isascii():
+        answer = answer.encode("utf-8", "replace").decode("utf-8")
     return answer.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -152,7 +159,7 @@ def verify_case(case: dict[str, Any]) -> list[tuple[float, float]]:
     """(ours, official) for one shipped parity case: every figure of a small run."""
     from loupe.benchmarks.omnidoc.parity_cases import compare_run
 
-    need("bs4", "lxml", "pylatexenc", "scipy", extra="omnidocbench", purpose="OmniDocBench")
+    _need_tools()
     return compare_run(case["input"], case["expected"], score)
 
 
