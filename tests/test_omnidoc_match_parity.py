@@ -11,7 +11,7 @@ import pytest
 
 from loupe.benchmarks.omnidoc.page_match import match_page
 from loupe.benchmarks.omnidoc.records import MatchedSample, PageMatch
-from loupe.benchmarks.omnidocbench import with_newlines_of_text_mode
+from loupe.benchmarks.omnidocbench import as_read_from_its_file
 from tests.shared import cases, shared
 
 ORACLES = "oracles/omnidocbench"
@@ -66,7 +66,7 @@ def test_all_cases_with_an_official_error_are_listed() -> None:
 
 
 def matched(page: dict[str, Any], case: dict[str, Any]) -> PageMatch:
-    return match_page(page, with_newlines_of_text_mode(case["input"]["pred"]))
+    return match_page(page, as_read_from_its_file(case["input"]["pred"]))
 
 
 def assert_official(match: PageMatch, expected: dict[str, Any], *, whole_run: bool = False) -> None:
