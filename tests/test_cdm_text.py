@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from loupe.metrics.cdm import normalizer
 from loupe.metrics.cdm.braces import MAX_CHARACTERS, MAX_TOKENS, NotColouredError, check_size, matching_brace
 from loupe.metrics.cdm.colouring import MAX_COLOURS, ColouredFormula, colour, palette
 from loupe.metrics.cdm.lexer import NotTokenizedError
@@ -29,6 +30,20 @@ PIECE_LIST = (
 )
 PIECES = PIECE_LIST.split()
 BRACED = [r"\hat", r"\bar", r"\frac", r"\sqrt", r"\stackrel", "{", "}", "[", "]", "a", ""]
+SINGLE_PASS = {
+    "length": (normalizer._LENGTH, normalizer._glued),
+    "length in tables": (normalizer._LENGTH, normalizer._removed),
+    "columns": (normalizer._COLUMNS, normalizer._with_glued_columns),
+    "not and a sign": (normalizer._NOT_SIGN, normalizer._glued),
+    "not and a command": (normalizer._NOT_COMMAND, normalizer._glued_to_blank),
+    "string": (normalizer._STRING, normalizer._glued_to_blank),
+    "big and a bracket": (normalizer._BIG_BRACKET, normalizer._glued_to_blank),
+    "big and a command": (normalizer._BIG_COMMAND, normalizer._glued_to_blank),
+    "acute": (normalizer._ACUTE, normalizer._glued_to_blank),
+    "char": (normalizer._CHAR, normalizer._glued_in_braces),
+    "rule": (normalizer._RULE, normalizer._glued),
+    "colour": (normalizer._COLOUR, normalizer._removed),
+}
 formulas = st.one_of(
     st.text(max_size=60),
     st.lists(st.sampled_from(PIECES), max_size=40).map(" ".join),
@@ -99,6 +114,20 @@ def test_braces_are_filled_in_as_by_the_plain_procedure(tokens: list[str]) -> No
             return None
 
     assert filled(lambda row: filled_braces(row, OMNIDOCBENCH)) == filled(plainly_filled_braces)
+
+
+GLUED_LIST = (
+    r"\big \not \string \in = < ( | x \color [ R ] { } red \rule \hspace 1 . pt \char ' \begin{array} lcr \' \Bigg"
+)
+GLUED = GLUED_LIST.split(" ")
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.sampled_from(GLUED), max_size=16).map(" ".join), st.sampled_from(list(SINGLE_PASS)))
+def test_one_pass_rewrites_as_the_official_search_and_replace(text: str, name: str) -> None:
+    pattern, rewrite = SINGLE_PASS[name]
+    text = f" {text} "
+    assert normalizer._rewritten(pattern, text, rewrite) == normalizer._rewritten_one_by_one(pattern, text, rewrite)
 
 
 def plainly_filled_braces(tokens: list[str]) -> list[str]:
