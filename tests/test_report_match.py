@@ -119,11 +119,15 @@ def test_every_area_is_drawn_where_it_is_and_what_nothing_matched_is_marked(brow
 def test_an_area_and_its_piece_are_linked_under_the_pointer_and_by_keyboard(browser: Browser, report: Path) -> None:
     with opened(browser, report, after="#s=harbour") as seen:
         page = seen.page
+        page.set_viewport_size({"width": 1440, "height": 640})
         page.locator('polygon[data-region="1"]').hover()
         assert "Seven boats" in page.locator(".unit.linked").inner_text()
         assert page.locator(".link path").count() == 1
         page.locator('polygon[data-region="5"]').hover()
         assert "Port authority" in page.locator(".unit.unscored.linked").inner_text()
+        page.wait_for_timeout(100)  # its row was out of sight; the line follows the scrolling
+        assert page.locator(".link path").count() == 1
+        assert page.evaluate("document.querySelector('.match').scrollTop") > 0
         page.locator('polygon[data-region="0"]').click()
         page.keyboard.press("ArrowDown")
         assert page.locator("polygon.linked").get_attribute("data-region") == "1"

@@ -1,6 +1,6 @@
 // How an answer was matched: areas of the page on the left, the pieces of the answer on the right, linked.
 
-const match = { engine: 0, orders: "predicted", faulty: false, regions: [], units: new Map(), unscored: new Map(), link: null };
+const match = { engine: 0, orders: "predicted", faulty: false, regions: [], units: new Map(), unscored: new Map(), row: null, link: null };
 /** More pieces without a score than this, for one reason, are folded up. */
 const FOLDED_FROM = 6;
 const ORDER_NAMES = { none: "Hidden", true: "True", predicted: "Predicted", both: "Both" };
@@ -189,7 +189,6 @@ function listen(page, box) {
     });
   }
   box.addEventListener("pointerleave", () => hideLink());
-  box.addEventListener("scroll", () => hideLink(), { passive: true });
   box.addEventListener("click", (event) => { if (!event.target.closest("summary, details, button")) event.target.closest(".unit")?.classList.toggle("whole"); });
   box.addEventListener("keydown", (event) => {
     const row = event.target.closest(".unit");
@@ -233,6 +232,7 @@ function showLink(row) {
   const regions = row.dataset.unit !== undefined ? found.units[Number(row.dataset.unit)].regions : found.unscored[Number(row.dataset.unscored)][2];
   const svg = document.querySelector("#sample .overlay");
   const areas = regions.map((region) => svg?.querySelector(`polygon[data-region="${region}"]`)).filter(Boolean);
+  match.row = row;
   row.classList.add("linked");
   if (!areas.length) return;
   svg.classList.add("choosing");
@@ -249,9 +249,11 @@ function showLink(row) {
 
 function hideLink() {
   match.link?.remove();
-  match.link = null;
+  match.link = match.row = null;
   for (const element of document.querySelectorAll("#sample .linked")) element.classList.remove("linked");
   document.querySelector("#sample .overlay")?.classList.remove("choosing");
 }
 
+// The line follows whatever scrolls under it.
+document.addEventListener("scroll", () => { if (match.row) showLink(match.row); }, { passive: true, capture: true });
 matchView = { draw: drawMatch, hide: hideLink };
