@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from rapidfuzz import fuzz
 
 from loupe.benchmarks.olmocr.equations import render_and_match
@@ -20,8 +22,25 @@ def check_math(page: PageText, rule: MathRule) -> Outcome:
         return PASSED
     if not equations:
         return failed("math_no_match", equations=0)
-    ranked = sorted(((fuzz.ratio(equation, rule.math), equation) for equation in equations), key=lambda each: -each[0])
-    if render_and_match(rule.math, [equation for _, equation in ranked]).matched is not None:
+    ranked = _ranked(page, rule)
+    outcome = render_and_match(rule.math, ranked)
+    if outcome.matched is not None:
         return PASSED
-    ratio, nearest = ranked[0]
-    return failed("math_no_match", equations=len(equations), best_ratio=ratio / 100, nearest=nearest)
+    figures = {"equations": len(equations), "best_ratio": fuzz.ratio(ranked[0], rule.math) / 100, "nearest": ranked[0]}
+    return failed(
+        "math_no_match", **figures, **({"not_compared": outcome.not_compared} if outcome.not_compared else {})
+    )
+
+
+def questions(page: PageText, rules: Iterable[MathRule]) -> Iterator[tuple[str, list[str]]]:
+    """The references that have to be rendered to be found, each with the equations that they are compared with."""
+    for rule in rules:
+        equations = page.equations(ignore_dollars=rule.ignore_dollar_delimited)
+        if equations and rule.math not in equations:
+            yield rule.math, _ranked(page, rule)
+
+
+def _ranked(page: PageText, rule: MathRule) -> list[str]:
+    """The different equations of the page, the likest first; of equally like ones the earlier."""
+    equations = dict.fromkeys(page.equations(ignore_dollars=rule.ignore_dollar_delimited))
+    return sorted(equations, key=lambda equation: -fuzz.ratio(equation, rule.math))

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 #: A call to the page draws so many equations, and so many characters unless one equation has more.
 _BATCH, _BATCH_CHARACTERS = 200, 20_000
-#: Seconds after which a page is taken to hang. A batch takes less than one; the longest equation some ten.
-HANGS_AFTER = 60.0
+#: Seconds after which a page is taken to hang: a batch takes less than one, the longest equation three. What hangs
+#: defines macros that expand to millions of symbols.
+HANGS_AFTER = 30.0
 _STOPS_AFTER = 10.0
-_LOUDLY_MISSING = "drawing equations"
 _PAGE = """<!DOCTYPE html>
 <html><head><style>
 body { display: flex; justify-content: center; align-items: center; height: 100vh; margin: 0;
@@ -97,7 +97,7 @@ class EquationBrowser:
         return drawings
 
     async def _batch(self, equations: list[str], measured: bool) -> list[Drawing]:
-        """A batch; after a crash once more; then, or if it hung, each equation alone, so that only the guilty is lost."""
+        """A batch; after a crash once more; then, or if it hung, each equation alone: only the guilty one is lost."""
         for _ in range(2):
             try:
                 return await self._ask(equations, measured)
@@ -116,7 +116,9 @@ class EquationBrowser:
         page = self._page or await self._start()
         asked = msgspec.json.encode(equations).decode()
         try:
-            call = page.evaluate(f"([equations, measured]) => ({self._function})(equations, measured)", [asked, measured])
+            call = page.evaluate(
+                f"([equations, measured]) => ({self._function})(equations, measured)", [asked, measured]
+            )
             answer = await asyncio.wait_for(call, self._hangs_after)
         except TimeoutError:
             raise _LostError(f"the browser did not draw it within {self._hangs_after:g} s", hung=True) from None
@@ -126,7 +128,7 @@ class EquationBrowser:
 
     async def _start(self) -> Page:
         """A browser with a page that knows KaTeX, and no way to the network."""
-        need("playwright", extra="math", purpose=_LOUDLY_MISSING)
+        need("playwright", extra="math", purpose="drawing equations")
         from playwright.async_api import Error, async_playwright
 
         katex = read_katex()

@@ -32,8 +32,9 @@ ARGUMENTS = (
     "--no-first-run",
     "--no-pings",
 )
-#: The files of Debian's fonts-dejavu-core: with these alone, serif and Times New Roman are DejaVu Serif, as upstream's
-#: outcomes in the oracle were made. More of the family (its italics) or other families would move boxes.
+#: The files of Debian's fonts-dejavu-core. KaTeX's own fonts do not load and there is no Times New Roman (Chromium takes
+#: no other family for a named one), so upright symbols end at `serif`, slanted ones at what Chromium falls back to. With
+#: these files alone boxes are those of the browser that the oracle's outcomes were made with; others would move them.
 FONTS = (
     "DejaVuSans-Bold.ttf",
     "DejaVuSans.ttf",
@@ -42,6 +43,7 @@ FONTS = (
     "DejaVuSerif-Bold.ttf",
     "DejaVuSerif.ttf",
 )
+GENERIC = {"serif": "DejaVu Serif", "sans-serif": "DejaVu Sans", "monospace": "DejaVu Sans Mono"}
 _FONT_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.local/share/fonts", "~/.fonts")
 #: Of the environment, what a browser needs to start.
 _ENVIRONMENT = ("HOME", "LANG", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "USER", "XDG_RUNTIME_DIR")
@@ -70,7 +72,7 @@ def chromium_version() -> str:
 
 @lru_cache(maxsize=1)
 def font_files() -> tuple[Path, ...]:
-    """The six fonts where all of them are here and the system chooses fonts by fontconfig; else none."""
+    """The fonts where all of them are here and the system chooses fonts by fontconfig; else none."""
     if sys.platform == "darwin":
         return ()
     found: dict[str, Path] = {}
@@ -82,7 +84,7 @@ def font_files() -> tuple[Path, ...]:
 
 @lru_cache(maxsize=1)
 def fonts_identity() -> str:
-    """`dejavu-` and a digest of the six fonts; where they are not here, what the system has in their place."""
+    """`dejavu-` and a digest of these fonts; where they are not here, what the system has in their place."""
     if files := font_files():
         return "dejavu-" + hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:8]
     names = []
@@ -100,10 +102,8 @@ def browser_environment() -> dict[str, str]:
 
 
 def _font_configuration() -> Path:
-    """A fontconfig file in Loupe's cache that knows the six fonts and no others."""
+    """A fontconfig file in Loupe's cache that knows these fonts and no others."""
     files = font_files()
-    aliases = {"Times New Roman": "DejaVu Serif", "serif": "DejaVu Serif", "sans-serif": "DejaVu Sans"}
-    aliases["monospace"] = "DejaVu Sans Mono"
     lines = [
         '<?xml version="1.0"?>',
         '<!DOCTYPE fontconfig SYSTEM "fonts.dtd">',
@@ -113,11 +113,11 @@ def _font_configuration() -> Path:
         "<selectfont><rejectfont><glob>*</glob></rejectfont><acceptfont>",
         *(f"<glob>{escape(str(path))}</glob>" for path in files),
         "</acceptfont></selectfont>",
-        # As distributions have it; full hinting would round every width to whole pixels.
+        # As distributions have it; without, Chromium hints glyphs fully.
         '<match target="pattern"><edit name="hintstyle" mode="append"><const>hintslight</const></edit></match>',
         *(
             f'<alias binding="same"><family>{name}</family><prefer><family>{font}</family></prefer></alias>'
-            for name, font in aliases.items()
+            for name, font in GENERIC.items()
         ),
         "</fontconfig>",
     ]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-#: Longest equation that is drawn, in characters; a longer one counts as one that KaTeX refuses. Upstream has no limit:
-#: it would draw a megabyte for minutes. Measured: KaTeX and layout take a few seconds for the longest that is drawn.
-LONGEST_EQUATION = 50_000
+#: Longest equation that is drawn, in characters; a longer one counts as one that KaTeX refuses. Upstream has no limit,
+#: but KaTeX needs quadratic time: 3 s for the longest that is drawn here, hours for a megabyte.
+LONGEST_EQUATION = 20_000
 
 
 class Box(msgspec.Struct, frozen=True, array_like=True):
