@@ -15,12 +15,15 @@ import numpy as np
 
 from loupe.benchmarks.olmocr.candidates import CandidateFiles, answer_name, join_repeats, split_repeats
 from loupe.benchmarks.olmocr.conclusion import conclude
+from loupe.benchmarks.olmocr.equations import check_tools, prepare_questions, renderer_versions
 from loupe.benchmarks.olmocr.loading import BASELINE, PdfTests, read_test_set
+from loupe.benchmarks.olmocr.math_facts import questions
 from loupe.benchmarks.olmocr.outcomes import Outcome, failed
 from loupe.benchmarks.olmocr.page_facts import check_page
+from loupe.benchmarks.olmocr.page_text import PageText
 from loupe.benchmarks.olmocr.prompts import BASIC, PromptName, names_size, prompt_for
 from loupe.benchmarks.olmocr.published import published_rows
-from loupe.benchmarks.olmocr.records import PageTest
+from loupe.benchmarks.olmocr.records import MathRule, PageTest
 from loupe.data.extras import need
 from loupe.data.pages import page_size
 from loupe.data.store import default_root
@@ -43,6 +46,7 @@ DEVIATIONS = (
     "of near matches that are equally good the first counts, where upstream leaves it to Python's hash seed",
     "tables of more than a million places, or nested so deep that reading them is quadratic, fail their tests",
     "pages without any test are not asked for, where upstream stops without --force",
+    "equations of more than 20,000 characters count as refused by KaTeX; of more than 2,000 equations the likest count",
 )
 Missing: TypeAlias = Literal["empty", "official"]
 
@@ -73,6 +77,8 @@ def load(
     folder = default_root("olmocr_bench") if root is None else root
     skipped = {"math": math == "skip", "baseline": baseline == "skip"}
     test_set = read_test_set(folder, leave_out=frozenset(kind for kind, skip in skipped.items() if skip))
+    if any(test.kind == "math" for page in test_set.pages for test in page.tests):
+        check_tools()
     for page in test_set.pages:
         image = PdfPage(test_set.pdfs / page.pdf, page.page)
         yield Sample(
@@ -121,6 +127,19 @@ def score(sample: Sample, prediction: Prediction) -> Scored:
         scores.append(Score(measure="candidate_errors", counts=(float(len(errors)),)))
         details |= {"candidate_errors": errors} if errors else {}
     return Scored(scores=scores, details=details)
+
+
+def prepare(pairs: Sequence[tuple[Sample, Prediction]]) -> None:
+    """Draw the equations of many pages together, into the cache in which `score` finds them."""
+    prepare_questions(each for sample, prediction in pairs for each in _questions(sample, prediction))
+
+
+def _questions(sample: Sample, prediction: Prediction) -> Iterator[tuple[str, list[str]]]:
+    """What has to be rendered to score a page: references, each with the equations of one answer."""
+    rules = [test.rule for test in sample.truth.page.tests if isinstance(test.rule, MathRule)]
+    for text in split_repeats(prediction.text) if rules else []:
+        if text is not None:
+            yield from questions(PageText(with_newlines_of_text_mode(text)), rules)
 
 
 def _outcomes(text: str | None, tests: Sequence[PageTest]) -> list[Outcome]:
@@ -242,6 +261,8 @@ benchmark = Benchmark(
     conclude=conclude,
     load=load,
     score=score,
+    prepare=prepare,
+    tools=renderer_versions,
     max_tokens=8000,
     suffix=".md",
 )

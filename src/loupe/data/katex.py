@@ -31,6 +31,8 @@ DIGESTS = {
 _PACKAGE = "7764a23b6c42d0a260fc1c8dcfe91d73e07d802dfc0624c08997b33c02dac0cd"
 _LARGEST_PACKAGE = 8 << 20
 _REGISTRY = "https://registry.npmjs.org"
+#: What npm itself takes another registry from.
+_SETTINGS = ("npm_config_registry", "NPM_CONFIG_REGISTRY")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ def _through_npm() -> bytes | None:
 
 
 def _through_http() -> bytes:
-    registry = os.environ.get("npm_config_registry") or os.environ.get("NPM_CONFIG_REGISTRY") or _REGISTRY
+    registry = next((os.environ[name] for name in _SETTINGS if os.environ.get(name)), _REGISTRY)
     address = f"{registry.rstrip('/')}/katex/-/katex-{VERSION}.tgz"
     if not address.startswith(("https://", "http://")):
         raise DatasetError(f"npm_config_registry is no address: {registry}", hint="npm config get registry")

@@ -26,10 +26,9 @@ def check_math(page: PageText, rule: MathRule) -> Outcome:
     outcome = render_and_match(rule.math, ranked)
     if outcome.matched is not None:
         return PASSED
-    figures = {"equations": len(equations), "best_ratio": fuzz.ratio(ranked[0], rule.math) / 100, "nearest": ranked[0]}
-    return failed(
-        "math_no_match", **figures, **({"not_compared": outcome.not_compared} if outcome.not_compared else {})
-    )
+    ratio = fuzz.ratio(ranked[0], rule.math) / 100
+    lost = {"not_compared": outcome.not_compared} if outcome.not_compared else {}
+    return failed("math_no_match", equations=len(equations), best_ratio=ratio, nearest=ranked[0], **lost)
 
 
 def questions(page: PageText, rules: Iterable[MathRule]) -> Iterator[tuple[str, list[str]]]:

@@ -32,9 +32,9 @@ ARGUMENTS = (
     "--no-first-run",
     "--no-pings",
 )
-#: The files of Debian's fonts-dejavu-core. KaTeX's own fonts do not load and there is no Times New Roman (Chromium takes
-#: no other family for a named one), so upright symbols end at `serif`, slanted ones at what Chromium falls back to. With
-#: these files alone boxes are those of the browser that the oracle's outcomes were made with; others would move them.
+#: The files of Debian's fonts-dejavu-core. KaTeX's own fonts do not load and there is no Times New Roman (Chromium
+#: takes no other family for a named one), so upright symbols end at `serif`, slanted ones at what Chromium falls back
+#: to. With these files alone boxes are those of the browser that the oracle's outcomes were made with.
 FONTS = (
     "DejaVuSans-Bold.ttf",
     "DejaVuSans.ttf",

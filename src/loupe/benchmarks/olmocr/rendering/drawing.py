@@ -19,7 +19,7 @@ class Box(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Drawing(msgspec.Struct, frozen=True):
-    """An equation as drawn. With `error` (KaTeX refuses it) or `lost` (the browser did not survive it) there is no rest.
+    """An equation as drawn. With `error` (KaTeX refuses it) or `lost` (it cost the browser) there is no rest.
 
     `texts` are those of the spans with something to see, trimmed, in document order; `boxes` belong to them, and are
     None where nobody has asked for them.
