@@ -55,3 +55,10 @@ def test_an_answer_without_oddities_raises_no_flag() -> None:
 def test_a_latex_table_becomes_html() -> None:
     assert latex_table_to_html(LATEX) == TABLE
     assert latex_table_to_html(r"\begin{tabularx}{l} a \end{tabularx}") == ""
+
+
+def test_formulas_that_are_left_as_latex_are_told() -> None:
+    deep = r"\hat{" * 60 + "x" + "}" * 60
+    text = block(1, "text_block", text=WORDS)
+    (line,) = [line for line in warnings_of(f"{WORDS} ${deep}$\n\nMore $x^2$.", text) if "beyond" in line]
+    assert line.startswith("formula-beyond-limits: ") and line.endswith("1 on 1 page (p)")

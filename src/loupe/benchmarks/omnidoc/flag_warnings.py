@@ -37,6 +37,10 @@ FLAGS = (
     Flag("single-newline", "answers without an empty line, of which every line is a block"),
     Flag("would-time-out", "pages that may reach upstream's limit of 30 s, and then score otherwise there"),
     Flag("formula-as-text", "formulas matched to text, and scored as text"),
+    Flag(
+        "formula-beyond-limits",
+        "inline formulas too long or too deep to convert, left as LaTeX; upstream converts them",
+    ),
     Flag("upstream-error", "pages that end upstream's whole run with an exception"),
 )
 

@@ -10,6 +10,7 @@ from loupe.benchmarks.omnidoc.latex_table_html import latex_table_to_html
 from loupe.benchmarks.omnidoc.page_scores import score_table
 from loupe.benchmarks.omnidoc.records import MatchedSample, PageMatch
 from loupe.benchmarks.omnidoc.table_normalization import normalize_table
+from loupe.benchmarks.omnidoc.text_normalization import formulas_beyond_limits
 
 #: Reasons for which a piece of the prediction is never scored though it may be an invention.
 _INVENTIONS = ("unmatched", "no table in the ground truth", "other table format")
@@ -29,10 +30,19 @@ def page_flags(match: PageMatch, markdown: str) -> dict[str, float]:
         "header-steals-line": len(facts.stolen_lines),
         "would-time-out": int(facts.would_time_out),
         "formula-as-text": len(match.formulas_as_text),
+        "formula-beyond-limits": _beyond_limits(match),
         "upstream-error": int(bool(facts.upstream_error)),
         **answer_faults(markdown),
     }
     return {name: float(count) for name, count in found.items() if count}
+
+
+def _beyond_limits(match: PageMatch) -> int:
+    """Inline formulas of the answer that upstream turns into characters, and Loupe leaves as LaTeX."""
+    samples = (*match.text_block, *match.display_formula, *match.formulas_as_text)
+    pieces = [piece for sample in samples for piece in sample.pieces] + [each.piece for each in match.unscored]
+    texts = {(piece.item, piece.content) for piece in pieces if piece.category == "text_all"}
+    return sum(formulas_beyond_limits(text) for _, text in texts)
 
 
 def _teds_after_conversion(zeroed: MatchedSample) -> float:
