@@ -38,7 +38,10 @@ class _Reader:
     """Reads rows and cells, and counts the work that this is."""
 
     def __init__(self, soup: BeautifulSoup) -> None:
+        from bs4 import CData, NavigableString
+
         self._work = 0
+        self._texts = (NavigableString, CData)
         self._in_head: set[int] = set()
         for tag in soup.find_all(True):
             # Parents come first, so this says of every tag whether there is a thead around it.
@@ -66,11 +69,13 @@ class _Reader:
         ]
 
     def _text(self, cell: Tag) -> str:
-        # Nested cells: the text of the innermost is read once for each cell around it.
+        """What `get_text` gives: no comments, scripts or styles. Inner cells are read once for each cell around."""
         parts = []
-        for part in cell.strings:
-            self._count(1 + len(part))
-            parts.append(part)
+        for element in cell.descendants:
+            self._count(1)
+            if type(element) in self._texts:
+                parts.append(str(element))
+                self._count(len(parts[-1]))
         return "".join(parts).strip()
 
     def _count(self, work: int) -> None:

@@ -1,0 +1,163 @@
+"""olmOCR-Bench: fast ways are the slow ones, whatever an answer holds; hostile answers take seconds, not hours."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+import unicodedata
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loupe.benchmarks.olmocr.baseline import without_images
+from loupe.benchmarks.olmocr.extract_equations import extract_equations
+from loupe.benchmarks.olmocr.footnotes import marker_places
+from loupe.benchmarks.olmocr.formats import texts_in_format
+from loupe.benchmarks.olmocr.html_tables import parse_html_tables
+from loupe.benchmarks.olmocr.normalization import compose
+from loupe.benchmarks.olmocr.page_facts import check_page
+from loupe.benchmarks.olmocr.records import read_test
+from loupe.benchmarks.olmocr.table_cells import ReadTable
+from loupe.benchmarks.olmocr.table_grid import TableReadError
+from loupe.benchmarks.olmocr.text_search import find_near_matches
+from loupe.metrics import levenshtein_distance
+
+_PIECES = [
+    "*",
+    "**",
+    "_",
+    "__",
+    "# ",
+    "\n",
+    "<h1>",
+    "<H2 a",
+    "</h3>",
+    "<b",
+    ">",
+    "</b>",
+    "<em x>",
+    "</EM>",
+    "<i>",
+    "</i>",
+]
+_PIECES += [
+    "$",
+    "$$",
+    r"\(",
+    r"\)",
+    r"\[",
+    r"\]",
+    "![",
+    "](",
+    ")",
+    "<sup",
+    "</sup>",
+    "1",
+    "¹",
+    "[^1]",
+    "[^1]:",
+    "a",
+    " ",
+]
+markdown = st.lists(st.sampled_from(_PIECES), max_size=40).map("".join)
+
+
+@given(markdown)
+def test_searches_in_one_pass_find_what_patterns_with_lazy_stars_find(text: str) -> None:
+    equations, rest = [], text
+    for pattern in (r"\\\((.+?)\\\)", r"\\\[(.+?)\\\]", r"\$\$(.+?)\$\$", r"\$(.+?)\$"):
+        equations += [found.strip() for found in re.findall(pattern, rest, re.DOTALL)]
+        rest = re.sub(pattern, "", rest, flags=re.DOTALL)
+    assert extract_equations(text) == equations
+    assert without_images(text) == re.sub(r"!\[.*?\]\(.*?\)", "", text)
+    bold = [found for pattern in (r"\*\*(.*?)\*\*", "__(.*?)__") for found in re.findall(pattern, text, re.DOTALL)]
+    bold += re.findall("<b[^>]*>(.*?)</b>", text, re.DOTALL | re.IGNORECASE)
+    assert list(texts_in_format(text, "bold")) == bold
+    tags = [match.span() for match in re.finditer("<sup[^>]*>1</sup>", text, re.IGNORECASE)]
+    assert [place for place in marker_places(text, "1") if text[place[0]] == "<"] == tags
+
+
+@given(st.text("ab", min_size=2, max_size=12), st.text("ab ", max_size=60), st.data())
+def test_near_matches_begin_where_the_text_is_near(wanted: str, text: str, data: Any) -> None:
+    limit = data.draw(st.integers(0, len(wanted) // 2))
+    found = find_near_matches(wanted, text, limit)
+    if wanted in text:
+        assert found is not None
+    if found is None:
+        return
+    assert found.first <= found.last
+    for start in (found.first, found.last):
+        ends = range(start, min(len(text), start + len(wanted) + limit) + 1)
+        assert min(levenshtein_distance(text[start:end], wanted) for end in ends) <= limit
+
+
+cells = st.tuples(st.sampled_from(["td", "td", "th"]), st.integers(0, 4), st.integers(1, 3))
+
+
+@given(st.lists(st.lists(cells, max_size=4), min_size=1, max_size=6), st.randoms(use_true_random=False))
+def test_headings_of_all_cells_at_once_are_those_of_each_cell(rows: list[Any], dice: random.Random) -> None:
+    lines = ("".join(f"<{tag} rowspan={down} colspan={wide}>x</{tag}>" for tag, down, wide in row) for row in rows)
+    try:
+        tables = parse_html_tables("<table>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>")
+    except TableReadError:
+        return
+    for table in map(ReadTable, tables):
+        similar = [dice.random() < 0.4 for _ in table.texts]
+        for relation in ("top_heading", "left_heading"):
+            at_once = table.satisfying(relation, similar)
+            one_by_one = [
+                any(similar[other] for other in table.related(cell, relation)) for cell in range(len(similar))
+            ]
+            assert at_once == one_by_one
+
+
+@given(st.text(st.characters(min_codepoint=0x300, max_codepoint=0x1100), max_size=200), st.integers(0, 3))
+def test_composing_in_linear_time_is_composing(text: str, copies: int) -> None:
+    assert compose("a" + text * copies) == unicodedata.normalize("NFC", "a" + text * copies)
+
+
+WORDS = "the steward was desired to post a notice at the church door"
+_DICE = random.Random(5)
+_NEAR = [WORDS[: _DICE.randrange(60)] + _DICE.choice("xyz") + WORDS[_DICE.randrange(60) :] for _ in range(4000)]
+HOSTILE = {
+    "near misses": "".join(_NEAR),
+    "dots": "".join(_DICE.choice("..........x") for _ in range(200_000)),
+    "combining": "a" + "\u0301\u0327" * 100_000,
+    "undecomposed": "\u0f73" * 200_000,
+    "sup": "<sup" * 100_000,
+    "markers": "¹a" * 20_000,
+    "nested": "<table><tr><td>" * 20_000 + "x",
+    "spans": "<table>" + "<tr><td rowspan=999999999 colspan=999>a</td></tr>" * 5000,
+    "ragged": "|" * 100_000 + "\n" + "|a\n" * 100_000,
+    "open images": "![" * 200_000,
+    "open math": r"\(" * 200_000,
+    "open bold": "<b" * 200_000,
+    "one cell": "|" + "Tot|Tot|\n" * 20_000,
+}
+_TESTS: list[dict[str, Any]] = [
+    {"type": "order", "before": WORDS, "after": WORDS[::-1], "max_diffs": 3},
+    {"type": "order", "before": "total", "after": "..x.x", "max_diffs": 2},
+    {"type": "order", "before": "one ........................ 12", "after": "....... x", "max_diffs": 3},
+    {"type": "present", "text": WORDS * 3, "max_diffs": 5},
+    {"type": "absent", "text": "Total", "max_diffs": 1, "case_sensitive": False},
+    {"type": "table", "cell": "Tot", "up": "Tox", "top_heading": "Zork", "left_heading": "Quux", "max_diffs": 1},
+    {"type": "format", "format": "bold", "text": WORDS},
+    {"type": "format", "format": "italic", "text": WORDS},
+    {"type": "format", "format": "heading", "text": WORDS},
+    {"type": "footnote", "marker": "1", "appears_before_marker": "alpha beta", "appears_after_marker": "delta"},
+    {"type": "baseline"},
+    {"type": "baseline", "max_length": 3, "max_length_skips_image_alt_tags": True},
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_answer_is_scored_in_seconds(name: str) -> None:
+    tests = [read_test({"pdf": "a.pdf", "page": 1, "id": str(number), **test}) for number, test in enumerate(_TESTS)]
+    began = time.process_time()
+    outcomes = check_page(HOSTILE[name], tests)
+    assert len(outcomes) == len(tests)
+    assert all(len(str(value)) < 1000 for outcome in outcomes for value in outcome.figures.values())
+    assert time.process_time() - began < 20
