@@ -100,7 +100,27 @@ def _tools() -> Iterator[Check]:
     yield Check(part="tool", name="tesseract", here=bool(program), detail=_tesseract(program), fix=fix)
     browser = next(filter(None, map(shutil.which, CHROMIUM)), None)
     fix = "brew install --cask chromium" if mac else "sudo apt-get install chromium"
-    yield Check(part="tool", name="chromium", here=bool(browser), detail=browser or "only tests need it", fix=fix)
+    detail = browser or "draws equations, for math tests"
+    yield Check(part="tool", name="chromium", here=bool(browser), detail=detail, fix=fix)
+    yield from _equations(mac=mac)
+
+
+def _equations(*, mac: bool) -> Iterator[Check]:
+    """What else draws equations as official outcomes were made: KaTeX, and fonts where the system can choose them."""
+    from loupe.benchmarks.olmocr.rendering.chromium import font_files, fonts_identity
+    from loupe.data.katex import VERSION, katex_folder, read_katex
+    from loupe.errors import MissingToolError
+
+    try:
+        read_katex()
+        here, detail = True, f"{VERSION}, {katex_folder()}"
+    except MissingToolError as error:
+        here, detail = False, error.message
+    yield Check(part="tool", name="katex", here=here, detail=detail, fix="loupe setup math")
+    fonts = bool(font_files())
+    detail = fonts_identity() if fonts else f"{fonts_identity()} in their place: math outcomes may differ"
+    fix = "" if mac else "sudo apt-get install fonts-dejavu-core"
+    yield Check(part="tool", name="fonts for math", here=fonts, detail=detail, fix=fix)
 
 
 def _tesseract(program: str | None) -> str:

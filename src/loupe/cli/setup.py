@@ -1,4 +1,4 @@
-"""`loupe setup`: the data of all benchmarks, in one go."""
+"""`loupe setup`: the data of all benchmarks, in one go; `loupe setup math`: what draws equations."""
 
 from __future__ import annotations
 
@@ -11,16 +11,22 @@ from loupe.errors import DatasetError
 
 
 @click.command("setup")
+@click.argument("what", required=False, type=click.Choice(["data", "math"]), default="data")
 @click.option("--only", multiple=True, metavar="NAME", help="These data sets, not all; again for more.")
 @click.option("--dry-run", is_flag=True, help="Say what would be fetched, and how much it is.")
 @jobs_option
 @plain_option
-def command(only: tuple[str, ...], dry_run: bool, jobs: int, plain: bool) -> None:
-    """Get the data of all benchmarks, as `loupe data get` does.
+def command(what: str, only: tuple[str, ...], dry_run: bool, jobs: int, plain: bool) -> None:
+    """Get the data of all benchmarks, as `loupe data get` does; or, with `math`, KaTeX for math tests.
 
-    One that cannot be had (its terms want accepting, there is no room) does not stop the others; it is named at the
-    end, and the exit code is 2. The same command continues.
+    A data set that cannot be had (its terms want accepting, there is no room) does not stop the others; it is named
+    at the end, and the exit code is 2. The same command continues.
+
+    KaTeX is the release that olmOCR-Bench scores with: two files of an npm package, checked by their digests.
     """
+    if what == "math":
+        _get_katex(dry_run=dry_run)
+        return
     from loupe.data.download import Order
     from loupe.data.sets import find_set, known_sets
     from loupe.data.store import default_root
@@ -39,3 +45,13 @@ def command(only: tuple[str, ...], dry_run: bool, jobs: int, plain: bool) -> Non
             say(f"{order.dataset.id}: {error.message}; {error.hint}")
     if failed:
         raise DatasetError(f"not here: {', '.join(failed)}", hint=f"loupe data get {' '.join(failed)}")
+
+
+def _get_katex(*, dry_run: bool) -> None:
+    from loupe.data.katex import VERSION, fetch_katex, katex_folder
+
+    if dry_run:
+        say(f"KaTeX {VERSION}, 1.5 MB, would go to {katex_folder()}")
+        return
+    folder = fetch_katex()
+    say(f"KaTeX {VERSION} is in {folder}; loupe doctor says what else math tests need")
