@@ -7,7 +7,7 @@ exists, so this search narrows the candidates of all symbols first, and tries on
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from loupe.benchmarks.olmocr.symbols import DIRECTIONS, Neighbours, Symbols
@@ -46,11 +46,7 @@ def embed(reference: Symbols, hypothesis: Symbols) -> list[int] | None:
 class _Search:
     def __init__(self, reference: Symbols, hypothesis: Symbols) -> None:
         self._text = reference.text
-        self._steps = _steps(reference, hypothesis)
-        self._by_symbol: list[list[_Step]] = [[] for _ in reference.text]
-        for step in self._steps:
-            self._by_symbol[step.symbol].append(step)
-            self._by_symbol[step.earlier].append(step)
+        self._steps = sorted(_steps(reference, hypothesis), key=lambda step: step.symbol)
         self._same: dict[str, list[int]] = {}
         for symbol, character in enumerate(reference.text):
             self._same.setdefault(character, []).append(symbol)
@@ -76,22 +72,22 @@ class _Search:
             waiting += [(without, [symbol]), (candidates, [symbol])]
         return None
 
-    def _narrow(self, candidates: _Candidates, changed: Sequence[int]) -> bool:
-        """Take away what cannot be, until nothing changes; False if a symbol is left with nothing."""
-        queue, queued = deque(changed), set(changed)
-        while queue:
-            symbol = queue.popleft()
-            queued.discard(symbol)
-            if not candidates[symbol]:
+    def _narrow(self, candidates: _Candidates, changed: Iterable[int]) -> bool:
+        """Take away what cannot be, until nothing changes; False if a symbol is left with nothing.
+
+        Steps are taken to and fro, so that what a long row loses at one end reaches the other in one go.
+        """
+        last, steps = set(changed), self._steps
+        while last:
+            if not all(candidates[symbol] for symbol in last):
                 return False
-            touched = [each for step in self._by_symbol[symbol] for each in self._agree(step, candidates)]
-            touched += self._taken(symbol, candidates)
-            for each in touched:
-                if not candidates[each]:
-                    return False
-                if each not in queued:
-                    queued.add(each)
-                    queue.append(each)
+            now: set[int] = set()
+            for step in steps:
+                if step.symbol in last or step.earlier in last or step.symbol in now or step.earlier in now:
+                    now.update(self._agree(step, candidates))
+            for symbol in last | now:
+                now.update(self._taken(symbol, candidates))
+            last, steps = now, steps[::-1]
         return True
 
     def _agree(self, step: _Step, candidates: _Candidates) -> list[int]:
