@@ -16,6 +16,7 @@ from loupe.metrics.anls import (
     vlmevalkit_similarity,
 )
 from loupe.metrics.bleu import bleu_counts, bleu_of_sums, corpus_bleu, sentence_bleu, tokenize_13a
+from loupe.metrics.cdm.pairs import CdmCharacter, CdmResult, cdm, cdm_pairs
 from loupe.metrics.edit import (
     indel_distance,
     levenshtein_distance,
@@ -43,6 +44,8 @@ from loupe.metrics.teds import teds, teds_struct
 from loupe.metrics.vision_tokens import VisionTokens, compression_ratio, vision_tokens
 
 __all__ = [
+    "CdmCharacter",
+    "CdmResult",
     "EditCounts",
     "Loop",
     "Run",
@@ -50,6 +53,8 @@ __all__ = [
     "anls",
     "bleu_counts",
     "bleu_of_sums",
+    "cdm",
+    "cdm_pairs",
     "cer",
     "character_errors",
     "character_runs",

@@ -5,10 +5,33 @@ Paper: Wang et al., "Image Over Text: Transforming Formula Recognition Evaluatio
 the boxes of the tokens are matched (`match`), all by one of the `PROFILES`.
 """
 
-from loupe.metrics.cdm.braces import NotColouredError
-from loupe.metrics.cdm.colouring import ColouredFormula, colour
-from loupe.metrics.cdm.matching import match
-from loupe.metrics.cdm.profiles import PROFILES, CdmProfile
-from loupe.metrics.cdm.scoring import CdmScore
+from __future__ import annotations
 
-__all__ = ["PROFILES", "CdmProfile", "CdmScore", "ColouredFormula", "NotColouredError", "colour", "match"]
+import importlib
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from loupe.metrics.cdm.braces import NotColouredError as NotColouredError
+    from loupe.metrics.cdm.colouring import ColouredFormula as ColouredFormula
+    from loupe.metrics.cdm.colouring import colour as colour
+    from loupe.metrics.cdm.matching import match as match
+    from loupe.metrics.cdm.profiles import PROFILES as PROFILES
+    from loupe.metrics.cdm.profiles import CdmProfile as CdmProfile
+    from loupe.metrics.cdm.scoring import CdmScore as CdmScore
+
+#: Where each name comes from. Loaded when asked for: grammar tables and numpy cost what most programs never use.
+_PLACES: Final = {
+    "NotColouredError": "braces",
+    "ColouredFormula": "colouring",
+    "colour": "colouring",
+    "match": "matching",
+    "PROFILES": "profiles",
+    "CdmProfile": "profiles",
+    "CdmScore": "scoring",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)

@@ -1,0 +1,99 @@
+"""Renderings remembered by content: in memory for the samples at hand, in a file for the next engine and the next run.
+
+The key is the formula, the profile, the renderer, the release of TeX and the code of this package, so nothing stale is
+ever found. The file is a cache: where it cannot be read or written, formulas are rendered again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import sqlite3
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+
+_IN_MEMORY: Final = 4096
+_BUSY_SECONDS: Final = 60.0
+_AT_ONCE: Final = 500  # keys in one question
+
+Value = TypeVar("Value", bound=msgspec.Struct)
+
+
+class RenderCache:
+    """Safe for several processes on one folder."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._file = folder / "cdm.sqlite" if folder else None
+        self._memory: OrderedDict[bytes, bytes] = OrderedDict()
+
+    def get(self, kind: str, formulas: Sequence[str], form: type[Value]) -> list[Value | None]:
+        """What is remembered of each formula, None where nothing is."""
+        keys = [_key(kind, formula) for formula in formulas]
+        known = {key: self._memory[key] for key in keys if key in self._memory}
+        absent = [key for key in keys if key not in known]
+        if absent and self._file and self._file.is_file():
+            for key, value in self._stored(absent):
+                known[key] = value
+                self._remember(key, value)
+        return [_decoded(known.get(key), form) for key in keys]
+
+    def put(self, kind: str, values: Mapping[str, msgspec.Struct]) -> None:
+        """Remember these, failures too."""
+        rows = [(_key(kind, formula), msgspec.msgpack.encode(value)) for formula, value in values.items()]
+        for key, value in rows:
+            self._remember(key, value)
+        if not rows or not self._file:
+            return
+        with contextlib.suppress(sqlite3.Error, OSError):
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with self._opened() as file, file:
+                file.execute("CREATE TABLE IF NOT EXISTS renderings (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID")
+                file.executemany("INSERT OR REPLACE INTO renderings VALUES (?, ?)", rows)
+
+    def _stored(self, keys: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
+        with contextlib.suppress(sqlite3.Error), self._opened() as file:
+            for start in range(0, len(keys), _AT_ONCE):
+                some = keys[start : start + _AT_ONCE]
+                marks = ", ".join("?" * len(some))
+                yield from file.execute(f"SELECT key, value FROM renderings WHERE key IN ({marks})", some).fetchall()
+
+    def _opened(self) -> contextlib.closing[sqlite3.Connection]:
+        assert self._file is not None
+        connection = sqlite3.connect(self._file, timeout=_BUSY_SECONDS)
+        # A lost cache is rendered again: not worth waiting for the disk.
+        connection.execute("PRAGMA synchronous = OFF")
+        return contextlib.closing(connection)
+
+    def _remember(self, key: bytes, value: bytes) -> None:
+        self._memory[key] = value
+        self._memory.move_to_end(key)
+        while len(self._memory) > _IN_MEMORY:
+            self._memory.popitem(last=False)
+
+
+def _decoded(value: bytes | None, form: type[Value]) -> Value | None:
+    if value is None:
+        return None
+    try:
+        return msgspec.msgpack.decode(value, type=form)
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        return None
+
+
+def _key(kind: str, formula: str) -> bytes:
+    text = f"{code_digest()}\n{kind}\n{formula}"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+@lru_cache(maxsize=1)
+def code_digest() -> str:
+    """Of this package: another rule is another rendering."""
+    digest = hashlib.sha256()
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(file.name.encode() + file.read_bytes())
+    return digest.hexdigest()

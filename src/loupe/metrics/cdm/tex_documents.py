@@ -1,0 +1,166 @@
+r"""The TeX documents that formulas are set in: packages, page sizes, one page a formula (protocol page cdm.md, D).
+
+The page is that of the official templates, so that every glyph stands where it stands there: 12 pt article, landscape,
+geometry scale 0.98, the formula alone in a display. Many formulas share a document. Around each page a line in the log
+says which formula it is, how many pages have been shipped, and how deep in groups TeX is; what these lines do not
+confirm is set again alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, Literal
+
+from loupe.metrics.cdm.colouring import ColouredFormula
+from loupe.metrics.cdm.profiles import CdmProfile
+
+Program = Literal["pdflatex", "xelatex"]
+
+_CJK_FONT: Final = "Source Han Sans SC"
+#: The same design under the name of another publisher; the first that is installed is taken.
+CJK_FONTS: Final = (_CJK_FONT, "Noto Sans CJK SC")
+
+_PLAIN: Final = ("booktabs", "amsmath", "upgreek", "amssymb", "xcolor")
+_TABLE: Final = ("booktabs", "multirow", "amssymb", "upgreek", "amsmath", "xcolor")
+_CHINESE: Final = ("booktabs", "amsmath", "upgreek", "CJK", "amssymb", "xcolor")
+_UNICODE: Final = ("amsmath", "upgreek", "amssymb", "xcolor", "xeCJK")
+
+#: Tokens from which on a larger page is taken: more than 600, more than 1300.
+_PAPERS: Final = ((1300, "a3"), (600, "a4"), (-1, "a5"))
+
+#: Commands whose effect may outlast the page; a formula with one of them is set in a document of its own.
+_LASTING: Final = re.compile(
+    r"""\\end\s*\{\s*document | \\(?:
+        [gx]def | global | globaldefs | new(?:count|dimen|skip|muskip|box|toks|read|write|fam|insert|if|counter|length
+        |savebox|theorem|page|font|mathalphabet|symbolfont) | Declare[A-Za-z]+ | definecolor | colorlet | pagecolor
+        | (?:set|addto|step|refstep)counter | page | the | thepage | jobname | inputlineno
+        | caption | (?:sub)*section | (?:sub)?paragraph | chapter | part | title | author | date | maketitle
+        | pagestyle | thispagestyle | pagenumbering | footnote[a-z]* | bibliography[a-z]*
+        | font | fontdimen | hyphenchar | skewchar | hyphenation | patterns
+        | input | include[a-z]* | openin | openout | closein | closeout | read | readline | write | immediate
+        | message | typeout | typein | show[a-z]* | error[a-z]+ | shipout | output | mark[a-z]* | insert | vadjust
+        | every[a-z]+ | clearpage | cleardoublepage | pagebreak | eject | vsplit | stop | bye | dump | enddocument
+        | batchmode | nonstopmode | scrollmode | errorstopmode | interactionmode | loop | repeat | advance
+        | At[A-Z][A-Za-z]* | Add[A-Z][A-Za-z]* | ExplSyntax[A-Za-z]* | pdf[a-z]+ | XeTeX[A-Za-z]+ | tracing[a-z]+
+    )(?![A-Za-z@])""",
+    re.VERBOSE,
+)
+#: How TeX reports an argument, a definition or a condition that does not end before the next page.
+_RAN_ON: Final = re.compile(r"^! (?:Forbidden control sequence found|Incomplete \\if|File ended)", re.MULTILINE)
+#: What drives the printer or spells out commands, by which it could; never set at all.
+_REFUSED: Final = re.compile(
+    r"\\(?:special|csname|scantokens|primitive|pdfprimitive|pdf(?:literal|obj|refobj|ximage|catalog|info|extension)"
+    r"|XeTeX(?:pic|pdf)file)(?![A-Za-z])|\^\^"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """What formulas of one document share."""
+
+    program: Program
+    packages: tuple[str, ...]
+    paper: str
+    cjk_font: str = ""
+
+
+def template_of(formula: ColouredFormula, profile: CdmProfile, *, cjk_font: str) -> Template:
+    """The document that upstream sets this formula in. Only `xelatex` ones need a CJK font."""
+    paper = next(name for limit, name in _PAPERS if len(formula.tokens) > limit)
+    if profile.name == "omnidocbench":
+        return Template("xelatex", _UNICODE, paper, cjk_font)
+    if profile.name == "request":
+        return Template("pdflatex", _TABLE, paper)
+    packages = {"tabular": _TABLE, "formula_zh": _CHINESE}.get(formula.template, _PLAIN)
+    return Template("pdflatex", packages, paper)
+
+
+def is_refused(tex: str) -> bool:
+    """Whether this is never given to TeX."""
+    return bool(_REFUSED.search(tex))
+
+
+def is_lasting(tex: str) -> bool:
+    """Whether setting this may change what is set after it."""
+    return bool(_LASTING.search(tex))
+
+
+def single_document(template: Template, tex: str) -> str:
+    """A document with this formula alone, as upstream has it."""
+    return f"{_preamble(template)}{_display(template, tex)}\\end{{document}}\n"
+
+
+@dataclass(frozen=True, slots=True)
+class PageReport:
+    """What the log of a batch says of one formula: pages shipped while it was set, groups it left open, and whether a
+    command of it looked for its arguments beyond its page."""
+
+    pages: int
+    groups: int
+    ran_on: bool
+
+    @property
+    def is_clean(self) -> bool:
+        """One page, and nothing left behind."""
+        return self.pages == 1 and self.groups == 0 and not self.ran_on
+
+
+def batch_document(template: Template, formulas: Sequence[str], *, nonce: str) -> str:
+    r"""A document with one page a formula; before each page and after the last the log has a line of the state of TeX.
+
+    The command that starts a page is \outer: no argument reaches beyond it, which TeX reports as an error. The nonce is
+    unknown to those who wrote the formulas, so no formula can vouch for itself or another.
+    """
+    report = r"\the\ReadonlyShipoutCounter\space\the\currentgrouplevel"
+    # The page number and, with pdfTeX, the colour are put right, whatever the page before has done to them.
+    black = r"\pdfcolorstack0 set{0 g 0 G}" if template.program == "pdflatex" else ""
+    turn = (
+        rf"\outer\def\LoupePage#1.{{\newpage\immediate\write-1{{{nonce} #1 {report}}}\global\count0=1{black}}}"
+        "\n\\errorcontextlines=-1\n"
+    )
+    pages = (f"\\LoupePage{index}.\n{_display(template, tex)}" for index, tex in enumerate(formulas))
+    return f"{_preamble(template)}{turn}{''.join(pages)}\\LoupePage{len(formulas)}.\n\\end{{document}}\n"
+
+
+def page_reports(log: str, nonce: str) -> list[PageReport]:
+    """What the log says of the formulas from the first on, as far as it goes without a gap."""
+    parts = re.split(rf"^{nonce} (\d+) (\d+) (\d+)$", log, flags=re.MULTILINE)
+    states = list(zip(parts[1::4], parts[2::4], parts[3::4], parts[4::4], strict=True))
+    reports: list[PageReport] = []
+    for number, (state, following) in enumerate(pairwise(states)):
+        if (int(state[0]), int(following[0])) != (number, number + 1):
+            break
+        pages, groups = (int(following[place]) - int(state[place]) for place in (1, 2))
+        reports.append(PageReport(pages, groups, bool(_RAN_ON.search(state[3]))))
+    return reports
+
+
+def _preamble(template: Template) -> str:
+    lines = [
+        r"\documentclass[12pt]{article}",
+        r"\usepackage[landscape]{geometry}",
+        rf"\geometry{{{template.paper}paper,scale=0.98}}",
+        r"\pagestyle{empty}",
+        *(rf"\usepackage{{{name}}}" for name in template.packages),
+    ]
+    if template.cjk_font:
+        lines += [rf"\setCJK{kind}font{{{template.cjk_font}}}" for kind in ("main", "sans", "mono")]
+        lines.append(r"\xeCJKsetup{CJKmath=true}")
+    return "\n".join([*lines, r"\begin{document}", _TEXTCOLOR, ""])
+
+
+#: Colour without a group of its own around the argument's spacing, as upstream has it.
+_TEXTCOLOR: Final = (
+    r"\makeatletter\renewcommand*{\@textcolor}[3]"
+    r"{\protect\leavevmode\begingroup\color#1{#2}#3\endgroup}\makeatother"
+)
+
+
+def _display(template: Template, tex: str) -> str:
+    display = f"\\begin{{displaymath}}\n{tex}\n\\end{{displaymath}}\n"
+    if "CJK" in template.packages:
+        return f"\\begin{{CJK}}{{UTF8}}{{gkai}}\n{display}\\end{{CJK}}\n"
+    return display

@@ -1,0 +1,164 @@
+"""TeX on hostile and broken formulas: neighbours are unharmed, nothing leaves the folder, everything ends."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from loupe.metrics.cdm.boxes import PageInk
+from loupe.metrics.cdm.pdf_pages import PageReader
+from loupe.metrics.cdm.tex_documents import Template, is_lasting, is_refused
+from loupe.metrics.cdm.tex_runs import PageSource, set_formulas
+from tests.tex import need_tex
+
+need_tex("unimernet")
+PLAIN = Template("pdflatex", ("amsmath", "xcolor"), "a5")
+GOOD = r"\mathcolor[RGB]{0,0,15}{x} \mathcolor[RGB]{0,0,30}{+} \mathcolor[RGB]{0,0,45}{\frac {y} {z} }"
+#: Formulas that break, leak groups or colours, redefine, ship pages, end the document, look beyond their page.
+BROKEN = (
+    r"\frac{a",
+    r"a}",
+    r"{a",
+    r"{\bf {{ a",
+    r"\begin{array}{c} a & b",
+    r"a $ b",
+    r"$$ a",
+    r"\end{displaymath} a",
+    r"\left( a",
+    r"a \right)",
+    r"\unknown{a}",
+    r"\begin{nothing} a \end{nothing}",
+    r"\mathcolor[RGB]{0,0,15}{a",
+    r"\color[RGB]{0,0,15} { a",
+    r"\end{displaymath}\color[RGB]{255,0,0}\begin{displaymath} a",
+    r"\gdef\frac{broken}",
+    r"\global\let\mathcolor\relax",
+    r"\global\hoffset=3cm a",
+    r"\setcounter{page}{77}\thepage",
+    r"\end{document}",
+    r"\shipout\hbox{a}",
+    r"\end{displaymath}\newpage a\begin{displaymath}",
+    r"\iftrue a",
+    r"\iffalse a",
+    r"\def\x{a",
+    r"\hbox{a",
+    r"\vbox\bgroup a",
+    r"a \\ & b",
+    r"\pagecolor{red} a",
+    r"% all a comment",
+    r"\batchmode\errorstopmode a",
+    r"\catcode`\}=12 a}",
+    r"\everymath{\frac} a",
+    r"\outer\def\a{} a",
+    r"\LoupePage3.",
+    "",
+)
+PASSWD = Path("/etc/passwd")
+
+
+def ink(page: PageSource) -> PageInk | None:
+    if page.failure:
+        return None
+    with PageReader(page.pdf) as reader:
+        return reader.ink(page.page)
+
+
+def shown(page: PageSource) -> object:
+    found = ink(page)
+    return page.failure if found is None else (found.size, found.colours)
+
+
+@pytest.fixture(scope="module")
+def alone() -> dict[str, object]:
+    return {tex: shown(set_formulas(PLAIN, [tex])[0]) for tex in (GOOD, *BROKEN)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_every_formula_is_the_same_among_broken_ones_as_alone(alone: dict[str, object], seed: int) -> None:
+    formulas = [*BROKEN, *[GOOD] * len(BROKEN)]
+    random.Random(seed).shuffle(formulas)
+    for tex, page in zip(formulas, set_formulas(PLAIN, formulas), strict=True):
+        assert shown(page) == alone[tex], tex
+
+
+@pytest.mark.parametrize(
+    "tex",
+    [r"\input{/etc/passwd}", r"\input /etc/passwd ", r"\openin5=/etc/passwd \read5 to \a \a", r"\include{/etc/passwd}"],
+)
+def test_files_outside_the_folder_are_not_read(tex: str) -> None:
+    empty = ink(set_formulas(PLAIN, [""])[0])
+    found = ink(set_formulas(PLAIN, [tex])[0])
+    # At most the name of the file is set, never a line of it: the real one has a page full.
+    assert found is None or empty is None or found.size[1] < 60
+
+
+def test_nothing_is_written_outside_the_folder_and_no_shell_is_there(tmp_path: Path) -> None:
+    target = tmp_path / "made"
+    before = set(Path.cwd().iterdir())
+    for tex in (
+        rf"\immediate\openout5={target} \immediate\write5{{x}}\immediate\closeout5 x",
+        rf"\immediate\write18{{touch {target}}} x",
+        rf"\input|\"touch {target}\" x",
+        r"\newwrite\w\immediate\openout\w=../escaped x",
+    ):
+        set_formulas(PLAIN, [tex])
+    assert not target.exists()
+    assert set(Path.cwd().iterdir()) == before
+
+
+@pytest.mark.parametrize("tex", [r"\special{psfile=/etc/passwd}", r"\csname special\endcsname{x}", "^^5cspecial{x}"])
+def test_the_printer_is_out_of_reach(tex: str) -> None:
+    assert is_refused(tex)
+    assert set_formulas(PLAIN, [tex])[0].failure == "refused"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("tex", "failures"),
+    [
+        (r"\def\a{\a}\a", {"too slow"}),
+        (r"\loop\iftrue\repeat", {"too slow", "no page"}),
+        (r"\def\a{\a\a}\a", {"no page", "too slow"}),
+        (r"\def\a{x\a}\a", {"no page", "too slow"}),
+        (r"\def\a{\immediate\write5{" + "y" * 500 + r"}\a}\immediate\openout5=f \a", {"too much output", "too slow"}),
+        (r"\def\a{\shipout\hbox{x}\a}\a", {"too much output", "too slow", "no page", "several pages"}),
+        (r"\def\a{\typeout{" + "y" * 500 + r"}\a}\a", {"too much output", "too slow"}),
+    ],
+)
+def test_bombs_end_alone_and_have_a_name(tex: str, failures: set[str]) -> None:
+    began = time.monotonic()
+    before, bomb, after = set_formulas(PLAIN, [GOOD, tex, GOOD])
+    assert bomb.failure in failures
+    assert shown(before) == shown(after) == shown(set_formulas(PLAIN, [GOOD])[0])
+    assert time.monotonic() - began < 400
+
+
+def test_ten_megabytes_are_given_up_at_once() -> None:
+    began = time.monotonic()
+    big, good = set_formulas(PLAIN, ["x" * 10_000_000, GOOD])
+    assert big.failure == "too large"
+    assert not good.failure
+    assert time.monotonic() - began < 60
+
+
+def test_harmless_formulas_are_not_kept_apart() -> None:
+    assert not is_lasting(GOOD)
+    assert not is_lasting(r"\begin{array}{c} \let x \end{array} \partial \pagebreaking \theta \inputs \tag{1}")
+    assert is_lasting(r"\gdef\a{}") and is_lasting(r"\the\hoffset") and is_lasting(r"\end { document }")
+
+
+def test_tex_sees_nothing_of_the_users_environment() -> None:
+    code = (
+        "import os; os.environ['SECRET_KEY'] = 'hush'\n"
+        "from loupe.metrics.cdm.tex_runs import _environment\n"
+        "from pathlib import Path\n"
+        "assert 'hush' not in str(_environment(Path('/tmp'), 'pdflatex'))\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ.copy())
