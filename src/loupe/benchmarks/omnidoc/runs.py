@@ -7,7 +7,8 @@ grown: a run never gets worse while it grows, so it ends no better than the best
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -15,14 +16,16 @@ from rapidfuzz.distance import Levenshtein
 
 from loupe.benchmarks.omnidoc.distances import Distances
 from loupe.benchmarks.omnidoc.overlaps import Candidate
-from loupe.benchmarks.omnidoc.windows import edits_within, window_distance
+from loupe.benchmarks.omnidoc.windows import edits_within, short_window_distances, window_distance
 from loupe.benchmarks.omnidoc.work import Work
 from loupe.metrics import normalized_edit_distance
 
 #: How well a piece must fit somewhere in the block that it is to be a part of.
 FITS: Final = 0.6
-#: To measure more runs than this costs more than to grow one.
+#: So many runs are measured sooner than one is grown.
 _MEASURED: Final = 16
+#: Up to so many characters it is faster to measure all windows at once than to step over some.
+_SHORT: Final = 16
 #: Characters of a piece by which it is guessed whether a prediction is a part of a block.
 _PROBE: Final = 6
 
@@ -37,6 +40,8 @@ class Runs:
         self.is_free = is_free
         self.joined = " ".join(predicted)
         self.lengths = np.array([len(line) for line in predicted])
+        #: Short predictions by length: these are fitted all at once.
+        self.short = _by_length(line for line in predicted if len(line) <= _SHORT)
         #: Short pieces from the start, the middle and the end of each prediction.
         self.probes = [_probes(line) for line in predicted]
         self.ends: list[int] = (np.cumsum(self.lengths + 1) - 1).tolist()
@@ -57,6 +62,14 @@ class Runs:
         return range(first + 1, last + 1)
 
 
+def _by_length(lines: Iterable[str]) -> dict[int, list[str]]:
+    """Different lines of each length."""
+    found: dict[int, list[str]] = defaultdict(list)
+    for line in dict.fromkeys(lines):
+        found[len(line)].append(line)
+    return found
+
+
 def _probes(line: str) -> tuple[str, ...]:
     middle = (len(line) - _PROBE) // 2
     return (line[:_PROBE], line[middle : middle + _PROBE], line[-_PROBE:]) if middle >= 0 else (line,)
@@ -69,15 +82,19 @@ class BlockFit:
         self.text = text
         self.runs = runs
         self.distances = distances
-        self._fits: dict[int, float] = {}
+        self._fits: dict[str, float] = {}
 
     def fit(self, index: int) -> float:
         """How well one prediction fits somewhere in the block, as far as it matters on which side of `FITS` that is."""
-        if index not in self._fits:
-            self._fits[index] = window_distance(
-                self.runs.predicted[index], self.text, bound=FITS, enough=FITS, work=self.runs.work
-            )
-        return self._fits[index]
+        line = self.runs.predicted[index]
+        if line not in self._fits:
+            if len(line) <= _SHORT:
+                lines = self.runs.short[len(line)]
+                self._fits.update(zip(lines, short_window_distances(lines, self.text, self.runs.work), strict=True))
+            else:
+                work = self.runs.work
+                self._fits[line] = window_distance(line, self.text, bound=FITS, enough=FITS, work=work)
+        return self._fits[line]
 
     def promising(self) -> list[int]:
         """The starts of runs, in the order in which it is worth trying them; of no effect on the result."""
@@ -97,12 +114,15 @@ class BlockFit:
             return True
         length = len(self.text)
         stops = self.runs.stops(start, length * (1 - cost) - 1, length / (1 - cost) + 1)
-        return len(stops) > _MEASURED or any(self._is_within(start, stop, cost) for stop in stops)
+        to_grow = self.runs.stops(start, 0, length)
+        if len(stops) > max(_MEASURED, len(to_grow) // 2):
+            return True
+        return any(self._is_within(start, stop, cost) for stop in stops)
 
     def _is_within(self, start: int, stop: int, cost: float) -> bool:
         text = self.runs.text(start, stop)
         bound = edits_within(cost, max(len(text), len(self.text)))
-        self.runs.work.spend(len(text), len(self.text))
+        self.runs.work.spend(len(text), min(2 * bound, len(self.text)))
         return Levenshtein.distance(text, self.text, score_cutoff=bound) <= bound
 
 
