@@ -95,7 +95,7 @@ def test_end_tokens_are_gone_after_one_pass(text: str) -> None:
 @given(texts)
 def test_a_text_without_any_mark_only_loses_white_space(text: str) -> None:
     plain = text.translate({ord(char): None for char in "`<>\ufeff\r"})
-    assert apply_adapters(plain, list(STEPS)) == plain.strip()
+    assert apply_adapters(plain, [step for step in STEPS if step != "paddle_repeats"]) == plain.strip()
 
 
 @given(st.lists(st.sampled_from(["a", "b", "", "```python\nx\n```", "````\n```\n````"]), min_size=1, max_size=6))

@@ -11,6 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from loupe.errors import ProfileError, did_you_mean
+from loupe.scoring.model_answers.deepseek import deepseek_grounding
+from loupe.scoring.model_answers.dots import dots_layout
+from loupe.scoring.model_answers.paddle_otsl import paddle_tables
+from loupe.scoring.model_answers.paddle_text import paddle_math, paddle_repeats
 
 _THINK_TAG = re.compile(r"(</?think>)")
 #: Tokens that mean "stop" to one model or another; none of them is ever printed on a page.
@@ -114,9 +118,20 @@ def strip(text: str) -> str:
     return text.strip()
 
 
-#: Every step by name, in the order in which they run.
+#: Every step by name, in the order in which they run: what any model may need, then what one model needs.
 STEPS: Mapping[str, Callable[[str], str]] = MappingProxyType(
-    {"newlines": newlines, "think": think, "end_tokens": end_tokens, "unfence": unfence, "strip": strip}
+    {
+        "newlines": newlines,
+        "think": think,
+        "end_tokens": end_tokens,
+        "unfence": unfence,
+        "deepseek_grounding": deepseek_grounding,
+        "dots_layout": dots_layout,
+        "paddle_repeats": paddle_repeats,
+        "paddle_math": paddle_math,
+        "paddle_tables": paddle_tables,
+        "strip": strip,
+    }
 )
 
 
