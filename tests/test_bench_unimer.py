@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from loupe.benchmarks.registry import get_benchmark
-from loupe.benchmarks.unimer_test import SUBSETS, benchmark, load, prepare_like_request000, score, verify_case
+from loupe.benchmarks.unimer_test import SUBSETS, benchmark, load, prepare_like_request000, text_counts, verify_case
 from loupe.data.pages import load_page
 from loupe.errors import DatasetError
 from loupe.metrics import (
@@ -45,7 +45,7 @@ def name(case: dict[str, Any]) -> str:
 
 
 def values(gt: str, pred: str) -> dict[str, tuple[float, ...]]:
-    return {one.measure: one.counts for one in score(Sample(id="f", truth=gt), Prediction(text=pred))}
+    return text_counts(Sample(id="f", truth=gt), Prediction(text=pred))
 
 
 @pytest.mark.parametrize("case", cases("oracles/unimer/cases.jsonl"), ids=name)
@@ -112,7 +112,7 @@ def test_request000_removes_outer_dollars_and_keeps_inner_blanks() -> None:
 
 
 def test_a_failed_answer_scores_as_an_empty_one() -> None:
-    failed = {one.measure: one.counts for one in score(Sample(id="f", truth="x"), Prediction(outcome="timeout"))}
+    failed = text_counts(Sample(id="f", truth="x"), Prediction(outcome="timeout"))
     assert failed == values("x", "")
     assert failed["edit_distance"] == (1.0, 1.0)
 

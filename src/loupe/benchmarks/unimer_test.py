@@ -8,11 +8,20 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+import msgspec
+
+from loupe.benchmarks.formula_images.cdm_scores import (
+    CdmOutcome,
+    cdm_outcomes,
+    cdm_tools,
+    cdm_warnings,
+    prepare_formulas,
+)
 from loupe.data.parquet import find_shards, rows
 from loupe.data.prepared import is_prepared, read
 from loupe.data.store import default_root
@@ -24,7 +33,18 @@ from loupe.metrics import (
     normalized_edit_distance,
     strip_formula_wrapping,
 )
-from loupe.types import Benchmark, Measure, PackedImage, PageSource, Prediction, Sample, Score
+from loupe.types import (
+    Benchmark,
+    Conclusion,
+    Measure,
+    PackedImage,
+    PageSource,
+    Prediction,
+    Sample,
+    SampleScores,
+    Score,
+    Scored,
+)
 
 Subset: TypeAlias = Literal["all", "spe", "cpe", "sce", "hwe"]
 
@@ -32,6 +52,8 @@ Subset: TypeAlias = Literal["all", "spe", "cpe", "sce", "hwe"]
 SUBSETS = ("spe", "cpe", "sce", "hwe")
 #: What is not as in the official script, and why; docs/benchmarks/unimer_test.md.
 DEVIATIONS = ("BLEU of empty predictions or references, where the official metric divides by zero, is 0",)
+#: The version of CDM that UniMERNet's own evaluation uses.
+_CDM = "unimernet"
 _FOLDER = "UniMER-Test"
 _LAYOUT = (
     f"{_FOLDER}/ (or {_FOLDER}.zip) with spe.txt, cpe.txt, sce.txt, hwe.txt and folders spe/, cpe/, sce/, hwe/ of "
@@ -158,18 +180,64 @@ def _chosen(samples: Iterator[Sample], subset: Subset) -> Iterator[Sample]:
     return (sample for sample in samples if subset in ("all", sample.tags.get("subset")))
 
 
-def score(sample: Sample, prediction: Prediction) -> list[Score]:
-    """The official measures, the same with the wrapping of the answer removed, and the edit distance of request 000."""
-    reference = normalize_latex_like_unimernet(sample.truth)
-    official = _score(normalize_latex_like_unimernet(prediction.text), reference)
-    formula = strip_formula_wrapping(prediction.text)
-    bare = official if formula == prediction.text else _score(normalize_latex_like_unimernet(formula), reference)
+def score(sample: Sample, prediction: Prediction) -> Scored:
+    """The official measures, the same with the wrapping of the answer removed, and the edit distance of request 000.
+
+    CDM compares the normalised formulas, as upstream does; a pair whose ground truth is not drawn has no CDM.
+    """
+    outcome, of_bare = cdm_outcomes(_pairs(sample, prediction), profile=_CDM)
+    counts = text_counts(sample, prediction)
+    counts |= _cdm_counts(outcome) | {f"{name}_unwrapped": each for name, each in _cdm_counts(of_bare).items()}
+    scores = [Score(measure=name, counts=each) for name, each in counts.items()]
+    return Scored(scores=scores, details={"cdm": msgspec.to_builtins(outcome)})
+
+
+def text_counts(sample: Sample, prediction: Prediction) -> dict[str, tuple[float, ...]]:
+    """The counts of every measure that compares the text, and not what is drawn."""
+    (whole, reference), (bare, _) = _pairs(sample, prediction)
+    official = _score(whole, reference)
+    unwrapped = official if bare == whole else _score(bare, reference)
     plain = normalized_edit_distance(prepare_like_request000(prediction.text), sample.truth.strip())
-    return [
-        *(Score(measure=name, counts=counts) for name, counts in official.items()),
-        *(Score(measure=f"{name}_unwrapped", counts=counts) for name, counts in bare.items()),
-        Score(measure="edit_distance_request000", counts=(plain, 1.0)),
-    ]
+    return (
+        official
+        | {f"{name}_unwrapped": counts for name, counts in unwrapped.items()}
+        | {"edit_distance_request000": (plain, 1.0)}
+    )
+
+
+def prepare(pairs: Sequence[tuple[Sample, Prediction]]) -> None:
+    """Draw all formulas of these samples and answers at once."""
+    sides = (side for sample, prediction in pairs for pair in _pairs(sample, prediction) for side in pair)
+    prepare_formulas(sides, profile=_CDM)
+
+
+def conclude(rows: Sequence[SampleScores]) -> Conclusion:
+    """`figures`: CDM as upstream prints it, rounded; warnings about formulas that are not drawn."""
+    outcomes = {row.sample: msgspec.convert(row.details["cdm"], CdmOutcome) for row in rows if "cdm" in row.details}
+    values = [outcome.f1 for outcome in outcomes.values() if outcome.counted and outcome.f1 is not None]
+    figures: dict[str, Any] = {"cdm_profile": _CDM}
+    if values:
+        figures |= {
+            "mean_score": round(sum(values) / len(values), 3),
+            "exp_rate": round(sum(value == 1 for value in values) / len(values), 3),
+        }
+    return Conclusion(figures=figures, warnings=cdm_warnings(outcomes, profile=_CDM))
+
+
+def _pairs(sample: Sample, prediction: Prediction) -> tuple[tuple[str, str], tuple[str, str]]:
+    """What is compared: the normalised prediction, with its wrapping and without it, and the normalised reference."""
+    reference = normalize_latex_like_unimernet(sample.truth)
+    bare = strip_formula_wrapping(prediction.text)
+    return (
+        (normalize_latex_like_unimernet(prediction.text), reference),
+        (normalize_latex_like_unimernet(bare), reference),
+    )
+
+
+def _cdm_counts(outcome: CdmOutcome) -> dict[str, tuple[float, ...]]:
+    if outcome.f1 is None or not outcome.counted:
+        return {}
+    return {"cdm": (outcome.f1, 1.0), "cdm_exprate": (float(outcome.f1 == 1.0), 1.0)}
 
 
 def _score(prediction: str, reference: str) -> dict[str, tuple[float, ...]]:
@@ -189,7 +257,7 @@ def verify_case(case: dict[str, Any]) -> list[tuple[float, float]]:
     """Pairs of (ours, official) for one shipped parity case: a formula, or a corpus of them."""
     pairs = case["input"].get("pairs", [case["input"]])
     scores = [
-        {one.measure: one.counts for one in score(Sample(id="", truth=pair["gt"]), Prediction(text=pair["pred"]))}
+        _score(normalize_latex_like_unimernet(pair["pred"]), normalize_latex_like_unimernet(pair["gt"]))
         for pair in pairs
     ]
     expected = case["expected"]
@@ -206,6 +274,8 @@ def _measures(suffix: str = "", note: str = "") -> tuple[Measure, ...]:
         Measure(name=f"edit_distance{suffix}", title=f"edit distance{note}", higher_is_better=False),
         Measure(name=f"bleu{suffix}", title=f"BLEU{note}", value=bleu_of_sums),
         Measure(name=f"exprate{suffix}", title=f"exactly right{note}"),
+        Measure(name=f"cdm{suffix}", title=f"CDM F1{note}"),
+        Measure(name=f"cdm_exprate{suffix}", title=f"CDM exactly right{note}"),
     )
 
 
@@ -221,10 +291,10 @@ benchmark = Benchmark(
         *_measures(),
         *_measures("_unwrapped", ", without fences and $"),
         Measure(name="edit_distance_request000", title="edit distance, blanks kept", higher_is_better=False),
-        # The place of CDM: `score` will add its counts (F1, 1) and (F1 rounds to 1.000, 1) where it was rendered.
-        Measure(name="cdm", title="CDM F1"),
-        Measure(name="cdm_exprate", title="CDM exactly right"),
     ),
     load=load,
     score=score,
+    prepare=prepare,
+    conclude=conclude,
+    tools=lambda: cdm_tools(_CDM),
 )

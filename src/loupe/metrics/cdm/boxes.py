@@ -17,7 +17,7 @@ _BLANK_END: Final = 10  # what upstream crops a blank page to
 _WHITE: Final = 255
 
 Ink = tuple[int, int, int, int]  # first column, first row, last column, last row
-PixelBox = tuple[int, int, int, int] | tuple[()]  # left, top, right, bottom; empty without ink
+PixelBox = tuple[int, ...]  # left, top, right, bottom; empty without ink
 Page = NDArray[np.uint8]  # (rows, columns, 3)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 #: `layout` computes boxes from what stands on the page, `ghostscript` draws it as the official programs do.
 Renderer: TypeAlias = Literal["layout", "ghostscript"]
 #: Left, top, right, bottom in pixels of the drawing; empty without ink.
-CharacterBox: TypeAlias = tuple[int, int, int, int] | tuple[()]
+CharacterBox: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

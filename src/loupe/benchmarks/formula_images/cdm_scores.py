@@ -1,0 +1,132 @@
+"""CDM as benchmarks use it: prepared in batches, kept in Loupe's cache, and "not computed" where TeX is missing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from loupe.data.extras import need
+from loupe.data.katex import cache_root
+from loupe.errors import MissingToolError
+from loupe.metrics import CdmResult, cdm_pairs
+
+if TYPE_CHECKING:
+    from loupe.metrics.cdm.render_cache import RenderCache
+
+_NAMED = 3
+
+
+class CdmOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What `scores.jsonl` keeps of one pair. `f1` is None where CDM was not computed: `failure` says what is missing.
+
+    Otherwise `failure` is why the prediction was not drawn, `reference_failure` why the ground truth was not; `counted`
+    is false where the official numbers leave the pair out for that.
+    """
+
+    f1: float | None = None
+    precision: float = 0.0
+    recall: float = 0.0
+    counted: bool = True
+    failure: str = ""
+    reference_failure: str = ""
+
+
+def cdm_tools(profile: str) -> dict[str, str]:
+    """The programs that CDM scores depend on, "" where they are missing."""
+    problem = missing_tools(profile)
+    return {"CDM": "" if problem else f"{profile}, {_version(profile)}"}
+
+
+@lru_cache(maxsize=4)
+def missing_tools(profile: str) -> MissingToolError | None:
+    """What CDM lacks here, with the command that brings it; None where it can be computed."""
+    from loupe.metrics.cdm.rendering import profile_named
+    from loupe.metrics.cdm.tex_tools import tex_tools
+
+    try:
+        need("scipy", extra="cdm", purpose="CDM")
+    except MissingToolError as error:
+        return error
+    tools = tex_tools(profile_named(profile))
+    if not tools.missing:
+        return None
+    return MissingToolError(f"CDM needs TeX, and this is missing: {', '.join(tools.missing)}", hint=tools.hint)
+
+
+def _version(profile: str) -> str:
+    from loupe.metrics.cdm.rendering import profile_named
+    from loupe.metrics.cdm.tex_tools import tex_tools
+
+    return tex_tools(profile_named(profile)).version
+
+
+@lru_cache(maxsize=1)
+def _cache() -> RenderCache:
+    from loupe.metrics.cdm.render_cache import RenderCache
+
+    return RenderCache(cache_root())
+
+
+def prepare_formulas(formulas: Iterable[str], *, profile: str) -> None:
+    """Draw many formulas at once, so that scoring finds them drawn."""
+    if missing_tools(profile):
+        return
+    from loupe.metrics.cdm.rendering import profile_named, render
+
+    render(list(formulas), profile=profile_named(profile), cache=_cache())
+
+
+def cdm_outcomes(pairs: Sequence[tuple[str, str]], *, profile: str) -> list[CdmOutcome]:
+    """CDM of pairs (prediction, reference)."""
+    if problem := missing_tools(profile):
+        return [CdmOutcome(failure=problem.message)] * len(pairs)
+    return [_outcome(found) for found in cdm_pairs(pairs, profile=profile, cache=_cache())]
+
+
+def _outcome(found: CdmResult) -> CdmOutcome:
+    return CdmOutcome(
+        f1=found.f1,
+        precision=found.precision,
+        recall=found.recall,
+        counted=found.counted,
+        failure=found.prediction_failure,
+        reference_failure=found.reference_failure,
+    )
+
+
+def cdm_warnings(outcomes: Mapping[str, CdmOutcome | Mapping[str, Any]], *, profile: str) -> list[str]:
+    """What a reader must know of the pairs (by sample): not computed, not drawn, left out."""
+    known = {name: msgspec.convert(outcome, CdmOutcome) for name, outcome in outcomes.items()}
+    absent = next((outcome.failure for outcome in known.values() if outcome.f1 is None), "")
+    if absent:
+        problem = missing_tools(profile)
+        hint = f"; {problem.hint}" if problem and problem.hint else ""
+        return [f"CDM is not computed: {absent}{hint}, then score again"]
+    left_out = [name for name, outcome in known.items() if not outcome.counted]
+    zeros = {
+        name: outcome.failure or outcome.reference_failure
+        for name, outcome in known.items()
+        if outcome.counted and (outcome.failure or outcome.reference_failure)
+    }
+    found = []
+    if left_out:
+        found.append(
+            f"CDM leaves out {len(left_out):,} of {len(known):,} formulas whose ground truth is not drawn, as upstream "
+            f"does ({_some(left_out)})"
+        )
+    if zeros:
+        reasons = Counter(reason.partition(":")[0] for reason in zeros.values())
+        listed = ", ".join(f"{reason} {count:,}" for reason, count in reasons.most_common())
+        found.append(
+            f"CDM is 0 for {len(zeros):,} of {len(known):,} formulas that are not drawn: {listed} "
+            f"({_some(list(zeros))})"
+        )
+    return found
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
