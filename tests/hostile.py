@@ -231,7 +231,8 @@ class Subjects:
 def _variants(load: Callable[..., object]) -> list[dict[str, str]]:
     """Each value of the options that choose scoring rules; the other options stay at their defaults."""
     parameters = inspect.signature(load, eval_str=True).parameters
-    fixed = {"words": "stems"} if "words" in parameters else {}
+    # Words that need no files of WordNet, and no browser.
+    fixed = {name: value for name, value in (("words", "stems"), ("math", "skip")) if name in parameters}
     for name in ("variant", "text", "mode"):
         if name in parameters and get_args(parameters[name].annotation):
             return [{**fixed, name: value} for value in get_args(parameters[name].annotation)]

@@ -62,7 +62,9 @@ class Item:
 
 
 def write_prepared(ident: str, root: Path, count: int, *, seed: int = 7, images: bool = True) -> dict[str, str]:
-    """Write `count` samples of a benchmark in the prepared form; returns answers by sample id."""
+    """Write `count` samples of a benchmark in the prepared form, or its own if it has none; answers by sample id."""
+    if ident == "olmocr_bench":
+        return _write_facts(root, count, seed)
     (root / "images").mkdir(parents=True)
     dice = random.Random(f"{ident} {seed}")
     answers = {}
@@ -75,6 +77,21 @@ def write_prepared(ident: str, root: Path, count: int, *, seed: int = 7, images:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
             if images:
                 _write_image(root / "images" / f"{index:05d}.jpg", shade=index % 256)
+    return answers
+
+
+def _write_facts(root: Path, count: int, seed: int) -> dict[str, str]:
+    """Test files and (empty) documents as olmOCR-Bench has them."""
+    (root / "pdfs").mkdir(parents=True)
+    dice = random.Random(f"olmocr_bench {seed}")
+    answers, rows = {}, []
+    for index in range(count):
+        item = _facts(dice, index)
+        (root / "pdfs" / f"{index:05d}.pdf").touch()
+        answers[f"{index:05d}_pg1_repeat1"] = item.answer
+        common = {"pdf": f"{index:05d}.pdf", "page": 1}
+        rows += [{**common, "id": f"{index}-{number}", **fact} for number, fact in enumerate(item.truth)]
+    (root / "own.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     return answers
 
 
@@ -203,6 +220,25 @@ def _markdown_page(dice: random.Random, index: int) -> Item:
     return Item(truth=truth, answer="\n\n".join(said))
 
 
+def _facts(dice: random.Random, index: int) -> Item:
+    """A page with a table, and one test of each kind but math, some with a difference allowed."""
+    texts = [words(dice, 60) for _ in range(4)]
+    cells = [[word(dice) for _ in range(4)] for _ in range(6)]
+    rows = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in cells)
+    page = "\n\n".join([f"# {texts[0][:30]}", *texts, f"**{texts[1][:20]}** [^1]", f"<table>{rows}</table>"])
+    allowed = {"max_diffs": index % 3}
+    facts = [
+        {"type": "present", "text": texts[0][20:70], **allowed},
+        {"type": "absent", "text": words(dice, 6), **allowed, "case_sensitive": False},
+        {"type": "order", "before": texts[1][:40], "after": texts[3][:40], **allowed},
+        {"type": "table", "cell": cells[2][2], "up": cells[1][2], "left_heading": cells[2][0], **allowed},
+        {"type": "format", "format": dice.choice(["heading", "bold", "italic"]), "text": texts[1][:20]},
+        {"type": "footnote", "marker": "1", "appears_before_marker": texts[1][:20], **allowed},
+        {"type": "baseline"},
+    ]
+    return Item(truth=facts, answer=misread(page, dice))
+
+
 def _dense_page(dice: random.Random, index: int) -> Item:
     truth = words(dice, dice.randint(200, 500))
     facts = {"language": "zh" if index % 2 else "en"}
@@ -226,4 +262,5 @@ MAKERS: dict[str, Callable[[random.Random, int], Item]] = {
     "dp_bench": _page,
     "iam_lines": _line,
     "fox": _dense_page,
+    "olmocr_bench": _facts,
 }

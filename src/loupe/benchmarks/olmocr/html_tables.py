@@ -38,7 +38,7 @@ class _Reader:
     """Reads rows and cells, and counts the work that this is."""
 
     def __init__(self, soup: BeautifulSoup) -> None:
-        from bs4 import CData, NavigableString
+        from bs4.element import CData, NavigableString
 
         self._work = 0
         self._texts = (NavigableString, CData)
