@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -162,6 +162,26 @@ class Measure:
     unit: Literal["fraction", "number"] = "fraction"
 
 
+class Edit(NamedTuple):
+    """What takes the place of the characters from `start` up to `end`."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormatFault:
+    """Something in an answer's form, and not in what was read, that costs points: one edit mends one place of it.
+
+    `edits` gets the answer with newlines alone as line ends; it returns edits in order that do not overlap.
+    """
+
+    name: str
+    meaning: str
+    edits: Callable[[str], Sequence[Edit]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Benchmark:
     """A benchmark: where samples come from, what is asked, and how an answer is scored. One module each.
@@ -170,7 +190,7 @@ class Benchmark:
     arrays of bootstrap draws alike, and its names are declared in `measures` too. `reference` gives the text that
     diagnostics compare a prediction with ("" if there is none). `suffix` is that of the exported prediction files.
     `conclude` looks at all samples of a run together. `explain` tells the report how an answer was matched, from what
-    the benchmark keeps in `details`.
+    the benchmark keeps in `details`. `faults` are what `loupe lint` looks for, in the order in which they are mended.
 
     `prepare` is for scores that need an outside program (TeX, a browser), which is quick only with many inputs at once.
     A scoring process calls it with a batch of samples and their answers as `score` will see them, then `score` for
@@ -195,6 +215,7 @@ class Benchmark:
     prepare: Prepare | None = None
     tools: Callable[[], Mapping[str, str]] | None = None
     explain: Callable[[Sample, SampleScores], Explanation | None] | None = None
+    faults: Sequence[FormatFault] = ()
     paper: str = ""
     hub: str = ""
 

@@ -14,6 +14,7 @@ import numpy as np
 from loupe.benchmarks.omnidoc.conclusion import conclude
 from loupe.benchmarks.omnidoc.dataset import parse_selection, read_pages, reference_markdown
 from loupe.benchmarks.omnidoc.latex_macros import need_pylatexenc
+from loupe.benchmarks.omnidoc.lint import FAULTS
 from loupe.benchmarks.omnidoc.prediction_files import answer_names, image_name
 from loupe.benchmarks.omnidoc.records import MatchedSample, Mode, ReadingOrder
 from loupe.benchmarks.omnidoc.scored_pages import ScoredPage, to_details
@@ -198,6 +199,7 @@ benchmark = Benchmark(
     summarize=summarize,
     conclude=conclude,
     explain=explain,
+    faults=FAULTS,
     load=load,
     score=score,
     reference=_reference_text,

@@ -48,18 +48,8 @@ def file_answers(plan: Plan, path: Path) -> tuple[RunFolder, Answers]:
     known = survey(benchmark, plan.benchmark, plan.data, plan.options)
     info = make_info(plan, benchmark, known)
     asked = known.ids[: info.total]
-    names = _official_names(plan.benchmark) if path.is_dir() else None
-    in_folder = _hook(plan.benchmark, "answers_in_folder") if path.is_dir() else None
-    if in_folder is not None:
-        samples = samples_of(benchmark, plan.data, plan.options, None)
-        answers = find_repeated_answers(
-            path, partial(in_folder, samples), asked, join=_hook(plan.benchmark, "join_answers")
-        )
-    elif names is not None:
-        samples = samples_of(benchmark, plan.data, plan.options, None)
-        answers = find_answers(path, {sample.id: names(sample) for sample in samples}, asked)
-    else:
-        answers = match_answers(read_answers(plan.benchmark, path, samples=len(known.ids)), asked, known.ids)
+    samples = partial(samples_of, benchmark, plan.data, plan.options, None)
+    answers = find_all(plan.benchmark, path, samples, asked, known.ids)
     if not answers.found:
         first = ", ".join(repr(name) for name in answers.extra[:3]) or "no answers at all"
         raise UsageError(
@@ -72,6 +62,23 @@ def file_answers(plan: Plan, path: Path) -> tuple[RunFolder, Answers]:
         write_atomically(folder.predictions_file, b"".join(encode(record) + b"\n" for record in records))
         folder.write_info(msgspec.structs.replace(info, notes=_notes(answers, path)))
     return folder, answers
+
+
+def find_all(
+    benchmark: str,
+    path: Path,
+    samples: Callable[[], Iterable[Sample]],
+    asked: Sequence[str],
+    known: Sequence[str],
+) -> Answers:
+    """The answers at `path` to the samples asked for, found as the benchmark's official evaluator finds them."""
+    names = _official_names(benchmark) if path.is_dir() else None
+    in_folder = _hook(benchmark, "answers_in_folder") if path.is_dir() else None
+    if in_folder is not None:
+        return find_repeated_answers(path, partial(in_folder, samples()), asked, join=_hook(benchmark, "join_answers"))
+    if names is not None:
+        return find_answers(path, {sample.id: names(sample) for sample in samples()}, asked)
+    return match_answers(read_answers(benchmark, path, samples=len(known)), asked, known)
 
 
 def _notes(answers: Answers, path: Path) -> list[str]:

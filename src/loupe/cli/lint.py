@@ -1,0 +1,167 @@
+"""`loupe lint`: faults of form in answers, what each costs, and what the answers would be worth without them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from loupe.cli.errors import BELOW
+from loupe.cli.output import as_json, json_option, plain_option, say, tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from loupe.pipeline.lint import FaultSum, Lint, PageLint
+    from loupe.report.terminal import Section
+
+#: Lines named for one fault of a page; --json has them all.
+LINES = 4
+
+
+@click.command("lint")
+@click.argument("answers", metavar="RUN | ANSWERS", type=click.Path(path_type=Path))
+@click.option("--for", "benchmark", default="", metavar="BENCHMARK", help="What the answers are for; a run knows it.")
+@click.option(
+    "--data", type=click.Path(exists=True, path_type=Path), metavar="DIR", help="Local copy of the benchmark's data."
+)
+@click.option("-o", "--option", multiple=True, metavar="KEY=VALUE", help="Option of the benchmark (bench show).")
+@click.option("--limit", type=click.IntRange(min=1), default=10, metavar="N", help="Pages shown. Default: 10.")
+@click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Processes. Default: one per core.")
+@click.option("--fail-on-faults", is_flag=True, help="Exit with 1 if there is any.")
+@json_option
+@plain_option
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    answers: Path,
+    benchmark: str,
+    data: Path | None,
+    option: tuple[str, ...],
+    limit: int,
+    jobs: int | None,
+    fail_on_faults: bool,
+    json: bool,
+    plain: bool,
+) -> None:
+    """Find faults of form that cost points, page by page, and say what the answers would score without them.
+
+    Each answer is scored as it is, with one fault mended at a time, and with all of them; no file is changed, and no
+    number of a run. Without ground truth the faults are found, and their costs stay unknown.
+    """
+    from loupe.cli.options import parse_options
+    from loupe.pipeline.lint import lint
+
+    options = parse_options(benchmark, option) if benchmark else {}
+    found = lint(answers, benchmark, data=data, options=options, jobs=jobs)
+    if json:
+        as_json(found)
+    else:
+        tables(sections(found, limit), plain=plain)
+        for line in remarks(found, limit):
+            say(line)
+    context.exit(BELOW if fail_on_faults and any(fault.places for fault in found.faults) else 0)
+
+
+def sections(found: Lint, limit: int) -> Iterator[Section]:
+    """The whole set, the faults, and the pages that mending changes most; without ground truth no costs."""
+    from loupe.report.terminal import Section
+
+    measures = moved(found)
+    header = tuple(_heading(found, name) for name in measures)
+    if found.official:
+        title = f"{found.answers} for {found.benchmark}@{found.version}, {_pages(found.read)}"
+        yield Section(title=title, header=("measure", "official", "if all were mended", "change"), rows=_whole(found))
+    faults = [_fault_row(found, fault, measures) for fault in found.faults if fault.places]
+    if faults:
+        title = "change if this fault alone were mended everywhere" if found.official else "faults of form"
+        yield Section(title=title, header=("fault", "places", "pages", *header, "what it is"), rows=faults)
+    faulty = [page for page in found.pages if page.faults]
+    if faulty:
+        title = f"{'costliest pages' if found.official else 'pages'} ({min(limit, len(faulty)):,} of {len(faulty):,})"
+        rows = [row for page in faulty[:limit] for row in _page_rows(found, page, measures)]
+        yield Section(title=title, header=("page, fault", "places", "lines", *header), rows=rows)
+
+
+def _whole(found: Lint) -> list[tuple[str, ...]]:
+    return [
+        (
+            _heading(found, name),
+            _value(found, name, found.official),
+            _value(found, name, found.mended),
+            _change(found, name, found.official, found.mended),
+        )
+        for name in found.official
+    ]
+
+
+def _fault_row(found: Lint, fault: FaultSum, measures: list[str]) -> tuple[str, ...]:
+    changes = [_change(found, name, found.official, fault.mended) for name in measures]
+    return fault.name, f"{fault.places:,}", f"{fault.pages:,}", *changes, fault.meaning
+
+
+def moved(found: Lint) -> list[str]:
+    """The measures that mending changes anywhere: the others need no column."""
+    versions = [found.mended, *(fault.mended for fault in found.faults)]
+    return [
+        name
+        for name in found.official
+        if any(_is_other(found.official[name], version.get(name)) for version in versions)
+        or any(_is_other(page.official.get(name), page.mended.get(name)) for page in found.pages if page.mended)
+    ]
+
+
+def remarks(found: Lint, limit: int) -> Iterator[str]:
+    """What stands beside the tables."""
+    if found.no_truth:
+        yield f"costs are unknown, as there is no ground truth: {found.no_truth} (--data DIR)"
+    if not any(fault.places for fault in found.faults):
+        yield f"no fault of form in {_pages(found.read)}"
+    elif found.official:
+        yield "mended numbers are no results: only `official` may be called by the benchmark's name"
+    if found.missing:
+        yield f"{_pages(found.missing)} without an answer, counted as the benchmark does"
+
+
+def _page_rows(found: Lint, page: PageLint, measures: list[str]) -> Iterator[tuple[str, ...]]:
+    total = [_change(found, name, page.official, page.mended) for name in measures]
+    yield page.page, f"{sum(map(len, page.faults.values())):,}", "", *total
+    for name, lines in page.faults.items():
+        changes = [_change(found, each, page.official, page.alone.get(name, {})) for each in measures]
+        yield f"  {name}", f"{len(lines):,}", _lines(lines), *(changes if len(page.faults) > 1 else [""] * len(total))
+
+
+def _heading(found: Lint, name: str) -> str:
+    return f"{name} {'↑' if found.directions[name] else '↓'}"
+
+
+def _lines(lines: list[int]) -> str:
+    some = list(dict.fromkeys(lines))
+    return ", ".join(map(str, some[:LINES])) + (" …" if len(some) > LINES else "")
+
+
+def _pages(count: int) -> str:
+    return f"{count:,} page{'' if count == 1 else 's'}"
+
+
+def _is_other(before: float | None, after: float | None) -> bool:
+    return before is not None and after is not None and abs(after - before) > 5e-7
+
+
+def _value(found: Lint, name: str, values: Mapping[str, float]) -> str:
+    value = values.get(name)
+    if value is None:
+        return "–"
+    return f"{100 * value:.2f} %" if found.units[name] == "fraction" else f"{value:.4f}"
+
+
+def _change(found: Lint, name: str, before: Mapping[str, float], after: Mapping[str, float]) -> str:
+    """After minus before, with its sign; a dot for none."""
+    if name not in before or name not in after:
+        return ""
+    change = after[name] - before[name]
+    percent = found.units[name] == "fraction"
+    text = f"{100 * change:+.2f}" if percent else f"{change:+.4f}"
+    return text.replace("-", "−") if float(text) else "·"
