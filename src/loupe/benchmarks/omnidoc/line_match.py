@@ -30,7 +30,7 @@ class LineMatch:
     stolen: tuple[StolenLine, ...] = ()
 
 
-def match_lines(truth: Sequence[TruthLine], predicted: Sequence[PredictedLine]) -> LineMatch:
+def match_lines(truth: Sequence[TruthLine], predicted: Sequence[PredictedLine], work: Work) -> LineMatch:
     """Every counted block is in one group. Predictions that are in none are never scored."""
     if not truth or not predicted:
         return LineMatch(groups=[Group(blocks=(index,)) for index in range(len(truth))])
@@ -38,7 +38,7 @@ def match_lines(truth: Sequence[TruthLine], predicted: Sequence[PredictedLine]) 
     if distances.shape == (1, 1):
         return LineMatch(groups=[_only_pair(float(distances[0, 0]))])
     try:
-        return _match_fully(truth, predicted, distances)
+        return _match_fully(truth, predicted, distances, work)
     except TooMuchWorkError:
         return LineMatch(groups=plain_groups(distances), plain=True)
 
@@ -49,13 +49,12 @@ def _only_pair(distance: float) -> Group:
 
 
 def _match_fully(
-    truth: Sequence[TruthLine], predicted: Sequence[PredictedLine], every_distance: Distances
+    truth: Sequence[TruthLine], predicted: Sequence[PredictedLine], every_distance: Distances, work: Work
 ) -> LineMatch:
     sides = set_ignored_aside(truth, every_distance)
     blocks = [truth[index].norm for index in sides.truth]
     lines = [predicted[index].norm for index in sides.predicted]
     distances = every_distance[sides.truth][:, sides.predicted]
-    work = Work()
     columns = merge_neighbours(blocks, lines, distances, work)
     matches = match_blocks(blocks, lines, columns, work)
     return LineMatch(

@@ -19,6 +19,7 @@ from loupe.benchmarks.omnidoc.samples import as_text, is_formula_as_text, sample
 from loupe.benchmarks.omnidoc.table_assignment import assign_tables
 from loupe.benchmarks.omnidoc.unscored import unscored_items, unscored_lines
 from loupe.benchmarks.omnidoc.upstream_time import MAY_TIME_OUT
+from loupe.benchmarks.omnidoc.work import Work
 
 _TABLES: Final = ("html_table", "latex_table")
 _SCORED_TEXTS: Final = tuple(category for category in TEXTS if category not in IGNORED)
@@ -32,7 +33,7 @@ def match_page(page: Mapping[str, Any], markdown: str, *, mode: Mode = "parity")
     sources = split_item_arrays(_in_match_order([*_mixed(items), *tables.cells]))
     truth = truth_lines(split_block_arrays(ground_truth.mixed()), mode)
     predicted = predicted_lines(sources, mode)
-    match = match_lines(truth, predicted)
+    match = match_lines(truth, predicted, Work())
     samples = [score_edits(sample_of(group, truth, predicted)) for group in match.groups]
     texts = tuple(sample for sample in samples if sample.gt_category_type in _SCORED_TEXTS)
     formulas = [sample for sample in samples if sample.gt_category_type == FORMULA]

@@ -111,6 +111,9 @@ class MatchedSample:
     #: Tables only.
     teds: float | None = None
     teds_structure_only: float | None = None
+    #: Display formulas only: None where CDM was not computed; and why a side is not drawn, or what CDM lacks.
+    cdm: float | None = None
+    cdm_failure: str = ""
 
     step: Step
     #: Of the lines that the step compared, 0..1; what its bound was held against.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 #: Five to ten seconds of one core. The most expensive real page, wrapped at 45 characters with every fourth one wrong,
-#: takes a thirtieth, and more than a minute in the official evaluator.
+#: takes a thirtieth, and some 40 s in the official evaluator.
 MOST_STEPS: Final = 3_000_000_000
 #: What a comparison costs before it looks at a character, with what is done around it.
 _CALL: Final = 1000
