@@ -40,8 +40,13 @@ def _split_block(block: Block) -> list[Block]:
     ]
 
 
+def no_order_to_split(blocks: Iterable[Block]) -> bool:
+    """Whether a formula would be split that has no order: upstream ends with TypeError, we leave its rows without."""
+    return any(block.order is None and block.category == FORMULA and _one_column_array(block.latex) for block in blocks)
+
+
 def _order_of_row(order: float | None, number: int) -> float | None:
-    """The tenth row has the next whole order, as upstream. It ends with TypeError where there is no order."""
+    """The tenth row has the next whole order, as upstream."""
     return None if order is None else round(float(order) + number / 10, 1)
 
 

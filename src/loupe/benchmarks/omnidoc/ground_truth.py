@@ -69,11 +69,12 @@ def read_ground_truth(page: Mapping[str, Any], mode: Mode) -> GroundTruth:
         groups = _united(groups)
     cut = {anno_id for group in groups for anno_id in group}
     elements: dict[AnnoId, Mapping[str, Any]] = {}
-    reading = _Reading()
+    reading = _Reading(error="" if "relation" in (page.get("extra") or {}) else "KeyError")
     for element in page["layout_dets"]:
         if element.get("anno_id") in cut:
             elements[element["anno_id"]] = element
         else:
+            reading.error = reading.error or _error_of(element)
             reading.store(_block(element))
     for group in groups:
         _store_joined([elements[anno_id] for anno_id in group if anno_id in elements], len(group), reading)
@@ -143,6 +144,13 @@ def _block(element: Mapping[str, Any]) -> Block:
         attribute=element.get("attribute") or {},
         parts=(anno_id,),
     )
+
+
+def _error_of(element: Mapping[str, Any]) -> str:
+    """What upstream ends with on an element that has no text, LaTeX or HTML at all; an empty one is no trouble."""
+    category = element["category_type"]
+    content = {FORMULA: "latex", TABLE: "html"}.get(category, "text" if category in TEXTS else "category_type")
+    return "" if content in element else "KeyError"
 
 
 def _as_text(element: Mapping[str, Any], field_name: str) -> str:

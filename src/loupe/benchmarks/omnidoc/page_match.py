@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from loupe.benchmarks.omnidoc.array_split import split_block_arrays, split_item_arrays
+from loupe.benchmarks.omnidoc.array_split import no_order_to_split, split_block_arrays, split_item_arrays
 from loupe.benchmarks.omnidoc.extraction import by_category, extract
 from loupe.benchmarks.omnidoc.ground_truth import FORMULA, IGNORED, TEXTS, read_ground_truth
 from loupe.benchmarks.omnidoc.line_match import match_lines
@@ -31,7 +31,8 @@ def match_page(page: Mapping[str, Any], markdown: str, *, mode: Mode = "parity")
     items = extract(markdown)
     tables = assign_tables(ground_truth.tables(), items, mode)
     sources = split_item_arrays(_in_match_order([*_mixed(items), *tables.cells]))
-    truth = truth_lines(split_block_arrays(ground_truth.mixed()), mode)
+    blocks = ground_truth.mixed()
+    truth = truth_lines(split_block_arrays(blocks), mode)
     predicted = predicted_lines(sources, mode)
     match = match_lines(truth, predicted, Work())
     samples = [score_edits(sample_of(group, truth, predicted)) for group in match.groups]
@@ -52,7 +53,9 @@ def match_page(page: Mapping[str, Any], markdown: str, *, mode: Mode = "parity")
             upstream_seconds=match.upstream_seconds,
             would_time_out=match.plain or match.upstream_seconds >= MAY_TIME_OUT,
             plain_assignment=match.plain,
-            upstream_error=ground_truth.upstream_error or tables.upstream_error,
+            upstream_error=ground_truth.upstream_error
+            or tables.upstream_error
+            or ("TypeError" if no_order_to_split(blocks) else ""),
         ),
     )
 
