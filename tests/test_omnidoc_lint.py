@@ -329,9 +329,9 @@ def test_without_ground_truth_faults_are_found_and_costs_are_unknown(tmp_path: P
             "loupe data get omnidocbench",
         ),
         (
-            "answers --for omnidocbench -o colour=red",
-            "OmniDocBench 1.5 has no option 'colour'",
-            "options: mode, filter",
+            "answers --for omnidocbench -o filter=red",
+            "filter: 'red' is not attribute=value",
+            "-o 'filter=language=english;layout=double_column'",
         ),
     ],
 )

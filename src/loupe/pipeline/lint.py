@@ -16,7 +16,7 @@ import msgspec
 
 from loupe.benchmarks import benchmark_id, benchmark_of_run, get_benchmark
 from loupe.benchmarks.registry import benchmark_ids
-from loupe.errors import LoupeError, RunError, UsageError
+from loupe.errors import DatasetError, MissingToolError, RunError, UsageError
 from loupe.pipeline.answers import find_all, read_answers
 from loupe.pipeline.mending import versions
 from loupe.pipeline.plan import open_samples, samples_of
@@ -109,7 +109,7 @@ def lint(
     no_truth = ""
     try:
         samples: list[str] = [sample.id for sample in load()]
-    except LoupeError as error:
+    except (DatasetError, MissingToolError) as error:
         if data is not None:
             raise
         samples, no_truth = [], error.message
