@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from loupe.benchmarks import get_benchmark
 from loupe.errors import UsageError
-from loupe.pipeline.answers import match_answers, read_answers
+from loupe.pipeline.answers import read_answers
+from loupe.pipeline.matching import match_answers
 from loupe.types import Prediction
 from tests.command_line import loupe
 from tests.shared import shared
@@ -116,15 +118,73 @@ def test_an_answer_is_matched_by_its_exact_name_first() -> None:
     assert (found["1"].text, found["1.png"].text) == ("plain", "image")
 
 
-def test_the_official_json_of_ocrbench_is_matched_by_place_because_its_ids_repeat(tmp_path: Path) -> None:
-    questions = json.loads((shared("data/ocrbench/OCRBench.json")).read_text())
+def official_answers(folder: Path, rows: list[dict[str, object]], *, samples: int = 1000) -> list[Prediction]:
+    known = list(get_benchmark("ocrbench").load(shared("data/ocrbench")))[:samples]
+    (folder / "answers.json").write_text(json.dumps(rows))
+    return list(read_answers("ocrbench", folder / "answers.json", samples=lambda: known))
+
+
+def answered_questions() -> list[dict[str, object]]:
+    questions: list[dict[str, object]] = json.loads((shared("data/ocrbench/OCRBench.json")).read_text())
     for question in questions[::2]:
-        question["predict"] = question["answers"][0] if isinstance(question["answers"], list) else question["answers"]
-    (tmp_path / "answers.json").write_text(json.dumps(questions))
-    found = list(read_answers("ocrbench", tmp_path / "answers.json", samples=1000))
+        answers = question["answers"]
+        question["predict"] = answers[0] if isinstance(answers, list) else answers
+    return questions
+
+
+def test_the_official_json_of_ocrbench_is_matched_by_place_because_its_ids_repeat(tmp_path: Path) -> None:
+    questions = answered_questions()
+    found = official_answers(tmp_path, questions)
     assert [answer.sample for answer in found] == [f"{index:04d}" for index in range(0, 1000, 2)]
     with pytest.raises(UsageError, match="all 999 questions"):
-        list(read_answers("ocrbench", tmp_path / "answers.json", samples=999))
+        official_answers(tmp_path, questions, samples=999)
+
+
+def test_an_official_json_of_ocrbench_in_another_order_is_refused_by_its_first_strange_entry(tmp_path: Path) -> None:
+    questions = answered_questions()
+    questions[700], questions[701] = questions[701], questions[700]
+    with pytest.raises(UsageError, match="entry 701 asks"):
+        official_answers(tmp_path, questions)
+    with pytest.raises(UsageError, match="entry 1 asks None"):
+        official_answers(tmp_path, [{"id": 1, "predict": "x"}] * 1000)
+
+
+@pytest.mark.parametrize(
+    ("answers", "known", "found", "extra"),
+    [
+        # A stale copy in another folder, before and after the right one.
+        ({"page1": "right", "zz/page1": "stale"}, ["page1"], {"page1": "right"}, ["zz/page1"]),
+        ({"old/page1": "stale", "page1": "right"}, ["page1"], {"page1": "right"}, ["old/page1"]),
+        ({"a/1": "right", "c/1": "wrong"}, ["a/1", "b/1"], {"a/1": "right"}, ["c/1"]),
+        ({"1": "whose?"}, ["a/1", "b/1"], {}, ["1"]),
+        ({"1": "whose?"}, ["1.png", "1.jpg"], {}, ["1"]),
+        ({"c/1": "one", "d/1": "two"}, ["a/1"], {}, ["c/1", "d/1"]),
+        ({"1.png": "exact", "1": "loose"}, ["1.png"], {"1.png": "exact"}, ["1"]),
+        # What people have: no folders, other folders, other image suffixes.
+        ({"1": "x", "out/2": "y"}, ["a/1.png", "b/2"], {"a/1.png": "x", "b/2": "y"}, []),
+        ({"3.jpg": "z"}, ["3.png"], {"3.png": "z"}, []),
+    ],
+)
+def test_a_loose_match_neither_replaces_a_close_one_nor_guesses(
+    answers: dict[str, str], known: list[str], found: dict[str, str], extra: list[str]
+) -> None:
+    matched = match_answers([Prediction(sample=name, text=text) for name, text in answers.items()], known, known)
+    assert {ident: each.text for ident, each in matched.found.items()} == found
+    assert (matched.extra, matched.double) == (extra, [])
+
+
+def test_null_in_a_json_object_is_no_answer(here: Path) -> None:
+    (here / "answers.json").write_text(json.dumps({"a": "first letter", "b/2.png": None, "c": "third one"}))
+    assert scored(here, "answers.json")["outcomes"] == {"ok": 2, "error": 1}
+
+
+def test_suffixes_in_capitals_are_read_and_other_files_named(here: Path) -> None:
+    (here / write(here, "folder") / "a.md").rename(here / "answers" / "a.TXT")
+    for name in ("a.docx", ".DS_Store"):
+        (here / "answers" / name).touch()
+    result = scored(here, "answers")
+    assert value(result) == 1.0
+    assert "1 file is no text and was not read: a.docx" in " ".join(result["warnings"])  # type: ignore[arg-type]
 
 
 def test_the_sample_predictions_of_pubtabnet_get_the_official_mean(tmp_path: Path) -> None:

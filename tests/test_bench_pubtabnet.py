@@ -14,6 +14,7 @@ from loupe.benchmarks.table_answers.soup import need_table_tools
 from loupe.benchmarks.table_images.layouts import Annotation, html_of_tokens
 from loupe.errors import DatasetError, MissingToolError, UsageError
 from loupe.metrics.table_tree import TableTooLargeError
+from loupe.pipeline.answers import find_all
 from loupe.types import PackedImage, Prediction, Sample
 
 BENCHMARK = get_benchmark("pubtabnet")
@@ -116,6 +117,25 @@ def test_tokens_of_the_parquet_form_become_html(tmp_path: Path, written: Any) ->
     write_parquet(tmp_path / "validation.parquet", [{"html": written(TOKENS)}])
     (sample,) = BENCHMARK.load(tmp_path)
     assert sample.truth == TABLE
+
+
+@pytest.mark.parametrize("named_by", ["filename", "image"])
+def test_official_predictions_by_file_name_are_found_in_the_parquet_form(tmp_path: Path, named_by: str) -> None:
+    rows: list[dict[str, Any]] = []
+    for number in range(2):
+        name = f"PMC{number}.png"
+        pictured = {"image": {"bytes": b"png", "path": name if named_by == "image" else f"{number}"}}
+        rows.append({"html_table": TABLE, **pictured, **({"filename": name} if named_by == "filename" else {})})
+    write_parquet(tmp_path / "data/validation.parquet", rows)
+    (tmp_path / "answers.json").write_text(json.dumps({"PMC1.png": TABLE, "PMC0.png": "none", "PMC7.png": ""}))
+    samples = list(BENCHMARK.load(tmp_path / "data"))
+    idents = [sample.id for sample in samples]
+    found = find_all("pubtabnet", tmp_path / "answers.json", lambda: samples, idents, idents)
+    assert {ident: answer.text for ident, answer in found.found.items()} == {
+        "pubtabnet_0": "none",
+        "pubtabnet_1": TABLE,
+    }
+    assert found.extra == ["PMC7.png"]
 
 
 def test_other_columns_are_named(tmp_path: Path) -> None:

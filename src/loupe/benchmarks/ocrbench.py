@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -39,6 +39,7 @@ RECOGNITION = frozenset(
 )
 _FILE = "OCRBench.json"
 _LAYOUT = f"{_FILE} with OCRBench_Images/, or data/test-*.parquet, or the prepared form (metadata.jsonl)"
+_BY_ID = 'JSON lines with the row number as id also work: {"id": "0000", "text": ".."}'
 _FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
 
 
@@ -187,22 +188,42 @@ def reference_text(sample: Sample) -> str:
     return sample.truth if isinstance(sample.truth, str) else next(iter(sample.truth), "")
 
 
-def answers_of(document: Any, samples: int) -> Iterator[tuple[str, str]]:
+def answers_of(document: Any, samples: Iterable[Sample]) -> Iterator[tuple[str, str]]:
     """(sample id, answer) out of the official JSON: the published list of questions, each with its `predict`.
 
-    The `id` of a question is not unique there, so its place in the list is what counts; the list must be whole. Raises
-    UsageError if it is not.
+    The `id` of a question is not unique there, so its place in the list is what counts: the list must be whole and in
+    the order of the data. Raises UsageError if it is not.
     """
     rows = document if isinstance(document, list) else []
-    if len(rows) != samples or not all(isinstance(row, dict) for row in rows):
+    asked = list(samples)
+    if len(rows) != len(asked) or not all(isinstance(row, dict) for row in rows):
         raise UsageError(
-            f"the official JSON is the list of all {samples:,} questions; this one has {len(rows):,}",
-            hint='JSON lines with the row number as id also work: {"id": "0000", "text": ".."}',
+            f"the official JSON is the list of all {len(asked):,} questions; this one has {len(rows):,}", hint=_BY_ID
         )
-    for index, row in enumerate(rows):
+    for place, (row, sample) in enumerate(zip(rows, asked, strict=True)):
+        if not _asks(row, sample):
+            raise UsageError(
+                f"the official JSON is in the order of the data; entry {place + 1} asks {row.get('question')!r}, and "
+                f"the data {sample.prompt!r} (answer {reference_text(sample)!r})",
+                hint=_BY_ID,
+            )
         # A question without `predict` was not answered; the official script crashes on null.
         if isinstance(row.get("predict"), str):
-            yield f"{index:04d}", row["predict"]
+            yield sample.id, row["predict"]
+
+
+def _asks(row: Mapping[str, Any], sample: Sample) -> bool:
+    """Whether an entry is the question of this sample, by all that both of them say; blanks do not matter."""
+    facts = (
+        (row.get("question"), sample.prompt),
+        (row.get("dataset_name"), sample.tags.get("dataset")),
+        (row.get("answers"), sample.truth),
+    )
+    return "question" in row and all(_words(said) == _words(true) for said, true in facts if said and true)
+
+
+def _words(value: Any) -> list[list[str]]:
+    return [str(each).split() for each in (value if isinstance(value, list) else [value])]
 
 
 def verify_case(case: dict[str, Any]) -> list[tuple[float, float]]:

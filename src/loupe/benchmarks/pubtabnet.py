@@ -27,6 +27,7 @@ _FOLDERS = (".", "pubtabnet")
 
 DEVIATIONS = scoring.DEVIATIONS
 verify_case = scoring.verify_case
+published_names = layouts.published_names
 
 
 def load(root: Path | None, split: Split = "val", escape: Escape = "raw") -> Iterator[Sample]:

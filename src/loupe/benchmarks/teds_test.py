@@ -24,6 +24,7 @@ ROWS = 200
 
 DEVIATIONS = scoring.DEVIATIONS
 verify_case = scoring.verify_case
+published_names = layouts.published_names
 
 
 def load(root: Path | None, first: int = FIRST_ROW, rows: int = ROWS, escape: Escape = "raw") -> Iterator[Sample]:

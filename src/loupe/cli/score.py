@@ -89,6 +89,6 @@ def take_answers(benchmark: str, answers: Path, flags: dict[str, object]) -> Pat
     folder, found = file_answers(make_plans(benchmark, reading)[0], answers)
     say(
         f"{len(found.found):,} answers; {len(found.missing):,} missing, {len(found.extra):,} extra, "
-        f"{len(found.double):,} double"
+        f"{len(found.double):,} double" + (f"; {len(found.unread):,} files are no text" if found.unread else "")
     )
     return folder.path

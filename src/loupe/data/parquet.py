@@ -35,14 +35,14 @@ class Row(dict[str, Any]):
 def rows(path: Path | Sequence[Path], columns: Sequence[str]) -> Iterator[Row]:
     """Every row with the asked columns, in file order, of one file, several shards, or a folder of shards.
 
-    Nested columns come as dictionaries and lists. Raises DatasetError if a file is missing, broken or has no such
-    column.
+    Nested columns come as dictionaries and lists; "image.path" asks for one field of such a column.
+    Raises DatasetError if a file is missing, broken or has no such column.
     """
     for file in _files(path):
         parquet = open_parquet(file)
         import pyarrow as pa  # only now: opening says so where it is missing
 
-        missing = [name for name in columns if name not in parquet.schema_arrow.names]
+        missing = [name for name in columns if name.partition(".")[0] not in parquet.schema_arrow.names]
         if missing:
             there = ", ".join(parquet.schema_arrow.names)
             raise DatasetError(f"{file}: has no column {missing[0]!r}", hint=f"its columns: {there}")

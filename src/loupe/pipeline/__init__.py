@@ -3,7 +3,8 @@
 samples → predictions.jsonl → scores.jsonl → result.json; each arrow can be done again from the file on its left.
 """
 
-from loupe.pipeline.answers import Answers, file_answers
+from loupe.pipeline.answers import file_answers
+from loupe.pipeline.matching import Answers
 from loupe.pipeline.plan import Plan, Survey, make_info, open_samples, survey
 from loupe.pipeline.stages import infer, run, score_run
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -18,25 +18,15 @@ import msgspec
 from loupe.benchmarks import get_benchmark
 from loupe.errors import UsageError
 from loupe.inference.journal import encode
+from loupe.pipeline.matching import Answers, match_answers
 from loupe.pipeline.plan import Plan, make_info, samples_of, survey
-from loupe.runs.files import safe_name, write_atomically
+from loupe.runs.files import write_atomically
 from loupe.runs.folder import RunFolder, claim
 from loupe.types import RETRIED, Prediction, Sample
 
 _TEXT_SUFFIXES = frozenset({".txt", ".md", ".html", ".json", ".mmd", ".tex"})
-_IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".pdf"})
 _ID_KEYS = ("sample_id", "sample", "id", "image_path", "filename", "image", "name")
 _TEXT_KEYS = ("predict", "prediction", "pred", "text", "response", "answer", "output", "html", "markdown")
-
-
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """Answers by sample id; `extra` have no sample, `double` had several answers (the last one counts)."""
-
-    found: dict[str, Prediction] = field(default_factory=dict)
-    missing: list[str] = field(default_factory=list)
-    extra: list[str] = field(default_factory=list)
-    double: list[str] = field(default_factory=list)
 
 
 def file_answers(plan: Plan, path: Path) -> tuple[RunFolder, Answers]:
@@ -78,7 +68,10 @@ def find_all(
         return find_repeated_answers(path, partial(in_folder, samples()), asked, join=_hook(benchmark, "join_answers"))
     if names is not None:
         return find_answers(path, {sample.id: names(sample) for sample in samples()}, asked)
-    return match_answers(read_answers(benchmark, path, samples=len(known)), asked, known)
+    published = _hook(benchmark, "published_names")
+    answers = read_answers(benchmark, path, samples=samples)
+    matched = match_answers(answers, asked, known, published=published(samples()) if published else None)
+    return replace(matched, unread=_unread(path))
 
 
 def _notes(answers: Answers, path: Path) -> list[str]:
@@ -91,6 +84,7 @@ def _notes(answers: Answers, path: Path) -> list[str]:
             "samples have several answers, the last one counts",
             answers.double,
         ),
+        ("file is no text and was not read", "files are no text and were not read", answers.unread),
     )
     return [
         f"{path.name}: {len(names):,} {one if len(names) == 1 else more}: "
@@ -100,7 +94,7 @@ def _notes(answers: Answers, path: Path) -> list[str]:
     ]
 
 
-def read_answers(benchmark: str, path: Path, *, samples: int) -> Iterator[Prediction]:
+def read_answers(benchmark: str, path: Path, *, samples: Callable[[], Iterable[Sample]]) -> Iterator[Prediction]:
     """Every answer under the name that it has there. Raises UsageError for a file in no known layout."""
     if path.is_dir():
         return _from_folder(path)
@@ -113,32 +107,11 @@ def read_answers(benchmark: str, path: Path, *, samples: int) -> Iterator[Predic
     )
 
 
-def match_answers(answers: Iterable[Prediction], asked: Iterable[str], known: Iterable[str]) -> Answers:
-    """Match names of answers with sample ids: as they are, as safe file names, or without folder and image suffix."""
-    names: dict[str, str] = {}
-    for ident in known:
-        for name in reversed(_names(ident)):
-            names.setdefault(name, ident)
-    names |= {ident: ident for ident in names.values()}
-    wanted = dict.fromkeys(asked)
-    matched = Answers()
-    for answer in answers:
-        hits = [names[name] for name in _names(answer.sample) if name in names]
-        if not hits:
-            matched.extra.append(answer.sample)
-        elif hits[0] in wanted:
-            if hits[0] in matched.found:
-                matched.double.append(hits[0])
-            matched.found[hits[0]] = msgspec.structs.replace(answer, sample=hits[0])
-    matched.missing.extend(ident for ident in wanted if ident not in matched.found)
-    return matched
-
-
 def find_answers(folder: Path, names: Mapping[str, Sequence[str]], asked: Iterable[str]) -> Answers:
     """Answers by the file names of each sample, in the order in which its official evaluator tries them."""
     there = {file.relative_to(folder).as_posix(): file for file in _text_files(folder)}
     chosen = {ident: next((name for name in tried if name in there), None) for ident, tried in names.items()}
-    found = Answers(extra=sorted(there.keys() - set(chosen.values())))
+    found = Answers(extra=sorted(there.keys() - set(chosen.values())), unread=_unread(folder))
     for ident in asked:
         name = chosen[ident]
         if name is None:
@@ -158,7 +131,8 @@ def find_repeated_answers(
     """Answers where several files may answer one sample: its benchmark chooses them, and makes one text of theirs."""
     there = {file.relative_to(folder).as_posix(): file for file in _text_files(folder)}
     by_sample = chosen(there)
-    found = Answers(extra=sorted(there.keys() - {name for names in by_sample.values() for name in names}))
+    used = {name for names in by_sample.values() for name in names}
+    found = Answers(extra=sorted(there.keys() - used), unread=_unread(folder))
     for ident in asked:
         answers = [_read_answer(ident, there[name]) for name in by_sample[ident]]
         if not answers:
@@ -168,12 +142,6 @@ def find_repeated_answers(
         else:
             found.found[ident] = _answer(ident, join([None if each.failed else each.text for each in answers]))
     return found
-
-
-def _names(ident: str) -> list[str]:
-    path = PurePosixPath(ident)
-    bare = str(path.with_suffix("")) if path.suffix.lower() in _IMAGE_SUFFIXES else ident
-    return list(dict.fromkeys([ident, safe_name(ident), bare, safe_name(bare), path.name, PurePosixPath(bare).name]))
 
 
 def _missing(ident: str, path: Path) -> Prediction:
@@ -187,8 +155,20 @@ def _from_folder(folder: Path) -> Iterator[Prediction]:
 
 def _text_files(folder: Path) -> Iterator[Path]:
     for file in sorted(folder.rglob("*")):
-        if file.is_file() and file.suffix in _TEXT_SUFFIXES and file.resolve().is_relative_to(folder.resolve()):
+        if _is_text(file) and file.is_file() and file.resolve().is_relative_to(folder.resolve()):
             yield file
+
+
+def _is_text(file: Path) -> bool:
+    return file.suffix.lower() in _TEXT_SUFFIXES
+
+
+def _unread(path: Path) -> list[str]:
+    """Files in a folder of answers that are not read; hidden ones are nobody's answers."""
+    if not path.is_dir():
+        return []
+    names = (file.relative_to(path) for file in sorted(path.rglob("*")) if not _is_text(file) and file.is_file())
+    return [name.as_posix() for name in names if not any(part.startswith(".") for part in name.parts)]
 
 
 def _read_answer(name: str, file: Path) -> Prediction:
@@ -218,7 +198,7 @@ def _from_lines(path: Path) -> Iterator[Prediction]:
     yield from of_run.values()
 
 
-def _from_document(benchmark: str, path: Path, samples: int) -> Iterator[Prediction]:
+def _from_document(benchmark: str, path: Path, samples: Callable[[], Iterable[Sample]]) -> Iterator[Prediction]:
     """One JSON document: the benchmark's own official layout if its module knows one, else id → text, or objects."""
     try:
         document = msgspec.json.decode(path.read_bytes())
@@ -226,11 +206,11 @@ def _from_document(benchmark: str, path: Path, samples: int) -> Iterator[Predict
         raise UsageError(f"{path}: {error}") from None
     own = _official_reader(benchmark)
     if own is not None:
-        for name, text in own(document, samples):
+        for name, text in own(document, samples()):
             yield _answer(name, text)
     elif isinstance(document, dict):
         for name, value in document.items():
-            yield _answer(name, value if isinstance(value, str) else _text_of(value))
+            yield _answer_of_json(name, value, f"{path}, {name!r}")
     elif isinstance(document, list):
         for number, row in enumerate(document, 1):
             yield _from_object(row, f"{path}, entry {number}")
@@ -264,14 +244,14 @@ def _from_object(row: Any, place: str) -> Prediction:
     key = next((key for key in _TEXT_KEYS if key in row), None)
     if name is None:
         raise UsageError(f"{place}: no `id`", hint=f"one of: {', '.join(_ID_KEYS)}")
-    if key is None or row[key] is None:
+    return _answer_of_json(name, row[key] if key else None, place)
+
+
+def _answer_of_json(name: str, value: Any, place: str) -> Prediction:
+    """A text as it is, fields and elements as their JSON; null is no answer, and not the text "null"."""
+    if value is None:
         return Prediction(sample=name, outcome="error", error=f"{place}: no text")
-    return _answer(name, row[key] if isinstance(row[key], str) else _text_of(row[key]))
-
-
-def _text_of(value: Any) -> str:
-    """An answer that is no text (fields, elements) as its JSON."""
-    return msgspec.json.encode(value).decode()
+    return _answer(name, value if isinstance(value, str) else msgspec.json.encode(value).decode())
 
 
 def _answer(name: str, text: str) -> Prediction:

@@ -20,7 +20,7 @@ import msgspec
 from loupe.data.parquet import columns_of, rows
 from loupe.data.prepared import read
 from loupe.errors import DatasetError
-from loupe.types import PageSource
+from loupe.types import PackedImage, PageSource, Sample
 
 Escape: TypeAlias = Literal["raw", "escaped"]
 
@@ -156,6 +156,30 @@ def read_parquet(
             raise DatasetError(f"{place}: {column} is no text")
         if table:
             yield TableImage(f"{name}_{number}", row.image(), table, kind_of(table))
+
+
+def published_names(samples: Iterable[Sample]) -> dict[str, str]:
+    """Sample ids by the file names that IBM's JSON of predictions has, where the parquet form says them.
+
+    They stand in the column `filename`, else beside the bytes of the image. A name that comes twice is left out.
+    """
+    wanted: dict[Path, dict[int, str]] = {}
+    for sample in samples:
+        for image in sample.images:
+            if isinstance(image, PackedImage):
+                wanted.setdefault(image.path, {})[int(image.member.partition("/")[0])] = sample.id
+    names: dict[str, list[str]] = {}
+    for file, idents in wanted.items():
+        column = "filename" if "filename" in columns_of(file) else "image.path"
+        for row in rows(file, (column,)):
+            name = row["filename"] if column == "filename" else _path_of(row.get("image"))
+            if name and row.number in idents:
+                names.setdefault(str(name), []).append(idents[row.number])
+    return {name: idents[0] for name, idents in names.items() if len(idents) == 1}
+
+
+def _path_of(image: Any) -> Any:
+    return image.get("path") if isinstance(image, dict) else None
 
 
 def _literal(value: Any, place: str) -> Annotation:
