@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import time
@@ -151,6 +152,13 @@ _TESTS: list[dict[str, Any]] = [
     {"type": "baseline"},
     {"type": "baseline", "max_length": 3, "max_length_skips_image_alt_tags": True},
 ]
+
+
+@pytest.mark.parametrize("test", _TESTS, ids=lambda test: str(test.get("format", test["type"])))
+def test_what_explains_a_failure_can_be_written_whatever_the_answer_holds(test: dict[str, Any]) -> None:
+    broken = "\ud800 **b\udfff** *i\udfff* [^1]\udfff\n# \udfff\n|\ud800|Tox|\n|x|\udfff|\n"
+    (outcome,) = check_page(broken, [read_test({"pdf": "a.pdf", "page": 1, "id": "1", **test})])
+    json.dumps(dict(outcome.figures), ensure_ascii=False).encode("utf-8")
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -31,9 +31,11 @@ def failed(explanation: str, **figures: float | int | str) -> Outcome:
 
 
 def _shortened(value: float | int | str) -> float | int | str:
-    if isinstance(value, str) and len(value) > LONGEST_SHOWN:
-        return value[:LONGEST_SHOWN] + "…"
-    return value
+    if not isinstance(value, str):
+        return value
+    shown = value if len(value) <= LONGEST_SHOWN else value[:LONGEST_SHOWN] + "…"
+    # Answers may hold lone surrogates, which no file can.
+    return shown.encode("utf-8", "replace").decode()
 
 
 def threshold_of(text: str, max_diffs: int) -> float:
