@@ -164,6 +164,22 @@ def test_teds_test_takes_200_rows_from_row_4000_on_over_all_shards(tmp_path: Pat
     assert [sample.id for sample in TEDS_TEST.load(tmp_path, first=3, rows=2)] == ["teds_test_3", "teds_test_4"]
 
 
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        (["00000-of-00003", "00002-of-00003"], "1 of 3 parquet files missing, first validation-00001-of-00003.parquet"),
+        (["00001-of-00002"], "1 of 2 parquet files missing, first validation-00000-of-00002.parquet"),
+        (["00000-of-00001", "00000-of-00002", "00001-of-00002"], "parquet files of several sets"),
+        (["00000-of-00001", "old"], "parquet files of several sets"),
+    ],
+)
+def test_a_missing_shard_is_named_because_rows_would_move(tmp_path: Path, numbers: list[str], said: str) -> None:
+    for number in numbers:
+        write_parquet(tmp_path / f"data/validation-{number}.parquet", [{"html_table": TABLE}])
+    with pytest.raises(DatasetError, match=said):
+        list(BENCHMARK.load(tmp_path))
+
+
 def test_teds_test_says_which_rows_are_missing(tmp_path: Path) -> None:
     write_parquet(tmp_path / "validation.parquet", [{"html_table": TABLE}])
     with pytest.raises(DatasetError, match="has no row 4000; TEDS_TEST is rows 4000 to 4199"):

@@ -147,7 +147,7 @@ def test_a_pack_that_differs_from_its_manifest_leaves_nothing(
     tar = tar_of(tmp_path / "pages.tar", ONE, members)
     with pytest.raises(DatasetError):
         unpack(tar, to(tmp_path / "new" / "pages"))
-    assert not (tmp_path / "new" / "pages").exists()
+    assert list((tmp_path / "new").iterdir()) == []
     assert not list(tmp_path.rglob("*evil*")) and not any(path.is_symlink() for path in tmp_path.rglob("*"))
 
 
@@ -164,6 +164,40 @@ def test_a_manifest_with_an_unsafe_path_is_refused(tmp_path: Path, path: str) ->
     with pytest.raises(DatasetError):
         unpack(tar, to(tmp_path / "new"))
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("files", "archives", "said"),
+    [
+        ([entry("a", b"1"), entry("a/b", b"1")], [], "'a/b' lies below a file"),
+        ([entry("a/b", b"1"), entry("a", b"1")], [], "'a/b' lies below a file"),
+        ([FileEntry(path="a", size=-5, sha256="")], [], "'a' has -5 bytes"),
+        ([entry("a", b"1")], [entry("../evil.zip", b"1")], "unsafe path '../evil.zip'"),
+    ],
+)
+def test_a_manifest_that_cannot_be_true_is_refused(
+    tmp_path: Path, files: list[FileEntry], archives: list[FileEntry], said: str
+) -> None:
+    members = [member(each.path, b"1") for each in files]
+    tar = tar_of(tmp_path / "pages.tar", Manifest(id="pages", files=files, archives=archives), members)
+    with pytest.raises(DatasetError) as caught:
+        unpack(tar, to(tmp_path / "new" / "pages"))
+    assert said in caught.value.message and not (tmp_path / "new").exists()
+
+
+def test_links_to_files_are_packed_as_files_and_other_links_refused(tmp_path: Path) -> None:
+    (tmp_path / "blobs").mkdir()
+    (tmp_path / "blobs" / "0a1b").write_bytes(b"rows")
+    (tmp_path / "snapshot").mkdir()
+    (tmp_path / "snapshot" / "test.parquet").symlink_to("../blobs/0a1b")
+    pack(tmp_path / "snapshot", tmp_path / "pages.tar", ident="pages")
+    _, root = unpack(tmp_path / "pages.tar", to(tmp_path / "new"))
+    assert contents(root) == {"test.parquet": b"rows"} and not (root / "test.parquet").is_symlink()
+    for target, said in (("../blobs", "a link to a folder"), ("../gone", "a link to nothing")):
+        (tmp_path / "snapshot" / "images").unlink(missing_ok=True)
+        (tmp_path / "snapshot" / "images").symlink_to(target)
+        with pytest.raises(DatasetError, match=said):
+            pack(tmp_path / "snapshot", tmp_path / "pages.tar", ident="pages")
 
 
 @pytest.mark.parametrize("cut", [0, 100, 2_000, 40_000])

@@ -348,6 +348,19 @@ def test_include_adds_files_to_what_is_there(tmp_path: Path, monkeypatch: pytest
     assert list(check(root, manifest)) == [] and read_manifest(root) == manifest
 
 
+def test_a_data_set_that_began_with_include_becomes_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "store" / "pages"
+    with hub(monkeypatch) as server:
+        get(order(tmp_path, include=("README.md",)))
+        assert contents(root) == {"README.md": FILES["README.md"]}
+        assert [file.path for file in survey(order(tmp_path)).files] == sorted(WANTED)
+        manifest = get(order(tmp_path))
+        assert contents(root) == FILES and list(check(root, manifest)) == []
+        seen = len(server.requests)
+        assert get(order(tmp_path)) == manifest == read_manifest(root)
+        assert len(server.requests) == seen
+
+
 def zipped(members: dict[str, bytes]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:

@@ -41,14 +41,17 @@ def fetch(order: Order, *, plain: bool) -> Manifest:
 
 
 def download_if_missing(name: str, *, plain: bool) -> None:
-    """What `--download` means for a run: fetch the benchmark's data unless a folder is here, or there is nothing to."""
-    from loupe.data.download import Order
+    """What `--download` means for a run: fetch the benchmark's data unless it is here, or there is nothing to."""
+    from loupe.data.download import Order, is_begun
     from loupe.data.sets import find_set, known_sets
     from loupe.data.store import default_root
 
     ident = name.partition("@")[0]
-    if ident in known_sets() and not default_root(ident).exists():
-        fetch(Order(dataset=find_set(ident), root=default_root(ident)), plain=plain)
+    if ident not in known_sets():
+        return
+    order = Order(dataset=find_set(ident), root=default_root(ident))
+    if not order.root.exists() or is_begun(order):
+        fetch(order, plain=plain)
 
 
 def show_survey(orders: Sequence[Order], *, json: bool, plain: bool) -> None:

@@ -74,9 +74,13 @@ def unpack(source: Path, root_of: Callable[[Manifest], Path], *, tell: Tell | No
                 raise DatasetError(f"{root} is there already", hint=f"mv {root} {root}.old, or --to DIR")
             partial = root.with_name(f"{root.name}.unpacking")
             _make_room(partial, manifest)
-            _extract(tar, source, manifest, partial, tell)
-            write_manifest(partial, manifest)
-            partial.rename(root)
+            try:
+                _extract(tar, source, manifest, partial, tell)
+                write_manifest(partial, manifest)
+                partial.rename(root)
+            except BaseException:
+                shutil.rmtree(partial, ignore_errors=True)
+                raise
     except (tarfile.TarError, EOFError, zlib.error) as error:
         raise DatasetError(f"{source}: not a pack, or a broken one ({error})", hint="copy it again") from None
     return manifest, root

@@ -61,7 +61,7 @@ def get(order: Order, tally: Tally | None = None) -> Manifest:
     """
     tally = tally or Tally()
     present = _present(order)
-    if present and not order.include and not _damaged(order.root, present):
+    if present and is_fetched(order, present) and not _damaged(order.root, present):
         return present
     if order.root.exists() and not present and any(order.root.iterdir()):
         raise DatasetError(
@@ -79,6 +79,22 @@ def get(order: Order, tally: Tally | None = None) -> Manifest:
         tally.note = "unpacking" if _zips(order, manifest) else ""
         manifest = _unpack(order, manifest)
         return _settle(order, manifest, present)
+
+
+def is_fetched(order: Order, present: Manifest) -> bool:
+    """Whether all that is asked for was fetched. A manifest that does not say what was asked for is of the usual files.
+
+    Files by `--include` are asked for at the hub each time: it knows whether there are more of them.
+    """
+    return not order.include and (not present.patterns or set(order.dataset.patterns) <= set(present.patterns))
+
+
+def is_begun(order: Order) -> bool:
+    """Whether only other files of the data set are there (`--include`), and none of another source."""
+    if not has_manifest(order.root):
+        return False
+    present = read_manifest(order.root)
+    return present.repo == order.dataset.repo and not is_fetched(order, present)
 
 
 def _present(order: Order) -> Manifest | None:
@@ -100,6 +116,7 @@ def _list(order: Order, present: Manifest | None) -> Listing:
     patterns = order.include
     if present and not patterns:  # a repair: whatever the manifest names
         patterns = tuple(_escaped(entry.path) for entry in (*present.files, *present.archives) if not entry.archive)
+        patterns += () if is_fetched(order, present) else order.dataset.patterns
     return list_files(order.dataset, revision=revision, patterns=patterns, patience=order.patience)
 
 
@@ -217,6 +234,10 @@ def _unpack(order: Order, manifest: Manifest) -> Manifest:
 
 def _settle(order: Order, manifest: Manifest, present: Manifest | None) -> Manifest:
     """The partial folder becomes the data set, or what it holds joins the one that is there."""
+    asked = order.include or order.dataset.patterns
+    manifest = msgspec.structs.replace(
+        manifest, patterns=sorted({*asked, *((present.patterns or order.dataset.patterns) if present else ())})
+    )
     manifest.files.sort(key=lambda entry: entry.path)
     shutil.rmtree(order.partial / PARTS, ignore_errors=True)
     if present is None:
@@ -232,6 +253,7 @@ def _settle(order: Order, manifest: Manifest, present: Manifest | None) -> Manif
     new = {entry.path for entry in (*manifest.files, *manifest.archives)}
     both = msgspec.structs.replace(
         present,
+        patterns=manifest.patterns,
         files=sorted(
             [*(entry for entry in present.files if entry.path not in new), *manifest.files],
             key=lambda entry: entry.path,

@@ -33,8 +33,8 @@ class FileEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """What a data set is made of. `revision` is the commit, `requested` the name that it was resolved from.
 
-    `archives` are zips that were unpacked and are gone. All of `repo`, `revision`, `requested` are empty for a folder
-    that did not come from the hub.
+    `archives` are zips that were unpacked and are gone; `patterns` are what was asked for, all of which is here. All of
+    `repo`, `revision`, `requested`, `patterns` are empty for a folder that did not come from the hub.
     """
 
     format: int = 1
@@ -44,6 +44,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     revision: str = ""
     licence: str = ""
     fetched: str = ""
+    patterns: list[str] = []
     files: list[FileEntry] = []
     archives: list[FileEntry] = []
 
@@ -89,6 +90,11 @@ def parse_manifest(data: bytes, place: str) -> Manifest:
         if safe_path(entry.path) in seen:
             raise DatasetError(f"{place}: {entry.path!r} stands there twice")
         seen.add(entry.path)
+    for entry in (*manifest.files, *manifest.archives):
+        if safe_path(entry.path) and entry.size < 0:
+            raise DatasetError(f"{place}: {entry.path!r} has {entry.size} bytes")
+        if any(parent.as_posix() in seen for parent in PurePosixPath(entry.path).parents):
+            raise DatasetError(f"{place}: {entry.path!r} lies below a file")
     return manifest
 
 
@@ -129,19 +135,23 @@ def sha256_of(stream: BinaryIO, tell: Callable[[int], None] | None = None) -> st
 
 
 def files_below(root: Path) -> Iterator[str]:
-    """Paths of all plain files below a folder, sorted, without the manifest, hidden ones and what links point to."""
+    """Paths of all plain files below a folder, sorted, without the manifest and hidden ones.
+
+    Links to files count as those files, as the hub's own cache has them; links to folders are not followed.
+    """
     for folder, names, files in os.walk(root):
         names[:] = sorted(name for name in names if not name.startswith("."))
         for name in sorted(files):
             path = Path(folder, name)
             relative = path.relative_to(root).as_posix()
-            if not name.startswith(".") and relative != NAME and path.is_file() and not path.is_symlink():
+            if not name.startswith(".") and relative != NAME and path.is_file():
                 yield relative
 
 
 def describe_folder(root: Path, ident: str, tell: Callable[[int], None] | None = None) -> Manifest:
     """A manifest of a folder as it is now, for data that did not come through `loupe data get`."""
     entries = []
+    _refuse_links_into_nowhere(root)
     for path in files_below(root):
         with (root / path).open("rb") as file:
             digest = sha256_of(file, tell)
@@ -149,6 +159,16 @@ def describe_folder(root: Path, ident: str, tell: Callable[[int], None] | None =
     if not entries:
         raise DatasetError(f"{root}: no files in this folder")
     return Manifest(id=ident, files=entries)
+
+
+def _refuse_links_into_nowhere(root: Path) -> None:
+    """Links whose files would be missing in a manifest without a word: to folders, and to nothing."""
+    for folder, names, files in os.walk(root):
+        for name in (*names, *files):
+            path = Path(folder, name)
+            if path.is_symlink() and not path.is_file() and not name.startswith("."):
+                kind = "a folder" if path.is_dir() else "nothing"
+                raise DatasetError(f"{path} is a link to {kind}", hint="copy its files there, or remove it")
 
 
 def check(

@@ -5,6 +5,7 @@ Rows are streamed a few at a time without their images, which `loupe.data.packed
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 #: Rows decoded at a time.
 _BATCH = 256
+_SHARD = re.compile(r"-(?P<number>\d+)-of-(?P<count>\d+)\Z")
 
 
 class Row(dict[str, Any]):
@@ -73,14 +75,34 @@ def find_shards(root: Path, *splits: str) -> list[Path]:
     """The sorted parquet files of the first of these splits that is there. Empty: none.
 
     They are `test.parquet`, `test-00000-of-00002.parquet` or `test/0000.parquet`, in `root`, `data` or `default`.
+    Raises DatasetError where a name says `-of-00002` and one of them is missing.
     """
     for split in splits:
         for folder in (root, root / "data", root / "default"):
             found = [folder / f"{split}.parquet"] if (folder / f"{split}.parquet").is_file() else []
             found = found or sorted(folder.glob(f"{split}-*.parquet")) or sorted((folder / split).glob("*.parquet"))
             if found:
-                return found
+                return _whole(found)
     return []
+
+
+def _whole(shards: list[Path]) -> list[Path]:
+    """The shards, if none is missing: without one, every later row would stand at another place."""
+    numbered = [(match, shard) for shard in shards if (match := _SHARD.search(shard.stem))]
+    counts = {int(match["count"]) for match, _ in numbered}
+    if not numbered:
+        return shards
+    count, folder = max(counts), shards[0].parent
+    if len(counts) > 1 or len(numbered) < len(shards):
+        names = ", ".join(shard.name for shard in shards[:4])
+        raise DatasetError(f"{folder}: parquet files of several sets ({names}, …)", hint="leave one set there")
+    gone = sorted(set(range(count)) - {int(match["number"]) for match, _ in numbered})
+    if gone:
+        name = f"{numbered[0][0].string[: numbered[0][0].start()]}-{gone[0]:05d}-of-{count:05d}.parquet"
+        raise DatasetError(
+            f"{folder}: {len(gone)} of {count} parquet files missing, first {name}", hint="loupe data get"
+        )
+    return shards
 
 
 def open_parquet(path: Path) -> ParquetFile:

@@ -8,6 +8,7 @@ Source: request document 001 (protocols/pubtabnet.md section 1). A line of `meta
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from loupe.errors import DatasetError
 from loupe.types import Sample
 
 METADATA = "metadata.jsonl"
+_UNFINISHED = ".unfinished"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +83,30 @@ def write(samples: Iterable[Sample], root: Path, *, tell: Callable[[int], None] 
     """Write samples in the prepared form; how many. Images are the upright pages as JPEG, quality 95.
 
     `metadata` keeps the sample's question, task, group, tags and text. The folder must be new or empty; a page that
-    cannot be read stops it, because a data set with holes is none. `metadata.jsonl` appears last, whole.
+    cannot be read stops it, because a data set with holes is none. `metadata.jsonl` appears last, whole: until then
+    all is in the folder `.unfinished`, which the next call throws away.
     """
+    unfinished = root / _UNFINISHED
+    if root.exists() and any(path != unfinished for path in root.iterdir()):
+        raise DatasetError(f"{root} is not empty", hint="name a new folder: --to DIR")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    (unfinished / "images").mkdir(parents=True)
+    try:
+        count = _write(samples, unfinished, tell)
+        (unfinished / "images").rename(root / "images")
+        (unfinished / METADATA).rename(root / METADATA)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return count
+
+
+def _write(samples: Iterable[Sample], root: Path, tell: Callable[[int], None] | None) -> int:
     import msgspec
 
     from loupe.data.pages import load_page
 
-    if root.exists() and any(root.iterdir()):
-        raise DatasetError(f"{root} is not empty", hint="name a new folder: --to DIR")
-    (root / "images").mkdir(parents=True)
-    unfinished = root / f".{METADATA}"
     count = 0
-    with unfinished.open("wb") as file:
+    with (root / METADATA).open("wb") as file:
         for count, sample in enumerate(samples, 1):
             for page, source in enumerate(sample.images, 1):
                 load_page(source).save(root / image_name(count - 1, page), "JPEG", quality=95, subsampling=0)
@@ -100,7 +114,6 @@ def write(samples: Iterable[Sample], root: Path, *, tell: Callable[[int], None] 
             file.write(msgspec.json.encode(row, enc_hook=_plain) + b"\n")
             if tell:
                 tell(count)
-    unfinished.rename(root / METADATA)
     return count
 
 
