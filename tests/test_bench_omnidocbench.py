@@ -19,6 +19,7 @@ from loupe.stats.estimates import estimate
 from loupe.types import Prediction, Sample, Scored
 from tests.command_line import complaint, loupe
 from tests.omnidoc_pages import LATEX, TABLE, WORDS, block, page
+from tests.tex import need_tex
 
 PAGES = [
     page("harbour.jpg", block(1, "title", text="Harbour"), block(2, "text_block", text=WORDS)),
@@ -43,8 +44,10 @@ def write(folder: Path, pages: Any = PAGES, answers: Mapping[str, str] = ANSWERS
     return folder
 
 
-def score_folder(folder: Path, *words: str) -> dict[str, Any]:
-    done = loupe("score", "omnidocbench@1.5", "answers", "--data", ".", "--json", *words, cwd=folder)
+def score_folder(folder: Path, *words: str, cdm: str = "off") -> dict[str, Any]:
+    done = loupe(
+        "score", "omnidocbench@1.5", "answers", "--data", ".", "--json", "-o", f"cdm={cdm}", *words, cwd=folder
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -117,6 +120,16 @@ def test_a_faultless_folder_is_faultless_whatever_its_files_are_called(tmp_path:
     assert result["warnings"] == [] and result["outcomes"] == {"ok": 3}
     headline = result["figures"]["headline"]
     assert headline["table_TEDS"] == 100.0 and headline["overall"] is None
+
+
+@pytest.mark.slow
+def test_cdm_completes_the_overall_and_is_in_the_official_figures(tmp_path: Path) -> None:
+    need_tex("omnidocbench")
+    result = score_folder(write(tmp_path), cdm="on")
+    assert values(result)["formula_cdm"] == values(result)["overall"] == 1.0
+    assert result["figures"]["headline"]["display_formula_CDM"] == result["figures"]["headline"]["overall"] == 100.0
+    assert result["figures"]["metric_result"]["display_formula"]["all"]["CDM"] == {"all": 1.0}
+    assert result["warnings"] == []
 
 
 def test_an_empty_file_is_an_empty_answer_and_counts(tmp_path: Path) -> None:

@@ -6,17 +6,20 @@ Data and official evaluator: opendatalab/OmniDocBench, as of 2025-12. Protocol: 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from loupe.benchmarks.formula_images.cdm_scores import cdm_tools
+from loupe.benchmarks.omnidoc import formula_cdm
 from loupe.benchmarks.omnidoc.conclusion import conclude
 from loupe.benchmarks.omnidoc.dataset import parse_selection, read_pages, reference_markdown
 from loupe.benchmarks.omnidoc.latex_macros import need_pylatexenc
 from loupe.benchmarks.omnidoc.lint import FAULTS
 from loupe.benchmarks.omnidoc.prediction_files import answer_names, image_name
-from loupe.benchmarks.omnidoc.records import MatchedSample, Mode, ReadingOrder
+from loupe.benchmarks.omnidoc.records import MatchedSample, Mode, PageMatch, ReadingOrder
 from loupe.benchmarks.omnidoc.scored_pages import ScoredPage, to_details
 from loupe.data.extras import need
 from loupe.data.store import default_root
@@ -44,15 +47,24 @@ and lists as Markdown.
 Answer with the Markdown only, without explanations or comments."""
 
 
-def load(root: Path | None, mode: Mode = "parity", filter: str = "") -> Iterator[Sample]:
+Switch: TypeAlias = Literal["on", "off"]
+
+#: Pages that have been matched to find their formulas, until they are scored.
+_matched: dict[tuple[str, str, Mode], PageMatch] = {}
+_LARGEST_MEMORY = 512
+
+
+def load(root: Path | None, mode: Mode = "parity", filter: str = "", cdm: Switch = "on") -> Iterator[Sample]:
     """Yield the pages in the order of the file; ids are the names of their images without the extension.
 
     `mode=fixed` mends the oddities of the official evaluator; its numbers have a name of their own. `filter` selects
-    pages by their attributes, as `language=english;layout=double_column`.
+    pages by their attributes, as `language=english;layout=double_column`. `cdm=off` leaves CDM out, and the overall
+    score with it.
     """
     _need_tools()
     folder = default_root("omnidocbench") if root is None else root
-    yield from read_pages(folder, selection=parse_selection(filter), mode=mode)
+    for page in read_pages(folder, selection=parse_selection(filter), mode=mode):
+        yield replace(page, truth={**page.truth, "cdm": True}) if cdm == "on" else page
 
 
 def _need_tools() -> None:
@@ -68,11 +80,12 @@ def score(page: Sample, prediction: Prediction) -> Scored:
     an empty answer. In fixed mode it counts as one.
     """
     from loupe.benchmarks.omnidoc.flags import page_flags
-    from loupe.benchmarks.omnidoc.page_match import match_page
 
     mode: Mode = page.truth.get("mode", "parity")
     markdown = as_read_from_its_file(prediction.text)
-    match = match_page(page.truth, markdown, mode=mode)
+    match = _matched.pop((page.id, markdown, mode), None) or _match(page, markdown, mode)
+    if page.truth.get("cdm"):
+        match = formula_cdm.with_cdm(match)
     info = page.truth["page_info"]
     scored = ScoredPage(
         image=image_name(info["image_path"]),
@@ -83,6 +96,23 @@ def score(page: Sample, prediction: Prediction) -> Scored:
     )
     scores = _scores(scored) if scored.answered else []
     return Scored(scores=scores + (_with_invented_text(scored) if mode == "fixed" else []), details=to_details(scored))
+
+
+def prepare(pairs: Sequence[tuple[Sample, Prediction]]) -> None:
+    """Draw the formulas of these pages at once. Matches are kept for `score`, which needs them next."""
+    _matched.clear()
+    for page, prediction in pairs[:_LARGEST_MEMORY]:
+        mode: Mode = page.truth.get("mode", "parity")
+        markdown = as_read_from_its_file(prediction.text)
+        if page.truth.get("cdm"):
+            _matched[page.id, markdown, mode] = _match(page, markdown, mode)
+    formula_cdm.prepare_pages(list(_matched.values()))
+
+
+def _match(page: Sample, markdown: str, mode: Mode) -> PageMatch:
+    from loupe.benchmarks.omnidoc.page_match import match_page
+
+    return match_page(page.truth, markdown, mode=mode)
 
 
 def as_read_from_its_file(answer: str) -> str:
@@ -105,6 +135,8 @@ def _scores(page: ScoredPage) -> list[Score]:
         "reading_order_edit": _edits([match.reading_order] if match.reading_order else []),
     }
     found += [Score(measure=name, counts=(value, 1.0)) for name, value in edits.items() if value is not None]
+    if (cdm := formula_cdm.page_cdm(match)) is not None:
+        found.append(Score(measure="formula_cdm", counts=(cdm, 1.0)))
     if match.table:
         teds = sum(table.teds or 0.0 for table in match.table) / len(match.table)
         structure = sum(table.teds_structure_only or 0.0 for table in match.table) / len(match.table)
@@ -200,6 +232,8 @@ benchmark = Benchmark(
     conclude=conclude,
     explain=explain,
     faults=FAULTS,
+    prepare=prepare,
+    tools=lambda: cdm_tools(formula_cdm.PROFILE),
     load=load,
     score=score,
     reference=_reference_text,

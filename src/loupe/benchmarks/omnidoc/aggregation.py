@@ -19,7 +19,10 @@ NO_SAMPLE = "NaN"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElementMetrics:
-    """What is computed for one element: `Edit_dist`, `TEDS` or `CDM_plain` in order, and groups of attributes."""
+    """What is computed for one element: `Edit_dist`, `TEDS`, `CDM`, `CDM_plain` in order, and groups of attributes.
+
+    `CDM_plain` is upstream's default, which only writes the formulas down; `CDM` scores them, where it was computed.
+    """
 
     metric: tuple[str, ...]
     group: tuple[Mapping[str, Any], ...] = ()
@@ -28,7 +31,7 @@ class ElementMetrics:
 #: `configs/end2end.yaml` of the official evaluator.
 OFFICIAL_METRICS: Mapping[str, ElementMetrics] = {
     "text_block": ElementMetrics(metric=("Edit_dist",)),
-    "display_formula": ElementMetrics(metric=("Edit_dist", "CDM_plain")),
+    "display_formula": ElementMetrics(metric=("Edit_dist", "CDM", "CDM_plain")),
     "table": ElementMetrics(metric=("TEDS", "Edit_dist")),
     "reading_order": ElementMetrics(metric=("Edit_dist",)),
 }
@@ -73,6 +76,8 @@ def sample_metrics(sample: PageSample, wanted: ElementMetrics) -> dict[str, floa
         elif metric == "TEDS" and isinstance(matched, MatchedSample):
             found["TEDS"] = matched.teds or 0.0
             found["TEDS_structure_only"] = matched.teds_structure_only or 0.0
+        elif metric == "CDM" and isinstance(matched, MatchedSample) and matched.cdm is not None:
+            found["CDM"] = matched.cdm
     return found
 
 
@@ -83,6 +88,18 @@ def _all(samples: Sequence[PageSample], wanted: ElementMetrics) -> Figures:
             found |= _all_teds(samples, wanted)
         elif metric == "Edit_dist":
             found["Edit_dist"] = _all_edits(samples)
+        elif metric == "CDM" and (values := _all_cdm(samples, wanted)):
+            found["CDM"] = _means(values)
+    return found
+
+
+def _all_cdm(samples: Sequence[PageSample], wanted: ElementMetrics) -> dict[str, list[float]]:
+    """F1 of every formula, and of those in a configured group; nothing where CDM was not computed."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for sample in samples:
+        if (value := sample_metrics(sample, wanted).get("CDM")) is not None:
+            for name in ("all", *(str(dict(group)) for group in wanted.group if _is_in_group(sample, group))):
+                found[name].append(value)
     return found
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from loupe.benchmarks.omnidoc.aggregation import metric_result
 from loupe.benchmarks.omnidoc.flag_warnings import NAMED, flag_warnings
+from loupe.benchmarks.omnidoc.formula_cdm import formula_warnings
 from loupe.benchmarks.omnidoc.headline import headline_row
 from loupe.benchmarks.omnidoc.scored_pages import from_details
 from loupe.types import Conclusion, SampleScores
@@ -15,6 +16,7 @@ from loupe.types import Conclusion, SampleScores
 _OTHER_VERSIONS = {981: "1.0", 1651: "1.6"}
 _COLUMNS = {
     "text_block_Edit_dist": "text",
+    "display_formula_CDM": "CDM",
     "display_formula_Edit_dist": "formulas",
     "table_TEDS": "TEDS",
     "table_TEDS_structure_only": "TEDS-S",
@@ -42,7 +44,7 @@ def conclude(rows: Sequence[SampleScores]) -> Conclusion:
     return Conclusion(
         figures=figures,
         failed_are="left out" if len(answered) < len(pages) else "empty",
-        warnings=[*warnings, *flag_warnings(answered)],
+        warnings=[*warnings, *formula_warnings(answered), *flag_warnings(answered)],
     )
 
 
