@@ -46,7 +46,7 @@ def command(
     json: bool,
     plain: bool,
 ) -> None:
-    """Find faults of form that cost points, page by page, and say what the answers would score without them.
+    """Find faults of form that cost points, page by page, and say what answers would score without them.
 
     Each answer is scored as it is, with one fault mended at a time, and with all of them; no file is changed, and no
     number of a run. Without ground truth the faults are found, and their costs stay unknown.

@@ -20,7 +20,7 @@ SECTIONS = {
         "runs": "List the runs here with their headline measure.",
         "compare": "Put runs of one benchmark side by side, with paired differences.",
         "report": "Write one HTML file with every number, page and answer of some runs.",
-        "lint": "Find faults of form that cost points, page by page, and what the answers would score without them.",
+        "lint": "Find faults of form that cost points, page by page, and say what answers would score without them.",
         "export": "Write the answers of a run as files, for the official evaluators.",
     },
     "Data": {
