@@ -12,6 +12,7 @@ text takes about 1 ms, 1 MB of it 0.2 s, and the worst 1 MB we could think of 2 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -44,6 +45,38 @@ def find_loop(text: str) -> Loop | None:
     return _run(hashed) or _repeated_line(stripped) or _tail(hashed)
 
 
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A unit that stands at least 10 times in a row: where the first one begins, and how long it is."""
+
+    start: int
+    period: int
+
+
+def first_run(text: str) -> Run | None:
+    """Of all units of 10..n/10 characters that stand at least 10 times in a row the leftmost, there the shortest."""
+    if len(text) < MIN_RUN_UNIT * MIN_RUN_REPEATS:
+        return None
+    hashed = _HashedText(text)
+    nearest = len(text), 0
+    for first, last, longest in _places_of_runs(hashed):
+        for period in range(MIN_RUN_UNIT, longest + 1):
+            if nearest[1] and not _may_begin_before(hashed, first, nearest[0], period):
+                continue
+            begin = _start_of_run(hashed, first, min(last, nearest[0] + MIN_RUN_REPEATS * period), period)
+            if begin is not None:
+                nearest = min(nearest, (begin, period))
+    return Run(*nearest) if nearest[1] else None
+
+
+def _may_begin_before(hashed: _HashedText, first: int, place: int, period: int) -> bool:
+    """Whether ten units in a row may begin in first..place-1: what all such runs cover must repeat itself."""
+    end = first + (MIN_RUN_REPEATS - 1) * period
+    if first >= place or end + period > len(hashed.text):
+        return False
+    return end < place or hashed.one(place - 1, end) == hashed.one(place - 1 + period, end + period)
+
+
 class _HashedText:
     """A text with prefix hashes, so that equal blocks are found without comparing them."""
 
@@ -65,18 +98,27 @@ class _HashedText:
         hashes: NDArray[np.uint64] = (self.prefix[end] - self.prefix[start]) * self.unshift[start]
         return hashes
 
+    def one(self, start: int, end: int) -> int:
+        """The hash value of text[start:end] alone."""
+        return (int(self.prefix[end]) - int(self.prefix[start])) * int(self.unshift[start]) % (1 << 64)
+
 
 def _run(hashed: _HashedText) -> Loop | None:
     """A unit of 10..n/10 characters that stands at least 10 times in a row."""
+    for first, last, longest in _places_of_runs(hashed):
+        for period in range(MIN_RUN_UNIT, longest + 1):
+            begin = _start_of_run(hashed, first, last, period)
+            if begin is not None:
+                return _counted("run", hashed.text, begin, period)
+    return None
+
+
+def _places_of_runs(hashed: _HashedText) -> Iterator[tuple[int, int, int]]:
+    """Where runs may stand, from the left: first and last place, and the longest unit that fits."""
     for start, end in _seen_before(hashed):
         # All but the first unit of a run has been seen before, which bounds the unit by the stretch.
         longest = min(len(hashed.text) // MIN_RUN_REPEATS, (end - start) // (MIN_RUN_REPEATS - 1) + 1)
-        first, last = max(0, start - longest), min(len(hashed.text), end + MIN_RUN_UNIT)
-        for period in range(MIN_RUN_UNIT, longest + 1):
-            found = _run_of_period(hashed, first, last, period)
-            if found:
-                return found
-    return None
+        yield max(0, start - longest), min(len(hashed.text), end + MIN_RUN_UNIT), longest
 
 
 def _seen_before(hashed: _HashedText) -> list[tuple[int, int]]:
@@ -97,7 +139,7 @@ def _seen_before(hashed: _HashedText) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True) if b - a >= shortest]
 
 
-def _run_of_period(hashed: _HashedText, first: int, last: int, period: int) -> Loop | None:
+def _start_of_run(hashed: _HashedText, first: int, last: int, period: int) -> int | None:
     """Ten units of this length in a row contain nine aligned blocks that are equal; those are looked for first."""
     import numpy as np
 
@@ -110,9 +152,9 @@ def _run_of_period(hashed: _HashedText, first: int, last: int, period: int) -> L
         low = max(0, first + (at - 1) * period)
         high = min(len(hashed.text), first + (at + MIN_RUN_REPEATS) * period)
         same = (hashed.codes[low : high - period] == hashed.codes[low + period : high]).tobytes()
-        begin = same.find(b"\x01" * (period * (MIN_RUN_REPEATS - 1)))
+        begin = int(same.find(b"\x01" * (period * (MIN_RUN_REPEATS - 1))))
         if begin >= 0:
-            return _counted("run", hashed.text, low + begin, period)
+            return low + begin
         at = equal.find(wanted, at + 1)
     return None
 
