@@ -103,6 +103,7 @@ def _tools() -> Iterator[Check]:
     detail = browser or "draws equations, for math tests"
     yield Check(part="tool", name="chromium", here=bool(browser), detail=detail, fix=fix)
     yield from _equations(mac=mac)
+    yield from _formulas()
 
 
 def _equations(*, mac: bool) -> Iterator[Check]:
@@ -121,6 +122,30 @@ def _equations(*, mac: bool) -> Iterator[Check]:
     detail = fonts_identity() if fonts else f"{fonts_identity()} in their place: math outcomes may differ"
     fix = "" if mac else "sudo apt-get install fonts-dejavu-core"
     yield Check(part="tool", name="fonts for math", here=fonts, detail=detail, fix=fix)
+
+
+def _formulas() -> Iterator[Check]:
+    """TeX for CDM, tried: a formula is set and read, in both official versions. Ghostscript is only a second way."""
+    from loupe.metrics import cdm
+    from loupe.metrics.cdm.rendering import profile_named
+    from loupe.metrics.cdm.tex_tools import tex_tools
+
+    for profile, formula in (("unimernet", r"\frac{a}{b}"), ("omnidocbench", r"\frac{a}{b}\text{中}")):
+        tools = tex_tools(profile_named(profile))
+        detail, here = f"missing: {', '.join(tools.missing)}", not tools.missing
+        if here:
+            try:
+                found = cdm(formula, formula, profile=profile)
+            except ImportError:
+                detail, here = "SciPy is missing", False
+            else:
+                here = found.f1 == 1.0
+                detail = tools.version if here else f"does not draw a formula: {found.prediction_failure}"
+        fix = tools.hint or f"pip install '{PACKAGE}[cdm]'"
+        yield Check(part="tool", name=f"TeX for CDM, {profile}", here=here, detail=detail, fix=fix)
+    exact = tex_tools(profile_named("unimernet"), "ghostscript")
+    program = shutil.which("gs")
+    yield Check(part="tool", name="ghostscript", here=bool(program), detail="CDM pixel by pixel", fix=exact.hint)
 
 
 def _tesseract(program: str | None) -> str:

@@ -17,9 +17,9 @@ from loupe.metrics.cdm.tex_documents import CJK_FONTS, Program
 
 _SECONDS: Final = 60
 _DEBIAN: Final = {
-    "pdflatex": "texlive-latex-base texlive-latex-recommended texlive-latex-extra texlive-science",
+    "pdflatex": "texlive-latex-extra",
     "xelatex": "texlive-xetex texlive-lang-chinese fonts-noto-cjk",
-    "chinese": "latex-cjk-common latex-cjk-chinese latex-cjk-chinese-arphic-gkai00mp",
+    "chinese": "latex-cjk-chinese latex-cjk-chinese-arphic-gkai00mp",
     "gs": "ghostscript",
 }
 #: Files whose absence makes formulas of a profile fail, and the set that they are in.
@@ -42,6 +42,7 @@ _PACKAGES: Final[dict[Program, tuple[tuple[str, str], ...]]] = {
         ("xcolor.sty", "pdflatex"),
         ("upgreek.sty", "pdflatex"),
         ("xeCJK.sty", "xelatex"),
+        ("ctexhook.sty", "xelatex"),
     ),
 }
 
