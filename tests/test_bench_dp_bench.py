@@ -100,6 +100,36 @@ def test_the_ground_truth_as_an_answer_in_json_earns_everything(tmp_path: Path) 
     assert earned(page(tmp_path), answer) == {"nid": [1.0], "teds": [1.0], "teds_struct": [1.0]}
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"category": "Figure", "content": None},
+        {"category": "Figure"},
+        {"category": "Table", "content": {"text": 7, "html": ROWS}},
+        {"category": "chart", "content": [1]},
+        3,
+    ],
+)
+def test_one_odd_element_does_not_cost_the_page(tmp_path: Path, odd: Any) -> None:
+    for answer in (json.dumps({"elements": [*PAGE, odd]}), "\ufeff" + json.dumps({"elements": [*PAGE, odd]})):
+        assert earned(page(tmp_path), answer) == {"nid": [1.0], "teds": [1.0], "teds_struct": [1.0]}
+
+
+def test_what_is_no_text_in_an_element_is_none_and_a_number_its_digits(tmp_path: Path) -> None:
+    write_reference(tmp_path / "reference.json", {"a.pdf": [element("Paragraph", "7"), element("Paragraph", "")]})
+    (sample,) = BENCHMARK.load(tmp_path)
+    answer = [{"category": None, "content": {"text": 7}}, {"category": "Paragraph", "content": {"text": None}}]
+    assert earned(sample, json.dumps(answer)) == {"nid": [1.0]}
+
+
+@pytest.mark.parametrize("answer", ['{"elements": "none"}', '{"elements": [{"category": "Head'])
+def test_an_official_answer_that_cannot_be_read_is_told_apart(tmp_path: Path, answer: str) -> None:
+    scores = BENCHMARK.score(page(tmp_path), Prediction(text=answer))
+    assert scores and all(score.tags["elements"] == "unread" for score in scores)
+    scores = BENCHMARK.score(page(tmp_path), Prediction(text="The harbour"))
+    assert scores and not any("elements" in score.tags for score in scores)
+
+
 def test_only_the_first_table_counts_officially(tmp_path: Path) -> None:
     answer = json.dumps({"elements": PAGE[:3]})
     assert earned(page(tmp_path), answer)["teds"] == [1.0]

@@ -137,6 +137,24 @@ def test_a_folder_without_the_data_says_what_was_expected(tmp_path: Path) -> Non
     assert raised.value.hint == "loupe data get nanonets_kie"
 
 
+@pytest.mark.parametrize("variant", ["docext", "repair_regex"])
+@pytest.mark.parametrize("fence", ["{}", "```json\n{}\n```"])
+def test_json_after_long_reasoning_is_found(variant: str, fence: str) -> None:
+    reasoning = "<think>" + "The receipt says a total, let me look again.\n" * 500 + "</think>\n"
+    answer = reasoning + fence.format(json.dumps(TRUTH))
+    assert len(answer) > 20_000
+    assert values(answer, variant=variant)["field_accuracy"] == [1.0, 1.0, 1.0]
+    scores = KIE.score(Sample(id="x", truth=TRUTH, tags={"variant": variant}), Prediction(text=answer))
+    assert [score.tags for score in scores if score.measure == "json_read"] == [
+        {"answer": "too long to be repaired whole"}
+    ]
+
+
+def test_json_that_opens_a_long_answer_is_read_from_its_beginning() -> None:
+    answer = json.dumps(TRUTH)[:-1] + ', "notes": "' + "and so on " * 2_500
+    assert values(answer)["field_accuracy"] == [1.0, 1.0, 1.0]
+
+
 def test_an_unknown_variant_is_refused() -> None:
     with pytest.raises(UsageError, match="variant=lenient"):
         check_options(KIE, {"variant": "lenient"})

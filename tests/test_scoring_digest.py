@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,30 @@ def test_an_edited_scorer_makes_scores_stale(toy: Path) -> None:
     toy.write_text(TOY.replace("[]", "None or []"))
     _code_digest.cache_clear()
     assert digest(toy) != before
+
+
+@pytest.mark.parametrize(
+    ("ident", "named"),
+    [
+        ("pubtabnet", {"lxml", "libxml2", "beautifulsoup4"}),
+        ("teds_test", {"lxml", "libxml2", "beautifulsoup4"}),
+        ("dp_bench", {"lxml", "libxml2", "beautifulsoup4"}),
+        ("nanonets_kie", {"json_repair"}),
+        ("handwritten_forms", {"json_repair"}),
+        ("fox", {"nltk", "jieba", "WordNet"}),
+    ],
+)
+def test_parsers_and_dictionaries_are_named_with_their_release(ident: str, named: set[str]) -> None:
+    tools = get_benchmark(ident).tools
+    assert tools is not None and tools().keys() == named
+    assert all(release or name == "WordNet" for name, release in tools().items())
+
+
+def test_another_release_of_a_tool_makes_scores_stale(toy: Path) -> None:
+    one, other = (
+        replace(get_benchmark(str(toy)), tools=lambda release=release: {"lxml": release}) for release in ("5", "6")
+    )
+    assert score_digest(one, Sample(**SAMPLE), PREDICTION, ()) != score_digest(other, Sample(**SAMPLE), PREDICTION, ())
 
 
 def test_parts_cannot_run_into_each_other(toy: Path) -> None:

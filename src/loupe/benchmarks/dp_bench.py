@@ -7,15 +7,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from loupe.benchmarks.dp import official, opendataloader, tolerant
-from loupe.benchmarks.dp.elements import Element, answer_of_elements, elements_in_answer, elements_of, text_of_page
+from loupe.benchmarks.dp.elements import (
+    Element,
+    answer_of_elements,
+    elements_in_answer,
+    elements_of,
+    opens_elements,
+    text_of_page,
+)
 from loupe.benchmarks.table_answers.scored import TableScores
-from loupe.benchmarks.table_answers.soup import need_table_tools
+from loupe.benchmarks.table_answers.soup import need_table_tools, table_tools
 from loupe.data.extras import need
 from loupe.data.prepared import is_prepared, read
 from loupe.data.store import default_root
@@ -129,10 +137,18 @@ def score(page: Sample, prediction: Prediction) -> list[Score]:
     """NID of the page, TEDS and TEDS-S of its tables. An answer is Markdown, or elements in the official JSON form."""
     reference = elements_of(page.truth["elements"])
     found = elements_in_answer(prediction.text)
+    if found is None and opens_elements(prediction.text):
+        # It is scored as the text that it is, but told apart from pages that were read badly.
+        scores = _score(page, prediction.text, None, reference)
+        return [replace(each, tags={**each.tags, "elements": "unread"}) for each in scores]
+    return _score(page, prediction.text, found, reference)
+
+
+def _score(page: Sample, answer: str, found: list[Element] | None, reference: Sequence[Element]) -> list[Score]:
     variant = page.tags.get("variant", "official")
     if variant == "official":
-        return _score_officially(found if found is not None else _as_elements(prediction.text), reference)
-    answer = prediction.text if found is None else answer_of_elements(found)
+        return _score_officially(found if found is not None else _as_elements(answer), reference)
+    answer = answer if found is None else answer_of_elements(found)
     if variant == "opendataloader":
         return _score_markdown(answer, page.truth)
     if variant == "request001":
@@ -245,6 +261,7 @@ benchmark = Benchmark(
     ),
     load=load,
     score=score,
+    tools=table_tools,
     reference=_reference_text,
     max_tokens=8192,
     suffix=".md",

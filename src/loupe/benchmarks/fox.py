@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 from loupe.benchmarks.fox_pages.compression import ratio_bin, token_bin
 from loupe.benchmarks.fox_pages.files import LAYOUT, UPSTREAM, Language, PageItem, find_files, read_pages
 from loupe.benchmarks.fox_pages.words import PageScores, score_page, score_page_swapped_like_official
+from loupe.data.extras import installed
 from loupe.data.pages import page_size
 from loupe.data.prepared import is_prepared, read
 from loupe.data.store import default_root
@@ -183,6 +184,12 @@ def reference(sample: Sample) -> str:
     return page.text
 
 
+def tools() -> dict[str, str]:
+    """What else than Loupe decides about scores."""
+    packages = installed("nltk", "jieba")
+    return packages | {"WordNet": "3.0" if packages["nltk"] and installed_wordnet() else ""}
+
+
 def verify_case(case: dict[str, Any]) -> list[tuple[float, float]]:
     """Pairs of (ours, official) for one shipped parity case: a page, or the size of one in a resolution mode."""
     given, expected = case["input"], case["expected"]
@@ -221,5 +228,6 @@ benchmark = Benchmark(
     ),
     load=load,
     score=score,
+    tools=tools,
     reference=reference,
 )

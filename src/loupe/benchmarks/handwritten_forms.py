@@ -10,11 +10,22 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from loupe.benchmarks.kie.answers import answer_tools
 from loupe.benchmarks.kie.documents import Document, field_text, find_documents, make_sample, object_of
 from loupe.benchmarks.kie.prompts import request_prompt
-from loupe.benchmarks.kie.scoring import MEASURES, OFFICIAL, Variant, reference_text, score_document, verify_document
+from loupe.benchmarks.kie.scoring import (
+    DEVIATIONS,
+    MEASURES,
+    OFFICIAL,
+    Variant,
+    reference_text,
+    score_document,
+    verify_document,
+)
 from loupe.errors import DatasetError
 from loupe.types import Benchmark, Sample
+
+__all__ = ("DEVIATIONS", "benchmark", "load", "verify_case")
 
 Split: TypeAlias = Literal["val", "validation", "train"]
 
@@ -102,5 +113,6 @@ benchmark = Benchmark(
     measures=MEASURES,
     load=load,
     score=score_document,
+    tools=answer_tools,
     reference=reference_text,
 )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from loupe.benchmarks.table_answers.soup import need_table_tools
+from loupe.benchmarks.table_answers.soup import need_table_tools, table_tools
 from loupe.benchmarks.table_images import layouts, scoring
 from loupe.benchmarks.table_images.layouts import SAME_SPLIT, Escape, TableImage
 from loupe.data.extras import need
@@ -71,5 +71,6 @@ benchmark = Benchmark(
     measures=scoring.MEASURES,
     load=load,
     score=scoring.score,
+    tools=table_tools,
     max_tokens=4096,
 )

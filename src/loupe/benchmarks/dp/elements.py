@@ -5,11 +5,13 @@ Source: upstage/dp-bench, src/layout_evaluation.py and dataset/reference.json; d
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
 import msgspec
 
+_OPENING = re.compile(r'\ufeff?\s*\{\s*"elements"\s*:')
 #: Categories whose text does not count, in lower case.
 IGNORED: frozenset[str] = frozenset({"figure", "table", "chart"})
 
@@ -39,26 +41,43 @@ class Element(msgspec.Struct, frozen=True):
         return self.content.html or ""
 
 
-class _Page(msgspec.Struct):
-    elements: list[Element]
-
-
 def elements_of(truth: Iterable[Any]) -> list[Element]:
     """Elements from what a sample holds as its truth."""
     return msgspec.convert(list(truth), list[Element])
 
 
 def elements_in_answer(answer: str) -> list[Element] | None:
-    """The elements of an answer in the official form, `{"elements": [...]}` or the list alone; None for others."""
-    start = answer.lstrip()[:1]
-    if start not in ("{", "["):
+    """The elements of an answer in the official form, `{"elements": [...]}` or the list alone; None for others.
+
+    One odd element does not cost the page: what is no text in it is none, a number is its digits.
+    """
+    answer = answer.removeprefix("\ufeff").strip()
+    if answer[:1] not in ("{", "["):
         return None
     try:
-        if start == "{":
-            return msgspec.json.decode(answer, type=_Page).elements
-        return msgspec.json.decode(answer, type=list[Element])
+        found = msgspec.json.decode(answer)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return None
+    elements = found.get("elements") if isinstance(found, dict) else found
+    if not isinstance(elements, list) or (found is elements and not all(isinstance(each, dict) for each in elements)):
+        return None
+    return [_element(each) for each in elements if isinstance(each, dict)]
+
+
+def opens_elements(answer: str) -> bool:
+    """Whether an answer begins like the official form, whatever comes then."""
+    return _OPENING.match(answer) is not None
+
+
+def _element(values: dict[str, Any]) -> Element:
+    content = values.get("content")
+    content = content if isinstance(content, dict) else {}
+    texts = {name: _text(content.get(name)) for name in ("text", "html", "markdown")}
+    return Element(category=_text(values.get("category")) or "", content=Content(**texts))
+
+
+def _text(value: Any) -> str | None:
+    return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
 
 
 def text_of_page(elements: Iterable[Element], ignored: Collection[str] = IGNORED) -> str:

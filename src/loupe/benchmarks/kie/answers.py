@@ -10,20 +10,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 
+from loupe.data.extras import installed
+
 #: The release that the official values were computed with; run.json and the document say which one is in use.
 JSON_REPAIR_VERSION = "0.64.5"
-#: Longer answers that are no JSON are cut before repair, which takes quadratic time on hostile text: seconds for this
-#: length, hours for 1 MB.
+#: Of longer answers that are no JSON the middle is cut out before repair, which takes quadratic time on hostile text:
+#: seconds for this length, hours for 1 MB.
 LONGEST_REPAIR = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What an answer says: texts by field name, whether JSON was found, and where each field came from."""
+    """What an answer says: texts by field name, whether JSON was found, and where each field came from.
+
+    `cut`: the answer was too long to be repaired whole.
+    """
 
     fields: Mapping[str, str]
     found_json: bool
     sources: Mapping[str, str] = field(default_factory=dict)
+    cut: bool = False
 
 
 def json_repair_version() -> str:
@@ -31,10 +37,16 @@ def json_repair_version() -> str:
     return version("json_repair")
 
 
+def answer_tools() -> dict[str, str]:
+    """What else than Loupe decides about scores."""
+    return installed("json_repair")
+
+
 def read_like_docext(answer: str) -> Reading:
     """Fields by docext's rules: JSON is repaired, keys must agree exactly, nothing is unwrapped."""
     found = parse_like_docext(answer)
-    return Reading({key: text_like_docext(value) for key, value in (found or {}).items()}, found is not None)
+    fields = {key: text_like_docext(value) for key, value in (found or {}).items()}
+    return Reading(fields, found is not None, cut=is_cut(answer))
 
 
 def read_strictly(answer: str) -> Reading:
@@ -61,15 +73,25 @@ def parse_like_docext(answer: str) -> dict[str, object] | None:
     return found if isinstance(found, dict) else None
 
 
-def _bounded(answer: str) -> str:
-    """The answer as it is if it is JSON or short, else its beginning."""
+def is_cut(answer: str) -> bool:
+    """Whether repair sees a part of the answer only: it is long, and no JSON as it stands."""
     if len(answer) <= LONGEST_REPAIR:
-        return answer
+        return False
     try:
         json.loads(answer)
     except (ValueError, RecursionError):
+        return True
+    return False
+
+
+def _bounded(answer: str) -> str:
+    """What is repaired: the answer, or its beginning if JSON opens it, else both ends; reasoning stands before JSON."""
+    if not is_cut(answer):
+        return answer
+    if answer.lstrip().startswith(("{", "[", "```")):
         return answer[:LONGEST_REPAIR]
-    return answer
+    half = LONGEST_REPAIR // 2
+    return f"{answer[:half]}\n{answer[-half:]}"
 
 
 def _merge_like_docext(objects: list[dict[str, object]]) -> dict[str, object] | None:

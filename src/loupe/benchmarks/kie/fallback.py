@@ -10,7 +10,7 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 
-from loupe.benchmarks.kie.answers import Reading, parse_like_docext, text_like_docext
+from loupe.benchmarks.kie.answers import Reading, is_cut, parse_like_docext, text_like_docext
 from loupe.benchmarks.kie.labels import canonical, fields_by_label
 from loupe.benchmarks.kie.patterns import PATTERNS, SEVERAL_LINES
 
@@ -30,7 +30,7 @@ def read_with_fallback(answer: str, names: Sequence[str]) -> Reading:
         source, fields = "table", _from_tables(answer, names)
     if not fields:
         source, fields = "regex", _from_lines(answer, names)
-    return Reading(fields, found is not None, dict.fromkeys(fields, source))
+    return Reading(fields, found is not None, dict.fromkeys(fields, source), cut=is_cut(answer))
 
 
 def _from_object(found: dict[str, object], names: Sequence[str]) -> dict[str, str]:

@@ -10,13 +10,21 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from loupe.benchmarks.kie.answers import Reading, read_like_docext, read_strictly
+from loupe.benchmarks.kie.answers import LONGEST_REPAIR, Reading, read_like_docext, read_strictly
 from loupe.benchmarks.kie.fallback import read_with_fallback
 from loupe.metrics import anls, docext_similarity, max_normalized_similarity
 from loupe.types import Measure, Prediction, Sample, Score
 
 Variant: TypeAlias = Literal["docext", "strict_json", "repair_regex", "request001"]
 OFFICIAL: Variant = "docext"
+
+
+#: Where the numbers differ from the official evaluator on purpose.
+DEVIATIONS = (
+    "an answer that is a number, a truth value, null or a text, on which docext and its whole run crash, has no fields",
+    f"of an answer over {LONGEST_REPAIR:,} characters that is no JSON, json_repair sees the beginning (if JSON "
+    "opens it), else both ends; such answers are a slice of `json_read`",
+)
 
 
 class Rules(NamedTuple):
@@ -62,7 +70,8 @@ def score_document(sample: Sample, prediction: Prediction) -> list[Score]:
     rules = RULES[variant]
     truth: Mapping[str, str] = sample.truth
     reading = rules.read(prediction.text, tuple(truth))
-    scores = [Score(measure="json_read", counts=(float(reading.found_json), 1.0))]
+    tags = {"answer": "too long to be repaired whole"} if reading.cut else {}
+    scores = [Score(measure="json_read", counts=(float(reading.found_json), 1.0), tags=tags)]
     similarities = []
     for name, wanted in truth.items():
         found = reading.fields.get(name, "")

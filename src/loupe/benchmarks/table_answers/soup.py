@@ -11,6 +11,7 @@ import importlib.util
 import warnings
 from typing import TYPE_CHECKING
 
+from loupe.data.extras import installed
 from loupe.errors import MissingToolError
 from loupe.metrics.table_tree import TableTooLargeError, TedsError
 
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
     from bs4 import BeautifulSoup
 
 TABLES_HINT = "pip install 'loupe-ocr[tables]'"
+
+
+def table_tools() -> dict[str, str]:
+    """The parsers that scores of tables depend on."""
+    return installed("lxml", "beautifulsoup4")
 
 
 @functools.cache
