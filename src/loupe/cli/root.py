@@ -31,6 +31,7 @@ SECTIONS = {
         "bench": "List, show and check benchmarks and folders of your own.",
         "engine": "List, show and try engines.",
         "serve": "Offer an engine as an OpenAI-compatible server on this machine.",
+        "size": "Plan server and client for a GPU: what fits, how much at once, and the command line.",
         "doctor": "Say what is installed, what answers, and what would bring the rest.",
     },
 }

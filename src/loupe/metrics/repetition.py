@@ -154,7 +154,7 @@ def _start_of_run(hashed: _HashedText, first: int, last: int, period: int) -> in
         same = (hashed.codes[low : high - period] == hashed.codes[low + period : high]).tobytes()
         begin = int(same.find(b"\x01" * (period * (MIN_RUN_REPEATS - 1))))
         if begin >= 0:
-            return low + begin
+            return int(low + begin)
         at = equal.find(wanted, at + 1)
     return None
 

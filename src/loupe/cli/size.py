@@ -1,0 +1,84 @@
+"""`loupe size`: settings of server and client for a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import click
+
+from loupe.cli.output import as_json, json_option, plain_option, say, table
+
+if TYPE_CHECKING:
+    from loupe.sizing.plan import Sizing
+
+#: Heading → what stands under it; columns that no row fills are left out.
+_COLUMNS: Mapping[str, Callable[[Sizing], str | int | None]] = {
+    "GPU": lambda one: f"{float(one.gpu_gb):g} GB {one.gpu}".strip(),
+    "KV cache": lambda one: f"{one.kv_gb_shown} GB",
+    "max_num_seqs": lambda one: one.max_num_seqs,
+    "batched tokens": lambda one: one.max_num_batched_tokens,
+    "max_model_len": lambda one: one.max_model_len,
+    "max_tokens": lambda one: one.max_tokens,
+    "workers": lambda one: one.workers,
+    "layout batch": lambda one: one.layout_batch,
+    "image batch": lambda one: one.embed_batch_image,
+    "text batch": lambda one: one.embed_batch_text,
+    "concurrency": lambda one: f"{one.concurrency_shown}x" if one.fits else "does not fit",
+}
+
+
+@click.command("size")
+@click.option("--gpu", multiple=True, metavar="GB|NAME", help="Size in GB, or 4090, A100, H100 ... Default: a table.")
+@click.option("--model", default="glm-ocr", show_default=True, help="Known model, or a folder with config.json.")
+@click.option("--dtype", type=click.Choice(["fp8", "bf16"]), default="fp8", show_default=True, help="Of the weights.")
+@click.option("--tp", type=click.IntRange(1, 64), default=1, show_default=True, help="GPUs that share the model.")
+@click.option("--util", default="0.9", show_default=True, help="Share of the memory that the server may take.")
+@click.option("--tokens", type=click.IntRange(1, 10**9), help="Of a typical request, input and output.")
+@click.option("--parameters", metavar="BILLIONS", help="Of a model whose weights are not in its folder.")
+@json_option
+@plain_option
+def command(
+    gpu: tuple[str, ...],
+    model: str,
+    dtype: str,
+    tp: int,
+    util: str,
+    tokens: int | None,
+    parameters: str | None,
+    json: bool,
+    plain: bool,
+) -> None:
+    """Plan server and client for a GPU: what fits, how much at once, and the command line."""
+    from loupe.errors import UsageError
+    from loupe.sizing import facts
+    from loupe.sizing.plan import plan
+
+    share = facts.number(util, "--util", hint="--util 0.9")
+    if share > 1:
+        raise UsageError(f"--util {util}: more than all of the memory", hint="--util 0.9")
+    billions = facts.number(parameters, "--parameters", hint="--parameters 2.1") if parameters else None
+    known = facts.model_facts(model, billions=billions, tokens=tokens)
+    cards = [facts.gpu(text) for text in gpu] or facts.known_gpus()
+    chosen: facts.Dtype = "fp8" if dtype == "fp8" else "bf16"
+    plans = [plan(known, card, dtype=chosen, utilization=share, tensor_parallel=tp) for card in cards]
+    if json:
+        as_json([_record(one) for one in plans])
+        return
+    columns = [name for name, value in _COLUMNS.items() if any(value(one) is not None for one in plans)]
+    rows = [["–" if (value := _COLUMNS[name](one)) is None else str(value) for name in columns] for one in plans]
+    table(columns, rows, plain=plain)
+    for note in dict.fromkeys(note for one in plans for note in one.notes):
+        say(note)
+    if len(plans) == 1 and plans[0].fits:
+        click.echo(plans[0].command)
+
+
+def _record(one: Sizing) -> dict[str, object]:
+    """Every field, numbers as numbers."""
+    fields: dict[str, object] = {}
+    for name in one.__dataclass_fields__:
+        value = getattr(one, name)
+        fields[name] = round(float(value), 6) if isinstance(value, Fraction) else value
+    return fields

@@ -1,0 +1,131 @@
+"""The settings that fit a model on a card; every cell of the published tables (protocols/sizing.md 2).
+
+All arithmetic is exact: one of the published rows lies so near to a whole number that binary fractions miss it.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from fractions import Fraction
+
+from loupe.sizing.facts import GIB, Dtype, Gpu, ModelFacts
+
+UTILIZATION = Fraction(9, 10)
+_BATCHED_TOKENS = 65_536
+_MAX_TOKENS = 8_192
+_MOST_WORKERS, _WORKERS_PER_SEQUENCE = 256, 4
+_MOST_BATCH = 64
+_TEXT_BATCH = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizing:
+    """The plan. Settings that a stage does not have, and all of a model that does not fit, are None."""
+
+    gpu: str
+    gpu_gb: Fraction
+    model: str
+    dtype: Dtype
+    tensor_parallel: int
+    weights_gb: Fraction
+    activation_gb: Fraction
+    kv_gb: Fraction
+    kv_kib_per_token: Fraction
+    tokens_per_request: int
+    concurrency: Fraction
+    fits: bool
+    max_model_len: int
+    max_num_batched_tokens: int | None = None
+    max_tokens: int | None = None
+    max_num_seqs: int | None = None
+    workers: int | None = None
+    layout_batch: int | None = None
+    embed_batch_image: int | None = None
+    embed_batch_text: int | None = None
+    command: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def kv_gb_shown(self) -> str:
+        """With one decimal."""
+        exact = Decimal(self.kv_gb.numerator) / Decimal(self.kv_gb.denominator)
+        return str(exact.quantize(Decimal("0.1"), ROUND_HALF_UP))
+
+    @property
+    def concurrency_shown(self) -> int:
+        """To the nearest whole number, where `max_num_seqs` is cut off."""
+        return math.floor(self.concurrency + Fraction(1, 2))
+
+
+def plan(
+    model: ModelFacts, card: Gpu, *, dtype: Dtype = "fp8", utilization: Fraction = UTILIZATION, tensor_parallel: int = 1
+) -> Sizing:
+    """The settings for `tensor_parallel` cards of one kind. Weights and KV heads are divided, activation is not."""
+    weights = model.weights_gb[dtype] / tensor_parallel
+    heads = max(Fraction(model.kv_heads, tensor_parallel), Fraction(1))
+    kv_kib = model.kv_kib_per_token * heads / model.kv_heads
+    kv_gb = utilization * card.gb - weights - model.activation_gb
+    request_gb = model.tokens_per_request * kv_kib * 1024 / GIB
+    concurrency = kv_gb / request_gb
+    fits = concurrency >= 1
+    settings = _settings(model, kv_gb, concurrency) if fits else {}
+    notes = [*model.notes, *_fp8_notes(card, dtype)]
+    if not fits:
+        missing = (request_gb - kv_gb) / utilization
+        notes.append(f"does not fit: {float(missing):.1f} GB are missing for one request")
+    sequences = settings.get("max_num_seqs")
+    return Sizing(
+        gpu=card.name,
+        gpu_gb=card.gb,
+        model=model.name,
+        dtype=dtype,
+        tensor_parallel=tensor_parallel,
+        weights_gb=weights,
+        activation_gb=model.activation_gb,
+        kv_gb=kv_gb,
+        kv_kib_per_token=kv_kib,
+        tokens_per_request=model.tokens_per_request,
+        concurrency=concurrency,
+        fits=fits,
+        max_model_len=model.max_model_len,
+        command=_command(model, dtype, utilization, tensor_parallel, sequences) if fits else "",
+        notes=tuple(notes),
+        **settings,
+    )
+
+
+def _settings(model: ModelFacts, kv_gb: Fraction, concurrency: Fraction) -> dict[str, int]:
+    if model.stage == "embedding":
+        images = max(1, min(_MOST_BATCH, math.floor(concurrency / 2)))
+        return {"embed_batch_image": images, "embed_batch_text": _TEXT_BATCH}
+    sequences = math.floor(concurrency)
+    return {
+        "max_num_seqs": sequences,
+        "max_num_batched_tokens": _BATCHED_TOKENS,
+        "max_tokens": _MAX_TOKENS,
+        "workers": min(_WORKERS_PER_SEQUENCE * sequences, _MOST_WORKERS),
+        # No physics: the layout model lies outside the server's memory. The rule that gives all published rows.
+        "layout_batch": max(1, min(_MOST_BATCH, math.floor(kv_gb / 2))),
+    }
+
+
+def _fp8_notes(card: Gpu, dtype: Dtype) -> list[str]:
+    if dtype != "fp8" or not card.without_fp8:
+        return []
+    names = " and ".join(card.without_fp8)
+    return [f"{names}: no FP8 arithmetic, only weights are kept in FP8; --dtype bf16 gives the plan without"]
+
+
+def _command(model: ModelFacts, dtype: Dtype, utilization: Fraction, cards: int, sequences: int | None) -> str:
+    parts = ["vllm", "serve", model.hub, "--gpu-memory-utilization", f"{float(utilization):g}"]
+    parts += ["--max-model-len", str(model.max_model_len)]
+    if sequences is not None:
+        parts += ["--max-num-seqs", str(sequences), "--max-num-batched-tokens", str(_BATCHED_TOKENS)]
+    else:
+        parts += ["--runner", "pooling"]
+    parts += ["--quantization", "fp8"] if dtype == "fp8" else []
+    parts += ["--tensor-parallel-size", str(cards)] if cards > 1 else []
+    return shlex.join(parts)
