@@ -1,0 +1,207 @@
+"""CDM: pairs per second, cold and with drawn ground truth, on one core and more, against one TeX run per formula.
+
+python perf/cdm.py [--pairs 400] [--profile unimernet] [--jobs 1 2] [--official 6] [--parity]
+
+The other way is measured in the same run: for each formula a TeX run, a page drawn by Ghostscript at 200 dpi, and a
+search through all pixels for every colour, as the official programs do it (Node and ImageMagick left out, in its
+favour). Formulas are made here, in lengths and layouts like those of UniMER-Test; one prediction in ten is broken TeX,
+a third differ in a symbol. Times are CPU seconds of all processes, which a busy machine hardly blurs, and seconds by
+the clock.
+`--parity` compares every box and score with the official ones in ../shared, with both renderers (takes some minutes).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import resource
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from loupe.metrics import cdm_pairs
+from loupe.metrics.cdm import PROFILES, ghostscript
+from loupe.metrics.cdm.colouring import colour
+from loupe.metrics.cdm.rendering import render
+from loupe.metrics.cdm.tex_documents import template_of
+from loupe.metrics.cdm.tex_runs import set_formulas
+from loupe.metrics.cdm.tex_tools import cjk_font
+
+LETTERS = [*"abcdefghijklmnpqrstuvwxyzABCDEFGHKLMNPQRSTUVXYZ0123456789", *"αβγδ".replace("α", "")]
+GREEK = [rf"\{name}" for name in ("alpha", "beta", "gamma", "delta", "lambda", "mu", "phi", "omega", "sigma")]
+
+
+def formula(draw: random.Random, length: int, depth: int = 0) -> str:
+    """About `length` characters of mathematics."""
+    parts: list[str] = []
+    while length > 0:
+        kind = draw.random()
+        if depth < 3 and length > 6 and kind < 0.16:
+            inner = formula(draw, length // 3, depth + 1)
+            parts.append(rf"\frac{{{inner}}}{{{formula(draw, length // 4, depth + 1)}}}")
+            length -= length // 3 + length // 4 + 1
+        elif depth < 3 and length > 4 and kind < 0.30:
+            parts.append(f"{draw.choice(LETTERS[:50])}_{{{formula(draw, 2, 3)}}}^{{{formula(draw, 1, 3)}}}")
+            length -= 4
+        elif depth < 2 and length > 5 and kind < 0.36:
+            parts.append(rf"\sqrt{{{formula(draw, length // 4, depth + 1)}}}")
+            length -= length // 4 + 1
+        elif kind < 0.42:
+            parts.append(draw.choice([r"\sum", r"\int", r"\partial", r"\infty", r"\mathbf{x}", r"\hat{y}"]))
+            length -= 1
+        elif kind < 0.62:
+            parts.append(draw.choice(["+", "-", "=", r"\leq", r"\cdot", ",", "(", ")"]))
+            length -= 1
+        else:
+            parts.append(draw.choice(GREEK if kind > 0.85 else LETTERS[:50]))
+            length -= 1
+    return " ".join(parts) or "x"
+
+
+def made_pairs(count: int, seed: int = 6) -> list[tuple[str, str]]:
+    """(prediction, ground truth): lengths fall off like those of UniMER-Test, from five characters to some hundreds."""
+    draw = random.Random(seed)
+    found = []
+    for _ in range(count):
+        truth = formula(draw, min(400, max(5, int(draw.lognormvariate(3.5, 0.8)))))
+        chance = draw.random()
+        prediction = truth
+        if chance < 0.10:
+            prediction = truth + r" \frac { a"
+        elif chance < 0.43:
+            prediction = truth.replace(" ", f" {draw.choice(GREEK)} ", 1)
+        found.append((prediction, truth))
+    return found
+
+
+def cpu() -> float:
+    """CPU seconds of this process and of all that it has waited for."""
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
+def timed(what: Callable[[], object]) -> tuple[float, float]:
+    """(seconds by the clock, CPU seconds)."""
+    clock, used = time.perf_counter(), cpu()
+    what()
+    return time.perf_counter() - clock, cpu() - used
+
+
+def score_part(pairs: list[tuple[str, str]], profile: str, folder: str) -> int:
+    """One process's share, in batches of 200."""
+    for start in range(0, len(pairs), 200):
+        cdm_pairs(pairs[start : start + 200], profile=profile, cache=Path(folder))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def score_all(pairs: list[tuple[str, str]], profile: str, folder: str, jobs: int) -> int:
+    """All pairs on so many processes; the largest memory of one, in MB."""
+    shares = [pairs[number::jobs] for number in range(jobs)]
+    with ProcessPoolExecutor(jobs) as pool:
+        return max(pool.map(score_part, shares, [profile] * jobs, [folder] * jobs))
+
+
+def the_other_way(pairs: list[tuple[str, str]], profile: str) -> None:
+    """A TeX run and a drawn page for every formula, and a look through the page for every colour."""
+    chosen = PROFILES[profile]
+    for one in (side for pair in pairs for side in pair):
+        coloured = colour(one, chosen)
+        (page,) = set_formulas(template_of(coloured, chosen, cjk_font=cjk_font()), [coloured.tex])
+        if page.failure:
+            continue
+        for pixels in drawn_pixels(page.pdf):
+            for each in coloured.colours[: len(coloured.tokens)]:
+                np.argwhere(np.all(pixels == np.array(each, dtype=np.uint8), axis=2))
+
+
+def drawn_pixels(pdf: bytes) -> Iterator[np.ndarray]:
+    """The first page, cropped to what is not white."""
+    kept: list[np.ndarray] = []
+    original = ghostscript.ink_of_pixels
+    ghostscript.ink_of_pixels = lambda page: (kept.append(page), original(page))[1]
+    try:
+        for ink in ghostscript.drawn_pages(pdf, range(1)):
+            if ink is not None and ink.all:
+                left, top, right, bottom = ink.all
+                yield np.asarray(Image.fromarray(kept[-1]).crop((left - 8, top - 8, right + 8, bottom + 8)))
+    finally:
+        ghostscript.ink_of_pixels = original
+
+
+def parity() -> None:
+    """Every official box and score, with both renderers."""
+    shared = Path(__file__).parents[2] / "shared" / "oracles" / "cdm"
+    formulas, pairs = (
+        [json.loads(line) for line in (shared / name).read_text(encoding="utf-8").splitlines()]
+        for name in ("renders.jsonl", "cases.jsonl")
+    )
+    for profile in ("omnidocbench", "unimernet"):
+        for renderer in ("layout", "ghostscript"):
+            drawn = render([each["input"]["latex"] for each in formulas], profile=PROFILES[profile], renderer=renderer)
+            boxes = [
+                max((abs(a - b) for a, b in zip(box, official, strict=True)), default=0)
+                for case, one in zip(formulas, drawn, strict=True)
+                if case["expected"][profile].get("rendered")
+                for box, (_, official) in zip(one.boxes, case["expected"][profile]["boxes"], strict=True)
+            ]
+            scored = cdm_pairs(
+                [(case["input"]["pred"], case["input"]["gt"]) for case in pairs], profile=profile, renderer=renderer
+            )
+            same = sum(
+                not one.counted
+                if case["expected"][profile].get("dropped")
+                else one.f1 == case["expected"][profile]["F1"]
+                for case, one in zip(pairs, scored, strict=True)
+            )
+            print(
+                f"{profile:14} {renderer:12} boxes equal {boxes.count(0):,} of {len(boxes):,}, largest difference "
+                f"{max(boxes)} px; F1 equal {same} of {len(pairs)}",
+                flush=True,
+            )
+
+
+def main() -> None:
+    """Measure what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=int, default=400)
+    parser.add_argument("--profile", default="unimernet", choices=sorted(PROFILES))
+    parser.add_argument("--jobs", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--official", type=int, default=6, help="pairs measured the other way; 0: none")
+    parser.add_argument("--parity", action="store_true")
+    asked = parser.parse_args()
+    if asked.parity:
+        parity()
+        return
+    pairs = made_pairs(asked.pairs)
+    other = 0.0
+    if asked.official:
+        clock, used = timed(lambda: the_other_way(pairs[: asked.official], asked.profile))
+        other = used / asked.official
+        print(f"one run per formula: {clock / asked.official:.2f} s, {other:.2f} CPU s a pair")
+    for jobs in asked.jobs:
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("cold", "ground truth drawn"):
+                if name != "cold":
+                    pairs = [(f"{prediction} + q", truth) for prediction, truth in pairs]
+                memory = 0
+
+                def work() -> None:
+                    nonlocal memory
+                    memory = score_all(pairs, asked.profile, folder, jobs)  # noqa: B023
+
+                clock, used = timed(work)
+                each = used / len(pairs)
+                ratio = f", {other / each:.0f} times less CPU" if other else ""
+                speed = f"{len(pairs) / clock:.0f} pairs/s, {1000 * each:.1f} CPU ms a pair{ratio}; {memory} MB"
+                whole = f"23,757 pairs in {23_757 * clock / len(pairs) / 60:.1f} min (load {os.getloadavg()[0]:.0f})"
+                print(f"{jobs} processes, {name}: {speed}; {whole}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
