@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 import http.server
 import os
+import signal
 import sqlite3
+import subprocess
+import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -204,3 +208,32 @@ def test_threads_may_ask_at_the_same_time(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
         assert [answers[each][0].texts[:2] for each in range(6)] == [["x", str(each)] for each in range(6)]
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder with a path that is short enough for a socket."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def test_a_process_that_is_killed_leaves_nothing_that_the_next_one_does_not_clear_away(
+    short: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_renderer()
+    monkeypatch.setattr(tempfile, "tempdir", str(short))
+    program = (
+        "import os, signal\n"
+        "from loupe.benchmarks.olmocr.rendering.browser import EquationBrowser\n"
+        "EquationBrowser().draw(['x'])\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], env=os.environ | {"TMPDIR": str(short)}, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert [path.name.rpartition("-")[0].rpartition("-")[0] for path in short.iterdir()] == ["loupe-browser"]
+    browser = EquationBrowser()
+    browser.draw(["x"])
+    [folder] = short.iterdir()
+    assert folder.name.startswith(f"loupe-browser-{os.getpid()}-")
+    browser.close()
+    assert list(short.iterdir()) == []

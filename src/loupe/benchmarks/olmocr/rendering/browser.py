@@ -9,15 +9,18 @@ import asyncio
 import atexit
 import contextlib
 import os
+import shutil
 import threading
 from collections.abc import Coroutine, Iterator, Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from loupe.benchmarks.olmocr.rendering.chromium import ARGUMENTS, browser_environment, chromium_program
 from loupe.benchmarks.olmocr.rendering.drawing import Drawing, refused_unseen
+from loupe.benchmarks.olmocr.rendering.own_folder import new_folder, temporary_files_in
 from loupe.data.extras import need
 from loupe.data.katex import read_katex
 from loupe.errors import LoupeError
@@ -60,6 +63,7 @@ class EquationBrowser:
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
         self._page: Page | None = None
+        self._folder: Path | None = None
         self._function = files(__package__).joinpath("katex_page.js").read_text(encoding="utf-8")
 
     def draw(self, equations: Sequence[str], *, measured: bool = False) -> list[Drawing]:
@@ -132,8 +136,10 @@ class EquationBrowser:
         from playwright.async_api import Error, async_playwright
 
         katex = read_katex()
-        if self._playwright is None:
-            self._playwright = await async_playwright().start()
+        if self._playwright is None or self._folder is None:
+            self._folder = new_folder()
+            with temporary_files_in(self._folder):
+                self._playwright = await async_playwright().start()
         try:
             self._browser = await self._launch(self._playwright)
             context = await self._browser.new_context(
@@ -155,7 +161,7 @@ class EquationBrowser:
         """With Chromium's sandbox where it can have one: as root it refuses, in many containers it cannot."""
         from playwright.async_api import Error
 
-        program, environment = chromium_program(), browser_environment()
+        program, environment = chromium_program(), browser_environment() | {"TMPDIR": str(self._folder)}
         for sandbox in (False,) if _is_root() else (True, False):
             try:
                 return await playwright.chromium.launch(
@@ -178,6 +184,9 @@ class EquationBrowser:
             with contextlib.suppress(Exception):
                 await asyncio.wait_for(self._playwright.stop(), _STOPS_AFTER)
             self._playwright = None
+            if self._folder is not None:
+                shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
 
 
 def _batches(equations: Sequence[str], shown: Sequence[int]) -> Iterator[list[int]]:

@@ -1,0 +1,55 @@
+"""A folder for what a browser leaves behind: its process may be killed at any time; the next one clears it away."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_NAME = re.compile(r"loupe-browser-(\d+)-")
+
+
+def new_folder() -> Path:
+    """A new folder of this process in the system's temporary folder; those of processes that are gone are removed."""
+    root = Path(tempfile.gettempdir())
+    for path in root.glob("loupe-browser-*"):
+        found = _NAME.match(path.name)
+        if found and path.is_dir() and not path.is_symlink() and _is_ours(path) and not _runs(int(found[1])):
+            shutil.rmtree(path, ignore_errors=True)
+    # Short, because Chromium puts a socket into it.
+    return Path(tempfile.mkdtemp(prefix=f"loupe-browser-{os.getpid()}-"))
+
+
+@contextmanager
+def temporary_files_in(folder: Path) -> Iterator[None]:
+    """What is started meanwhile takes this folder for the system's temporary one."""
+    before = os.environ.get("TMPDIR")
+    os.environ["TMPDIR"] = str(folder)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["TMPDIR"]
+        else:
+            os.environ["TMPDIR"] = before
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        return path.stat().st_uid == os.geteuid()
+    except OSError:
+        return False
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
