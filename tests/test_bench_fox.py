@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from loupe.benchmarks import fox
 from loupe.benchmarks.fox import FoxPage, benchmark, load, score, verify_case
 from loupe.benchmarks.fox_pages.compression import compression_curve, ratio_bin, token_bin
 from loupe.benchmarks.fox_pages.words import PageScores, score_page, score_page_swapped_like_official, split_words
@@ -20,6 +22,7 @@ from loupe.benchmarks.registry import check_options, get_benchmark
 from loupe.data.pages import load_page
 from loupe.errors import DatasetError, UsageError
 from loupe.metrics import installed_wordnet, vision_tokens
+from loupe.scoring.parity import verify_one
 from loupe.scoring.summary import summarise
 from loupe.types import Prediction, Result, Sample, SampleScores
 from tests.shared import cases
@@ -326,6 +329,24 @@ def test_the_curve_by_output_ratio_has_the_rounded_expectations() -> None:
 def test_a_mode_that_the_paper_does_not_have_has_no_expectation() -> None:
     curve = compression_curve(result_of([(650, "abcd")], nominal=256))
     assert curve[0].expected is None
+
+
+def test_a_parity_case_with_an_unknown_measure_differs() -> None:
+    ((ours, official),) = verify_case({"input": {"answer": "a", "label": "a"}, "expected": {"metoer": 0.5}})
+    assert math.isnan(ours) and official == 0.5
+
+
+def test_verify_says_that_meteor_was_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    for found in (None, WORDNET):
+        monkeypatch.setattr(fox, "installed_wordnet", lambda found=found: found)
+        notes = [note for note in verify_one("fox").deviations if note.startswith("METEOR was not compared")]
+        assert len(notes) == (0 if found else 1)
+
+
+@pytest.mark.parametrize("tiles", [-3, 0, 101, 100_000])
+def test_a_senseless_number_of_tiles_is_refused(pages: Path, tiles: int) -> None:
+    with pytest.raises(UsageError, match="max_tiles="):
+        load(pages, words="none", mode="gundam", max_tiles=tiles)
 
 
 def test_the_shipped_parity_cases_hold() -> None:

@@ -131,6 +131,18 @@ def test_the_request_counts_an_empty_line_as_one_error_at_most() -> None:
     assert counts("", "", preparation="request001")["wer_mean"] == (0.0, 1.0)
 
 
+def test_the_request_strips_nothing() -> None:
+    assert counts("ab", " ab\n", preparation="request001")["cer_mean"] == (1.0, 1.0)
+    assert counts("ab", " ab\n")["cer_mean"] == (0.0, 1.0)
+    assert counts("  ", "", preparation="request001")["wer_mean"] == (0.0, 1.0)
+
+
+def test_the_prepared_form_is_one_split(tmp_path: Path) -> None:
+    (tmp_path / "metadata.jsonl").write_text(json.dumps({"idx": 0, "ground_truth": "a"}))
+    with pytest.raises(UsageError, match="the option split cannot be chosen"):
+        list(BENCHMARK.load(tmp_path, split="train"))
+
+
 def test_the_request_takes_a_tab_as_the_end_of_a_word() -> None:
     assert counts("a b", "a\tb", preparation="request001")["wer_mean"] == (0.0, 1.0)
     assert counts("a b", "a\tb")["wer_mean"] == (1.0, 1.0)

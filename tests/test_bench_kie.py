@@ -116,6 +116,15 @@ def test_the_prepared_form_holds_the_ground_truth_nested_as_json_or_flat(tmp_pat
     assert (sample.id, sample.truth["mother_name"]) == ("form_0", "MARY E. WARD")
 
 
+def test_the_prepared_form_is_one_split(tmp_path: Path) -> None:
+    line = {"idx": 0, "sample_id": "form_0", "ground_truth": FORM}
+    (tmp_path / "metadata.jsonl").write_text(json.dumps(line), encoding="utf-8")
+    assert list(FORMS.load(tmp_path, split="validation"))
+    for benchmark in (KIE, FORMS):
+        with pytest.raises(UsageError, match="the option split cannot be chosen"):
+            list(benchmark.load(tmp_path, split="train"))
+
+
 @pytest.mark.parametrize(
     ("truth", "message"),
     [

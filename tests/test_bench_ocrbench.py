@@ -112,6 +112,31 @@ def test_the_prepared_form_is_read_with_answers_as_a_list_or_as_json(tmp_path: P
     assert [sample.tags["section"] for sample in samples] == ["Text Recognition", "Doc-oriented VQA"]
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"metadata": {"dataset": "HME100k"}}, "none of category, question_type, type"),
+        ({"metadata": {"category": "Doc-oriented VQA"}}, "none of dataset, dataset_name"),
+        ({"ground_truth": [1, 2]}, "neither a text nor a list of texts"),
+        ({"ground_truth": None}, "neither a text nor a list of texts"),
+    ],
+)
+def test_a_prepared_row_without_what_scoring_goes_by_is_refused(
+    tmp_path: Path, changes: dict[str, Any], said: str
+) -> None:
+    metadata = {"dataset": "docVQA", "category": "Doc-oriented VQA", "question": "?"}
+    row = {"idx": 0, "sample_id": "q", "ground_truth": "a", "metadata": metadata, **changes}
+    (tmp_path / "metadata.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    with pytest.raises(DatasetError, match=f"sample 'q': .*{said}"):
+        load(tmp_path)
+
+
+def test_a_failed_question_earns_nothing_even_if_its_answer_is_empty() -> None:
+    for outcome, earned in (("error", 0.0), ("empty", 1.0)):
+        scores = BENCHMARK.score(question(""), Prediction(outcome=outcome))  # type: ignore[arg-type]
+        assert {score.measure: score.counts[0] for score in scores}["score"] == earned
+
+
 def test_a_folder_without_the_data_says_what_was_expected(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=r"expected OCRBench\.json") as raised:
         load(tmp_path)

@@ -153,6 +153,16 @@ def test_the_prepared_form_is_read(tmp_path: Path) -> None:
         assert sample.images == (tmp_path / "images" / "00007.jpg",)
 
 
+def test_options_that_the_prepared_form_cannot_follow_are_refused(tmp_path: Path) -> None:
+    write_lines(tmp_path / "metadata.jsonl", [{"idx": 7, "sample_id": "a", "ground_truth": TABLE}])
+    for option in ({"split": "train"}, {"escape": "escaped"}):
+        with pytest.raises(UsageError, match="in the prepared form, in which the option"):
+            list(BENCHMARK.load(tmp_path, **option))
+    for rows in ({"first": 0}, {"rows": 3}, {"escape": "escaped"}):
+        with pytest.raises(UsageError, match="in the prepared form, in which the option"):
+            list(TEDS_TEST.load(tmp_path, **rows))
+
+
 def test_teds_test_takes_200_rows_from_row_4000_on_over_all_shards(tmp_path: Path) -> None:
     for shard in (0, 1, 2):
         rows = [{"html_table": f"<table><tr><td>{shard * 1500 + row}</td></tr></table>"} for row in range(1500)]

@@ -83,5 +83,6 @@ def test_all_tables_of_a_page_are_found_html_first_then_markdown_then_latex_then
         rows("<td>q</td>"),
         rows("<td>x</td><td>y</td>", "<td>5%</td><td>z</td>"),
     ]
+    assert find_tables("| a | b |\n|---\n| c | d |") == [rows("<td>a</td><td>b</td>", "<td>c</td><td>d</td>")]
     assert find_tables("<fcel>a<nl>") == [rows("<td>a</td>")]
     assert find_tables("no | table\nhere") == []

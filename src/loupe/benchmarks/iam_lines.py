@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from loupe.data.parquet import find_shards, rows
-from loupe.data.prepared import is_prepared, read
+from loupe.data.prepared import is_prepared, read, refuse_options
 from loupe.data.store import default_root
 from loupe.errors import DatasetError, UsageError
-from loupe.metrics import character_errors, prepare_iam_punct, rate, rate_of_sums, word_errors
+from loupe.metrics import character_errors, levenshtein_distance, prepare_iam_punct, rate, rate_of_sums, word_errors
 from loupe.types import Benchmark, Measure, PageSource, Prediction, Sample, Score
 
 Split: TypeAlias = Literal["test", "validation", "train"]
@@ -37,6 +37,7 @@ def load(
     if sample < 0:
         raise UsageError(f"sample={sample} lines cannot be drawn", hint="-o sample=200")
     if is_prepared(folder):
+        refuse_options(folder, split=split != "test")
         lines = [(row.sample_id, row.image, str(row.ground_truth)) for row in read(folder)]
         return _samples(lines, text, sample, seed)
     shards = find_shards(folder, split)
@@ -100,14 +101,13 @@ def prepare_like_request001(text: str) -> str:
 def rates_like_request001(prediction: str, reference: str) -> tuple[float, float]:
     """Character and word error rate of one line as the request counts them.
 
-    Words are what any white space separates. A line without ground truth is 0 if nothing was read, else 1, where
-    jiwer counts insertions.
+    Nothing is stripped; words are what any white space separates. A line without ground truth is 0 if nothing was read,
+    else 1, where jiwer counts insertions.
     """
-    edits, length = character_errors(prediction, reference)
+    edits = levenshtein_distance(prediction, reference)
     word_edits, words = word_errors(" ".join(prediction.split()), " ".join(reference.split()))
-    if not length:
-        return float(edits > 0), float(edits > 0)
-    return edits / length, word_edits / words
+    cer = edits / len(reference) if reference else float(edits > 0)
+    return cer, word_edits / words if words else float(word_edits > 0)
 
 
 #: What is done to both texts before they are compared.

@@ -90,16 +90,25 @@ def _parquet(shards: list[Path], variant: Variant) -> Iterator[Sample]:
 def _prepared(root: Path, variant: Variant) -> Iterator[Sample]:
     for row in read(root):
         facts = {**row.metadata, **(row.metadata.get("tags") or {})}
+        place = f"{root}, sample {row.sample_id!r}"
         question = _Question(
-            dataset_name=str(facts.get("dataset") or facts.get("dataset_name") or ""),
-            type=str(facts.get("category") or facts.get("question_type") or facts.get("type") or ""),
+            dataset_name=_fact(facts, ("dataset", "dataset_name"), place),
+            type=_fact(facts, ("category", "question_type", "type"), place),
             question=str(facts.get("question") or facts.get("prompt") or ""),
-            answers=_answers(row.ground_truth),
+            answers=_answers(row.ground_truth, place),
         )
         yield _sample(row.sample_id, row.image, question, variant)
 
 
-def _answers(value: Any) -> str | list[str]:
+def _fact(facts: Mapping[str, Any], keys: tuple[str, ...], place: str) -> str:
+    """Category or data set of a question: the rules of scoring go by them."""
+    found = next((facts[key] for key in keys if facts.get(key)), None)
+    if not isinstance(found, str):
+        raise DatasetError(f"{place}: metadata has none of {', '.join(keys)}", hint="it decides how answers are scored")
+    return found
+
+
+def _answers(value: Any, place: str) -> str | list[str]:
     """Answers of the prepared form: a list, a list written as JSON, or one answer."""
     if isinstance(value, str) and value.startswith("["):
         try:
@@ -107,7 +116,9 @@ def _answers(value: Any) -> str | list[str]:
         except (ValueError, RecursionError):
             return value
         value = found if isinstance(found, list) and all(isinstance(each, str) for each in found) else value
-    return value if isinstance(value, list) else str(value)
+    if not isinstance(value, str) and not (isinstance(value, list) and all(isinstance(each, str) for each in value)):
+        raise DatasetError(f"{place}: ground_truth is neither a text nor a list of texts")
+    return value
 
 
 def _sample(ident: str, image: PageSource, question: _Question, variant: Variant) -> Sample:
@@ -126,6 +137,8 @@ def score(sample: Sample, prediction: Prediction) -> list[Score]:
     text = prediction.text.strip() if variant == "lmms_eval" else prediction.text
     found = _prepare(text, math=math, variant=variant)
     wanted = [_prepare(answer, math=math, variant=variant) for answer in answers]
+    if prediction.failed:  # no prediction earns nothing, also where an empty one would hold an empty answer
+        wanted = []
     hit = float(any(answer in found for answer in wanted))
     word = hit if math else float(any(_stands_alone(answer, found) for answer in wanted))
     scores = [

@@ -15,7 +15,7 @@ from loupe.benchmarks.table_images import layouts, scoring
 from loupe.benchmarks.table_images.layouts import SAME_SPLIT, Escape, TableImage
 from loupe.data.extras import need
 from loupe.data.parquet import find_shards
-from loupe.data.prepared import is_prepared
+from loupe.data.prepared import is_prepared, refuse_options
 from loupe.data.store import default_root
 from loupe.errors import DatasetError
 from loupe.types import Benchmark, Sample
@@ -42,6 +42,7 @@ def _tables(root: Path, split: Split, escape: Escape) -> Iterator[TableImage]:
     if root.suffix == ".json":
         return layouts.read_ground_truth(root)
     if is_prepared(root):
+        refuse_options(root, split=split != "val", escape=escape != "raw")
         return layouts.read_prepared(root)
     lines = _lines_file(root)
     if lines is not None:

@@ -13,7 +13,7 @@ from loupe.benchmarks.table_images import layouts, scoring
 from loupe.benchmarks.table_images.layouts import SAME_SPLIT, Escape, TableImage
 from loupe.data.extras import need
 from loupe.data.parquet import find_shards
-from loupe.data.prepared import is_prepared
+from loupe.data.prepared import is_prepared, refuse_options
 from loupe.data.store import default_root
 from loupe.errors import DatasetError, UsageError
 from loupe.types import Benchmark, Sample
@@ -35,6 +35,7 @@ def load(root: Path | None, first: int = FIRST_ROW, rows: int = ROWS, escape: Es
         raise UsageError(f"first={first}, rows={rows}: there are no such rows", hint="-o first=4000 -o rows=200")
     folder = _stored() if root is None else root
     if is_prepared(folder):
+        refuse_options(folder, first=first != FIRST_ROW, rows=rows != ROWS, escape=escape != "raw")
         return map(scoring.sample_of, layouts.read_prepared(folder))
     return map(scoring.sample_of, _tables(folder, first, rows, escape))
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from loupe.errors import DatasetError
+from loupe.errors import DatasetError, UsageError
 from loupe.types import Sample
 
 METADATA = "metadata.jsonl"
@@ -53,6 +53,16 @@ def read(root: Path) -> Iterator[PreparedRow]:
                     yield _row(root, line, f"{path}, line {number}")
         except UnicodeDecodeError:
             raise DatasetError(f"{path}: not UTF-8") from None
+
+
+def refuse_options(root: Path, **changed: bool) -> None:
+    """Raise UsageError for the first option that is not at its default: this form is what was prepared, no more."""
+    for name, is_changed in changed.items():
+        if is_changed:
+            raise UsageError(
+                f"{root} is in the prepared form, in which the option {name} cannot be chosen any more",
+                hint=f"leave -o {name}=… out, or name the published data with --data",
+            )
 
 
 def image_name(idx: int, page: int = 1) -> str:

@@ -69,7 +69,7 @@ def verify_one(name: str) -> Parity:
         identical=len(cases) - len(differing),
         largest=largest,
         differing=differing,
-        deviations=list(getattr(module, "DEVIATIONS", ())),
+        deviations=[*getattr(module, "DEVIATIONS", ()), *getattr(module, "not_compared", tuple)()],
     )
 
 

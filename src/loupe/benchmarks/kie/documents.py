@@ -15,7 +15,7 @@ from typing import Any
 from loupe.benchmarks.kie.prompts import docext_prompt
 from loupe.benchmarks.kie.scoring import OFFICIAL, Variant, variant_tags
 from loupe.data.parquet import find_shards, rows
-from loupe.data.prepared import is_prepared, read
+from loupe.data.prepared import is_prepared, read, refuse_options
 from loupe.data.store import default_root
 from loupe.errors import DatasetError
 from loupe.types import PageSource, Sample
@@ -37,6 +37,7 @@ def find_documents(
     """The documents of the first of these splits that is there. Raises DatasetError, naming the layout, if none is."""
     folder = default_root(ident) if root is None else root
     if is_prepared(folder):
+        refuse_options(folder, split=splits[0] == "train")
         for number, prepared in enumerate(read(folder), 1):
             place = f"{folder}, document {number}"
             yield Document(id=prepared.sample_id, image=prepared.image, truth=prepared.ground_truth, place=place)

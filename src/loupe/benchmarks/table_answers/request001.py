@@ -159,7 +159,7 @@ def is_table_line(line: str) -> bool:
     """Whether a line belongs to a Markdown table: two pipes, or a rule with a pipe."""
     line = line.strip()
     if line.startswith("|"):
-        return "|" in line[1:]
+        return "|" in line[1:] or is_rule(line)
     return line.count("|") >= 2 or is_rule(line)
 
 
