@@ -38,17 +38,36 @@ USER_CONFIG = Path("~/.config/loupe/engines")
 #: Whole numbers of a profile that must not be smaller than this.
 _LEAST = {"concurrency": 1, "retries": 0, "max_tokens": 1, "max_timeouts": 1, "errors_before_check": 1}
 
+#: Keys that change no answer, or (prompts) are compared as they are asked.
+_NOT_DEFINING = frozenset(
+    {
+        "title",
+        "version",
+        "sources",
+        "concurrency",
+        "timeout",
+        "retries",
+        "max_timeouts",
+        "errors_before_check",
+        "prompts",
+    }
+)
+
 
 class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     """Keys that every engine kind has. Each kind's module extends this class as `Settings`.
 
-    `prompts` is keyed by benchmark id or by task. `adapters` names the steps that prepare a raw answer for scoring.
+    `version` names a published set of settings (`glm-ocr/1`), followed by the settings that differ from it; `sources`
+    says where they come from. `prompts` is keyed by benchmark id or by task. `adapters` names the steps that prepare a
+    raw answer for scoring.
     `timeout` is in seconds per request; `retries` counts further attempts after a transient error. After
     `errors_before_check` errors in a row the server's health is checked; `max_timeouts` time-outs end the benchmark.
     """
 
     kind: str
     title: str = ""
+    version: str = ""
+    sources: list[str] = []
     prompts: dict[str, str] = {}
     adapters: list[str] = []
     concurrency: int | None = None
@@ -68,8 +87,7 @@ class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=T
 
     def defining(self) -> dict[str, Any]:
         """The settings that can change an answer; a run is only continued with the same ones."""
-        skipped = {"title", "concurrency", "timeout", "retries", "max_timeouts", "errors_before_check", "prompts"}
-        return {key: value for key, value in msgspec.to_builtins(self).items() if key not in skipped}
+        return {key: value for key, value in msgspec.to_builtins(self).items() if key not in _NOT_DEFINING}
 
 
 def engine_kinds() -> list[str]:
@@ -107,8 +125,8 @@ def load_profile(name: str, overrides: Mapping[str, Any] | None = None) -> tuple
 
     Raises UsageError for an unknown name and ProfileError for a bad file, both naming the place.
     """
-    label, table, where = _find(name)
-    table = {**table, **{key: value for key, value in (overrides or {}).items() if value is not None}}
+    label, written, where = _find(name)
+    table = {**written, **{key: value for key, value in (overrides or {}).items() if value is not None}}
     if "kind" not in table:
         raise ProfileError(f"{where}: no `kind`", hint=f"kinds: {', '.join(engine_kinds())}")
     settings: type[Profile] = engine_module(str(table["kind"])).Settings
@@ -118,7 +136,16 @@ def load_profile(name: str, overrides: Mapping[str, Any] | None = None) -> tuple
         raise ProfileError(f"{where}: {_explain(str(error), table, settings)}") from None
     for mistake in _impossible_numbers(profile):
         raise ProfileError(f"{where}: {mistake}")
-    return label, profile
+    return label, _with_differences(profile, written, table)
+
+
+def _with_differences(profile: Profile, written: Mapping[str, Any], used: Mapping[str, Any]) -> Profile:
+    """The profile with a version that names what differs from it: `glm-ocr/1+image+max_tokens`."""
+    weighty = profile.defining().keys() | {"prompts"}
+    changed = sorted(key for key in weighty & used.keys() if written.get(key) != used[key])
+    if not (profile.version and changed):
+        return profile
+    return msgspec.structs.replace(profile, version="+".join([profile.version, *changed]))
 
 
 def _find(name: str) -> tuple[str, dict[str, Any], str]:

@@ -124,6 +124,8 @@ def make_info(plan: Plan, benchmark: Benchmark, found: Survey) -> RunInfo:
     if "t" in parts and "max" not in parts:
         parts = {"img": parts.pop("img", "none"), "max": str(benchmark.max_tokens), **parts}
         defining["max_tokens"] = benchmark.max_tokens
+    if plan.profile.version:
+        parts = {"profile": plan.profile.version, **parts}
     info = RunInfo(
         benchmark=_lasting_name(plan.benchmark),
         benchmark_id=ident,

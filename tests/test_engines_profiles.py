@@ -1,0 +1,85 @@
+"""The built-in profiles of models: prompts by benchmark and task, steps, versions, and what a change does to these."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from loupe.benchmarks import get_benchmark
+from loupe.engines.openai import Settings
+from loupe.engines.registry import load_profile
+from loupe.inference.prompts import TASK_PROMPTS, template_for
+from loupe.metrics import vision_tokens
+from loupe.scoring.adapters import STEPS, check_adapters
+from tests.command_line import loupe
+
+MODELS = ["glm-ocr", "paddleocr-vl", "deepseek-ocr2", "deepseek-ocr2-recipe", "deepseek-ocr", "vlm"]
+PAGE = "Convert the document to markdown."
+#: Engine: page to Markdown, DP-Bench, formula, table, handwritten line (the table of request document 001).
+PROMPTS = {
+    "glm-ocr": [PAGE, "Text Recognition:", "Formula Recognition:", "Table Recognition:", "Text Recognition:"],
+    "paddleocr-vl": [PAGE, "OCR:", "Formula Recognition:", "Table Recognition:", "OCR:"],
+    "deepseek-ocr2": [PAGE, PAGE, "Free OCR.", "Free OCR.", "Free OCR."],
+}
+BENCHMARKS = ["omnidocbench", "dp_bench", "unimer_test", "pubtabnet", "iam_lines"]
+
+
+def asked(engine: str, benchmark_id: str) -> str:
+    benchmark = get_benchmark(benchmark_id)
+    profile = load_profile(engine)[1]
+    return template_for(benchmark.task, profile=profile, benchmark=benchmark, benchmark_id=benchmark_id)
+
+
+@pytest.mark.parametrize("engine", PROMPTS)
+def test_every_benchmark_is_asked_as_requested(engine: str) -> None:
+    assert [asked(engine, benchmark) for benchmark in BENCHMARKS] == PROMPTS[engine]
+    assert "JSON" in asked(engine, "nanonets_kie")
+
+
+def test_any_other_model_is_asked_with_the_fallback_prompts() -> None:
+    tasks = ["markdown", "markdown", "formula", "table"]
+    assert [asked("vlm", benchmark) for benchmark in BENCHMARKS[:4]] == [TASK_PROMPTS[task] for task in tasks]
+
+
+@pytest.mark.parametrize("engine", MODELS)
+def test_a_profile_is_versioned_sourced_and_uses_known_steps_in_order(engine: str) -> None:
+    profile = load_profile(engine)[1]
+    assert isinstance(profile, Settings)
+    assert (profile.version, profile.temperature) == (f"{engine}/1", 0.0)
+    assert profile.sources and profile.title
+    assert list(check_adapters(profile.adapters)) == profile.adapters
+    assert set(profile.adapters) <= set(STEPS)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "version"),
+    [
+        ({}, "glm-ocr/1"),
+        ({"base_url": "http://127.0.0.1:9/v1", "concurrency": 1, "timeout": 5.0, "model": None}, "glm-ocr/1"),
+        ({"image": "fit2048"}, "glm-ocr/1"),
+        ({"image": "none", "max_tokens": 100}, "glm-ocr/1+image+max_tokens"),
+        ({"prompts": {"*": "Read."}}, "glm-ocr/1+prompts"),
+    ],
+)
+def test_what_differs_from_a_profile_stands_behind_its_version(overrides: dict[str, object], version: str) -> None:
+    assert load_profile("glm-ocr", overrides)[1].version == version
+
+
+def test_a_page_and_its_answer_fit_into_the_context_of_deepseek_ocr() -> None:
+    profile = load_profile("deepseek-ocr")[1]
+    assert isinstance(profile, Settings) and profile.max_tokens
+    page = max(
+        vision_tokens(width, height, "gundam", max_tiles=6).sequence for width, height in [(700, 9000), (2000, 2800)]
+    )
+    assert page == 933
+    assert profile.max_tokens + page + 64 <= 8192
+
+
+def test_the_command_shows_everything(tmp_path: Path) -> None:
+    shown = loupe("engine", "show", "glm-ocr", cwd=tmp_path).stdout
+    for piece in ('version = "glm-ocr/1"', "cef4d0ea", "Table Recognition:", "repetition_penalty = 1.1", "adapters = "):
+        assert piece in shown
+    settings = json.loads(loupe("engine", "show", "deepseek-ocr", "--json", cwd=tmp_path).stdout)["settings"]
+    assert settings["extra_body"]["vllm_xargs"]["whitelist_token_ids"] == [128821, 128822]
