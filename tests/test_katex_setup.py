@@ -70,6 +70,17 @@ def test_a_registry_that_does_not_answer_is_named_with_another_way(
     assert registry == []
 
 
+def test_without_npm_and_a_registry_the_other_ways_are_named(
+    registry: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("npm_config_registry")
+    monkeypatch.delenv("NPM_CONFIG_REGISTRY", raising=False)
+    with pytest.raises(DatasetError, match="npm, which is not here") as refused:
+        katex.fetch_katex()
+    assert "install npm" in refused.value.hint and "LOUPE_KATEX_DIR" in refused.value.hint
+    assert registry == []
+
+
 def test_files_that_are_there_are_compared_and_then_not_fetched(
     registry: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,9 +30,9 @@ DIGESTS = {
 #: sha256 of the package.
 _PACKAGE = "7764a23b6c42d0a260fc1c8dcfe91d73e07d802dfc0624c08997b33c02dac0cd"
 _LARGEST_PACKAGE = 8 << 20
-_REGISTRY = "https://registry.npmjs.org"
-#: What npm itself takes another registry from.
+#: What npm itself takes the address of its registry from. No address stands in Loupe: npm knows its own.
 _SETTINGS = ("npm_config_registry", "NPM_CONFIG_REGISTRY")
+_BY_HAND = f"put {SCRIPT} and {STYLE} of the npm package katex@{VERSION} in a folder that LOUPE_KATEX_DIR names"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,8 @@ def read_katex() -> Katex:
 def fetch_katex() -> Path:
     """Fetch the package by its name, check it, keep the two files; the folder. Nothing is asked if they are there.
 
-    npm does it where it is installed, with the user's own settings; else the registry that npm_config_registry names,
-    or the public one. Raises DatasetError.
+    npm does it where it is installed, with the user's own settings; else it comes from the registry that
+    npm_config_registry names. Raises DatasetError.
     """
     try:
         read_katex()
@@ -119,7 +119,12 @@ def _through_npm() -> bytes | None:
 
 
 def _through_http() -> bytes:
-    registry = next((os.environ[name] for name in _SETTINGS if os.environ.get(name)), _REGISTRY)
+    registry = next((os.environ[name] for name in _SETTINGS if os.environ.get(name)), "")
+    if not registry:
+        raise DatasetError(
+            f"KaTeX {VERSION} is fetched with npm, which is not here or brought nothing",
+            hint=f"install npm, or {_BY_HAND}",
+        )
     address = f"{registry.rstrip('/')}/katex/-/katex-{VERSION}.tgz"
     if not address.startswith(("https://", "http://")):
         raise DatasetError(f"npm_config_registry is no address: {registry}", hint="npm config get registry")
@@ -129,5 +134,5 @@ def _through_http() -> bytes:
     except (urllib.error.URLError, OSError) as error:
         raise DatasetError(
             f"KaTeX {VERSION} cannot be fetched: {getattr(error, 'reason', error)}",
-            hint=f"put {SCRIPT} and {STYLE} of the npm package katex@{VERSION} in a folder that LOUPE_KATEX_DIR names",
+            hint=_BY_HAND,
         ) from None
