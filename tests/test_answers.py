@@ -78,6 +78,25 @@ def test_missing_extra_and_double_answers_are_counted_and_named(here: Path) -> N
     assert [failure["sample"] for failure in result["failures"]] == ["c"]  # type: ignore[attr-defined]
 
 
+def test_answers_of_the_same_name_in_two_folders_make_two_runs(here: Path) -> None:
+    for folder in ("x", "y"):
+        (here / folder).mkdir()
+        (here / folder / "pred.json").write_text(json.dumps({"a": "first letter" if folder == "x" else "?"}))
+    done = loupe("score", "mydocs", "x/pred.json", "y/pred.json", "--json", cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in (here / "runs").iterdir()) == ["x-pred", "y-pred"]
+
+
+def test_other_answers_under_a_taken_name_are_refused_with_what_helps(here: Path) -> None:
+    write(here, "map")
+    assert loupe("score", "mydocs", "answers.json", "--name", "mine", cwd=here).returncode == 0
+    (here / "other.json").write_text(json.dumps({"a": "?"}))
+    done = loupe("score", "mydocs", "other.json", "--name", "mine", cwd=here)
+    assert done.returncode == 2
+    assert "--name NAME keeps both; or remove runs/mine/mydocs" in " ".join(done.stderr.split())
+    assert "--fresh" not in done.stderr
+
+
 def test_corrected_answers_are_read_again(here: Path) -> None:
     (here / "answers.json").write_text(json.dumps({"a": "?", "b/2.png": "?", "c": "?"}))
     assert value(scored(here, "answers.json")) < 0.2

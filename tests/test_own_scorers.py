@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from loupe.benchmarks.answer_text.fences import remove_fence
 from loupe.benchmarks.own.normalization import (
     Comparison,
     prepare_formula,
     prepare_markdown,
     prepare_text,
-    remove_fence,
 )
 from loupe.benchmarks.own.scorers import TASKS, read_fields
 from loupe.benchmarks.own.tables import read_table

@@ -12,6 +12,8 @@ from loupe.cli.output import as_json, json_option, plain_option, say, tables
 from loupe.errors import RunError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from loupe.types import PublishedRow
 
 
@@ -47,7 +49,11 @@ def command(
     published: list[PublishedRow] = []
     if len(target) > 1:
         published = published_of(target[0].partition("@")[0]) if with_published else []
-        paths = [take_answers(target[0], Path(answers), flags) for answers in target[1:]]
+        names = names_of([Path(answers) for answers in target[1:]])
+        paths = [
+            take_answers(target[0], Path(answers), {**flags, "name": flags["name"] or name})
+            for answers, name in zip(target[1:], names, strict=True)
+        ]
     results = [(path, score_run(path, jobs=jobs)) for path in paths]
     if with_published and not published:
         published = published_of(results[0][1].benchmark)
@@ -61,6 +67,19 @@ def command(
         from loupe.report.candidates import candidate_sections
 
         tables(candidate_sections([result for _, result in results], published), plain=plain)
+
+
+def names_of(answers: Sequence[Path]) -> list[str]:
+    """Names to file answers under: "" for their own, with those of the folders above them where it comes twice."""
+    whole = [path.resolve().with_suffix("" if path.is_file() else path.suffix).parts for path in answers]
+    names = []
+    for parts in whole:
+        others = [other for other in whole if other != parts]
+        depth = 1
+        while depth < len(parts) and any(other[-depth:] == parts[-depth:] for other in others):
+            depth += 1
+        names.append("-".join(parts[-depth:]) if depth > 1 else "")
+    return names
 
 
 def published_of(benchmark: str) -> list[PublishedRow]:

@@ -46,7 +46,7 @@ def file_answers(plan: Plan, path: Path) -> tuple[RunFolder, Answers]:
             f"{path}: no answer to any sample of {plan.benchmark}; it has {first}",
             hint=f"name answers after samples: {', '.join(repr(ident) for ident in asked[:3])}",
         )
-    with claim(plan.path, info) as folder:
+    with claim(plan.path, info, hint=f"--name NAME keeps both; or remove {plan.path}") as folder:
         folder.drop_result()
         records = [answers.found.get(ident) or _missing(ident, path) for ident in asked]
         write_atomically(folder.predictions_file, b"".join(encode(record) + b"\n" for record in records))

@@ -22,6 +22,8 @@ from loupe.runs.info import RunInfo, differences, signature
 from loupe.runs.lock import locked
 from loupe.types import RETRIED, Prediction, Result, SampleScores
 
+_KEEP_BOTH = "--name NAME keeps both, --fresh starts over (the old folder is moved aside)"
+
 Record = TypeVar("Record", bound=msgspec.Struct)
 
 
@@ -174,11 +176,12 @@ class RunFolder:
 
 
 @contextmanager
-def claim(path: Path, info: RunInfo, *, fresh: bool = False) -> Iterator[RunFolder]:
+def claim(path: Path, info: RunInfo, *, fresh: bool = False, hint: str = _KEEP_BOTH) -> Iterator[RunFolder]:
     """Take a run folder for writing: locked, new or continued. A folder with other settings is refused.
 
     `run.json` is written by the caller, once there is something to say. `fresh` moves the old folder aside (never
-    deletes it). Raises RunError with the list of differences, or if answers stand there without their `run.json`.
+    deletes it); `hint` says what else helps the caller. Raises RunError with the list of differences, or if answers
+    stand there without their `run.json`.
     """
     if fresh and path.exists() and any(file.name != "run.lock" for file in path.iterdir()):
         with locked(path):
@@ -186,12 +189,12 @@ def claim(path: Path, info: RunInfo, *, fresh: bool = False) -> Iterator[RunFold
             shutil.move(path, aside)
     with locked(path):
         try:
-            yield RunFolder(path, _continued(path, info))
+            yield RunFolder(path, _continued(path, info, hint))
         finally:
             _leave_no_empty_folder(path)
 
 
-def _continued(path: Path, info: RunInfo) -> RunInfo:
+def _continued(path: Path, info: RunInfo, hint: str) -> RunInfo:
     """The settings asked for, as a continuation of what is in the folder."""
     if next(read_lines(path / "predictions.jsonl"), None) is None:
         return info
@@ -201,7 +204,7 @@ def _continued(path: Path, info: RunInfo) -> RunInfo:
             hint="--name NAME begins another run, --fresh moves this folder aside",
         )
     run = RunFolder.open(path)
-    check_same(path, run.info, info)
+    check_same(path, run.info, info, hint=hint)
     info = msgspec.structs.replace(info, created=run.info.created, facts=run.info.facts)
     # A finished run does not shrink because somebody asked for less of it.
     if info.total < run.info.total and (path / "result.json").exists():
@@ -218,13 +221,13 @@ def _leave_no_empty_folder(path: Path) -> None:
             path.parent.rmdir()
 
 
-def check_same(path: Path, old: RunInfo, new: RunInfo) -> None:
+def check_same(path: Path, old: RunInfo, new: RunInfo, *, hint: str = _KEEP_BOTH) -> None:
     """Raise RunError, listing the differences, unless both runs would give comparable answers."""
     listed = differences(old, new)
     if listed:
         raise RunError(
             f"{path} holds a run with other settings:\n  " + "\n  ".join(listed),
-            hint="--name NAME keeps both, --fresh starts over (the old folder is moved aside)",
+            hint=hint,
         )
 
 

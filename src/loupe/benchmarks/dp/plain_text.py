@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import re
 
-from loupe.benchmarks.own.normalization import remove_fence
+from loupe.benchmarks.answer_text.fences import remove_fence
 from loupe.benchmarks.table_answers import spans
 from loupe.benchmarks.table_answers.pipe_tables import pipe_tables
 from loupe.benchmarks.table_answers.request001 import is_rule, pipes_outside_math

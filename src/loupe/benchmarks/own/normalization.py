@@ -10,6 +10,8 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
+from loupe.benchmarks.answer_text.fences import remove_fence
+
 # Scripts written without spaces: a line break inside a sentence must not count as a character.
 _CJK = "\u2e80-\u303f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
 _CJK_CHARACTER = re.compile(rf"([{_CJK}])")
@@ -49,18 +51,6 @@ def separate_words(text: str) -> str:
     'ab  渡  口 '
     """
     return _CJK_CHARACTER.sub(r" \1 ", text)
-
-
-def remove_fence(text: str) -> str:
-    """The inside of a code fence around the whole answer, else the text as it is."""
-    stripped = text.strip()
-    mark = stripped[:3]
-    if mark not in ("```", "~~~") or not stripped.endswith(mark) or "\n" not in stripped:
-        return text
-    first, _, rest = stripped.partition("\n")
-    inside = rest.rstrip(mark[0])
-    # A second fence inside means that the outer marks belong to two blocks.
-    return text if mark in inside or mark[0] in first.lstrip(mark[0]) else inside.removesuffix("\n")
 
 
 def prepare_formula(text: str) -> str:

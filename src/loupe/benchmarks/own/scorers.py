@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from loupe.benchmarks.answer_text.fences import remove_fence
 from loupe.benchmarks.own.normalization import (
     Comparison,
     prepare_formula,
     prepare_markdown,
     prepare_text,
-    remove_fence,
     separate_words,
 )
 from loupe.benchmarks.own.tables import read_table

@@ -1,0 +1,1 @@
+"""What answers of general models have around what was asked for."""
