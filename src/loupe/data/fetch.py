@@ -1,6 +1,6 @@
 """Fetching files of the hub: several at a time, resumed where they were cut, and checked before they get their name.
 
-Why not `hf_hub_download`: observed with huggingface_hub 2.4.0 (protocols/hf_hub_local.md), it accepts wrong content of
+Why not `hf_hub_download`: observed with huggingface_hub 2.4.0 (docs/data.md), it accepts wrong content of
 the right size, gives up at once on 503, and throws away what it has when a call fails. A part stays here under the
 digest of its file, so that the next call, or the next process, continues it.
 """

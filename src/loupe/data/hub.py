@@ -1,7 +1,7 @@
 """What the hub says about a data set: the commit behind a branch, and every file with its size and digest.
 
 Through huggingface_hub (extra `data`), which knows the mirror (HF_ENDPOINT), the token (HF_TOKEN, or the login of the
-machine), pages of long listings, and offline mode. Protocol: protocols/hf_hub_local.md.
+machine), pages of long listings, and offline mode. Protocol: docs/data.md.
 """
 
 from __future__ import annotations

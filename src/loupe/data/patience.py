@@ -1,6 +1,6 @@
 """How often and how long a download waits for a busy server: bounded attempts, growing pauses, Retry-After obeyed.
 
-Source: protocols/hf_hub_local.md; Retry-After as RFC 9110, section 10.2.3 (seconds or a date).
+Source: docs/data.md; Retry-After as RFC 9110, section 10.2.3 (seconds or a date).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The prepared form of a data set: `metadata.jsonl` and `images/{idx:05d}.jpg`, read and written.
 
-Source: request document 001 (protocols/pubtabnet.md section 1). A line of `metadata.jsonl` holds `idx`, `sample_id`,
+Source: request document 001 (docs/data.md). A line of `metadata.jsonl` holds `idx`, `sample_id`,
 `ground_truth` and `metadata`. Images are JPEG, so pixels are not those of the original; further pages of a sample are
 `images/{idx:05d}_{page}.jpg`.
 """

@@ -1,6 +1,6 @@
 """The data sets that `loupe data get` knows: where each benchmark's data is published, and which files it needs.
 
-Sources: protocols/*.md, section "data" of each benchmark. No protocol states a full revision, so `revision` is the
+Sources: docs/benchmarks/*.md, "Data" of each. No protocol states a full revision, so `revision` is the
 branch that is resolved when the data is fetched; the commit found is what the manifest pins from then on.
 """
 

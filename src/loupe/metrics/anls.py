@@ -1,6 +1,6 @@
 """Similarity of short answers and form fields: ANLS and its variants.
 
-Paper: Biten et al., "Scene Text Visual Question Answering", ICCV 2019. Protocol: protocols/kie.md, section 4, with
+Paper: Biten et al., "Scene Text Visual Question Answering", ICCV 2019. Protocol: docs/benchmarks/nanonets_kie.md, with
 the official programs that each variant follows. Range 0..1, higher is better, unit: Unicode code point, no NFC.
 """
 

@@ -1,8 +1,8 @@
 """BLEU, as counts that add up over a corpus.
 
 Paper: Papineni et al., "BLEU", ACL 2002. `corpus_bleu` gives the numbers of "bleu" in Hugging Face `evaluate`
-(its 13a tokenizer, `compute_bleu` of tensorflow/nmt), which UniMERNet and OmniDocBench report (protocols/unimer.md);
-`sentence_bleu` those of NLTK, which Fox reports (protocols/fox_compression.md).
+(its 13a tokenizer, `compute_bleu` of tensorflow/nmt), which UniMERNet and OmniDocBench report
+(docs/benchmarks/unimer_test.md); `sentence_bleu` those of NLTK, which Fox reports (docs/benchmarks/fox.md).
 """
 
 from __future__ import annotations

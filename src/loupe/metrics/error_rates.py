@@ -1,6 +1,6 @@
 """Character and word error rates.
 
-Protocol: protocols/iam.md, section 3 (jiwer 4.0.0 semantics). Rate = (substitutions + deletions + insertions) /
+Protocol: docs/benchmarks/iam_lines.md (jiwer 4.0.0 semantics). Rate = (substitutions + deletions + insertions) /
 reference length; lower is better, and it may exceed 1. Bounds: as in `edit.py`.
 """
 

@@ -1,6 +1,6 @@
 """LaTeX formulas as text: blanks without meaning, and the wrapping that models put around a formula.
 
-Source: `normalize_text` of opendatalab/UniMERNet @ 5a2c80d9, `test.py`; protocols/unimer.md.
+Source: `normalize_text` of opendatalab/UniMERNet @ 5a2c80d9, `test.py`; docs/benchmarks/unimer_test.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """METEOR of two lists of words: NLTK's numbers, which Fox reports.
 
 Paper: Banerjee & Lavie, "METEOR", ACL workshop 2005, with NLTK's settings (alpha 0.9, beta 3, gamma 0.5); protocol:
-protocols/fox_compression.md, section 3. Needs the extra `fox` (nltk) and, for synonyms, the files of WordNet 3.0.
+docs/benchmarks/fox.md. Needs the extra `fox` (nltk) and, for synonyms, the files of WordNet 3.0.
 """
 
 from __future__ import annotations

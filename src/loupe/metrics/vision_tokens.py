@@ -1,6 +1,6 @@
 """How many vision tokens DeepSeek-OCR spends on a page, from the size of the page alone.
 
-Source: deepseek-ai/DeepSeek-OCR @ e4ac34e and the `infer()` of its model repository; protocols/fox_compression.md,
+Source: deepseek-ai/DeepSeek-OCR @ e4ac34e and the `infer()` of its model repository; docs/benchmarks/fox.md,
 section 2. Where paper and code differ (rounding of valid tokens), the code counts.
 """
 

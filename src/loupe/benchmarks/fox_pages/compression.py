@@ -1,6 +1,6 @@
 """DeepSeek-OCR's compression study on Fox: how precise an answer is when a page is given few vision tokens.
 
-Paper: arXiv 2510.18234, table 2 and figure 1; protocol: protocols/fox_compression.md, sections 3 and 4. The expected
+Paper: arXiv 2510.18234, table 2 and figure 1; protocol: docs/benchmarks/fox.md. The expected
 values stand beside the measured ones; they are never a pass or a fail.
 """
 

@@ -1,6 +1,6 @@
 """Fox's page OCR as published: `focus_benchmark_test.zip`, read as it is, or the folder that it unpacks to.
 
-Layout: protocols/fox_compression.md, section 1. It was not verified against the data itself, so what does not fit is
+Layout: docs/benchmarks/fox.md. It was not verified against the data itself, so what does not fit is
 refused with what was expected.
 """
 

@@ -1,6 +1,6 @@
 """Fox's page scores: BLEU, METEOR, F-measure, precision and recall of words, and edit distance.
 
-Source: ucaslcl/Fox @ 82f720c, `eval_tools/eval_ocr_test.py`; protocol: protocols/fox_compression.md, section 3. Words
+Source: ucaslcl/Fox @ 82f720c, `eval_tools/eval_ocr_test.py`; protocol: docs/benchmarks/fox.md. Words
 of pages with Chinese come from jieba; METEOR is NLTK's, BLEU has NLTK's numbers.
 """
 

@@ -1,7 +1,7 @@
 """CDM: Character Detection Matching, how many characters of a formula are drawn where they should be.
 
 Paper: Wang et al., "Image Over Text: Transforming Formula Recognition Evaluation with Character Detection Matching"
-(CVPR 2025). Protocol: docs/protocols/cdm.md. Text is tokenised, normalised and coloured (`colour`), then rendered, and
+(CVPR 2025). Protocol: docs/metrics/cdm.md. Text is tokenised, normalised and coloured (`colour`), then rendered, and
 the boxes of the tokens are matched (`match`), all by one of the `PROFILES`.
 """
 
