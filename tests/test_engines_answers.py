@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loupe.metrics import vision_tokens
 from loupe.scoring.adapters import STEPS
 from loupe.scoring.model_answers.deepseek import deepseek_grounding
 from loupe.scoring.model_answers.dots import dots_layout, layout_markdown
@@ -49,6 +50,14 @@ def test_dots_areas_become_the_official_markdown(case: dict[str, Any]) -> None:
     without = case["expected"]["markdown_no_header_footer"]
     assert layout_markdown(areas, picture=picture) == without
     assert dots_layout(json.dumps(areas)) == without.replace(picture, "![]()")
+
+
+@pytest.mark.parametrize("case", cases("oracles/engines/deepseek_tokens.jsonl"), ids=name)
+def test_a_page_takes_as_many_places_in_the_prompt_as_in_the_vllm_script(case: dict[str, Any]) -> None:
+    given = case["input"]
+    found = vision_tokens(given["width"], given["height"], given["mode"], max_tiles=given["max_crops"])
+    assert list(found.tiles) == case["expected"]["tiles"]
+    assert found.sequence == case["expected"]["sequence_image_tokens"]
 
 
 @pytest.mark.parametrize(

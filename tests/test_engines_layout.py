@@ -82,6 +82,8 @@ def page(*contents: tuple[str, str], left: int = 100) -> list[PageRegion]:
             ["a beautiful day", "<table></table>"],
         ),
         ([("text", "a beau-"), ("text", "Tiful day")], ["a beau-", "Tiful day"]),
+        ([("text", "a beau-"), ("text", "Note"), ("text", "tiful day")], ["a beautiful day", "Note"]),
+        ([("text", "a beau-"), ("text", "B beau-"), ("text", "tiful")], ["a beautiful", "B beautiful"]),
         ([("text", "page 1-"), ("text", "x")], ["page 1-", "x"]),
         ([("text", "- a"), ("text", "b"), ("text", "- c")], ["- a", "- b", "- c"]),
         ([("text", ""), ("text", " \n "), ("doc_title", "## A")], ["# A"]),

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 from loupe.engines.layout.filtering import WholeBox
@@ -121,23 +120,36 @@ def _tagged(formula: PageRegion, number: PageRegion) -> PageRegion:
 
 
 def _with_whole_words(page: Sequence[PageRegion]) -> list[PageRegion]:
-    """A text that ends in a hyphen goes on with the next text, if the two pieces make a word.
+    """A text that ends in a hyphen goes on with the next text in lower case, if the two pieces make a word.
 
-    Only the next text is looked at; what stands between the two (a figure, a table) comes after them then.
+    Kept from the SDK: what stands between the two comes after them then, and two hyphens before one continuation both
+    get it.
     """
     merged: list[PageRegion] = []
     taken: set[int] = set()
-    texts = [place for place, region in enumerate(page) if region.label == "text"]
-    following = dict(pairwise(texts))
+    following = _next_in_lower_case(page)
     for place, region in enumerate(page):
         if place in taken:
             continue
-        behind = following.get(place)
-        whole = _joined(region.content or "", page[behind].content or "") if behind is not None else None
+        behind = following[place]
+        whole = None
+        if behind is not None and region.label == "text":
+            whole = _joined(region.content or "", page[behind].content or "")
         if whole is not None and behind is not None:
             taken.add(behind)
         merged.append(region if whole is None else replace(region, content=whole))
     return _numbered(merged)
+
+
+def _next_in_lower_case(page: Sequence[PageRegion]) -> list[int | None]:
+    """For each place the next text after it that begins with a lower-case letter."""
+    following: list[int | None] = []
+    nearest: int | None = None
+    for place in range(len(page) - 1, -1, -1):
+        following.append(nearest)
+        if page[place].label == "text" and (page[place].content or "").lstrip()[:1].islower():
+            nearest = place
+    return following[::-1]
 
 
 def _joined(before: str, after: str) -> str | None:

@@ -91,24 +91,41 @@ def parse_rule(text: str) -> ImageRule:
 
 
 def smart_resize(
-    height: int, width: int, *, factor: int, min_pixels: int, max_pixels: int, frames: int = 1, max_ratio: float = 200
+    height: int, width: int, *, factor: int, min_pixels: int, max_pixels: int, max_ratio: float = 200
 ) -> tuple[int, int]:
-    """Height and width as multiples of `factor` with an area between `min_pixels` and `max_pixels`.
+    """Height and width as multiples of `factor` with an area between `min_pixels` and `max_pixels` (dots.ocr, Qwen).
 
-    GLM-OCR counts every image as two `frames`. Rounding is half to even, as in both. Raises ValueError for images
-    longer than `max_ratio` times their width (dots.ocr: 200).
+    Rounding is half to even. Raises ValueError for images longer than `max_ratio` times their width (dots.ocr: 200).
     """
     if max(height, width) / min(height, width) > max_ratio:
         raise ValueError(f"the image is more than {max_ratio:g} times as long as wide")
     new_height, new_width = max(factor, round(height / factor) * factor), max(factor, round(width / factor) * factor)
-    if frames * new_height * new_width > max_pixels:
-        scale = math.sqrt(frames * height * width / max_pixels)
+    if new_height * new_width > max_pixels:
+        scale = math.sqrt(height * width / max_pixels)
         new_height = max(factor, math.floor(height / scale / factor) * factor)
         new_width = max(factor, math.floor(width / scale / factor) * factor)
-    elif frames * new_height * new_width < min_pixels:
-        scale = math.sqrt(min_pixels / (frames * height * width))
+    elif new_height * new_width < min_pixels:
+        scale = math.sqrt(min_pixels / (height * width))
         new_height = math.ceil(height * scale / factor) * factor
         new_width = math.ceil(width * scale / factor) * factor
+    return new_height, new_width
+
+
+def glm_resize(
+    height: int, width: int, *, factor: int = 28, min_pixels: int = 12_544, max_pixels: int = 71_372_800
+) -> tuple[int, int]:
+    """The same for GLM-OCR, which counts an image as two frames and knows no longest shape.
+
+    Kept from its SDK: a side below half a factor is 0 at first, so such an image is always enlarged; and a side of a
+    very long, very large image stays 0, which no image can have.
+    """
+    new_height, new_width = round(height / factor) * factor, round(width / factor) * factor
+    if 2 * new_height * new_width > max_pixels:
+        scale = math.sqrt(2 * height * width / max_pixels)
+        return math.floor(height / scale / factor) * factor, math.floor(width / scale / factor) * factor
+    if 2 * new_height * new_width < min_pixels:
+        scale = math.sqrt(min_pixels / (2 * height * width))
+        return math.ceil(height * scale / factor) * factor, math.ceil(width * scale / factor) * factor
     return new_height, new_width
 
 
