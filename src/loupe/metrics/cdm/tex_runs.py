@@ -37,7 +37,7 @@ Failure = Literal["", "refused", "too large", "no page", "several pages", "too s
 
 #: Formulas in one run, at most.
 LARGEST_BATCH: Final = 300
-#: Upstream's limit is 30 s by the clock. A page takes milliseconds, the largest that can be coloured 2 s with the start.
+#: Upstream's limit is 30 s by the clock. A page takes milliseconds, the largest that can be coloured 2 s, with start.
 _ALONE_SECONDS: Final = 8
 _BATCH_SECONDS: Final = 4
 _CHARACTERS_A_SECOND: Final = 50_000  # a quarter of what TeX sets
