@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -127,6 +128,13 @@ def test_meteor_counts_stems_and_without_a_dictionary_no_synonyms() -> None:
     pytest.importorskip("nltk")
     assert meteor(["running", "quickly"], ["run", "quick"]) > 0
     assert meteor(["car"], ["auto"]) == 0.0
+
+
+def test_meteor_of_many_words_without_a_match_takes_no_quadratic_time() -> None:
+    prediction, reference = ([f"{letter}{number}" for number in range(15_000)] for letter in "xy")
+    start = time.process_time()
+    assert meteor(prediction, reference) == 0.0
+    assert time.process_time() - start < 10
 
 
 def test_meteor_counts_synonyms_of_an_installed_wordnet() -> None:
