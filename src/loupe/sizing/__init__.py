@@ -1,1 +1,1 @@
-"""From a GPU to the settings of server and client (protocols/sizing.md)."""
+"""From a GPU to the settings of server and client (docs/sizing.md)."""

@@ -1,4 +1,4 @@
-"""The settings that fit a model on a card; every cell of the published tables (protocols/sizing.md 2).
+"""The settings that fit a model on a card; every cell of the published tables (docs/sizing.md).
 
 All arithmetic is exact: one of the published rows lies so near to a whole number that binary fractions miss it.
 """

@@ -1,4 +1,4 @@
-"""From what a layout detector found on a page to the regions that are read, in reading order (protocols L2).
+"""From what a layout detector found on a page to the regions that are read, in reading order (docs/engines/glm-ocr.md).
 
 The arithmetic follows the SDK step by step, because coordinates are cut off to whole numbers at the end.
 """

@@ -1,4 +1,4 @@
-"""Regions that were read, put together to pages: Markdown and records (protocols L3 and F).
+"""Regions that were read, put together to pages: Markdown and records (docs/engines/glm-ocr.md).
 
 Source: `ResultFormatter` of the GLM-OCR SDK @ cef4d0ea. A word that a hyphen divides is judged by its letters alone,
 as there without the package `wordfreq`: results must not depend on what is installed.

@@ -1,4 +1,4 @@
-"""The 25 labels of PP-DocLayoutV3, and what is done with a region of each (protocols/engines.md L1)."""
+"""The 25 labels of PP-DocLayoutV3, and what is done with a region of each (docs/engines/glm-ocr.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answer for one region, cleaned and given the form of its label (protocols L3 and F).
+"""The answer for one region, cleaned and given the form of its label (docs/engines/glm-ocr.md).
 
 Every step is linear in the answer but the search for loops, which is n log n (`loupe.metrics.repetition`).
 """

@@ -1,6 +1,6 @@
 """DeepSeek-OCR: boxes and equation numbers removed from an answer, as for its own OmniDocBench figures.
 
-Source: the batch evaluation script of deepseek-ai/DeepSeek-OCR @ e4ac34e1; protocols/engines.md B3.
+Source: the batch evaluation script of deepseek-ai/DeepSeek-OCR @ e4ac34e1; docs/engines/deepseek-ocr.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """dots.ocr answers with JSON, a list of areas with category and text; here it becomes Markdown.
 
-Source: `layoutjson2md` of rednote-hilab/dots.ocr @ 36d72488; protocols/engines.md B5.
+Source: `layoutjson2md` of rednote-hilab/dots.ocr @ 36d72488; docs/adapters.md.
 """
 
 from __future__ import annotations

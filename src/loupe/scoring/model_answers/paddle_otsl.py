@@ -1,6 +1,6 @@
 """PaddleOCR-VL writes tables as OTSL tokens; here they become HTML.
 
-Source: `convert_otsl_to_html` of PaddleX 3.7.2; protocols/engines.md B2 and F. OTSL: one tag per grid position, `fcel`
+Source: `convert_otsl_to_html` of PaddleX 3.7.2; docs/engines/paddleocr-vl.md. OTSL: one tag per grid position, `fcel`
 with text, `ecel` empty, `lcel` belongs to its left neighbour, `ucel` to the one above, `xcel` to both, `nl` ends a row.
 """
 

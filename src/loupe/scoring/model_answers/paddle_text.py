@@ -1,6 +1,6 @@
 """PaddleOCR-VL: loops cut off and formulas set in dollars, as its pipeline does with the text of every block.
 
-Source: `truncate_repetitive_content` and the pipeline of PaddleX 3.7.2; protocols/engines.md B2 and F.
+Source: `truncate_repetitive_content` and the pipeline of PaddleX 3.7.2; docs/engines/paddleocr-vl.md.
 """
 
 from __future__ import annotations
