@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from loupe.errors import did_you_mean
 from tests.command_line import complaint, loupe, make_folder
 
 RIGHT = ("-e", "python:reader.py:right")
@@ -85,3 +86,8 @@ def test_the_doctor_reads_the_profiles_here_and_at_home(here: Path) -> None:
     shown = loupe("doctor", "--plain", cwd=here).stdout
     assert "profile\tbad\tno\tloupe.toml [engines.bad]: unknown key 'pms'; did you mean 'psm'?" in shown
     assert "profile\tgood\tyes\ttesseract, from " in shown
+
+
+def test_a_name_that_is_near_to_none_gets_no_suggestion() -> None:
+    assert did_you_mean("nope", ["openai", "tesseract"]) == ""
+    assert did_you_mean("opnai", ["openai", "tesseract"]) == "; did you mean 'openai'?"

@@ -12,7 +12,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'run'?` where one known name is near, else nothing: the end of a message about a wrong name."""
     import difflib  # not needed unless something is wrong
 
-    close = difflib.get_close_matches(name, list(known), n=1)
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.65)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
