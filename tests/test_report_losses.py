@@ -137,3 +137,24 @@ def test_an_answer_full_of_tables_is_drawn_in_part() -> None:
     units = packed_match(Explanation(size=(1, 1), units=(unit,) * 40))["units"]
     assert [each["grids"] is not None for each in units] == [True] * 2 + [False] * 38
     assert units[2]["reference"] == [table[:4_000], len(table) - 4_000]
+
+
+def mean_of_what_is_there(values: Values) -> Values:
+    there = [np.asarray(values[name], float) for name in ("text", "table") if values.get(name) is not None]
+    stacked = np.stack(np.broadcast_arrays(*there))
+    return {"whole": np.nanmean(stacked, axis=0)}
+
+
+def test_a_headline_that_is_no_composite_has_costs_too() -> None:
+    rows = [row("a", table=0.5), row("b", table=1.0)]
+    assert costs(MEASURES, rows, headline="table", summarize=mean_of_what_is_there).by_sample == {
+        "a": pytest.approx(0.25)
+    }
+
+
+def test_a_task_that_does_not_occur_is_left_out_of_a_mean_and_costs_nothing() -> None:
+    table_and_other = (WHOLE, Measure(name="text"), TABLE)
+    rows = [row("a", table=0.5), row("b", table=1.0)]
+    found = costs(table_and_other, rows, headline="whole", summarize=mean_of_what_is_there)
+    assert found.by_sample == {"a": pytest.approx(0.25)}
+    assert found.lost == pytest.approx(0.25)

@@ -58,10 +58,17 @@ def costs(
     known = [name for name in now if not math.isnan(now[name])]
     sign = 1.0 if declared.higher_is_better else -1.0
 
-    def whole(changed: Mapping[str, Floats]) -> Floats:
-        values: Values = {measure.name: 0.0 for measure in measures}
+    def with_unknown(unknown: float, changed: Mapping[str, Floats]) -> Floats:
+        values: Values = {measure.name: unknown for measure in measures}
         values |= {name: now[name] for name in known} | dict(changed)
-        return sign * np.asarray((summarize(values) if summarize else values)[headline], dtype=np.float64)
+        values |= summarize(values) if summarize else {}
+        return sign * np.asarray(values[headline], dtype=np.float64)
+
+    # A mean over the tasks that occur leaves out what is unknown; a fixed sum needs a number in its place.
+    unknown = math.nan if bool(np.isfinite(with_unknown(math.nan, {}))) else 0.0
+
+    def whole(changed: Mapping[str, Floats]) -> Floats:
+        return with_unknown(unknown, changed)
 
     needed = tuple(measure.name for measure in measures if measure.name not in known and _matters(whole, measure.name))
     base = whole({})
