@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Final
 
 import numpy as np
@@ -26,7 +27,7 @@ FITS: Final = 0.6
 _MEASURED: Final = 16
 #: Up to so many characters it is faster to measure all windows at once than to step over some.
 _SHORT: Final = 16
-#: Characters of a piece by which it is guessed whether a prediction is a part of a block.
+#: Characters of a probe, by which it is told whether a prediction may be a part of a block; they follow each other.
 _PROBE: Final = 6
 
 
@@ -42,21 +43,20 @@ class Runs:
         self.lengths = np.array([len(line) for line in predicted])
         #: Short predictions by length: these are fitted all at once.
         self.short = _by_length(line for line in predicted if len(line) <= _SHORT)
-        #: Short pieces from the start, the middle and the end of each prediction.
+        #: Short pieces of each prediction that share no character.
         self.probes = [_probes(line) for line in predicted]
-        self.ends: list[int] = (np.cumsum(self.lengths + 1) - 1).tolist()
-
-    def start_of(self, index: int) -> int:
-        """Where a prediction starts in the joined text."""
-        return self.ends[index] - len(self.predicted[index])
+        #: Where each prediction starts and ends in the joined text.
+        ends = np.cumsum(self.lengths + 1) - 1
+        self.ends: list[int] = ends.tolist()
+        self.starts: list[int] = (ends - self.lengths).tolist()
 
     def text(self, start: int, stop: int) -> str:
         """A run as one text."""
-        return self.joined[self.start_of(start) : self.ends[stop - 1]]
+        return self.joined[self.starts[start] : self.ends[stop - 1]]
 
     def stops(self, start: int, shortest: float, longest: float) -> range:
         """The stops of all runs from `start` whose texts have between so many characters; with what is not free."""
-        offset = self.start_of(start)
+        offset = self.starts[start]
         first = bisect_left(self.ends, offset + shortest, lo=start)
         last = bisect_right(self.ends, offset + longest, lo=start)
         return range(first + 1, last + 1)
@@ -71,8 +71,7 @@ def _by_length(lines: Iterable[str]) -> dict[int, list[str]]:
 
 
 def _probes(line: str) -> tuple[str, ...]:
-    middle = (len(line) - _PROBE) // 2
-    return (line[:_PROBE], line[middle : middle + _PROBE], line[-_PROBE:]) if middle >= 0 else (line,)
+    return tuple(line[start : start + _PROBE] for start in range(0, len(line) - _PROBE + 1, _PROBE))
 
 
 class BlockFit:
@@ -83,6 +82,10 @@ class BlockFit:
         self.runs = runs
         self.distances = distances
         self._fits: dict[str, float] = {}
+        self.runs.work.spend(_PROBE, len(text), times=len(runs.predicted))
+        missing = [sum(probe not in text for probe in probes) for probes in runs.probes]
+        #: How many probes of the predictions before each are not in the block.
+        self._missing = [0, *accumulate(missing)]
 
     def fit(self, index: int) -> float:
         """How well one prediction fits somewhere in the block, as far as it matters on which side of `FITS` that is."""
@@ -100,22 +103,27 @@ class BlockFit:
         """The starts of runs, in the order in which it is worth trying them; of no effect on the result."""
         longer = np.maximum(self.runs.lengths, len(self.text))
         misplaced: list[float] = ((self.distances * longer - longer) / self.runs.lengths).tolist()
-        self.runs.work.spend(_PROBE, len(self.text), times=len(self.runs.predicted))
         starts = [index for index, free in enumerate(self.runs.is_free) if free]
         return sorted(starts, key=lambda start: (-self._probes_found(start), misplaced[start]))
 
     def _probes_found(self, index: int) -> int:
-        """How many of a few short pieces of one prediction are in the block: many only in a part of it."""
-        return sum(probe in self.text for probe in self.runs.probes[index])
+        """How many probes of one prediction are in the block: many only where it is a part of it."""
+        return len(self.runs.probes[index]) - self._probes_missing(index, index + 1)
+
+    def _probes_missing(self, start: int, stop: int) -> int:
+        """How many probes of a run are not in the block: each takes an edit at least, for they share no character."""
+        return self._missing[stop] - self._missing[start]
 
     def may_reach(self, start: int, cost: float) -> bool:
         """Whether any run from `start` may be as near to the block as `cost`; True if that is not told quickly."""
         if cost >= 1:
             return True
         length = len(self.text)
-        stops = self.runs.stops(start, length * (1 - cost) - 1, length / (1 - cost) + 1)
-        to_grow = self.runs.stops(start, 0, length)
-        if len(stops) > max(_MEASURED, len(to_grow) // 2):
+        longest = length / (1 - cost) + 1
+        stops = self.runs.stops(start, length * (1 - cost) - 1, longest)
+        if not stops or self._probes_missing(start, stops[0]) > cost * longest:
+            return False
+        if len(stops) > _MEASURED and len(stops) > len(self.runs.stops(start, 0, length)) // 2:
             return True
         return any(self._is_within(start, stop, cost) for stop in stops)
 
@@ -153,6 +161,6 @@ def grow_run(block: BlockFit, start: int) -> Candidate:
             break
         cost = longer_cost
         stop += 1
-        if runs.ends[stop - 1] - runs.start_of(start) > len(block.text):
+        if runs.ends[stop - 1] - runs.starts[start] > len(block.text):
             break
     return Candidate(range(start, stop), cost)
