@@ -97,7 +97,7 @@ def test_the_summary_of_a_command_is_the_first_line_of_its_help(name: str) -> No
         ),
         (("score", "nope"), "no run at nope", "loupe runs lists them"),
         (("report", "nope"), "no run at nope", "loupe runs"),
-        (("compare", "nope"), "a comparison needs two different runs", "loupe runs lists them"),
+        (("compare", "nope"), "no run at nope", "loupe runs"),
         (("compare", "nope", "none"), "no run at nope", "loupe runs"),
         (("export", "nope"), "no run at nope", "loupe runs"),
     ],

@@ -25,7 +25,7 @@ SECTIONS = {
     },
     "Data": {
         "data": "Bring the data of benchmarks here, check it, and carry it to machines without network.",
-        "setup": "Get the data of all benchmarks, as `loupe data get` does.",
+        "setup": "Get the data of all benchmarks, as `loupe data get` does; or, with `math`, KaTeX for math tests.",
     },
     "Parts": {
         "bench": "List, show and check benchmarks and folders of your own.",
