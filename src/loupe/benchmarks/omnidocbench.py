@@ -31,6 +31,7 @@ from loupe.types import Benchmark, Measure, Prediction, Sample, SampleScores, Sc
 DEVIATIONS = (
     "no time limit: upstream matches a page otherwise once 30 s are over, so its scores depend on the machine",
     "a page on which upstream ends its run with an exception is scored all the same, and flagged",
+    "a page whose match is beyond all measure is assigned plainly, as upstream does when its time is over, and flagged",
 )
 
 #: The instructions of upstream's prompt for general models, in our words (section 12).
