@@ -21,7 +21,9 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from PIL import Image
@@ -86,11 +88,14 @@ def cpu() -> float:
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
-def timed(what: Callable[[], object]) -> tuple[float, float]:
-    """(seconds by the clock, CPU seconds)."""
+T = TypeVar("T")
+
+
+def timed(what: Callable[[], T]) -> tuple[T, float, float]:
+    """(what came of it, seconds by the clock, CPU seconds)."""
     clock, used = time.perf_counter(), cpu()
-    what()
-    return time.perf_counter() - clock, cpu() - used
+    found = what()
+    return found, time.perf_counter() - clock, cpu() - used
 
 
 def score_part(pairs: list[tuple[str, str]], profile: str, folder: str) -> int:
@@ -181,7 +186,7 @@ def main() -> None:
     pairs = made_pairs(asked.pairs)
     other = 0.0
     if asked.official:
-        clock, used = timed(lambda: the_other_way(pairs[: asked.official], asked.profile))
+        _, clock, used = timed(partial(the_other_way, pairs[: asked.official], asked.profile))
         other = used / asked.official
         print(f"one run per formula: {clock / asked.official:.2f} s, {other:.2f} CPU s a pair")
     for jobs in asked.jobs:
@@ -189,13 +194,7 @@ def main() -> None:
             for name in ("cold", "ground truth drawn"):
                 if name != "cold":
                     pairs = [(f"{prediction} + q", truth) for prediction, truth in pairs]
-                memory = 0
-
-                def work() -> None:
-                    nonlocal memory
-                    memory = score_all(pairs, asked.profile, folder, jobs)  # noqa: B023
-
-                clock, used = timed(work)
+                memory, clock, used = timed(partial(score_all, pairs, asked.profile, folder, jobs))
                 each = used / len(pairs)
                 ratio = f", {other / each:.0f} times less CPU" if other else ""
                 speed = f"{len(pairs) / clock:.0f} pairs/s, {1000 * each:.1f} CPU ms a pair{ratio}; {memory} MB"

@@ -27,6 +27,7 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -39,6 +40,9 @@ from loupe.benchmarks.olmocr.records import MathRule
 from loupe.benchmarks.olmocr.rendering.chromium import browser_environment, chromium_program
 from loupe.data.katex import Katex, katex_folder, read_katex
 from scoring import _children
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 _POLL_SECONDS = 0.2
 _PAGE = """<!DOCTYPE html><html><head><style>body { display: flex; justify-content: center; align-items: center;
@@ -151,7 +155,7 @@ def seconds_of_one_page_each(equations: list[str]) -> float:
     return seconds
 
 
-def draw_alone(browser, katex: Katex, equation: str) -> object:  # type: ignore[no-untyped-def]
+def draw_alone(browser: Browser, katex: Katex, equation: str) -> object:
     """One equation in a page of its own."""
     context = browser.new_context(viewport={"width": 800, "height": 400})
     page = context.new_page()

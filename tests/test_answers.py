@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,15 +32,15 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def scored(here: Path, answers: str) -> dict[str, object]:
+def scored(here: Path, answers: str) -> dict[str, Any]:
     done = loupe("score", "mydocs", answers, "--json", cwd=here)
     assert done.returncode == 0, done.stderr
-    result: dict[str, object] = json.loads(done.stdout)
+    result: dict[str, Any] = json.loads(done.stdout)
     return result
 
 
-def value(result: dict[str, object]) -> float:
-    return result["measures"]["text_similarity"]["value"]  # type: ignore[index,no-any-return]
+def value(result: dict[str, Any]) -> float:
+    return float(result["measures"]["text_similarity"]["value"])
 
 
 def write(here: Path, layout: str) -> str:
@@ -71,11 +72,11 @@ def test_missing_extra_and_double_answers_are_counted_and_named(here: Path) -> N
     (here / "answers.jsonl").write_text("\n".join(json.dumps({"id": name, "text": text}) for name, text in rows))
     result = scored(here, "answers.jsonl")
     assert value(result) == pytest.approx(2 / 3)
-    warnings = " ".join(result["warnings"])  # type: ignore[arg-type]
+    warnings = " ".join(result["warnings"])
     assert "1 sample has no answer: c" in warnings
     assert "1 answer has no sample: zz" in warnings
     assert "several answers, the last one counts: a" in warnings
-    assert [failure["sample"] for failure in result["failures"]] == ["c"]  # type: ignore[attr-defined]
+    assert [failure["sample"] for failure in result["failures"]] == ["c"]
 
 
 def test_answers_of_the_same_name_in_two_folders_make_two_runs(here: Path) -> None:
@@ -137,14 +138,14 @@ def test_an_answer_is_matched_by_its_exact_name_first() -> None:
     assert (found["1"].text, found["1.png"].text) == ("plain", "image")
 
 
-def official_answers(folder: Path, rows: list[dict[str, object]], *, samples: int = 1000) -> list[Prediction]:
+def official_answers(folder: Path, rows: list[dict[str, Any]], *, samples: int = 1000) -> list[Prediction]:
     known = list(get_benchmark("ocrbench").load(shared("data/ocrbench")))[:samples]
     (folder / "answers.json").write_text(json.dumps(rows))
     return list(read_answers("ocrbench", folder / "answers.json", samples=lambda: known))
 
 
-def answered_questions() -> list[dict[str, object]]:
-    questions: list[dict[str, object]] = json.loads((shared("data/ocrbench/OCRBench.json")).read_text())
+def answered_questions() -> list[dict[str, Any]]:
+    questions: list[dict[str, Any]] = json.loads((shared("data/ocrbench/OCRBench.json")).read_text())
     for question in questions[::2]:
         answers = question["answers"]
         question["predict"] = answers[0] if isinstance(answers, list) else answers
@@ -203,7 +204,7 @@ def test_suffixes_in_capitals_are_read_and_other_files_named(here: Path) -> None
         (here / "answers" / name).touch()
     result = scored(here, "answers")
     assert value(result) == 1.0
-    assert "1 file is no text and was not read: a.docx" in " ".join(result["warnings"])  # type: ignore[arg-type]
+    assert "1 file is no text and was not read: a.docx" in " ".join(result["warnings"])
 
 
 def test_the_sample_predictions_of_pubtabnet_get_the_official_mean(tmp_path: Path) -> None:

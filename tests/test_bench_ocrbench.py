@@ -132,8 +132,8 @@ def test_a_prepared_row_without_what_scoring_goes_by_is_refused(
 
 
 def test_a_failed_question_earns_nothing_even_if_its_answer_is_empty() -> None:
-    for outcome, earned in (("error", 0.0), ("empty", 1.0)):
-        scores = BENCHMARK.score(question(""), Prediction(outcome=outcome))  # type: ignore[arg-type]
+    for prediction, earned in ((Prediction(outcome="error"), 0.0), (Prediction(outcome="empty"), 1.0)):
+        scores = BENCHMARK.score(question(""), prediction)
         assert {score.measure: score.counts[0] for score in scores}["score"] == earned
 
 

@@ -85,14 +85,12 @@ def main() -> None:
         for message in messages:
             began = time.perf_counter()
             task = _unpacked(message)
-            try:
-                if isinstance(task, Exception):
-                    raise task
+            if isinstance(task, Exception):
+                reply = Reply(error=one_line(task))
+            else:
                 scores = score_sample(benchmark, task[0], task[1], start.adapters, lost=task[2])
-                line = msgspec.msgpack.encode(Reply(scores=scores, seconds=time.perf_counter() - began))
-            except Exception as error:  # noqa: BLE001  a sample that cannot travel is an error of that sample
-                line = msgspec.msgpack.encode(Reply(error=one_line(error)))
-            _send(answers, line)
+                reply = Reply(scores=scores, seconds=time.perf_counter() - began)
+            _send(answers, _packed(reply))
 
 
 def batch_head(size: int) -> bytes:
@@ -112,6 +110,16 @@ def _unpacked(message: bytes) -> tuple[Sample, Prediction, str] | Exception:
     except Exception as error:  # noqa: BLE001  it is the error of this sample
         return error
     return sample, prediction, lost
+
+
+def _packed(reply: Reply) -> bytes:
+    """The reply as bytes."""
+    from loupe.scoring.scorer import one_line
+
+    try:
+        return msgspec.msgpack.encode(reply)
+    except Exception as error:  # noqa: BLE001  scores that cannot travel are an error of their sample
+        return msgspec.msgpack.encode(Reply(error=one_line(error)))
 
 
 def frame(message: bytes) -> bytes:

@@ -38,9 +38,10 @@ class _Reader:
     """Reads rows and cells, and counts the work that this is."""
 
     def __init__(self, soup: BeautifulSoup) -> None:
-        from bs4.element import CData, NavigableString
+        from bs4.element import CData, NavigableString, Tag
 
         self._work = 0
+        self._tag = Tag
         self._texts = (NavigableString, CData)
         self._in_head: set[int] = set()
         for tag in soup.find_all(True):
@@ -49,12 +50,12 @@ class _Reader:
                 self._in_head.add(id(tag))
 
     def rows(self, table: Tag) -> list[list[CellText]]:
-        found = []
+        found: list[Tag] = []
         for element in table.descendants:
             self._count(1)
-            if getattr(element, "name", None) == "tr":
+            if isinstance(element, self._tag) and element.name == "tr":
                 found.append(element)
-        return [self._cells(row, len(found) - number) for number, row in enumerate(found)]  # type: ignore[arg-type]
+        return [self._cells(row, len(found) - number) for number, row in enumerate(found)]
 
     def _cells(self, row: Tag, rows_left: int) -> list[CellText]:
         in_head = id(row) in self._in_head

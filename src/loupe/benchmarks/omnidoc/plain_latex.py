@@ -17,8 +17,8 @@ _TOKEN = re.compile(r"(?P<chars>[^\\{}]+)|\\(?P<name>[A-Za-z]+)\s*|(?P<brace>[{}
 _BLANKS = re.compile(r"\s*")
 
 
-class _NotPlain(Exception):  # noqa: N818  no error: it says that pylatexenc has to read this
-    pass
+class _NotPlainError(Exception):
+    """pylatexenc has to read this."""
 
 
 def plain_latex_to_text(latex: str) -> str | None:
@@ -31,7 +31,7 @@ def plain_latex_to_text(latex: str) -> str | None:
         return None
     try:
         return _Reader(latex).read(0)
-    except _NotPlain:
+    except _NotPlainError:
         return None
 
 
@@ -48,12 +48,12 @@ class _Reader:
                 parts.append(token["chars"])
             elif token["brace"] == "}":
                 if depth == 0:
-                    raise _NotPlain
+                    raise _NotPlainError
                 return "".join(parts)
             else:
                 parts.append(self._group(depth) if token["brace"] else self._macro(token, depth))
         if depth or self._position < len(self._latex):
-            raise _NotPlain
+            raise _NotPlainError
         return "".join(parts)
 
     def _token(self) -> re.Match[str] | None:
@@ -64,16 +64,16 @@ class _Reader:
 
     def _group(self, depth: int) -> str:
         if depth == _MAX_DEPTH:
-            raise _NotPlain
+            raise _NotPlainError
         return self.read(depth + 1)
 
     def _macro(self, token: re.Match[str], depth: int) -> str:
         found = macro(token["name"] or token["sign"])
         if found is None:
-            raise _NotPlain
+            raise _NotPlainError
         text = found.render([self._argument(kind, depth) for kind in found.arguments])
         if len(text) > _MAX_TEXT:
-            raise _NotPlain
+            raise _NotPlainError
         return text
 
     def _argument(self, kind: str, depth: int) -> str:
@@ -81,12 +81,12 @@ class _Reader:
         start = blanks.end() if blanks else self._position
         if kind != "{":
             if self._latex.startswith(kind, start):
-                raise _NotPlain
+                raise _NotPlainError
             return ""
         self._position = start
         token = self._token()
         if token is None or token["brace"] == "}":
-            raise _NotPlain
+            raise _NotPlainError
         if token["chars"]:
             self._position = start + 1
             return token["chars"][0]
@@ -94,5 +94,5 @@ class _Reader:
             return self._group(depth)
         found = macro(token["name"] or token["sign"])
         if found is None or found.arguments:
-            raise _NotPlain
+            raise _NotPlainError
         return found.render(())
