@@ -185,7 +185,7 @@ def test_a_damaged_cache_is_begun_anew_and_one_that_cannot_be_written_is_done_wi
     assert cache.find(["x"], measured=False) == {"x": Drawing(mathml="m")}
     cache.close()
     with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE drawings SET drawing = x'0102'")
+        connection.execute("UPDATE blobs SET blob = x'0102'")
     connection.close()
     damaged = DrawingCache(path, "a")
     assert damaged.find(["x"], measured=False) == {}

@@ -202,8 +202,9 @@ def _profiles() -> Iterator[Check]:
 
 
 def _folders(runs: Path) -> Iterator[Check]:
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "loupe"
-    for name, folder in (("runs", runs), ("cache", cache)):
+    from loupe.data.cache import cache_root
+
+    for name, folder in (("runs", runs), ("cache", cache_root())):
         nearest = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
         writable = nearest.is_dir() and os.access(nearest, os.W_OK)
         free = shutil.disk_usage(nearest).free / 1e9

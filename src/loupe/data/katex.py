@@ -18,6 +18,7 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
+from loupe.data.cache import cache_root
 from loupe.errors import DatasetError, MissingToolError
 
 VERSION = "0.16.21"
@@ -41,12 +42,6 @@ class Katex:
 
     script: str
     style: str
-
-
-def cache_root() -> Path:
-    """Loupe's folder in the user's cache ($XDG_CACHE_HOME, else ~/.cache)."""
-    cache = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(cache) if cache else Path.home() / ".cache") / "loupe"
 
 
 def katex_folder() -> Path:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from loupe.data.cache import cache_root
 from loupe.data.sets import known_sets
 
 
@@ -16,8 +17,7 @@ def store_root() -> Path:
     named = os.environ.get("LOUPE_DATA", "")
     if named:
         return Path(named).expanduser()
-    cache = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(cache) if cache else Path.home() / ".cache") / "loupe" / "data"
+    return cache_root() / "data"
 
 
 def default_root(ident: str) -> Path:

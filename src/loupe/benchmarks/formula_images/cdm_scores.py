@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from loupe.data.cache import cache_root
 from loupe.data.extras import need
-from loupe.data.katex import cache_root
 from loupe.errors import MissingToolError
 from loupe.metrics import CdmResult, cdm_pairs
 

@@ -85,7 +85,11 @@ def cdm_pairs(
     chosen = profile_named(profile)
     memory = cache if isinstance(cache, RenderCache) else RenderCache(cache)
     sides = [formula for pair in pairs for formula in pair]
-    drawn = render(sides, profile=chosen, renderer=renderer, cache=memory)
+    try:
+        drawn = render(sides, profile=chosen, renderer=renderer, cache=memory)
+    finally:
+        if memory is not cache:
+            memory.close()
     return [_compared(drawn[2 * index], drawn[2 * index + 1], chosen, renderer) for index in range(len(pairs))]
 
 

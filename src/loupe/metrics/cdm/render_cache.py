@@ -6,20 +6,18 @@ ever found. The file is a cache: where it cannot be read or written, formulas ar
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import sqlite3
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, TypeVar
 
 import msgspec
 
+from loupe.metrics.blob_cache import BlobCache
+
 _IN_MEMORY: Final = 4096
-_BUSY_SECONDS: Final = 60.0
-_AT_ONCE: Final = 500  # keys in one question
 
 Value = TypeVar("Value", bound=msgspec.Struct)
 
@@ -28,7 +26,7 @@ class RenderCache:
     """Safe for several processes on one folder."""
 
     def __init__(self, folder: Path | None) -> None:
-        self._file = folder / "cdm.sqlite" if folder else None
+        self._kept = BlobCache(folder / "cdm.sqlite") if folder else None
         self._memory: OrderedDict[bytes, bytes] = OrderedDict()
 
     def get(self, kind: str, formulas: Sequence[str], form: type[Value]) -> list[Value | None]:
@@ -36,38 +34,24 @@ class RenderCache:
         keys = [_key(kind, formula) for formula in formulas]
         known = {key: self._memory[key] for key in keys if key in self._memory}
         absent = [key for key in keys if key not in known]
-        if absent and self._file and self._file.is_file():
-            for key, value in self._stored(absent):
+        if absent and self._kept:
+            for key, value in self._kept.find(absent).items():
                 known[key] = value
                 self._remember(key, value)
         return [_decoded(known.get(key), form) for key in keys]
 
     def put(self, kind: str, values: Mapping[str, msgspec.Struct]) -> None:
         """Remember these, failures too."""
-        rows = [(_key(kind, formula), msgspec.msgpack.encode(value)) for formula, value in values.items()]
-        for key, value in rows:
+        blobs = {_key(kind, formula): msgspec.msgpack.encode(value) for formula, value in values.items()}
+        for key, value in blobs.items():
             self._remember(key, value)
-        if not rows or not self._file:
-            return
-        with contextlib.suppress(sqlite3.Error, OSError):
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            with self._opened() as file, file:
-                file.execute("CREATE TABLE IF NOT EXISTS renderings (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID")
-                file.executemany("INSERT OR REPLACE INTO renderings VALUES (?, ?)", rows)
+        if blobs and self._kept:
+            self._kept.keep(blobs)
 
-    def _stored(self, keys: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
-        with contextlib.suppress(sqlite3.Error), self._opened() as file:
-            for start in range(0, len(keys), _AT_ONCE):
-                some = keys[start : start + _AT_ONCE]
-                marks = ", ".join("?" * len(some))
-                yield from file.execute(f"SELECT key, value FROM renderings WHERE key IN ({marks})", some).fetchall()
-
-    def _opened(self) -> contextlib.closing[sqlite3.Connection]:
-        assert self._file is not None
-        connection = sqlite3.connect(self._file, timeout=_BUSY_SECONDS)
-        # A lost cache is rendered again: not worth waiting for the disk.
-        connection.execute("PRAGMA synchronous = OFF")
-        return contextlib.closing(connection)
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._kept:
+            self._kept.close()
 
     def _remember(self, key: bytes, value: bytes) -> None:
         self._memory[key] = value

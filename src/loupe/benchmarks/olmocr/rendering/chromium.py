@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from loupe.data.katex import cache_root
+from loupe.data.cache import cache_root
 from loupe.errors import MissingToolError
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

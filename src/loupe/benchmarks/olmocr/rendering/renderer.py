@@ -10,8 +10,9 @@ from loupe.benchmarks.olmocr.rendering.browser import EquationBrowser
 from loupe.benchmarks.olmocr.rendering.cache import DrawingCache
 from loupe.benchmarks.olmocr.rendering.chromium import chromium_program, chromium_version, fonts_identity
 from loupe.benchmarks.olmocr.rendering.drawing import Drawing
+from loupe.data.cache import cache_root
 from loupe.data.extras import need
-from loupe.data.katex import VERSION, cache_root, read_katex
+from loupe.data.katex import VERSION, read_katex
 from loupe.errors import MissingToolError
 
 #: Drawings that are kept in memory, and how many are taken through it at a time.
