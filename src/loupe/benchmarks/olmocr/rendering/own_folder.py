@@ -6,11 +6,14 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 _NAME = re.compile(r"loupe-browser-(\d+)-")
+_ATTEMPTS = 50
+_PAUSE_SECONDS = 0.1
 
 
 def new_folder() -> Path:
@@ -19,7 +22,7 @@ def new_folder() -> Path:
     for path in root.glob("loupe-browser-*"):
         found = _NAME.match(path.name)
         if found and path.is_dir() and not path.is_symlink() and _is_ours(path) and not _runs(int(found[1])):
-            shutil.rmtree(path, ignore_errors=True)
+            _clear(path)
     # Short, because Chromium puts a socket into it.
     return Path(tempfile.mkdtemp(prefix=f"loupe-browser-{os.getpid()}-"))
 
@@ -36,6 +39,15 @@ def temporary_files_in(folder: Path) -> Iterator[None]:
             del os.environ["TMPDIR"]
         else:
             os.environ["TMPDIR"] = before
+
+
+def _clear(path: Path) -> None:
+    """Remove the folder. Its browser may still be about to notice that nobody is there, and write until then."""
+    for _ in range(_ATTEMPTS):
+        shutil.rmtree(path, ignore_errors=True)
+        if not path.exists():
+            return
+        time.sleep(_PAUSE_SECONDS)
 
 
 def _is_ours(path: Path) -> bool:
