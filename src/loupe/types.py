@@ -183,6 +183,23 @@ class FormatFault:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerLayout:
+    """Where answers that exist already stand, as a benchmark's official evaluator has it; None: as anywhere else.
+
+    `in_document(document, samples)` yields (sample id, text) out of an official JSON document. `published_names` gives
+    sample ids by the names that answers have elsewhere. In a folder, `file_names(sample)` are tried in order; or
+    `in_folder(samples, names)` says which files answer each sample; it comes with `join`, which makes one text of
+    several (None: one that cannot be read).
+    """
+
+    in_document: Callable[[Any, Iterable[Sample]], Iterable[tuple[str, str]]] | None = None
+    published_names: Callable[[Iterable[Sample]], Mapping[str, str]] | None = None
+    file_names: Callable[[Sample], Sequence[str]] | None = None
+    in_folder: Callable[[Iterable[Sample], Iterable[str]], Mapping[str, Sequence[str]]] | None = None
+    join: Callable[[Sequence[str | None]], str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Benchmark:
     """A benchmark: where samples come from, what is asked, and how an answer is scored. One module each.
 
@@ -191,6 +208,7 @@ class Benchmark:
     diagnostics compare a prediction with ("" if there is none). `suffix` is that of the exported prediction files.
     `conclude` looks at all samples of a run together. `explain` tells the report how an answer was matched, from what
     the benchmark keeps in `details`. `faults` are what `loupe lint` looks for, in the order in which they are mended.
+    `answers` says where existing answers stand, `published` what others have published.
 
     `prepare` is for scores that need an outside program (TeX, a browser), which is quick only with many inputs at once.
     A scoring process calls it with a batch of samples and their answers as `score` will see them, then `score` for
@@ -216,6 +234,8 @@ class Benchmark:
     tools: Callable[[], Mapping[str, str]] | None = None
     explain: Callable[[Sample, SampleScores], Explanation | None] | None = None
     faults: Sequence[FormatFault] = ()
+    answers: AnswerLayout = AnswerLayout()
+    published: Callable[[], Sequence[PublishedRow]] | None = None
     paper: str = ""
     hub: str = ""
 

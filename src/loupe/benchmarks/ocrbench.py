@@ -19,7 +19,7 @@ from loupe.data.parquet import find_shards, rows
 from loupe.data.prepared import is_prepared, read
 from loupe.data.store import default_root
 from loupe.errors import DatasetError, UsageError
-from loupe.types import Benchmark, Measure, PageSource, Prediction, Sample, Score
+from loupe.types import AnswerLayout, Benchmark, Measure, PageSource, Prediction, Sample, Score
 
 Variant: TypeAlias = Literal["official", "vlmevalkit", "lmms_eval"]
 
@@ -201,7 +201,7 @@ def reference_text(sample: Sample) -> str:
     return sample.truth if isinstance(sample.truth, str) else next(iter(sample.truth), "")
 
 
-def answers_of(document: Any, samples: Iterable[Sample]) -> Iterator[tuple[str, str]]:
+def answers_in_document(document: Any, samples: Iterable[Sample]) -> Iterator[tuple[str, str]]:
     """(sample id, answer) out of the official JSON: the published list of questions, each with its `predict`.
 
     The `id` of a question is not unique there, so its place in the list is what counts: the list must be whole and in
@@ -265,6 +265,7 @@ benchmark = Benchmark(
         Measure(name="word_match", title="right, as whole words"),
     ),
     load=load,
+    answers=AnswerLayout(in_document=answers_in_document),
     score=score,
     reference=reference_text,
     max_tokens=512,

@@ -27,7 +27,17 @@ from loupe.benchmarks.olmocr.records import MathRule, PageTest
 from loupe.data.extras import need
 from loupe.data.pages import page_size
 from loupe.data.store import default_root
-from loupe.types import Benchmark, Measure, PdfPage, Prediction, PublishedRow, Sample, Score, Scored, Values
+from loupe.types import (
+    AnswerLayout,
+    Benchmark,
+    Measure,
+    PdfPage,
+    Prediction,
+    Sample,
+    Score,
+    Scored,
+    Values,
+)
 
 #: In the order of the published table. Facts of other files are measured as `facts`.
 CATEGORIES = (
@@ -216,16 +226,6 @@ def answers_in_folder(samples: Iterable[Sample], names: Iterable[str]) -> dict[s
     return {ident: files.answers_to(page.pdf, page.page) for ident, page in pages.items()}
 
 
-def join_answers(texts: Sequence[str | None]) -> str:
-    """Several answers to one page as one; None for a file that cannot be read."""
-    return join_repeats(texts)
-
-
-def published() -> list[PublishedRow]:
-    """The published tables, for `--with-published`."""
-    return published_rows()
-
-
 def _first_count(value: Any) -> Any:
     return value[..., 0]
 
@@ -260,6 +260,8 @@ benchmark = Benchmark(
     summarize=summarize,
     conclude=conclude,
     load=load,
+    answers=AnswerLayout(in_folder=answers_in_folder, join=join_repeats),
+    published=published_rows,
     score=score,
     prepare=prepare,
     tools=renderer_versions,

@@ -25,7 +25,7 @@ from loupe.data.extras import need
 from loupe.data.store import default_root
 from loupe.explanation import Explanation
 from loupe.runs.files import safe_name
-from loupe.types import Benchmark, Measure, Prediction, Sample, SampleScores, Score, Scored, Values
+from loupe.types import AnswerLayout, Benchmark, Measure, Prediction, Sample, SampleScores, Score, Scored, Values
 
 #: Where this differs from the official evaluator on purpose.
 DEVIATIONS = (
@@ -236,6 +236,7 @@ benchmark = Benchmark(
     prepare=prepare,
     tools=lambda: cdm_tools(formula_cdm.PROFILE),
     load=load,
+    answers=AnswerLayout(file_names=answer_files),
     score=score,
     reference=_reference_text,
     max_tokens=16384,

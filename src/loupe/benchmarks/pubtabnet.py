@@ -18,7 +18,7 @@ from loupe.data.parquet import find_shards
 from loupe.data.prepared import is_prepared, refuse_options
 from loupe.data.store import default_root
 from loupe.errors import DatasetError
-from loupe.types import Benchmark, Sample
+from loupe.types import AnswerLayout, Benchmark, Sample
 
 Split: TypeAlias = Literal["val", "train", "test"]
 
@@ -27,7 +27,6 @@ _FOLDERS = (".", "pubtabnet")
 
 DEVIATIONS = scoring.DEVIATIONS
 verify_case = scoring.verify_case
-published_names = layouts.published_names
 
 
 def load(root: Path | None, split: Split = "val", escape: Escape = "raw") -> Iterator[Sample]:
@@ -71,6 +70,7 @@ benchmark = Benchmark(
     prompt=scoring.PROMPT,
     measures=scoring.MEASURES,
     load=load,
+    answers=AnswerLayout(published_names=layouts.published_names),
     score=scoring.score,
     tools=table_tools,
     max_tokens=4096,

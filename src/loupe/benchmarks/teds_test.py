@@ -16,7 +16,7 @@ from loupe.data.parquet import find_shards
 from loupe.data.prepared import is_prepared, refuse_options
 from loupe.data.store import default_root
 from loupe.errors import DatasetError, UsageError
-from loupe.types import Benchmark, Sample
+from loupe.types import AnswerLayout, Benchmark, Sample
 
 #: Rows of the split, in the order of apoidea/pubtabnet-html.
 FIRST_ROW = 4000
@@ -24,7 +24,6 @@ ROWS = 200
 
 DEVIATIONS = scoring.DEVIATIONS
 verify_case = scoring.verify_case
-published_names = layouts.published_names
 
 
 def load(root: Path | None, first: int = FIRST_ROW, rows: int = ROWS, escape: Escape = "raw") -> Iterator[Sample]:
@@ -69,6 +68,7 @@ benchmark = Benchmark(
     prompt=scoring.PROMPT,
     measures=scoring.MEASURES,
     load=load,
+    answers=AnswerLayout(published_names=layouts.published_names),
     score=scoring.score,
     tools=table_tools,
     max_tokens=4096,

@@ -84,17 +84,12 @@ def names_of(answers: Sequence[Path]) -> list[str]:
 
 def published_of(benchmark: str) -> list[PublishedRow]:
     """What others have published on a benchmark. Raises UsageError where none of it is in the package."""
-    import importlib
+    from loupe.benchmarks import benchmark_ids, get_benchmark
 
-    try:
-        module = importlib.import_module(f"loupe.benchmarks.{benchmark}")
-    except ImportError:
-        module = None
-    rows = getattr(module, "published", None)
+    rows = get_benchmark(benchmark).published if benchmark in benchmark_ids() else None
     if rows is None:
         raise UsageError(f"no published numbers for {benchmark} here", hint="leave --with-published out")
-    found: list[PublishedRow] = rows()
-    return found
+    return list(rows())
 
 
 def take_answers(benchmark: str, answers: Path, flags: dict[str, object]) -> Path:

@@ -6,7 +6,6 @@ sample without an answer fails, an answer without a sample is reported.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -62,15 +61,14 @@ def find_all(
     known: Sequence[str],
 ) -> Answers:
     """The answers at `path` to the samples asked for, found as the benchmark's official evaluator finds them."""
-    names = _official_names(benchmark) if path.is_dir() else None
-    in_folder = _hook(benchmark, "answers_in_folder") if path.is_dir() else None
-    if in_folder is not None:
-        return find_repeated_answers(path, partial(in_folder, samples()), asked, join=_hook(benchmark, "join_answers"))
-    if names is not None:
-        return find_answers(path, {sample.id: names(sample) for sample in samples()}, asked)
-    published = _hook(benchmark, "published_names")
+    layout = get_benchmark(benchmark).answers
+    if path.is_dir() and layout.in_folder and layout.join:
+        return find_repeated_answers(path, partial(layout.in_folder, samples()), asked, join=layout.join)
+    if path.is_dir() and layout.file_names:
+        return find_answers(path, {sample.id: layout.file_names(sample) for sample in samples()}, asked)
+    published = layout.published_names(samples()) if layout.published_names else None
     answers = read_answers(benchmark, path, samples=samples)
-    matched = match_answers(answers, asked, known, published=published(samples()) if published else None)
+    matched = match_answers(answers, asked, known, published=published)
     return replace(matched, unread=_unread(path))
 
 
@@ -199,14 +197,14 @@ def _from_lines(path: Path) -> Iterator[Prediction]:
 
 
 def _from_document(benchmark: str, path: Path, samples: Callable[[], Iterable[Sample]]) -> Iterator[Prediction]:
-    """One JSON document: the benchmark's own official layout if its module knows one, else id → text, or objects."""
+    """One JSON document: the official layout if the benchmark has one of its own, else id → text, or objects."""
     try:
         document = msgspec.json.decode(path.read_bytes())
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: {error}") from None
-    own = _official_reader(benchmark)
-    if own is not None:
-        for name, text in own(document, samples()):
+    official = get_benchmark(benchmark).answers.in_document
+    if official is not None:
+        for name, text in official(document, samples()):
             yield _answer(name, text)
     elif isinstance(document, dict):
         for name, value in document.items():
@@ -216,25 +214,6 @@ def _from_document(benchmark: str, path: Path, samples: Callable[[], Iterable[Sa
             yield _from_object(row, f"{path}, entry {number}")
     else:
         raise UsageError(f"{path}: neither a JSON object nor a list", hint='{"sample id": "answer", …}')
-
-
-def _official_reader(benchmark: str) -> Any:
-    """`answers_of(document, samples)` of the benchmark's module: sample ids and texts out of the official layout."""
-    return _hook(benchmark, "answers_of")
-
-
-def _official_names(benchmark: str) -> Callable[[Sample], Sequence[str]] | None:
-    """`answer_files(sample)` of the benchmark's module: how the official evaluator finds the answer in a folder."""
-    found: Callable[[Sample], Sequence[str]] | None = _hook(benchmark, "answer_files")
-    return found
-
-
-def _hook(benchmark: str, name: str) -> Any:
-    try:
-        module = importlib.import_module(f"loupe.benchmarks.{benchmark.partition('@')[0]}")
-    except ImportError:
-        return None
-    return getattr(module, name, None)
 
 
 def _from_object(row: Any, place: str) -> Prediction:
