@@ -172,6 +172,8 @@ def metric_calls(answer: str, other: str) -> Iterator[tuple[str, Call]]:
             yield name, lambda f=function: f(answer)
         elif first.name == "predictions":
             yield name, lambda f=function: f([answer], [other])
+        elif first.name == "pairs":
+            yield name, lambda f=function: f([(answer, other), (other, answer)])
         elif first.name == "prediction" and second is not _NONE and str(first.annotation).startswith("Sequence"):
             yield name, lambda f=function: f(answer.split(), other.split())
         elif first.name == "prediction" and second is not _NONE:
