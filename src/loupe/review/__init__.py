@@ -1,0 +1,1 @@
+"""Going through ground truth beside the page, in a browser on this machine (`loupe review`)."""
