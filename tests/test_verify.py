@@ -47,3 +47,12 @@ def test_a_benchmark_that_was_named_and_cannot_be_checked_ends_with_four(monkeyp
     monkeypatch.setattr("loupe.benchmarks.fox.find_spec", lambda name: None)
     assert main(["verify", "fox"]) == 4
     assert main(["verify"]) == 0
+
+
+def test_cases_that_nothing_here_can_compare_are_left_out_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = (parity.CASES / "olmocr_bench.jsonl").read_text(encoding="utf-8").splitlines()
+    tests = [json.loads(line)["input"].get("test", {}) for line in lines]
+    monkeypatch.setattr("loupe.benchmarks.olmocr.parity_cases.missing_renderer", lambda: "no KaTeX; loupe setup math")
+    found = parity.verify_one("olmocr_bench")
+    assert found.cases == found.identical == sum(test.get("type") != "math" for test in tests) < len(tests)
+    assert "math tests were not compared: no KaTeX; loupe setup math" in found.deviations

@@ -21,6 +21,7 @@ from loupe.benchmarks.olmocr.math_facts import questions
 from loupe.benchmarks.olmocr.outcomes import Outcome, failed
 from loupe.benchmarks.olmocr.page_facts import check_page
 from loupe.benchmarks.olmocr.page_text import PageText
+from loupe.benchmarks.olmocr.parity_cases import compare_case, not_compared
 from loupe.benchmarks.olmocr.prompts import BASIC, PromptName, names_size, prompt_for
 from loupe.benchmarks.olmocr.published import published_rows
 from loupe.benchmarks.olmocr.records import MathRule, PageTest
@@ -38,6 +39,10 @@ from loupe.types import (
     Scored,
     Values,
 )
+
+__all__ = ("CATEGORIES", "DEVIATIONS", "benchmark", "load", "not_compared", "verify_case")
+
+verify_case = compare_case
 
 #: In the order of the published table. Facts of other files are measured as `facts`.
 CATEGORIES = (
