@@ -181,6 +181,6 @@ def test_several_candidates_make_one_table_with_published_rows_marked(roots: dic
     assert {row[1] for row in first[1:3]} == {"here"}
     assert ["v0.4.0 + Synth data, RLVR, souping", "published [2]", "82.4", "–", "1.1"] in lines
     assert any("allenai/olmocr" in cell for row in lines for cell in row)
-    refused = loupe("score", "iam_lines", root / "tesseract", "--with-published", cwd=tmp_path)
+    refused = loupe("score", "handwritten_forms", root / "tesseract", "--with-published", cwd=tmp_path)
     assert refused.returncode == 2
-    assert "no published numbers for iam_lines" in refused.stderr
+    assert "no published numbers for handwritten_forms" in refused.stderr

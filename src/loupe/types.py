@@ -298,12 +298,24 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PublishedRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What others have published of an engine: values by measure, `half_width` of the headline's official interval."""
+    """What others have published of an engine on a benchmark: values by measure, in the measure's own unit.
 
+    `name` is the engine's at the source; `engines` are the ids that Loupe knows it by, its own first, then others of
+    the same model. `half_width` is half of the headline's official interval. `settings` is what the source says of how
+    the numbers were made, `options` and `limit` how the same samples and rules are had here.
+    """
+
+    benchmark: str
+    version: str
     name: str
+    engines: list[str]
     values: dict[str, float]
     source: str
     half_width: float | None = None
+    options: dict[str, str] = {}
+    limit: int | None = None
+    settings: dict[str, str] = {}
+    notes: list[str] = []
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "class"}):

@@ -56,7 +56,7 @@ def command(
         ]
     results = [(path, score_run(path, jobs=jobs)) for path in paths]
     if with_published and not published:
-        published = published_of(results[0][1].benchmark)
+        published = published_of(results[0][1].benchmark, results[0][1].version)
     if json:
         document = json_document(results, several=len(results) > 1)
         as_json(document | ({"published": published} if published else {}))
@@ -82,14 +82,15 @@ def names_of(answers: Sequence[Path]) -> list[str]:
     return names
 
 
-def published_of(benchmark: str) -> list[PublishedRow]:
+def published_of(benchmark: str, version: str = "") -> list[PublishedRow]:
     """What others have published on a benchmark. Raises UsageError where none of it is in the package."""
-    from loupe.benchmarks import benchmark_ids, get_benchmark
+    from loupe.benchmarks.published import published_rows
 
-    rows = get_benchmark(benchmark).published if benchmark in benchmark_ids() else None
-    if rows is None:
-        raise UsageError(f"no published numbers for {benchmark} here", hint="leave --with-published out")
-    return list(rows())
+    rows = published_rows(benchmark, version)
+    if not rows:
+        named = f"{benchmark}@{version}" if version else benchmark
+        raise UsageError(f"no published numbers for {named} here", hint="loupe reproduce lists all there are")
+    return rows
 
 
 def take_answers(benchmark: str, answers: Path, flags: dict[str, object]) -> Path:
