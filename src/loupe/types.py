@@ -208,7 +208,7 @@ class Benchmark:
     diagnostics compare a prediction with ("" if there is none). `suffix` is that of the exported prediction files.
     `conclude` looks at all samples of a run together. `explain` tells the report how an answer was matched, from what
     the benchmark keeps in `details`. `faults` are what `loupe lint` looks for, in the order in which they are mended.
-    `answers` says where existing answers stand, `published` what others have published.
+    `answers` says where existing answers stand.
 
     `prepare` is for scores that need an outside program (TeX, a browser), which is quick only with many inputs at once.
     A scoring process calls it with a batch of samples and their answers as `score` will see them, then `score` for
@@ -235,7 +235,6 @@ class Benchmark:
     explain: Callable[[Sample, SampleScores], Explanation | None] | None = None
     faults: Sequence[FormatFault] = ()
     answers: AnswerLayout = AnswerLayout()
-    published: Callable[[], Sequence[PublishedRow]] | None = None
     paper: str = ""
     hub: str = ""
 

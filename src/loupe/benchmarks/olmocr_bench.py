@@ -23,7 +23,6 @@ from loupe.benchmarks.olmocr.page_facts import check_page
 from loupe.benchmarks.olmocr.page_text import PageText
 from loupe.benchmarks.olmocr.parity_cases import compare_case, not_compared
 from loupe.benchmarks.olmocr.prompts import BASIC, PromptName, names_size, prompt_for
-from loupe.benchmarks.olmocr.published import published_rows
 from loupe.benchmarks.olmocr.records import MathRule, PageTest
 from loupe.data.extras import need
 from loupe.data.pages import page_size
@@ -266,7 +265,6 @@ benchmark = Benchmark(
     conclude=conclude,
     load=load,
     answers=AnswerLayout(in_folder=answers_in_folder, join=join_repeats),
-    published=published_rows,
     score=score,
     prepare=prepare,
     tools=renderer_versions,
