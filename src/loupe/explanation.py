@@ -23,6 +23,23 @@ class Region:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FormulaPair:
+    """Two formulas in LaTeX that CDM compared as they are drawn, as it got them: the report draws them again.
+
+    `profile` and `renderer` are CDM's. `f1` is None where it was not computed, and `prediction_failure` says why;
+    else a failure says why that side was not drawn.
+    """
+
+    prediction: str
+    reference: str
+    profile: str
+    renderer: str = "layout"
+    f1: float | None = None
+    prediction_failure: str = ""
+    reference_failure: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
     """One thing that was judged: what should stand there, and the pieces of the answer that were held against it.
 
@@ -41,6 +58,7 @@ class Unit:
     note: str = ""
     compared: tuple[str, str] | None = None
     tables: tuple[str, str] | None = None
+    formulas: FormulaPair | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,9 +81,12 @@ class Flag:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """One answer on one page. Orders are indices of regions, as annotated and as the answer has them."""
+    """One answer on one page. Orders are indices of regions, as annotated and as the answer has them.
 
-    size: tuple[float, float]
+    `size` is that of the annotated page. Without size and regions, the page is shown as it is.
+    """
+
+    size: tuple[float, float] = (0.0, 0.0)
     regions: tuple[Region, ...] = ()
     units: tuple[Unit, ...] = ()
     unscored: tuple[Unscored, ...] = ()
