@@ -6,7 +6,9 @@ one: areas of a page, judged units (blocks, tables, facts), and what was in no s
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,12 @@ class FormulaPair:
     f1: float | None = None
     prediction_failure: str = ""
     reference_failure: str = ""
+
+    @property
+    def key(self) -> str:
+        """A name for this pair: the same for the same formulas, compared in the same way."""
+        text = "\0".join((self.profile, self.renderer, self.prediction, self.reference))
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,3 +101,109 @@ class Explanation:
     true_order: tuple[int, ...] = ()
     predicted_order: tuple[int, ...] = ()
     flags: tuple[Flag, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A text that a test looks for and the nearest one that the answer has, with what stands around that.
+
+    `similarity` and `enough` are 0 to 1; None where there is nothing to measure.
+    """
+
+    label: str
+    wanted: str
+    found: str
+    before: str = ""
+    after: str = ""
+    similarity: float | None = None
+    enough: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedCell:
+    """A cell of a table as the metric parsed it, from its first to its last row and column (both counted from 0)."""
+
+    row: int
+    column: int
+    last_row: int
+    last_column: int
+    text: str
+    heading: bool = False
+    mark: Literal["", "cell", "related"] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedTable:
+    """A table of the answer as parsed, with the cell in question and those that it was held against marked."""
+
+    title: str
+    cells: tuple[ParsedCell, ...]
+    hidden: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glyph:
+    """Characters of a drawn formula: where they begin, their baseline and width, in pixels.
+
+    Marks: `missing` has no counterpart in the other formula, `extra` is not looked for, `moved` has other neighbours.
+    """
+
+    text: str
+    x: float
+    baseline: float
+    width: float
+    size: float
+    italic: bool = False
+    bold: bool = False
+    mark: Literal["", "missing", "extra", "moved"] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """An SVG path of a drawn formula (a root, a large bracket), placed by a matrix and cut off at a box."""
+
+    path: str
+    matrix: tuple[float, ...]
+    clip: tuple[float, ...]
+    stroke: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnFormula:
+    """A formula as it was drawn when it was compared; rules are boxes (x, y, width, height)."""
+
+    width: float
+    height: float
+    glyphs: tuple[Glyph, ...]
+    rules: tuple[tuple[float, ...], ...] = ()
+    shapes: tuple[Shape, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equation:
+    """One side of a comparison of formulas; `problem` says why it is not drawn."""
+
+    label: str
+    latex: str
+    drawn: DrawnFormula | None = None
+    problem: str = ""
+
+
+#: Words with the texts that they quote: ("", "must stand before "), ("text", "Appendix"), ("latex", "x^2").
+Words: TypeAlias = tuple[tuple[Literal["", "text", "latex"], str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One test of an answer: what it asks for in plain words, whether it holds, why not, and what shows it."""
+
+    ident: str
+    kind: str
+    category: str
+    document: str
+    passed: bool
+    words: Words
+    why: str = ""
+    comparisons: tuple[Comparison, ...] = ()
+    table: ParsedTable | None = None
+    equations: tuple[Equation, ...] = ()
