@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from loupe.explanation import Explanation
+from loupe.explanation import Explanation, Fact
 
 Outcome: TypeAlias = Literal["ok", "empty", "truncated", "repeated", "timeout", "error", "rejected"]
 
@@ -207,8 +207,9 @@ class Benchmark:
     arrays of bootstrap draws alike, and its names are declared in `measures` too. `reference` gives the text that
     diagnostics compare a prediction with ("" if there is none). `suffix` is that of the exported prediction files.
     `conclude` looks at all samples of a run together. `explain` tells the report how an answer was matched, from what
-    the benchmark keeps in `details`. `faults` are what `loupe lint` looks for, in the order in which they are mended.
-    `answers` says where existing answers stand.
+    the benchmark keeps in `details`; `facts` tells it of the tests that an answer was put to, failed ones with what
+    shows why; it gets the answer as it was scored. `faults` are what `loupe lint` looks for, in the order in which they
+    are mended. `answers` says where existing answers stand.
 
     `prepare` is for scores that need an outside program (TeX, a browser), which is quick only with many inputs at once.
     A scoring process calls it with a batch of samples and their answers as `score` will see them, then `score` for
@@ -233,6 +234,7 @@ class Benchmark:
     prepare: Prepare | None = None
     tools: Callable[[], Mapping[str, str]] | None = None
     explain: Callable[[Sample, SampleScores], Explanation | None] | None = None
+    facts: Callable[[Sample, Prediction, SampleScores], Sequence[Fact]] | None = None
     faults: Sequence[FormatFault] = ()
     answers: AnswerLayout = AnswerLayout()
     paper: str = ""

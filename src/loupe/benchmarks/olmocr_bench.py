@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from loupe.benchmarks.olmocr.candidates import CandidateFiles, answer_name, join_repeats, split_repeats
 from loupe.benchmarks.olmocr.conclusion import conclude
+from loupe.benchmarks.olmocr.equation_pictures import EquationPictures
 from loupe.benchmarks.olmocr.equations import check_tools, prepare_questions, renderer_versions
 from loupe.benchmarks.olmocr.loading import BASELINE, PdfTests, read_test_set
 from loupe.benchmarks.olmocr.math_facts import questions
@@ -27,6 +29,7 @@ from loupe.benchmarks.olmocr.records import MathRule, PageTest
 from loupe.data.extras import need
 from loupe.data.pages import page_size
 from loupe.data.store import default_root
+from loupe.explanation import Fact
 from loupe.types import (
     AnswerLayout,
     Benchmark,
@@ -34,6 +37,7 @@ from loupe.types import (
     PdfPage,
     Prediction,
     Sample,
+    SampleScores,
     Score,
     Scored,
     Values,
@@ -143,6 +147,19 @@ def score(sample: Sample, prediction: Prediction) -> Scored:
     return Scored(scores=scores, details=details)
 
 
+def facts(sample: Sample, prediction: Prediction, scores: SampleScores) -> list[Fact]:
+    """Every test of the page with what shows why it failed, for the report; equations are drawn where they can be."""
+    from loupe.benchmarks.olmocr.evidence import page_facts
+
+    repeats = [with_newlines_of_text_mode(text or "") for text in split_repeats(prediction.text)]
+    return page_facts(sample.truth.page.tests, scores.details.get("tests", ()), repeats, _pictures())
+
+
+@lru_cache(maxsize=1)
+def _pictures() -> EquationPictures:
+    return EquationPictures()
+
+
 def prepare(pairs: Sequence[tuple[Sample, Prediction]]) -> None:
     """Draw the equations of many pages together, into the cache in which `score` finds them."""
     prepare_questions(each for sample, prediction in pairs for each in _questions(sample, prediction))
@@ -170,7 +187,8 @@ def with_newlines_of_text_mode(answer: str) -> str:
 def _fact(test: PageTest, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """What came of a test: it passes if more than half of the repeats do; the first that failed explains it."""
     share = sum(outcome.passed for outcome in outcomes) / len(outcomes)
-    why = next((outcome for outcome in outcomes if not outcome.passed), outcomes[0])
+    repeat = next((place for place, outcome in enumerate(outcomes) if not outcome.passed), 0)
+    why = outcomes[repeat]
     fact: dict[str, Any] = {
         "id": test.id,
         "pdf": test.pdf,
@@ -181,7 +199,7 @@ def _fact(test: PageTest, outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "explanation": why.explanation,
         **({"figures": dict(why.figures)} if why.figures else {}),
     }
-    return fact | ({"share": share} if len(outcomes) > 1 else {})
+    return fact | ({"share": share, "repeat": repeat + 1} if len(outcomes) > 1 else {})
 
 
 def _sums(facts: Sequence[dict[str, Any]], categories: Sequence[str]) -> tuple[float, ...]:
@@ -268,6 +286,7 @@ benchmark = Benchmark(
     score=score,
     prepare=prepare,
     tools=renderer_versions,
+    facts=facts,
     max_tokens=8000,
     suffix=".md",
 )

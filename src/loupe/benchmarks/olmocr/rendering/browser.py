@@ -53,9 +53,12 @@ class _LostError(Exception):
 
 
 class EquationBrowser:
-    """Draws equations. The browser starts with the first one; `close`, or the end of the program, ends it."""
+    """Draws equations. The browser starts with the first one; `close`, or the end of the program, ends it.
 
-    def __init__(self, *, hangs_after: float = HANGS_AFTER) -> None:
+    `function` is the file of what the page runs: katex_page.js to compare, katex_picture.js to be looked at.
+    """
+
+    def __init__(self, *, hangs_after: float = HANGS_AFTER, function: str = "katex_page.js") -> None:
         self._hangs_after = hangs_after
         self._asking = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -64,7 +67,7 @@ class EquationBrowser:
         self._browser: Browser | None = None
         self._page: Page | None = None
         self._folder: Path | None = None
-        self._function = files(__package__).joinpath("katex_page.js").read_text(encoding="utf-8")
+        self._function = files(__package__).joinpath(function).read_text(encoding="utf-8")
 
     def draw(self, equations: Sequence[str], *, measured: bool = False) -> list[Drawing]:
         """What becomes of each equation; with boxes if `measured`. Raises LoupeError if no browser can be started."""

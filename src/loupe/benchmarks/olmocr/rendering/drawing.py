@@ -18,16 +18,47 @@ class Box(msgspec.Struct, frozen=True, array_like=True):
     height: float
 
 
+class PicturedGlyph(msgspec.Struct, frozen=True, array_like=True):
+    """Where the text of a span begins, on which baseline, and in which type."""
+
+    x: float
+    baseline: float
+    width: float
+    size: float
+    italic: bool
+    bold: bool
+
+
+class PicturedShape(msgspec.Struct, frozen=True, array_like=True):
+    """An SVG path, the matrix that places it and the box that it is cut off at."""
+
+    path: str
+    matrix: tuple[float, float, float, float, float, float]
+    clip: tuple[float, float, float, float]
+    stroke: bool
+
+
+class Picture(msgspec.Struct, frozen=True):
+    """An equation for people to see, in pixels from its upper left corner. `glyphs` belong to the texts."""
+
+    width: float
+    height: float
+    glyphs: list[PicturedGlyph]
+    rules: list[tuple[float, float, float, float]]
+    shapes: list[PicturedShape]
+
+
 class Drawing(msgspec.Struct, frozen=True):
     """An equation as drawn. With `error` (KaTeX refuses it) or `lost` (it cost the browser) there is no rest.
 
     `texts` are those of the spans with something to see, trimmed, in document order; `boxes` belong to them, and are
-    None where nobody has asked for them.
+    None where nobody has asked for them. `picture` is there where one was asked for and is not too large.
     """
 
     mathml: str = ""
     texts: list[str] = []
     boxes: list[Box] | None = None
+    picture: Picture | None = None
     error: str = ""
     lost: str = ""
 

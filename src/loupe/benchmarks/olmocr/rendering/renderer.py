@@ -18,6 +18,8 @@ from loupe.errors import MissingToolError
 #: Drawings that are kept in memory, and how many are taken through it at a time.
 _REMEMBERED = 4_000
 _AT_A_TIME = 250
+#: A picture is worth less patience than a score.
+_PICTURE_SECONDS = 10.0
 
 
 class Renderer:
@@ -67,8 +69,18 @@ class Renderer:
 @lru_cache(maxsize=1)
 def the_renderer() -> Renderer:
     """The one of this process. Raises MissingToolError where something that draws is missing."""
-    identity = "|".join(f"{name} {version}" for name, version in sorted(_complete_versions().items()))
-    return Renderer(EquationBrowser(), DrawingCache(cache_root() / "equations.sqlite", identity))
+    return Renderer(EquationBrowser(), DrawingCache(cache_root() / "equations.sqlite", _identity()))
+
+
+@lru_cache(maxsize=1)
+def the_picture_renderer() -> Renderer:
+    """The one of this process that draws pictures to be looked at. Raises as `the_renderer`."""
+    browser = EquationBrowser(hangs_after=_PICTURE_SECONDS, function="katex_picture.js")
+    return Renderer(browser, DrawingCache(cache_root() / "equations.sqlite", f"{_identity()}|picture 1"))
+
+
+def _identity() -> str:
+    return "|".join(f"{name} {version}" for name, version in sorted(_complete_versions().items()))
 
 
 def check_tools() -> None:
