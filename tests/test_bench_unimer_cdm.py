@@ -67,7 +67,7 @@ def test_without_tex_everything_else_is_scored_and_the_result_says_what_is_missi
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     missing = MissingToolError("CDM needs TeX, and this is missing: pdflatex", hint="sudo apt-get install it")
-    monkeypatch.setattr(cdm_scores, "missing_tools", lambda profile: missing)
+    monkeypatch.setattr(cdm_scores, "missing_tools", lambda profile, renderer="layout": missing)
     sample, prediction = asked("x", "x")
     prepare([(sample, prediction)])
     scored = score(sample, prediction)
@@ -76,7 +76,7 @@ def test_without_tex_everything_else_is_scored_and_the_result_says_what_is_missi
     assert not [one for one in scored.scores if one.measure.startswith("cdm")]
     (warning,) = conclude([describe(sample, prediction, scored=scored, error="")]).warnings
     assert "not computed" in warning and "pdflatex" in warning and "sudo apt-get install it" in warning
-    assert cdm_scores.cdm_tools("unimernet") == {"CDM": ""}
+    assert cdm_scores.cdm_tools("unimernet") == {"CDM": "", "CDM, exact": ""}
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ from loupe.benchmarks.omnidoc.scored_pages import ScoredPage, to_details
 from loupe.data.extras import need
 from loupe.data.store import default_root
 from loupe.explanation import Explanation
+from loupe.metrics.cdm.pairs import Renderer
 from loupe.runs.files import safe_name
 from loupe.types import AnswerLayout, Benchmark, Measure, Prediction, Sample, SampleScores, Score, Scored, Values
 
@@ -55,17 +56,19 @@ _matched: dict[tuple[str, str, Mode], PageMatch] = {}
 _LARGEST_MEMORY = 512
 
 
-def load(root: Path | None, mode: Mode = "parity", filter: str = "", cdm: Switch = "on") -> Iterator[Sample]:
+def load(
+    root: Path | None, mode: Mode = "parity", filter: str = "", cdm: Switch = "on", renderer: Renderer = "layout"
+) -> Iterator[Sample]:
     """Yield the pages in the order of the file; ids are the names of their images without the extension.
 
     `mode=fixed` mends the oddities of the official evaluator; its numbers have a name of their own. `filter` selects
     pages by their attributes, as `language=english;layout=double_column`. `cdm=off` leaves CDM out, and the overall
-    score with it.
+    score with it; `renderer=ghostscript` draws its formulas as the official programs do, exact and slower.
     """
     _need_tools()
     folder = default_root("omnidocbench") if root is None else root
     for page in read_pages(folder, selection=parse_selection(filter), mode=mode):
-        yield replace(page, truth={**page.truth, "cdm": True}) if cdm == "on" else page
+        yield replace(page, truth={**page.truth, "cdm": renderer}) if cdm == "on" else page
 
 
 def _need_tools() -> None:
@@ -85,8 +88,8 @@ def score(page: Sample, prediction: Prediction) -> Scored:
     mode: Mode = page.truth.get("mode", "parity")
     markdown = as_read_from_its_file(prediction.text)
     match = _matched.pop((page.id, markdown, mode), None) or _match(page, markdown, mode)
-    if page.truth.get("cdm"):
-        match = formula_cdm.with_cdm(match)
+    if renderer := page.truth.get("cdm"):
+        match = formula_cdm.with_cdm(match, renderer)
     info = page.truth["page_info"]
     scored = ScoredPage(
         image=image_name(info["image_path"]),
@@ -102,12 +105,15 @@ def score(page: Sample, prediction: Prediction) -> Scored:
 def prepare(pairs: Sequence[tuple[Sample, Prediction]]) -> None:
     """Draw the formulas of these pages at once. Matches are kept for `score`, which needs them next."""
     _matched.clear()
+    by_renderer: dict[Renderer, list[PageMatch]] = {}
     for page, prediction in pairs[:_LARGEST_MEMORY]:
         mode: Mode = page.truth.get("mode", "parity")
         markdown = as_read_from_its_file(prediction.text)
-        if page.truth.get("cdm"):
-            _matched[page.id, markdown, mode] = _match(page, markdown, mode)
-    formula_cdm.prepare_pages(list(_matched.values()))
+        if renderer := page.truth.get("cdm"):
+            match = _matched[page.id, markdown, mode] = _match(page, markdown, mode)
+            by_renderer.setdefault(renderer, []).append(match)
+    for name, matches in by_renderer.items():
+        formula_cdm.prepare_pages(matches, name)
 
 
 def _match(page: Sample, markdown: str, mode: Mode) -> PageMatch:

@@ -6,10 +6,8 @@ opendatalab/UniMERNet @ 5a2c80d9, with the BLEU of Hugging Face `evaluate`.
 
 from __future__ import annotations
 
-import io
-import zipfile
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -22,10 +20,11 @@ from loupe.benchmarks.formula_images.cdm_scores import (
     cdm_warnings,
     prepare_formulas,
 )
-from loupe.data.parquet import find_shards, rows
-from loupe.data.prepared import is_prepared, read
+from loupe.benchmarks.formula_images.truth import DrawnTruth, latex_of, renderer_of
+from loupe.benchmarks.formula_images.unimer_files import SUBSETS as SUBSETS
+from loupe.benchmarks.formula_images.unimer_files import read_formulas
 from loupe.data.store import default_root
-from loupe.errors import DatasetError
+from loupe.explanation import Explanation
 from loupe.metrics import (
     bleu_counts,
     bleu_of_sums,
@@ -33,12 +32,11 @@ from loupe.metrics import (
     normalized_edit_distance,
     strip_formula_wrapping,
 )
+from loupe.metrics.cdm.pairs import Renderer
 from loupe.types import (
     Benchmark,
     Conclusion,
     Measure,
-    PackedImage,
-    PageSource,
     Prediction,
     Sample,
     SampleScores,
@@ -48,136 +46,23 @@ from loupe.types import (
 
 Subset: TypeAlias = Literal["all", "spe", "cpe", "sce", "hwe"]
 
-#: Simple printed, complex printed, screen capture, handwritten; in the order of the official script.
-SUBSETS = ("spe", "cpe", "sce", "hwe")
 #: What is not as in the official script, and why; docs/benchmarks/unimer_test.md.
 DEVIATIONS = ("BLEU of empty predictions or references, where the official metric divides by zero, is 0",)
 #: The version of CDM that UniMERNet's own evaluation uses.
 _CDM = "unimernet"
-_FOLDER = "UniMER-Test"
-_LAYOUT = (
-    f"{_FOLDER}/ (or {_FOLDER}.zip) with spe.txt, cpe.txt, sce.txt, hwe.txt and folders spe/, cpe/, sce/, hwe/ of "
-    "0000000.png and so on; or data/test-*.parquet with image and text; or the prepared form (metadata.jsonl)"
-)
+#: A longer answer is not kept for the report to draw.
+_KEPT = 20_000
 
 
-def load(root: Path | None, subset: Subset = "all") -> Iterator[Sample]:
-    """Yield the formulas, subset by subset, in file order. Copies in parquet do not tell the subsets apart."""
-    folder = default_root("unimer_test") if root is None else root
-    if is_prepared(folder):
-        return _chosen(_prepared(folder), subset)
-    tree = _find_tree(folder)
-    if tree:
-        return (sample for name in SUBSETS if subset in ("all", name) for sample in _subset(tree, name))
-    shards = find_shards(folder, "test")
-    if shards and subset != "all":
-        raise DatasetError(f"{folder}: parquet copies of UniMER-Test do not name the subsets", hint=_LAYOUT)
-    if shards:
-        return _parquet(shards)
-    raise DatasetError(f"{folder}: no UniMER-Test here; expected {_LAYOUT}", hint="loupe data get unimer_test")
+def load(root: Path | None, subset: Subset = "all", renderer: Renderer = "layout") -> Iterator[Sample]:
+    """Yield the formulas, subset by subset, in file order. Copies in parquet do not tell the subsets apart.
 
-
-@dataclass(frozen=True, slots=True)
-class _Tree:
-    """The published layout, in a folder or in a zip: what it is called, its files, and how to get at them."""
-
-    path: Path
-    names: Callable[[str], set[str]]
-    read: Callable[[str], bytes]
-    image: Callable[[str], PageSource]
-
-
-def _find_tree(root: Path) -> _Tree | None:
-    """The first folder with labels, at most two below `root`, else a zip."""
-    deeper = (path.parent for pattern in ("*/spe.txt", "*/*/spe.txt") for path in sorted(root.glob(pattern)))
-    for folder in (root, root / _FOLDER, *deeper):
-        if any((folder / f"{name}.txt").is_file() for name in SUBSETS):
-            return _folder_tree(folder)
-    archives = [root] if root.suffix == ".zip" else sorted(root.glob(f"*{_FOLDER}*.zip"))
-    return _zip_tree(archives[0]) if archives else None
-
-
-def _folder_tree(folder: Path) -> _Tree:
-    def names(subset: str) -> set[str]:
-        return {path.name for path in (folder / subset).iterdir()} if (folder / subset).is_dir() else set()
-
-    return _Tree(
-        path=folder,
-        names=names,
-        read=lambda name: (folder / name).read_bytes(),
-        image=lambda name: folder / name,
-    )
-
-
-def _zip_tree(path: Path) -> _Tree:
-    try:
-        archive = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, OSError) as error:
-        raise DatasetError(f"{path}: not a zip, or a broken one ({error})", hint="loupe data verify") from None
-    members = archive.namelist()
-    top = next((name[: -len("spe.txt")] for name in members if name.rpartition("/")[2] == "spe.txt"), None)
-    if top is None:
-        raise DatasetError(f"{path}: holds no spe.txt", hint=f"expected {_LAYOUT}")
-    by_subset = {
-        subset: {name.rpartition("/")[2] for name in members if name.startswith(f"{top}{subset}/")} - {""}
-        for subset in SUBSETS
-    }
-    return _Tree(
-        path=path,
-        names=lambda subset: by_subset[subset],
-        read=lambda name: archive.read(f"{top}{name}"),
-        image=lambda name: PackedImage(path, f"{top}{name}"),
-    )
-
-
-def _subset(tree: _Tree, subset: str) -> Iterator[Sample]:
-    """Pair labels with images by number, as the official script does: a label without an image is no sample."""
-    images = {name for name in tree.names(subset) if not name.startswith(".")}
-    if not images:
-        raise DatasetError(f"{tree.path}: no images in {subset}/", hint=f"expected {_LAYOUT}")
-    for index, label in enumerate(_labels(tree, subset)):
-        name = f"{index:07d}.png"
-        if label and name in images:
-            images.remove(name)
-            yield Sample(
-                id=f"{subset}_{index:07d}",
-                images=(tree.image(f"{subset}/{name}"),),
-                truth=label,
-                tags={"subset": subset},
-            )
-    if images:
-        raise DatasetError(
-            f"{tree.path}: {len(images)} files in {subset}/ have no label in {subset}.txt, such as {min(images)}",
-            hint=f"line i (from 0) belongs to the image with the number i in 7 digits; expected {_LAYOUT}",
-        )
-
-
-def _labels(tree: _Tree, subset: str) -> list[str]:
-    """Lines as Python reads files: only \\n, \\r and \\r\\n end one, not the other separators of Unicode."""
-    try:
-        text = tree.read(f"{subset}.txt").decode("utf-8")
-    except (OSError, KeyError):
-        raise DatasetError(f"{tree.path}: {subset}.txt cannot be read", hint=f"expected {_LAYOUT}") from None
-    except UnicodeDecodeError:
-        raise DatasetError(f"{tree.path}: {subset}.txt is not UTF-8", hint="loupe data verify") from None
-    return [line.strip() for line in io.StringIO(text, newline=None)]
-
-
-def _parquet(shards: list[Path]) -> Iterator[Sample]:
-    for index, row in enumerate(rows(shards, ("text",))):
-        yield Sample(id=f"unimernet_{index}", images=(row.image(),), truth=str(row["text"]).strip())
-
-
-def _prepared(root: Path) -> Iterator[Sample]:
-    for row in read(root):
-        facts = {**row.metadata, **(row.metadata.get("tags") or {})}
-        named = str(facts.get("subset") or facts.get("category") or "").lower()
-        tags = {"subset": named} if named in SUBSETS else {}
-        yield Sample(id=row.sample_id, images=(row.image,), truth=str(row.ground_truth).strip(), tags=tags)
-
-
-def _chosen(samples: Iterator[Sample], subset: Subset) -> Iterator[Sample]:
-    return (sample for sample in samples if subset in ("all", sample.tags.get("subset")))
+    `renderer=ghostscript` draws every formula for CDM as the official programs do: exact, and some thirty times slower.
+    """
+    samples = read_formulas(default_root("unimer_test") if root is None else root, subset)
+    if renderer == "layout":
+        return samples
+    return (replace(sample, truth=DrawnTruth(str(sample.truth), renderer)) for sample in samples)
 
 
 def score(sample: Sample, prediction: Prediction) -> Scored:
@@ -185,11 +70,13 @@ def score(sample: Sample, prediction: Prediction) -> Scored:
 
     CDM compares the normalised formulas, as upstream does; a pair whose ground truth is not drawn has no CDM.
     """
-    outcome, of_bare = cdm_outcomes(_pairs(sample, prediction), profile=_CDM)
+    pairs = _pairs(sample, prediction)
+    outcome, of_bare = cdm_outcomes(pairs, profile=_CDM, renderer=renderer_of(sample))
     counts = text_counts(sample, prediction)
     counts |= _cdm_counts(outcome) | {f"{name}_unwrapped": each for name, each in _cdm_counts(of_bare).items()}
     scores = [Score(measure=name, counts=each) for name, each in counts.items()]
-    return Scored(scores=scores, details={"cdm": msgspec.to_builtins(outcome)})
+    kept = {"compared": pairs[0][0]} if len(pairs[0][0]) <= _KEPT else {}
+    return Scored(scores=scores, details={"cdm": msgspec.to_builtins(outcome), **kept})
 
 
 def text_counts(sample: Sample, prediction: Prediction) -> dict[str, tuple[float, ...]]:
@@ -197,7 +84,7 @@ def text_counts(sample: Sample, prediction: Prediction) -> dict[str, tuple[float
     (whole, reference), (bare, _) = _pairs(sample, prediction)
     official = _score(whole, reference)
     unwrapped = official if bare == whole else _score(bare, reference)
-    plain = normalized_edit_distance(prepare_like_request000(prediction.text), sample.truth.strip())
+    plain = normalized_edit_distance(prepare_like_request000(prediction.text), latex_of(sample).strip())
     return (
         official
         | {f"{name}_unwrapped": counts for name, counts in unwrapped.items()}
@@ -207,8 +94,10 @@ def text_counts(sample: Sample, prediction: Prediction) -> dict[str, tuple[float
 
 def prepare(pairs: Sequence[tuple[Sample, Prediction]]) -> None:
     """Draw all formulas of these samples and answers at once."""
-    sides = (side for sample, prediction in pairs for pair in _pairs(sample, prediction) for side in pair)
-    prepare_formulas(sides, profile=_CDM)
+    for renderer in {renderer_of(sample) for sample, _ in pairs}:
+        same = [pair for pair in pairs if renderer_of(pair[0]) == renderer]
+        sides = (side for sample, prediction in same for pair in _pairs(sample, prediction) for side in pair)
+        prepare_formulas(sides, profile=_CDM, renderer=renderer)
 
 
 def conclude(rows: Sequence[SampleScores]) -> Conclusion:
@@ -224,9 +113,16 @@ def conclude(rows: Sequence[SampleScores]) -> Conclusion:
     return Conclusion(figures=figures, warnings=cdm_warnings(outcomes, profile=_CDM))
 
 
+def explain(sample: Sample, scores: SampleScores) -> Explanation | None:
+    """What CDM compared, for the report to draw."""
+    from loupe.benchmarks.formula_images.explanation import explain_formula
+
+    return explain_formula(sample, scores, reference=normalize_latex_like_unimernet(latex_of(sample)), profile=_CDM)
+
+
 def _pairs(sample: Sample, prediction: Prediction) -> tuple[tuple[str, str], tuple[str, str]]:
     """What is compared: the normalised prediction, with its wrapping and without it, and the normalised reference."""
-    reference = normalize_latex_like_unimernet(sample.truth)
+    reference = normalize_latex_like_unimernet(latex_of(sample))
     bare = strip_formula_wrapping(prediction.text)
     return (
         (normalize_latex_like_unimernet(prediction.text), reference),
@@ -296,5 +192,7 @@ benchmark = Benchmark(
     score=score,
     prepare=prepare,
     conclude=conclude,
+    explain=explain,
+    reference=latex_of,
     tools=lambda: cdm_tools(_CDM),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 
@@ -13,6 +13,7 @@ from loupe.data.cache import cache_root
 from loupe.data.extras import need
 from loupe.errors import MissingToolError
 from loupe.metrics import CdmResult, cdm_pairs
+from loupe.metrics.cdm.pairs import Renderer
 
 if TYPE_CHECKING:
     from loupe.metrics.cdm.render_cache import RenderCache
@@ -36,13 +37,13 @@ class CdmOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cdm_tools(profile: str) -> dict[str, str]:
-    """The programs that CDM scores depend on, "" where they are missing."""
-    problem = missing_tools(profile)
-    return {"CDM": "" if problem else f"{profile}, {_version(profile)}"}
+    """The programs that CDM scores depend on, "" where they are missing; Ghostscript counts with its renderer alone."""
+    versions = {name: "" if missing_tools(profile, name) else _version(profile, name) for name in get_args(Renderer)}
+    return {"CDM": versions["layout"] and f"{profile}, {versions['layout']}", "CDM, exact": versions["ghostscript"]}
 
 
-@lru_cache(maxsize=4)
-def missing_tools(profile: str) -> MissingToolError | None:
+@lru_cache(maxsize=8)
+def missing_tools(profile: str, renderer: Renderer = "layout") -> MissingToolError | None:
     """What CDM lacks here, with the command that brings it; None where it can be computed."""
     from loupe.metrics.cdm.rendering import profile_named
     from loupe.metrics.cdm.tex_tools import tex_tools
@@ -51,17 +52,18 @@ def missing_tools(profile: str) -> MissingToolError | None:
         need("scipy", extra="cdm", purpose="CDM")
     except MissingToolError as error:
         return error
-    tools = tex_tools(profile_named(profile))
+    tools = tex_tools(profile_named(profile), renderer)
     if not tools.missing:
         return None
-    return MissingToolError(f"CDM needs TeX, and this is missing: {', '.join(tools.missing)}", hint=tools.hint)
+    needed = "TeX" if renderer == "layout" else "TeX and Ghostscript"
+    return MissingToolError(f"CDM needs {needed}, and this is missing: {', '.join(tools.missing)}", hint=tools.hint)
 
 
-def _version(profile: str) -> str:
+def _version(profile: str, renderer: Renderer) -> str:
     from loupe.metrics.cdm.rendering import profile_named
     from loupe.metrics.cdm.tex_tools import tex_tools
 
-    return tex_tools(profile_named(profile)).version
+    return tex_tools(profile_named(profile), renderer).version
 
 
 @lru_cache(maxsize=1)
@@ -71,20 +73,20 @@ def _cache() -> RenderCache:
     return RenderCache(cache_root())
 
 
-def prepare_formulas(formulas: Iterable[str], *, profile: str) -> None:
+def prepare_formulas(formulas: Iterable[str], *, profile: str, renderer: Renderer = "layout") -> None:
     """Draw many formulas at once, so that scoring finds them drawn."""
-    if missing_tools(profile):
+    if missing_tools(profile, renderer):
         return
     from loupe.metrics.cdm.rendering import profile_named, render
 
-    render(list(formulas), profile=profile_named(profile), cache=_cache())
+    render(list(formulas), profile=profile_named(profile), renderer=renderer, cache=_cache())
 
 
-def cdm_outcomes(pairs: Sequence[tuple[str, str]], *, profile: str) -> list[CdmOutcome]:
+def cdm_outcomes(pairs: Sequence[tuple[str, str]], *, profile: str, renderer: Renderer = "layout") -> list[CdmOutcome]:
     """CDM of pairs (prediction, reference)."""
-    if problem := missing_tools(profile):
+    if problem := missing_tools(profile, renderer):
         return [CdmOutcome(failure=problem.message)] * len(pairs)
-    return [_outcome(found) for found in cdm_pairs(pairs, profile=profile, cache=_cache())]
+    return [_outcome(found) for found in cdm_pairs(pairs, profile=profile, renderer=renderer, cache=_cache())]
 
 
 def _outcome(found: CdmResult) -> CdmOutcome:
@@ -103,7 +105,7 @@ def cdm_warnings(outcomes: Mapping[str, CdmOutcome | Mapping[str, Any]], *, prof
     known = {name: msgspec.convert(outcome, CdmOutcome) for name, outcome in outcomes.items()}
     absent = next((outcome.failure for outcome in known.values() if outcome.f1 is None), "")
     if absent:
-        problem = missing_tools(profile)
+        problem = missing_tools(profile) or missing_tools(profile, "ghostscript")
         hint = f"; {problem.hint}" if problem and problem.hint else ""
         return [f"CDM is not computed: {absent}{hint}, then score again"]
     left_out = [name for name, outcome in known.items() if not outcome.counted]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from loupe.benchmarks.omnidoc.flag_warnings import FLAGS
+from loupe.benchmarks.omnidoc.formula_cdm import OF_REFERENCE, PROFILE, cdm_pair
 from loupe.benchmarks.omnidoc.ground_truth import FORMULA, IGNORED, TABLE, TEXTS, AnnoId
 from loupe.benchmarks.omnidoc.page_scores import scored_texts
 from loupe.benchmarks.omnidoc.records import MatchedSample, PageMatch
 from loupe.benchmarks.omnidoc.scored_pages import ScoredPage, from_details
-from loupe.explanation import Explanation, Flag, Region, Unit, Unscored
+from loupe.explanation import Explanation, Flag, FormulaPair, Region, Unit, Unscored
 from loupe.types import Sample, SampleScores
 
 _SCORED = {FORMULA, TABLE, *TEXTS} - set(IGNORED)
@@ -49,7 +50,7 @@ def explain(page: Sample, scores: SampleScores) -> Explanation | None:
     return Explanation(
         size=(float(info.get("width") or 0), float(info.get("height") or 0)),
         regions=places.regions,
-        units=tuple(_units(match, places)),
+        units=tuple(_units(match, places, page.truth.get("cdm", ""))),
         unscored=tuple(
             Unscored(text=each.piece.content, reason=each.reason, regions=places.of([each.anno_ids]))
             for each in match.unscored
@@ -77,10 +78,10 @@ def _places(elements: Sequence[Mapping[str, Any]]) -> _Places:
     return _Places(tuple(regions), by_id, by_order)
 
 
-def _units(match: PageMatch, places: _Places) -> Iterator[Unit]:
-    """All samples of the page, as they follow each other on it."""
+def _units(match: PageMatch, places: _Places, renderer: str) -> Iterator[Unit]:
+    """All samples of the page, as they follow each other on it; `renderer` is that of CDM ("" where it is left out)."""
     units = [_text_unit("text", sample, places) for sample in match.text_block]
-    units += [_text_unit("formula", sample, places) for sample in match.display_formula]
+    units += [_formula_unit(sample, places, renderer) for sample in match.display_formula]
     units += [_text_unit("formula as text", sample, places) for sample in match.formulas_as_text]
     units += [_table_unit(sample, places) for sample in match.table]
 
@@ -104,6 +105,25 @@ def _text_unit(element: str, sample: MatchedSample, places: _Places) -> Unit:
         verdict=f"{sample.edit_num:,} edit{'' if sample.edit_num == 1 else 's'} in {sample.upper_len:,} characters",
         compared=(prediction, reference),
     )
+
+
+def _formula_unit(sample: MatchedSample, places: _Places, renderer: str) -> Unit:
+    unit = _text_unit("formula", sample, places)
+    if not renderer or not sample.pieces:
+        return unit
+    prediction, reference = cdm_pair(sample)
+    of_reference = sample.cdm_failure.startswith(OF_REFERENCE)
+    pair = FormulaPair(
+        prediction=prediction,
+        reference=reference,
+        profile=PROFILE,
+        renderer=renderer,
+        f1=sample.cdm,
+        prediction_failure="" if of_reference else sample.cdm_failure,
+        reference_failure=sample.cdm_failure.removeprefix(OF_REFERENCE) if of_reference else "",
+    )
+    cdm = "CDM not computed" if sample.cdm is None else f"CDM F1 {100 * sample.cdm:.1f} %"
+    return replace(unit, formulas=pair, verdict=f"{cdm}, {unit.verdict}")
 
 
 def _table_unit(sample: MatchedSample, places: _Places) -> Unit:

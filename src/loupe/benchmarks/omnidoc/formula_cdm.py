@@ -10,19 +10,23 @@ from loupe.benchmarks.formula_images.cdm_scores import CdmOutcome, cdm_outcomes,
 from loupe.benchmarks.omnidoc.cdm_samples import cdm_prediction, cdm_reference
 from loupe.benchmarks.omnidoc.records import MatchedSample, PageMatch
 from loupe.benchmarks.omnidoc.scored_pages import ScoredPage
+from loupe.metrics.cdm.pairs import Renderer
 
 PROFILE: Final = "omnidocbench"
+#: What a failure of the ground truth begins with.
+OF_REFERENCE: Final = "ground truth "
 
 
-def prepare_pages(matches: Sequence[PageMatch]) -> None:
+def prepare_pages(matches: Sequence[PageMatch], renderer: Renderer) -> None:
     """Draw the formulas of many pages at once."""
-    pairs = (_pair(sample) for match in matches for sample in match.display_formula)
-    prepare_formulas((side for pair in pairs for side in pair), profile=PROFILE)
+    pairs = (cdm_pair(sample) for match in matches for sample in match.display_formula)
+    prepare_formulas((side for pair in pairs for side in pair), profile=PROFILE, renderer=renderer)
 
 
-def with_cdm(match: PageMatch) -> PageMatch:
+def with_cdm(match: PageMatch, renderer: Renderer) -> PageMatch:
     """The match with the CDM of every display formula, None where it cannot be computed here."""
-    outcomes = cdm_outcomes([_pair(sample) for sample in match.display_formula], profile=PROFILE)
+    pairs = [cdm_pair(sample) for sample in match.display_formula]
+    outcomes = cdm_outcomes(pairs, profile=PROFILE, renderer=renderer)
     formulas = (
         replace(sample, cdm=outcome.f1, cdm_failure=outcome.failure or _of_reference(outcome))
         for sample, outcome in zip(match.display_formula, outcomes, strict=True)
@@ -48,9 +52,9 @@ def formula_warnings(pages: Sequence[ScoredPage]) -> list[str]:
 
 
 def _of_reference(outcome: CdmOutcome) -> str:
-    return f"ground truth {outcome.reference_failure}" if outcome.reference_failure else ""
+    return f"{OF_REFERENCE}{outcome.reference_failure}" if outcome.reference_failure else ""
 
 
-def _pair(sample: MatchedSample) -> tuple[str, str]:
+def cdm_pair(sample: MatchedSample) -> tuple[str, str]:
     """Prediction and ground truth as the official caller cleans them: dollars and blanks are stripped twice."""
     return cdm_reference(cdm_prediction(sample.pred)), cdm_reference(cdm_reference(sample.gt))

@@ -112,8 +112,8 @@ def _compared(prediction: Rendering, reference: Rendering, profile: CdmProfile, 
         reference=_characters(reference, {other for _, other in score.matched}),
         prediction_size=prediction.size,
         reference_size=reference.size,
-        prediction_failure=_why(prediction),
-        reference_failure=_why(reference),
+        prediction_failure=why_not_drawn(prediction),
+        reference_failure=why_not_drawn(reference),
         profile=profile.name,
         renderer=renderer,
     )
@@ -127,7 +127,8 @@ def _characters(rendering: Rendering, matched: set[int]) -> tuple[CdmCharacter, 
     )
 
 
-def _why(rendering: Rendering) -> str:
+def why_not_drawn(rendering: Rendering) -> str:
+    """Why a formula has nothing to compare, "" where it has."""
     if rendering.failure:
         return ": ".join(filter(None, (rendering.failure, rendering.detail)))
     return "" if rendering.has_boxes else "nothing visible"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import pypdfium2
@@ -55,13 +55,29 @@ class PageReader:
         """The smallest box, in pixels of the page, around the ink of every colour; and around all ink."""
         page = self._document[number]
         try:
-            width, height = page.get_size()
-            ink = PageInk(math.floor(width * _SCALE + 0.5), math.floor(height * _SCALE + 0.5))
-            for colour, box in _drawn(page.raw, ink.height):
-                ink.add(colour, box)
-            return ink
+            return page_ink(page)
         finally:
             page.close()
+
+
+def page_ink(page: pypdfium2.PdfPage) -> PageInk:
+    """The ink on a page that is open."""
+    width, height = page.get_size()
+    ink = PageInk(math.floor(width * _SCALE + 0.5), math.floor(height * _SCALE + 0.5))
+    for colour, box in _drawn(page.raw, ink.height):
+        ink.add(colour, box)
+    return ink
+
+
+def repaint(page: pypdfium2.PdfPage, paint: Callable[[int], tuple[int, int, int]]) -> None:
+    """Give everything on an open page another colour, told by the one that it has."""
+    for index in range(pdfium.FPDFPage_CountObjects(page.raw)):
+        thing = pdfium.FPDFPage_GetObject(page.raw, index)
+        for get, put in (
+            (pdfium.FPDFPageObj_GetFillColor, pdfium.FPDFPageObj_SetFillColor),
+            (pdfium.FPDFPageObj_GetStrokeColor, pdfium.FPDFPageObj_SetStrokeColor),
+        ):
+            put(thing, *paint(_colour(thing, get)), 255)
 
 
 def _drawn(page: Any, rows: int) -> Iterator[tuple[int, Ink]]:

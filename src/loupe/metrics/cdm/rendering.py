@@ -64,19 +64,28 @@ def render(
 
 
 def _rendered(formulas: Sequence[str], profile: CdmProfile, renderer: Renderer) -> Iterator[tuple[str, Rendering]]:
-    font = cjk_font() if profile.name == "omnidocbench" else ""
-    documents: dict[Template, list[tuple[str, ColouredFormula]]] = defaultdict(list)
+    coloured: dict[str, ColouredFormula] = {}
     for formula in formulas:
         try:
-            coloured = colour(formula, profile)
+            coloured[formula] = colour(formula, profile)
         except NotColouredError as error:
             yield formula, Rendering(failure="not coloured", detail=str(error))
-        else:
-            documents[template_of(coloured, profile, cjk_font=font)].append((formula, coloured))
+    pages = formula_pages(list(coloured.values()), profile)
+    for (formula, each), page, ink in zip(coloured.items(), pages, _inks(pages, renderer), strict=True):
+        yield formula, _rendering(each, page, ink)
+
+
+def formula_pages(formulas: Sequence[ColouredFormula], profile: CdmProfile) -> list[PageSource]:
+    """Set coloured formulas, those that share a document together. Needs the tools of the profile."""
+    font = cjk_font() if profile.name == "omnidocbench" else ""
+    documents: dict[Template, list[int]] = defaultdict(list)
+    for index, formula in enumerate(formulas):
+        documents[template_of(formula, profile, cjk_font=font)].append(index)
+    found = [PageSource()] * len(formulas)
     for template, members in documents.items():
-        pages = set_formulas(template, [coloured.tex for _, coloured in members])
-        for (formula, coloured), page, ink in zip(members, pages, _inks(pages, renderer), strict=True):
-            yield formula, _rendering(coloured, page, ink)
+        for index, page in zip(members, set_formulas(template, [formulas[m].tex for m in members]), strict=True):
+            found[index] = page
+    return found
 
 
 def _rendering(coloured: ColouredFormula, page: PageSource, ink: PageInk | None) -> Rendering:
