@@ -15,12 +15,13 @@ from loupe.explanation import Explanation
 from loupe.pipeline import open_samples
 from loupe.report.costs import Costs, costs
 from loupe.report.flags import Flags
+from loupe.report.formulas import Formulas
 from loupe.report.markup import without_surrogates
 from loupe.report.pictures import picture_bytes
 from loupe.report.samples import Answer, SampleJob
 from loupe.report.terminal import format_diagnostic as with_unit
 from loupe.report.terminal import format_value
-from loupe.report.values import sample_values
+from loupe.report.values import sample_values, shown_values
 from loupe.runs.folder import Place, RunFolder
 from loupe.types import FAILED, Benchmark, Measure, Prediction, Result, Sample, SampleScores
 
@@ -65,6 +66,7 @@ class Group:
     note: str = ""
     summary: list[JsonObject] = field(default_factory=list)
     flags: Flags = field(default_factory=Flags)
+    formulas: Formulas = field(default_factory=Formulas)
     costs: list[Costs] = field(default_factory=list)
 
     @property
@@ -176,6 +178,7 @@ def _job(group: Group, sample: Sample, *, folder: Path, embed: bool) -> SampleJo
     answers = [_answer(group, entrant, sample, scores) for entrant, scores in zip(group.entrants, scored, strict=True)]
     for place, answer in enumerate(answers):
         group.flags.add(place, sample.id, answer.explanation)
+        group.formulas.add(place, answer.explanation)
     tags = dict(sample.tags) or next((dict(scores.tags) for scores in scored if scores and scores.tags), {})
     right = [rightly_empty(scores) for scores in scored]
     group.summary.append(_summary(group, sample, tags, list(zip(answers, right, strict=True))))
@@ -212,7 +215,7 @@ def _answer(group: Group, entrant: Entrant, sample: Sample, scores: SampleScores
     return Answer(
         prediction=prediction,
         adapters=adapters,
-        values=tuple(_shown_values(group.measures, values)),
+        values=tuple(shown_values(group.measures, values)),
         units=tuple(
             {
                 "unit": without_surrogates(score.unit),
@@ -266,13 +269,6 @@ def format_diagnostic(name: str, value: float) -> tuple[str, str]:
 def rightly_empty(scores: SampleScores | None) -> bool:
     """Whether this is no answer to a page with neither ink nor ground truth; only such pages have the diagnostic."""
     return scores is not None and scores.outcome == "empty" and scores.diagnostics.get("text_on_blank") == 0.0
-
-
-def _shown_values(measures: Sequence[Measure], values: Mapping[str, float]) -> Iterator[JsonObject]:
-    for measure in measures:
-        if measure.name in values:
-            value = values[measure.name]
-            yield {"name": measure.name, "value": value, "text": format_value(value, measure.unit)}
 
 
 def _summary(

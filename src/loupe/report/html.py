@@ -15,7 +15,7 @@ from typing import IO
 from loupe.errors import UsageError
 from loupe.report.collect import Group, collect, image_bytes, sample_jobs
 from loupe.report.page import PAYLOADS, page
-from loupe.report.samples import pack_all
+from loupe.report.samples import compressed, pack_all
 
 #: Reports whose page images weigh no more than this in all carry them, so that a small report can be sent to somebody.
 CARRIED_IMAGES = 4_000_000
@@ -53,7 +53,8 @@ def write_report(runs: Sequence[Path], output: Path, *, embed: bool = False, car
 
 def _pack(groups: Sequence[Group], file: IO[str], *, folder: Path, embed: bool) -> list[str]:
     """Write all samples to `file`; returns the shape of each group's cards."""
-    number, shapes = 0, []
+    number = 0
+    shapes: list[str] = []
     for group in groups:
         ratios = []
         total = max(len(entrant.predictions) for entrant in group.entrants)
@@ -62,6 +63,11 @@ def _pack(groups: Sequence[Group], file: IO[str], *, folder: Path, embed: bool) 
             file.write(f'<script type="text/plain" id="d{number}">{packed.payload}</script>\n')
             ratios += [packed.thumbnail.ratio] if packed.thumbnail.ratio else []
             number += 1
+        for key, payload in group.formulas.blocks():
+            file.write(f'<script type="text/plain" id="f{key}">{payload}</script>\n')
+        if group.formulas.runs:
+            summary = compressed(group.formulas.summary())
+            file.write(f'<script type="text/plain" id="formulas-{len(shapes)}">{summary}</script>\n')
         middle = sorted(ratios)[len(ratios) // 2] if ratios else 0.8
         shapes.append(next(name for ratio, name in _SHAPES if middle >= ratio))
     return shapes

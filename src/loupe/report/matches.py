@@ -26,12 +26,13 @@ _CORNERS = 100
 
 
 def packed_page(explanations: Sequence[Explanation | None], ratio: float) -> JsonObject | None:
-    """The annotated page; `ratio` is width to height of its picture (0: not known)."""
+    """The annotated page, without a size where nothing is marked on it; `ratio` is width to height of its picture (0:
+    not known)."""
     known = next((each for each in explanations if each is not None), None)
     if known is None:
         return None
     return {
-        "size": list(_size(known, ratio)),
+        "size": list(_size(known, ratio)) if known.regions or min(known.size) > 0 else None,
         "regions": [_region(region) for region in known.regions[:REGION_LIMIT]],
         "hidden": max(0, len(known.regions) - REGION_LIMIT),
     }
@@ -107,6 +108,14 @@ def _unit(unit: Unit, texts: _Texts, *, draw: bool) -> JsonObject:
         packed["pieces"] = [texts.cut(piece) for piece in unit.pieces[:UNIT_LIMIT]]
     if unit.compared is not None and unit.compared[0] != unit.compared[1]:
         packed["compared"] = [texts.cut(text) for text in unit.compared]
+    if unit.formulas is not None:
+        pair = unit.formulas
+        packed["formulas"] = {
+            "key": pair.key if pair.f1 is not None else "",
+            "f1": pair.f1,
+            "latex": [texts.cut(text) for text in (pair.prediction, pair.reference)],
+            "failures": [without_surrogates(why) for why in (pair.prediction_failure, pair.reference_failure)],
+        }
     return packed
 
 

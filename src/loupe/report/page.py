@@ -23,7 +23,7 @@ JsonObject: TypeAlias = dict[str, Any]
 _HERE = Path(__file__).parent
 _SCRIPTS = ("data.js", "text.js", "diff.js", "grid.js", "sample.js")
 #: Only in reports that explain a score.
-_MATCH_SCRIPTS = ("overlay.js", "tables.js", "match.js")
+_MATCH_SCRIPTS = ("overlay.js", "tables.js", "formulas.js", "match.js")
 #: Where the samples go. No text of a run can contain it: Jinja escapes `<`, and JSON is written without it.
 PAYLOADS = "<!-- samples -->"
 #: JSON inside a script element must not be able to end it; U+2028 and U+2029 end lines in older scripts.

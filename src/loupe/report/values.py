@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from loupe.report.terminal import format_value
 from loupe.types import Measure, Score, Values
 
 Summarize = Callable[[Values], Values]
@@ -35,3 +37,11 @@ def _value(measure: Measure, rows: Sequence[Sequence[float]]) -> float:
         if measure.value is not None:
             return float(measure.value(sums))
         return float(sums[0] / sums[1]) if len(sums) == 2 and sums[1] else math.nan
+
+
+def shown_values(measures: Sequence[Measure], values: Mapping[str, float]) -> Iterator[dict[str, Any]]:
+    """The values in the order of the measures, as the report stores them."""
+    for measure in measures:
+        if measure.name in values:
+            value = values[measure.name]
+            yield {"name": measure.name, "value": value, "text": format_value(value, measure.unit)}

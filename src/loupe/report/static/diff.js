@@ -3,9 +3,12 @@
 
 const NO_SPACES = "\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}";
 const WORD = new RegExp(`\\s+|[${NO_SPACES}]\\p{M}*|(?:(?![${NO_SPACES}])[\\p{L}\\p{N}\\p{M}_])+|[^]`, "gu");
+/** A command or character of LaTeX with the blanks after it, which say nothing there. */
+const LATEX = /(?:\\[A-Za-z]+|\\[^]|[^])\s*/gu;
 const COST_LIMIT = 1024;
 
 function tokensOf(text, unit) {
+  if (unit === "LaTeX") return text.trim().match(LATEX) || [];
   return unit === "words" ? text.match(WORD) || [] : Array.from(text);
 }
 
@@ -13,7 +16,7 @@ function tokensOf(text, unit) {
 function numbered(lists, unit) {
   const known = new Map();
   return lists.map((list) => Int32Array.from(list, (token) => {
-    const key = unit === "words" && /^\s/.test(token) ? " " : token;
+    const key = unit === "LaTeX" ? token.trim() : unit === "words" && /^\s/.test(token) ? " " : token;
     if (!known.has(key)) known.set(key, known.size);
     return known.get(key);
   }));
@@ -87,7 +90,7 @@ function furthest(forward, fMin, fMax, offset, a1, b1) {
 
 /**
  * The difference as a list of [kind, text], kind "same", "missing" (only in the reference) or "extra" (only in the
- * prediction), with counts of tokens and whether it became coarse. `unit` is "words" or "characters".
+ * prediction), with counts of tokens and whether it became coarse. `unit` is "words", "characters" or "LaTeX".
  */
 function difference(prediction, reference, unit, milliseconds = 400) {
   const deadline = performance.now() + milliseconds;

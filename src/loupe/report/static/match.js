@@ -38,6 +38,7 @@ function missingRegions(found) {
 
 function matchPicture(payload, sample, found) {
   const shown = pictures(payload, sample);
+  if (!payload.page.size) return shown;
   const [width, height] = payload.page.size;
   const svg = overlay(payload.page, match.regions, missingRegions(found), match.orders, found);
   const first = shown.find((element) => element.querySelector?.(".zoom img"));
@@ -75,10 +76,10 @@ function matchHead(payload, sample, found) {
   }
   const faulty = make("button", { type: "button", class: "quiet", "aria-pressed": String(match.faulty) }, "Faulty only");
   faulty.addEventListener("click", () => { match.faulty = !match.faulty; redraw(".match-controls > .quiet"); });
-  controls.append(faulty);
+  if (found.units.length > 1) controls.append(faulty);
   const engine = sample.engines[match.engine];
   const missing = found.units.filter((unit) => unit.step === "none").length;
-  const parts = [`${found.units.length - missing} of ${found.units.length + found.hiddenUnits} blocks matched`];
+  const parts = found.units.length > 1 || payload.page.size ? [`${found.units.length - missing} of ${found.units.length + found.hiddenUnits} blocks matched`] : [];
   if (engine.cost) parts.push(`costs ${costText(engine.cost, sample.group)}`);
   if (found.predictedOrder.length > 1) parts.push(orderText(found));
   const flags = found.flags.map(([name, meaning, count]) => make("span", { class: "tag flag", title: meaning }, make("code", {}, name), count === 1 ? "" : ` ${count.toLocaleString("en")}`));
@@ -133,6 +134,7 @@ function unitRow(unit, number) {
   const row = make("li", { class: `unit${missing ? " missing" : ""}${perfect ? " perfect" : ""}`, tabindex: 0, "data-unit": number }, head);
   if (unit.note) row.append(notice(unit.note));
   if (unit.grids) row.append(tableGrids(unit.grids));
+  if (unit.formulas && !missing) row.append(formulaPair(unit.formulas));
   const sides = make("div", { class: "sides" });
   if (unit.reference !== undefined && !(perfect && unit.pieces)) sides.append(side("Ground truth", [unit.reference]));
   if (unit.pieces !== undefined) sides.append(side(perfect ? "" : "Answer", unit.pieces));
@@ -198,12 +200,12 @@ function listen(page, box) {
     if (step) { event.preventDefault(); rows[rows.indexOf(row) + step]?.focus(); }
     if (event.key === "Enter") row.classList.toggle("whole");
   });
-  frame.addEventListener("pointerover", (event) => {
+  frame?.addEventListener("pointerover", (event) => {
     const row = rowOf(event.target, box);
     if (row) { bringIntoBox(row, box); showLink(row, Number(event.target.dataset.region)); } else hideLink();
   });
-  frame.addEventListener("pointerleave", () => hideLink());
-  frame.addEventListener("click", (event) => {
+  frame?.addEventListener("pointerleave", () => hideLink());
+  frame?.addEventListener("click", (event) => {
     const row = rowOf(event.target, box);
     if (row) { row.classList.add("whole"); row.focus({ preventScroll: true }); row.scrollIntoView({ block: "nearest" }); }
   });

@@ -3,6 +3,10 @@
 const SHOWN_AT_ONCE = 100000;
 const SEGMENT_LIMIT = 20000;
 const MARK_LIMIT = 2000;
+const SAME = {
+  words: "the same; words and punctuation marks by themselves, unlike in WER", characters: "characters the same",
+  LaTeX: "commands and characters the same; blanks do not count",
+};
 const HIDDEN = /([\0-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\u202a-\u202e\u2060\u2066-\u2069\ufeff])\1*/g;
 
 /** Text nodes, with a visible mark in place of characters (and runs of them) that would hide or reorder others. */
@@ -58,7 +62,7 @@ function differenceBlock(prediction, reference, unit) {
   const line = make("p", { class: "counts" }, total === 0 ? `No difference in ${unit}.` : "");
   if (total) {
     line.append(make("del", {}, `${number(counts.missing)} missing`), " ", make("ins", {}, `${number(counts.extra)} extra`),
-      ` ${number(counts.same)} ${unit === "words" ? "the same; words and punctuation marks by themselves, unlike in WER" : "characters the same"}`);
+      ` ${number(counts.same)} ${SAME[unit]}`);
   }
   const all = make("div", {}, line);
   if (coarse) all.append(notice("The texts are too long and too different for an exact difference; the end of it is coarse."));
