@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from loupe.benchmarks import get_benchmark
+from loupe.cli.score import names_of
 from loupe.errors import UsageError
 from loupe.pipeline.answers import read_answers
 from loupe.pipeline.matching import match_answers
@@ -76,16 +77,59 @@ def test_missing_extra_and_double_answers_are_counted_and_named(here: Path) -> N
     assert "1 sample has no answer: c" in warnings
     assert "1 answer has no sample: zz" in warnings
     assert "several answers, the last one counts: a" in warnings
-    assert [failure["sample"] for failure in result["failures"]] == ["c"]
+    assert result["failures"] == [{"sample": "c", "class": "missing", "error": "no answer in answers.jsonl"}]
+    assert result["outcomes"] == {"ok": 2, "missing": 1}
+    shown = loupe("score", "runs/answers/mydocs", "--plain", cwd=here).stdout
+    assert "missing\t1 of 3\t33.3 %\tno answer is there" in shown and "ended with an error" not in shown
+    again = loupe("score", "mydocs", "runs/answers/mydocs/predictions.jsonl", "--json", cwd=here)
+    assert json.loads(again.stdout)["outcomes"] == result["outcomes"]
 
 
 def test_answers_of_the_same_name_in_two_folders_make_two_runs(here: Path) -> None:
     for folder in ("x", "y"):
         (here / folder).mkdir()
         (here / folder / "pred.json").write_text(json.dumps({"a": "first letter" if folder == "x" else "?"}))
-    done = loupe("score", "mydocs", "x/pred.json", "y/pred.json", "--json", cwd=here)
+    done = loupe("score", "mydocs", "x/pred.json", "y/pred.json", "./x/../x/pred.json", "--plain", cwd=here)
     assert done.returncode == 0, done.stderr
-    assert sorted(path.name for path in (here / "runs").iterdir()) == ["x-pred", "y-pred"]
+    assert sorted(path.name for path in (here / "runs").iterdir()) == ["x", "y"]
+    header, first, second, *_ = (line.split("\t") for line in done.stdout.splitlines())
+    assert header == ["engine", "text similarity ↑", "±", "failed"]
+    assert (first[0], first[-1]) == ("x", "2 of 3") and (second[0], second[-1]) == ("y", "2 of 3")
+    assert "loupe compare runs/x/mydocs runs/y/mydocs" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        (["a.json", "b.json"], ["a", "b"]),
+        (["m/x/out/pred.json", "m/y/out/pred.json"], ["x", "y"]),
+        (["m/x/pred.json", "y.json", "m/y/pred.json", "m/z/pred.json"], ["x", "y", "y-pred", "z"]),
+        (["m/a.json", "m/a.jsonl"], ["a.json", "a.jsonl"]),
+        (["run.v2", "run.v3"], ["run.v2", "run.v3"]),
+    ],
+)
+def test_runs_are_called_after_what_tells_their_answers_apart(
+    files: list[str], names: list[str], tmp_path: Path
+) -> None:
+    for name in files:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        if "run.v" in name:
+            (tmp_path / name).mkdir()
+        else:
+            (tmp_path / name).touch()
+    assert names_of([tmp_path / name for name in files]) == names
+
+
+def test_the_same_answers_and_data_by_another_path_are_the_same_run(here: Path) -> None:
+    write(here, "folder")
+    (here / "linked").symlink_to("mydocs")
+    (here / "mine").symlink_to(here / "answers")
+    for benchmark, answers in (("mydocs", "answers"), (here / "mydocs", here / "answers"), ("linked", "./mine/")):
+        done = loupe("score", benchmark, answers, "--name", "mine", "--json", cwd=here)
+        assert done.returncode == 0, done.stderr
+        done = loupe("run", benchmark, "-e", f"predictions:{answers}", "--name", "read", "--json", cwd=here)
+        assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in here.glob("runs/*/*")) == ["mydocs", "mydocs"]
 
 
 def test_other_answers_under_a_taken_name_are_refused_with_what_helps(here: Path) -> None:
@@ -122,6 +166,16 @@ def test_the_predictions_of_a_run_keep_their_class(here: Path) -> None:
         ("answers.json", "[1]", "answers.json, entry 1: not an object"),
         ("answers.json", "{", "answers.json: "),
         ("answers.jsonl", '{"text": "x"}', "answers.jsonl, line 1: no `id`"),
+        (
+            "answers.jsonl",
+            '{"id": "a", "txt": "x"}',
+            "line 1: no text; it has `id`, `txt`; did you mean 'text'?\nhint: ",
+        ),
+        (
+            "answers.json",
+            '[{"smaple": "a", "text": "x"}]',
+            "entry 1: no `id`; did you mean 'sample'?\nhint: one of: sample",
+        ),
         ("answers.csv", "a,b", "neither a folder nor a .json or .jsonl file"),
     ],
 )
@@ -195,7 +249,7 @@ def test_a_loose_match_neither_replaces_a_close_one_nor_guesses(
 
 def test_null_in_a_json_object_is_no_answer(here: Path) -> None:
     (here / "answers.json").write_text(json.dumps({"a": "first letter", "b/2.png": None, "c": "third one"}))
-    assert scored(here, "answers.json")["outcomes"] == {"ok": 2, "error": 1}
+    assert scored(here, "answers.json")["outcomes"] == {"ok": 2, "missing": 1}
 
 
 def test_suffixes_in_capitals_are_read_and_other_files_named(here: Path) -> None:

@@ -149,7 +149,7 @@ def test_a_missing_page_is_left_out_and_the_number_with_it_stands_beside(tmp_pat
     (line,) = (line for line in result["warnings"] if line.startswith("missing-prediction"))
     assert "1 of 3 pages" in line and "(harbour)" in line and "text 0.500 (official 0.000)" in line
     assert result["figures"]["headline_missing_as_empty"]["text_block_Edit_dist"] == 0.5
-    shown = loupe("score", "runs/predictions-answers/omnidocbench", "--plain", cwd=tmp_path).stdout
+    shown = loupe("score", "runs/answers/omnidocbench", "--plain", cwd=tmp_path).stdout
     assert "failed\t1 of 3\t33.3 %\tleft out of the official numbers" in shown
 
 
@@ -160,7 +160,7 @@ def test_fixed_mode_counts_missing_pages_and_never_meets_parity_mode(tmp_path: P
     assert values(parity)["table_teds"] == 0.0 and values(fixed)["table_teds"] == 1.0
     assert values(parity)["text_edit"] == 0.0 and values(fixed)["text_edit"] == 0.5
     assert "mode=fixed" in fixed["signature"] and "mode" not in parity["signature"]
-    runs = ("runs/predictions-answers/omnidocbench", "runs/mended/omnidocbench")
+    runs = ("runs/answers/omnidocbench", "runs/mended/omnidocbench")
     done = loupe("compare", *runs, cwd=folder)
     assert done.returncode == 2 and "cannot be compared" in done.stderr
 
@@ -174,7 +174,7 @@ def test_the_official_files_of_a_run_are_written_from_its_scores(tmp_path: Path)
     folder = write(tmp_path, answers={name: text for name, text in ANSWERS.items() if "harbour" not in name})
     score_folder(folder)
     (folder / "OmniDocBench.json").unlink()
-    run = "runs/predictions-answers/omnidocbench"
+    run = "runs/answers/omnidocbench"
     done = loupe("export", run, "--to", "omnidocbench", "--output", "out", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
     files = {path.name: path for path in (folder / "out/result").iterdir()}

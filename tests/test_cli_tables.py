@@ -6,8 +6,12 @@ import io
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
 from rich.console import Console
 
+from loupe.report.table_width import fitted
 from loupe.report.terminal import (
     Section,
     failed_count,
@@ -97,7 +101,7 @@ def test_a_sample_whose_scorer_failed_counts_as_failed() -> None:
     assert section.alarm
     assert [tuple(row) for row in section.rows] == [
         ("failed", "4 of 40", "10.0 %", "scored as empty"),
-        ("  error", "1 of 40", "2.5 %", "engine error"),
+        ("  error", "1 of 40", "2.5 %", "ended with an error"),
         ("  scorer", "3 of 40", "7.5 %", "scoring failed"),
     ]
 
@@ -176,15 +180,39 @@ def test_the_path_of_a_run_is_never_broken() -> None:
     path = "runs/an-engine-with-a-long-name/and-a-folder-with-a-long-name"
     section = Section(title="", header=("engine", "run"), rows=[("reader " * 9, path)])
     stream = io.StringIO()
-    for renderable in rich_tables([section]):
+    for renderable in rich_tables([section], 50):
         Console(file=stream, width=50).print(renderable, crop=False)
     assert path in stream.getvalue()
+
+
+@given(
+    st.lists(st.tuples(st.text("ab cd", max_size=30), st.sampled_from(["12.34 %", "–", "no clear"])), max_size=15),
+    st.integers(20, 120),
+)
+def test_no_column_is_lost_in_a_narrow_terminal_and_no_number_folded(
+    columns: list[tuple[str, str]], width: int
+) -> None:
+    header = ["engine", *(f"{name} n{number}" for number, (name, _) in enumerate(columns))]
+    rows = [[f"an-engine-{row}", *(cell for _, cell in columns)] for row in range(2)]
+    section = Section(title="all", header=header, rows=rows)
+    parts = list(fitted([section], width))
+    assert [name for part in parts for name in part.header[1:]] == header[1:]
+    assert all(part.header[0] == "engine" and len(part.rows) == 2 for part in parts)
+    stream = io.StringIO()
+    for renderable in rich_tables([section], width):
+        Console(file=stream, width=width).print(renderable, crop=False)
+    shown = stream.getvalue()
+    for number, (_, cell) in enumerate(columns):
+        assert f"n{number}" in shown and all(word in shown for word in cell.split())
+    assert shown.count("12.34 %") == 2 * sum(cell == "12.34 %" for _, cell in columns)
+    if len(columns) > 1:
+        assert max(map(cell_len, shown.splitlines())) <= max(width, 40)
 
 
 def test_cells_are_not_read_as_markup() -> None:
     failures = [Failure(sample="[red]a[/red]", outcome="error", error="[/bold] boom")]
     stream = io.StringIO()
     console = Console(file=stream, width=120)
-    for renderable in rich_tables(result_sections(msgspec.structs.replace(RESULT, failures=failures))):
+    for renderable in rich_tables(result_sections(msgspec.structs.replace(RESULT, failures=failures)), 120):
         console.print(renderable)
     assert "[red]a[/red]" in stream.getvalue() and "[/bold] boom" in stream.getvalue()

@@ -177,7 +177,7 @@ def test_several_candidates_make_one_table_with_published_rows_marked(roots: dic
     assert done.returncode == 0, done.stderr
     lines = [line.split("\t") for line in done.stdout.splitlines()]
     first = lines[: lines.index([""])] if [""] in lines else lines
-    assert [row[0] for row in first[1:3]] == ["predictions-pdftotext", "predictions-tesseract"]
+    assert [row[0] for row in first[1:3]] == ["pdftotext", "tesseract"]
     assert {row[1] for row in first[1:3]} == {"here"}
     assert ["v0.4.0 + Synth data, RLVR, souping", "published [2]", "82.4", "–", "1.1"] in lines
     assert any("allenai/olmocr" in cell for row in lines for cell in row)

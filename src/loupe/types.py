@@ -14,12 +14,12 @@ import msgspec
 
 from loupe.explanation import Explanation, Fact
 
-Outcome: TypeAlias = Literal["ok", "empty", "truncated", "repeated", "timeout", "error", "rejected"]
+Outcome: TypeAlias = Literal["ok", "empty", "truncated", "repeated", "timeout", "error", "rejected", "missing"]
 
 #: Outcomes without an answer: they score as an empty answer and count as failed.
-FAILED: frozenset[str] = frozenset({"timeout", "error", "rejected"})
+FAILED: frozenset[str] = frozenset({"timeout", "error", "rejected", "missing"})
 #: Outcomes that the same command tries again.
-RETRIED: frozenset[str] = frozenset({"timeout", "error"})
+RETRIED: frozenset[str] = frozenset({"timeout", "error", "missing"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "
 
     @property
     def failed(self) -> bool:
-        """Whether there is no answer (timeout, error, rejected); it then scores as an empty one."""
+        """Whether there is no answer (timeout, error, rejected, missing); it then scores as an empty one."""
         return self.outcome in FAILED
 
 
@@ -330,8 +330,8 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "cla
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """The content of `result.json`: every number with interval and n, and everything that was not scored as it is.
 
-    `slices` maps tag → value of the tag → measure → estimate. `outcomes` counts samples by class (missing ones as
-    `missing`); `total` is the number of samples asked for. `diagnostics` are shares and counts beside the score,
+    `slices` maps tag → value of the tag → measure → estimate. `outcomes` counts samples by class (those without any
+    record as `missing`, too); `total` is the number of samples asked for. `diagnostics` are shares and counts beside the score,
     `figures` further numbers in the layout of the benchmark's official evaluator.
     """
 

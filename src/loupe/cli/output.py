@@ -69,7 +69,7 @@ def tables(sections: Iterable[Section], *, plain: bool) -> None:
             click.echo(line)
         return
     writer = console()
-    for renderable in rich_tables(sections):
+    for renderable in rich_tables(sections, writer.width):
         writer.print(renderable, crop=False)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,10 +50,10 @@ def command(
     published: list[PublishedRow] = []
     if len(target) > 1:
         published = published_of(target[0].partition("@")[0]) if with_published else []
-        names = names_of([Path(answers) for answers in target[1:]])
+        answers = list({one.resolve(): one for one in map(Path, target[1:])}.values())
         paths = [
-            take_answers(target[0], Path(answers), {**flags, "name": flags["name"] or name})
-            for answers, name in zip(target[1:], names, strict=True)
+            take_answers(target[0], one, {**flags, "name": flags["name"] or name})
+            for one, name in zip(answers, names_of(answers), strict=True)
         ]
     results = [(path, score_run(path, jobs=jobs)) for path in paths]
     if with_published and not published:
@@ -67,19 +68,32 @@ def command(
         from loupe.report.candidates import candidate_sections
 
         tables(candidate_sections([result for _, result in results], published), plain=plain)
+    if len(results) > 1:
+        runs = " ".join(shlex.quote(str(path)) for path, _ in results)
+        say(f"pages and answers: loupe report {runs} -o report.html")
+        say(f"differences:       loupe compare {runs}")
 
 
 def names_of(answers: Sequence[Path]) -> list[str]:
-    """Names to file answers under: "" for their own, with those of the folders above them where it comes twice."""
-    whole = [path.resolve().with_suffix("" if path.is_file() else path.suffix).parts for path in answers]
-    names = []
-    for parts in whole:
-        others = [other for other in whole if other != parts]
-        depth = 1
-        while depth < len(parts) and any(other[-depth:] == parts[-depth:] for other in others):
-            depth += 1
-        names.append("-".join(parts[-depth:]) if depth > 1 else "")
-    return names
+    """Names to file answers under: that of the file without its suffix, or of the folder.
+
+    Where it comes twice, that of the nearest folder above that tells them apart.
+    """
+    # The name of a link is the one that was meant.
+    typed = [path.resolve() if path.name in ("", "..") else path.parent.resolve() / path.name for path in answers]
+    stems = [path.with_suffix("") if path.is_file() else path for path in typed]
+    whole = [(path if stems.count(stem) > 1 else stem).parts for path, stem in zip(typed, stems, strict=True)]
+    tails = [_telling_tail(parts, [other for other in whole if other != parts]) for parts in whole]
+    firsts = [tail[0] for tail in tails]
+    return [first if firsts.count(first) == 1 else "-".join(tail) for first, tail in zip(firsts, tails, strict=True)]
+
+
+def _telling_tail(parts: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """The shortest end of a path that no other one has."""
+    depth = 1
+    while depth < len(parts) and any(other[-depth:] == parts[-depth:] for other in others):
+        depth += 1
+    return parts[-depth:]
 
 
 def published_of(benchmark: str, version: str = "") -> list[PublishedRow]:
@@ -103,7 +117,7 @@ def take_answers(benchmark: str, answers: Path, flags: dict[str, object]) -> Pat
     reading = msgspec.convert({**flags, "engine": (f"predictions:{answers}",)}, Flags)
     folder, found = file_answers(make_plans(benchmark, reading)[0], answers)
     say(
-        f"{len(found.found):,} answers; {len(found.missing):,} missing, {len(found.extra):,} extra, "
+        f"{answers}: {len(found.found):,} answers; {len(found.missing):,} missing, {len(found.extra):,} extra, "
         f"{len(found.double):,} double" + (f"; {len(found.unread):,} files are no text" if found.unread else "")
     )
     return folder.path

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import msgspec
 
@@ -32,6 +33,10 @@ class Settings(Profile, frozen=True, kw_only=True):
 
     folder: str
     concurrency: int | None = 8
+
+    def defining(self) -> dict[str, Any]:
+        """The answers by the place where they really are, whatever path leads there."""
+        return {**Profile.defining(self), "folder": str(Path(self.folder).expanduser().resolve())}
 
 
 class _Line(msgspec.Struct, rename={"outcome": "class"}):

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from loupe.benchmarks import get_benchmark
-from loupe.errors import UsageError
+from loupe.errors import UsageError, did_you_mean
 from loupe.inference.journal import encode
 from loupe.pipeline.matching import Answers, match_answers
 from loupe.pipeline.plan import Plan, make_info, samples_of, survey
@@ -143,7 +143,7 @@ def find_repeated_answers(
 
 
 def _missing(ident: str, path: Path) -> Prediction:
-    return Prediction(sample=ident, outcome="error", error=f"no answer in {path}")
+    return Prediction(sample=ident, outcome="missing", error=f"no answer in {path}")
 
 
 def _from_folder(folder: Path) -> Iterator[Prediction]:
@@ -220,16 +220,29 @@ def _from_object(row: Any, place: str) -> Prediction:
     if not isinstance(row, dict):
         raise UsageError(f"{place}: not an object with an id and a text")
     name = next((str(row[key]) for key in _ID_KEYS if row.get(key) is not None), None)
-    key = next((key for key in _TEXT_KEYS if key in row), None)
     if name is None:
-        raise UsageError(f"{place}: no `id`", hint=f"one of: {', '.join(_ID_KEYS)}")
-    return _answer_of_json(name, row[key] if key else None, place)
+        raise UsageError(f"{place}: no `id`{_nearest(row, _ID_KEYS)}", hint=f"one of: {', '.join(_ID_KEYS)}")
+    key = next((key for key in _TEXT_KEYS if key in row), None)
+    if key is not None:
+        return _answer_of_json(name, row[key], place)
+    if row.get("error"):
+        return Prediction(sample=name, outcome="error", error=f"{place}: {str(row['error'])[:300]}")
+    found = ", ".join(f"`{key[:40]}`" for key in list(row)[:8])
+    raise UsageError(
+        f"{place}: no text; it has {found}{_nearest(row, _TEXT_KEYS)}",
+        hint=f"the text of an answer is found under one of: {', '.join(_TEXT_KEYS)} (null: no answer)",
+    )
+
+
+def _nearest(row: Mapping[str, Any], wanted: Sequence[str]) -> str:
+    """The key that was meant, where one of the row's is a misspelling."""
+    return next((near for key in list(row)[:50] if len(key) <= 40 and (near := did_you_mean(key, wanted))), "")
 
 
 def _answer_of_json(name: str, value: Any, place: str) -> Prediction:
     """A text as it is, fields and elements as their JSON; null is no answer, and not the text "null"."""
     if value is None:
-        return Prediction(sample=name, outcome="error", error=f"{place}: no text")
+        return Prediction(sample=name, outcome="missing", error=f"{place}: no text")
     return _answer(name, value if isinstance(value, str) else msgspec.json.encode(value).decode())
 
 

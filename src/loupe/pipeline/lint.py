@@ -175,7 +175,7 @@ async def _score(
     with ScorePool(name, jobs=jobs) as pool:
 
         async def one(sample: Sample) -> _Linted:
-            answer = answers.get(sample.id) or Prediction(sample=sample.id, outcome="error", error="no answer")
+            answer = answers.get(sample.id) or Prediction(sample=sample.id, outcome="missing", error="no answer")
             if answer.failed:
                 return _Linted(page=sample.id, faults=None, scores={"official": await pool.score(sample, answer)})
             faults, forms = versions(answer.text, benchmark.faults)

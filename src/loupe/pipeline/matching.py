@@ -39,7 +39,10 @@ def match_answers(
     *,
     published: Mapping[str, str] | None = None,
 ) -> Answers:
-    """Match names of answers with sample ids. `published`: sample ids by other names that official files have."""
+    """Match names of answers with sample ids. `published`: sample ids by other names that official files have.
+
+    A record that says itself that there is no answer takes the place of none.
+    """
     records = list(answers)
     samples = targets_of((record.sample for record in records), known, published or {})
     wanted = dict.fromkeys(asked)
@@ -48,7 +51,7 @@ def match_answers(
         ident = samples.get(record.sample)
         if ident is None:
             matched.extra.append(record.sample)
-        elif ident in wanted:
+        elif ident in wanted and record.outcome != "missing":
             if ident in matched.found:
                 matched.double.append(ident)
             matched.found[ident] = msgspec.structs.replace(record, sample=ident)

@@ -1,11 +1,14 @@
-"""Several results of one benchmark as one table, in the manner of a leaderboard, with published rows beside them."""
+"""Several results of one benchmark as one table, in the manner of a leaderboard, with published rows beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from loupe.report.terminal import Section, format_margin, format_value
+from loupe.report.terminal import Section, failed_count, format_margin, format_value
 from loupe.types import Estimate, PublishedRow, Result
+
+#: Columns that are left out where they say nothing: of these results none has it, or nobody has published any.
+_OPTIONAL = {"source": "here", "±": "–", "official ±": "–", "failed": "–"}
 
 
 def candidate_sections(results: Sequence[Result], published: Sequence[PublishedRow] = ()) -> list[Section]:
@@ -21,9 +24,9 @@ def candidate_sections(results: Sequence[Result], published: Sequence[PublishedR
     rows = [_own_row(result, columns) for result in results]
     sources = list(dict.fromkeys(row.source for row in published))
     rows += [_published_row(row, columns, units, sources.index(row.source) + 1) for row in published]
-    titles = [name.replace("_", " ") for name in columns]
-    header = ("engine", "source", titles[0], "±", "official ±")
-    found = [Section(title="", header=header, rows=[row[: len(header)] for row in rows])]
+    titles = [_title(name, results[0]) for name in columns]
+    header = ("engine", "source", titles[0], "±", "official ±", "failed")
+    found = [_without_empty_columns(header, [row[: len(header)] for row in rows])]
     if len(titles) > 1:
         parts = [(row[0], *row[len(header) :]) for row in rows]
         found.append(Section(title="", header=("engine", *titles[1:]), rows=parts))
@@ -33,17 +36,35 @@ def candidate_sections(results: Sequence[Result], published: Sequence[PublishedR
     return found
 
 
+def _title(name: str, result: Result) -> str:
+    arrow = "↑" if result.directions.get(name, True) else "↓"
+    return f"{name.replace('_', ' ')} {arrow}"
+
+
+def _without_empty_columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Section:
+    kept = [
+        column
+        for column, name in enumerate(header)
+        if name not in _OPTIONAL or any(row[column] != _OPTIONAL[name] for row in rows)
+    ]
+    return Section(
+        title="", header=[header[column] for column in kept], rows=[[row[column] for column in kept] for row in rows]
+    )
+
+
 def _own_row(result: Result, columns: Sequence[str]) -> tuple[str, ...]:
     estimates = [result.measures.get(name, Estimate(value=None)) for name in columns]
     first, *others = [_cell(one.value, result.units.get(name)) for name, one in zip(columns, estimates, strict=True)]
     margin = format_margin(estimates[0], result.units.get(columns[0], "fraction")).removeprefix("± ")
     official = result.figures.get("interval", {}).get("half_width")
-    return (result.engine, "here", first, margin or "–", _points(official), *others)
+    failed = failed_count(result)
+    lost = f"{failed:,} of {result.total:,}" if failed else "–"
+    return (result.engine, "here", first, margin or "–", _points(official), lost, *others)
 
 
 def _published_row(row: PublishedRow, columns: Sequence[str], units: Mapping[str, str], source: int) -> tuple[str, ...]:
     first, *others = [_cell(row.values.get(name), units.get(name)) for name in columns]
-    return (row.name, f"published [{source}]", first, "–", _points(row.half_width), *others)
+    return (row.name, f"published [{source}]", first, "–", _points(row.half_width), "–", *others)
 
 
 def _cell(value: float | None, unit: str | None) -> str:

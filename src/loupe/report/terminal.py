@@ -5,12 +5,12 @@ Fractions are shown in percent here, as in every report; files and JSON hold fra
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loupe.report.control_characters import printable
+from loupe.report.table_width import column_widths, fitted, is_of_numbers
 from loupe.types import FAILED, Estimate, Result
 
 if TYPE_CHECKING:
@@ -22,15 +22,13 @@ ALARMING = 0.05
 WORST_SLICES = 5
 #: Numbers about the machine that scored, not about the engine; result.json has them.
 _NOT_SHOWN = frozenset({"scoring_seconds"})
-#: Columns whose cells are paths that people copy: they are never broken, even where the table gets too wide.
-_UNBROKEN = frozenset({"run"})
 LISTED_FAILURES = 5
 
 _WORDS = {
     "timeout": "no answer in time",
-    "error": "engine error",
+    "error": "ended with an error",
     "rejected": "refused by the engine",
-    "missing": "never asked",
+    "missing": "no answer is there",
     "scorer": "scoring failed",
     "empty": "answered with nothing",
     "truncated": "cut off at the token limit",
@@ -102,7 +100,7 @@ def format_headline(result: Result) -> str:
 
 def failed_count(result: Result) -> int:
     """Samples that scored as an empty answer because there was none, or because its scorer failed."""
-    return sum(result.outcomes.get(name, 0) for name in (*FAILED, "missing")) + _broken(result)
+    return sum(result.outcomes.get(name, 0) for name in FAILED) + _broken(result)
 
 
 def _broken(result: Result) -> int:
@@ -171,7 +169,7 @@ def _not_as_it_is(result: Result) -> Section | None:
     for name, words in _WORDS.items():
         count = counts.get(name, 0)
         if count:
-            label = f"  {name}" if name in (*FAILED, "missing", "scorer") else name
+            label = f"  {name}" if name in (*FAILED, "scorer") else name
             rows.append((label, f"{count:,} of {result.total:,}", f"{100 * count / total:.1f} %", words))
     alarm = failed > ALARMING * result.total
     return Section(title="not answered as asked", rows=rows, alarm=alarm) if rows else None
@@ -219,32 +217,30 @@ def tab_separated(sections: Iterable[Section]) -> Iterator[str]:
             yield "\t".join(_one_line(printable(cell)) for cell in row)
 
 
-def rich_tables(sections: Iterable[Section]) -> Iterator[RenderableType]:
-    """The tables for a terminal. Cells are never read as markup: sample ids and errors are not ours."""
+def rich_tables(sections: Iterable[Section], width: int) -> Iterator[RenderableType]:
+    """The tables for a terminal of this width. Cells are never read as markup: sample ids and errors are not ours."""
     from rich.text import Text
 
-    for section in sections:
+    for section in fitted(sections, width):
         if section.title:
             yield Text(printable(section.title), style="bold red" if section.alarm else "bold")
-        yield _rich_table(section)
+        yield _rich_table(section, width)
         yield Text()
 
 
-def _rich_table(section: Section) -> Table:
+def _rich_table(section: Section, width: int) -> Table:
     from rich.box import SIMPLE_HEAD
-    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
     grid = Table(box=SIMPLE_HEAD if section.header else None, pad_edge=False, show_header=bool(section.header))
-    width = max((len(row) for row in (section.header, *section.rows)), default=0)
-    for column in range(width):
+    widths = column_widths(section, width) if section.header else None
+    for column in range(max((len(row) for row in (section.header, *section.rows)), default=0)):
         cells = [row[column] for row in section.rows if column < len(row)]
         name = section.header[column] if section.header else ""
-        numbers = column > 0 and all(re.match(r"[\d±+\-–−<p]|$", cell) for cell in cells)
-        # Paths are for copying: their column is as wide as they are, whatever the terminal.
-        least = max(map(cell_len, cells), default=0) if name in _UNBROKEN else None
-        grid.add_column(name, justify="right" if numbers else "left", overflow="fold", min_width=least)
+        numbers = column > 0 and is_of_numbers(cells)
+        fixed = widths[column] if widths else None
+        grid.add_column(name, justify="right" if numbers else "left", overflow="fold", width=fixed, min_width=fixed)
     style = "red" if section.alarm else ""
     for row in section.rows:
         grid.add_row(*(Text(printable(cell), style=style) for cell in row))

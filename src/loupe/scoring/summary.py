@@ -64,7 +64,7 @@ def summarise(
             if values is not None
         },
         total=total,
-        outcomes={**seen.outcomes, **({"missing": len(missing)} if missing else {})},
+        outcomes=dict(seen.outcomes + Counter(missing=len(missing))),
         failures=seen.failures,
         diagnostics=_diagnostics(seen),
         speed=dict(speed or {}),

@@ -7,7 +7,7 @@ const STEPS = index.steps;
 const FAILED = new Set(["timeout", "error", "rejected", "missing", "scorer"]);
 const OUTCOMES = {
   ok: "answered", empty: "empty answer", truncated: "cut off", repeated: "repetition loop", timeout: "timed out",
-  error: "engine error", rejected: "refused", missing: "no answer yet", scorer: "scoring failed",
+  error: "error", rejected: "refused", missing: "no answer", scorer: "scoring failed",
   blank: "nothing, as on the page",
 };
 
