@@ -180,7 +180,7 @@ function paneScore(engine) {
 }
 
 function answerPane(answer, label) {
-  if (!answer) return pane(label, "failed", failureBox("no answer yet", "This run has no answer for this sample; it scores as an empty one."));
+  if (!answer) return pane(label, "failed", failureBox("no answer", "This run has no answer for this sample; it scores as an empty one."));
   const content = [];
   if (answer.failed) content.push(failureBox(OUTCOMES[answer.outcome], answer.error || "No message.", "Scored as an empty answer."));
   if (answer.scoringError) content.push(failureBox(OUTCOMES.scorer, answer.scoringError));
