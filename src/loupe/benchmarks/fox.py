@@ -71,7 +71,7 @@ def load(
     settings: dict[str, str] = {} if variant == "official" else {"variant": variant}
     settings |= {} if words == "wordnet" else {"words": words}
     return (
-        _sample(item, settings | {"language": spoken}, mode, max_tiles) for spoken, item in _items(folder, language)
+        page_sample(item, settings | {"language": spoken}, mode, max_tiles) for spoken, item in _items(folder, language)
     )
 
 
@@ -110,7 +110,8 @@ def _check_tools(words: Words) -> None:
         )
 
 
-def _sample(item: PageItem, tags: dict[str, str], mode: Mode, max_tiles: int) -> Sample:
+def page_sample(item: PageItem, tags: dict[str, str], mode: Mode, max_tiles: int = MAX_TILES) -> Sample:
+    """A page as a sample, with what it costs in a mode and its bins among the tags. Raises PageError for its image."""
     if item.tokens is not None:
         tags["gt_tokens"] = token_bin(item.tokens)
     if mode != "none":
@@ -126,7 +127,7 @@ def score(sample: Sample, prediction: Prediction) -> list[Score]:
     page: FoxPage = sample.truth
     valid, nominal = _spent(sample.tags)
     values = {
-        **_edit_values(prediction.text, page.text),
+        **edit_values(prediction.text, page.text),
         **_word_values(prediction.text, page.text, sample.tags),
     }
     tags = {}
@@ -147,7 +148,7 @@ def _spent(tags: Mapping[str, str]) -> tuple[float, float]:
     return float(valid), float(nominal)
 
 
-def _edit_values(prediction: str, reference: str) -> dict[str, float]:
+def edit_values(prediction: str, reference: str) -> dict[str, float]:
     """Precision as in the compression study, without outer white space of the answer; Fox's edit distance is with it.
 
     Two empty texts are equal: 1 and 0. Fox's program would divide by zero.

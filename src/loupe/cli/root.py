@@ -19,8 +19,10 @@ SECTIONS = {
     "Look": {
         "runs": "List the runs here with their headline measure.",
         "compare": "Put runs of one benchmark side by side, with paired differences.",
+        "reproduce": "Put published figures beside measured ones, with the settings that differ or are unknown.",
         "report": "Write one HTML file with every number, page and answer of some runs.",
         "lint": "Find faults of form that cost points, page by page, and say what answers would score without them.",
+        "review": "Go through a benchmark's ground truth beside the page, in a browser: verify, reject, edit.",
         "export": "Write the answers of a run as files, for the official evaluators.",
     },
     "Data": {
@@ -31,6 +33,7 @@ SECTIONS = {
         "bench": "List, show and check benchmarks and folders of your own.",
         "engine": "List, show and try engines.",
         "serve": "Offer an engine as an OpenAI-compatible server on this machine.",
+        "compress": "Count what pages cost DeepSeek-OCR in vision tokens, and what is read for that.",
         "size": "Plan server and client for a GPU: what fits, how much at once, and the command line.",
         "doctor": "Say what is installed, what answers, and what would bring the rest.",
     },

@@ -16,6 +16,8 @@ from markupsafe import Markup
 from loupe import __version__
 from loupe.report import leaderboard, losses
 from loupe.report.collect import Entrant, Group
+from loupe.report.compression_curve import group_curve
+from loupe.report.published import leaderboard_rows, source_numbers
 from loupe.report.ranking import ranks_of
 
 JsonObject: TypeAlias = dict[str, Any]
@@ -33,8 +35,10 @@ _ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 def page(groups: Sequence[Group], shapes: Sequence[str], *, embedded: bool) -> str:
     """The whole page, with `PAYLOADS` where the samples belong."""
     explained = any(group.benchmark is not None and group.benchmark.explain is not None for group in groups)
-    styles = "".join(_static(name) for name in ("report.css", *(["match.css"] if explained else [])))
-    scripts = script(explained=explained)
+    tested = any(group.facts.rows for group in groups)
+    more = ["facts.css"] if tested else []
+    styles = "".join(_static(name) for name in ("report.css", *(["match.css"] if explained else []), *more))
+    scripts = script(explained=explained, tested=tested)
     return (
         environment()
         .get_template("report.html")
@@ -51,6 +55,7 @@ def page(groups: Sequence[Group], shapes: Sequence[str], *, embedded: bool) -> s
             version=__version__,
             made=f"{datetime.now(UTC):%-d %B %Y}",
             embedded=embedded,
+            tested=tested,
         )
     )
 
@@ -66,9 +71,15 @@ def environment() -> Environment:
     )
 
 
-def script(*, explained: bool = False) -> str:
+def script(*, explained: bool = False, tested: bool = False) -> str:
     """The page's script: its files in order, in one function, so that they share nothing with the page."""
-    names = (*_SCRIPTS, *(_MATCH_SCRIPTS if explained else ()), "app.js")
+    names = (
+        *_SCRIPTS,
+        *(_MATCH_SCRIPTS if explained else ()),
+        *(("facts.js",) if tested else ()),
+        "app.js",
+        *(("fact_list.js",) if tested else ()),
+    )
     return '(() => {\n"use strict";\n' + "\n".join(map(_static, names)) + "})();\n"
 
 
@@ -140,7 +151,10 @@ def group_context(group: Group) -> JsonObject:
         "axis": leaderboard.headline_axis(group),
         "rows": rows,
         "has_seconds": any(row.seconds for row in rows),
+        "published": leaderboard_rows(group.published, leaderboard.columns(group)[: leaderboard.COLUMN_LIMIT]),
+        "sources": source_numbers(group.published),
         "caption": _caption(group),
+        "curve": Markup(group_curve(group)),
         "slices": leaderboard.slice_tables(group),
         "outcomes": leaderboard.outcome_rows(group),
         "diagnostics": leaderboard.diagnostic_rows(group),

@@ -54,6 +54,18 @@ def ratio_bin(ratio: float) -> str:
     return _bin(ratio, RATIO_BOUNDS, "x")
 
 
+def expected_precision(text_tokens: int | None, nominal: int, ratio: float | None) -> tuple[float | None, str]:
+    """The paper's precision for a page, and where it stands: table 2, else the line by compression, else nothing."""
+    if text_tokens is not None:
+        label = token_bin(text_tokens)
+        known = EXPECTED_BY_TOKENS.get(label, {}).get(nominal)
+        if known is not None:
+            return known, f"table 2: {label} tokens of text in {nominal}"
+    if ratio is not None and (about := EXPECTED_BY_RATIO.get(ratio_bin(ratio))) is not None:
+        return about, f"about, for {ratio_bin(ratio)}"
+    return None, ""
+
+
 def compression_curve(result: Result, by: Binning = "gt_tokens") -> list[CurvePoint]:
     """Precision against compression, one point per bin with pages, in order of the bins.
 

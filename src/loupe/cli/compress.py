@@ -1,0 +1,170 @@
+"""`loupe compress`: vision tokens, compression and precision of pages in DeepSeek-OCR's resolution modes."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from loupe.cli.errors import SOME_FAILED
+from loupe.cli.output import as_json, json_option, plain_option, say, tables
+from loupe.errors import DatasetError, EngineError, UsageError
+from loupe.metrics.vision_tokens import MAX_TILES, MODES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loupe.engines.registry import Profile
+    from loupe.pipeline.compression import PageCompression, Reading
+    from loupe.pipeline.compression_pages import CompressionPage
+
+#: Who reads where nobody is named; its address comes from --base-url or is found on this machine.
+DEFAULT_ENGINE = "deepseek-ocr"
+#: Failed pages that are named.
+LISTED = 5
+_PATH = click.Path(path_type=Path)
+
+
+@click.command("compress")
+@click.argument("runs", metavar="[RUN]...", nargs=-1, type=_PATH)
+@click.option("--image", type=_PATH, metavar="PATH", help="A page image, or a folder of them.")
+@click.option("--mode", type=click.Choice(list(MODES)), help="Resolution mode. Dry run without one: all of them.")
+@click.option("--ground-truth", type=_PATH, metavar="PATH", help="Text of the page; folder of texts; Fox's JSON.")
+@click.option("--gt-tokens", type=click.IntRange(min=1), metavar="N", help="Tokens of the ground truth, if known.")
+@click.option("--dry-run", is_flag=True, help="Count tokens only: no model, no server, no GPU.")
+@click.option(
+    "--max-tiles",
+    type=click.IntRange(1, 100),
+    default=MAX_TILES,
+    show_default=True,
+    metavar="N",
+    help="Of gundam: 9 in Transformers' infer(), 6 in vLLM.",
+)
+@click.option("-e", "--engine", metavar="NAME", help=f"Who reads. Default: {DEFAULT_ENGINE}.")
+@click.option("--base-url", multiple=True, metavar="URL", help="OpenAI-compatible server; again for several.")
+@click.option("--api-key", metavar="KEY", help="Its key; never stored. Or OPENAI_API_KEY.")
+@click.option("--model", metavar="ID", help="Model at the server, if it has another name there.")
+@click.option("--prompt", metavar="TEXT", help="Ask this instead of the engine's prompt.")
+@click.option("-n", "--concurrency", type=click.IntRange(min=1), metavar="N", help="Requests in flight at once.")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds per request.")
+@click.option(
+    "--by",
+    type=click.Choice(["gt_tokens", "compression_gt", "compression_output"]),
+    default="gt_tokens",
+    show_default=True,
+    help="Bins of the curve.",
+)
+@click.option("--plot", type=_PATH, metavar="FILE.svg", help="Write the compression-precision curve there.")
+@click.option("--strict", is_flag=True, help="Exit with 3 if any page failed.")
+@json_option
+@plain_option
+@click.pass_context
+def command(context: click.Context, /, runs: tuple[Path, ...], json: bool, plain: bool, **flags: Any) -> None:
+    """Count what pages cost in vision tokens, and measure how much of them is read at that compression.
+
+    With --image, pages of your own: counted (--dry-run), or read by an engine and compared with --ground-truth. With
+    RUNs of the benchmark `fox` (-o mode=...), the compression-precision curve of each. The paper's values stand beside
+    them as an orientation; they are never a pass or a fail.
+    """
+    image: Path | None = flags["image"]
+    if (image is None) == (not runs):
+        raise UsageError("give --image PATH, or RUNs of fox", hint="loupe compress --image page.png --dry-run")
+    if image is None:
+        from loupe.cli.compression_curves import show_curves
+
+        show_curves(runs, flags["by"], flags["plot"], json=json, plain=plain)
+        return
+    from loupe.pipeline.compression import measure
+    from loupe.pipeline.compression_pages import find_pages
+
+    pages = find_pages(image, flags["ground_truth"], tokens=flags["gt_tokens"])
+    most = flags["max_tiles"]
+    if flags["dry_run"]:
+        if flags["plot"]:
+            raise UsageError("--plot needs answers, a dry run has none", hint="leave --dry-run out")
+        rows = measure(pages, [flags["mode"]] if flags["mode"] else list(MODES), max_tiles=most)
+        context.exit(_show(image, pages, rows, flags, None, "", json=json, plain=plain))
+    if flags["mode"] is None:
+        raise UsageError(
+            "which mode does the engine read in? Loupe counts, it cannot set the mode of a server",
+            hint="--mode gundam is that of vLLM and SGLang; --dry-run shows all",
+        )
+    label, profile = _engine(flags)
+    reading = _read(pages, label, profile, plain=plain)
+    rows = measure(pages, [flags["mode"]], max_tiles=most, reading=reading)
+    context.exit(_show(image, pages, rows, flags, reading, label, json=json, plain=plain))
+
+
+def _engine(flags: dict[str, Any]) -> tuple[str, Profile]:
+    """The engine that reads, in the mode asked for where it has such a setting."""
+    from loupe.cli.options import Flags, configure, override_table, pass_key
+
+    pass_key(flags["api_key"])
+    keys = ("base_url", "model", "prompt", "concurrency", "timeout")
+    overrides = override_table(Flags(**{key: flags[key] for key in keys}))
+    label, profile = configure(flags["engine"] or DEFAULT_ENGINE, overrides)
+    if "mode" in type(profile).__struct_fields__ and "mode" not in overrides:
+        label, profile = configure(flags["engine"] or DEFAULT_ENGINE, overrides | {"mode": flags["mode"]})
+    return label, profile
+
+
+def _read(pages: Sequence[CompressionPage], label: str, profile: Profile, *, plain: bool) -> Reading:
+    from loupe.cli.progress import supervise
+    from loupe.inference.progress import Progress
+    from loupe.pipeline.compression import read_pages
+
+    progress = Progress(engine=label, benchmark="compress")
+    try:
+        reading = asyncio.run(supervise(read_pages(pages, profile, progress), progress, plain=plain, unit="fraction"))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    if progress.stopping:
+        raise KeyboardInterrupt
+    return reading
+
+
+def _show(
+    image: Path,
+    pages: Sequence[CompressionPage],
+    rows: Sequence[PageCompression],
+    flags: dict[str, Any],
+    reading: Reading | None,
+    label: str,
+    *,
+    json: bool,
+    plain: bool,
+) -> int:
+    """Print rows, means and doubts, and write the plot; returns the exit code."""
+    _refuse_failed_page(image, rows)
+    from loupe.cli.compression_tables import document, sections
+    from loupe.pipeline.compression import doubts, result_of
+
+    result = result_of(pages, rows, engine=label, max_tiles=flags["max_tiles"]) if reading else None
+    warnings = list(doubts(rows, reading)) if reading else []
+    if flags["plot"]:
+        from loupe.cli.compression_curves import write_plot
+
+        if result is None:
+            raise UsageError("no curve without precision", hint="--ground-truth PATH")
+        write_plot([(label, result)], flags["by"], flags["plot"])
+    if json:
+        as_json(document(rows, result, warnings, label, reading))
+    else:
+        tables(sections(rows, result), plain=plain)
+        for warning in warnings:
+            say(f"note: {warning}")
+    failed = [row for row in rows if row.error]
+    for row in [] if json else failed[:LISTED]:
+        say(f"failed: {row.page}: {row.error}")
+    return SOME_FAILED if failed and (flags["strict"] or len(failed) == len(rows)) else 0
+
+
+def _refuse_failed_page(image: Path, rows: Sequence[PageCompression]) -> None:
+    """Of a single page that cannot be opened or read there is nothing to show but why."""
+    if image.is_dir() or not rows or not rows[0].error:
+        return
+    if rows[0].outcome == "unreadable":
+        raise DatasetError(rows[0].error, hint="--image wants a page as PNG, JPEG, WebP, GIF or TIFF")
+    raise EngineError(f"{image}: {rows[0].outcome}: {rows[0].error}", hint="--timeout S, or look at the server's log")

@@ -1,0 +1,79 @@
+"""Tokens as a server's own tokenizer counts them: vLLM's `/tokenize` and `/detokenize`, beside its `/v1`.
+
+Source: protocols/engines.md C1. Other servers have none, or one that speaks otherwise: then nothing is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from loupe.errors import EngineError
+
+if TYPE_CHECKING:
+    import aiohttp
+
+_MOST_BYTES = 64_000_000
+
+
+class _Tokens(msgspec.Struct):
+    tokens: list[int]
+
+
+class _Text(msgspec.Struct):
+    prompt: str
+
+
+async def read_body(response: aiohttp.ClientResponse, most: int) -> bytes:
+    """The whole body. Raises EngineError for one of more than `most` bytes."""
+    data = bytearray()
+    async for chunk in response.content.iter_any():
+        data += chunk
+        if len(data) > most:
+            raise EngineError(f"the server's answer is longer than {most // 10**6} MB")
+    return bytes(data)
+
+
+@dataclass(slots=True)
+class ServerTokenizer:
+    """The tokenizer of the model behind a base URL. Every question may be answered with None: no such tokenizer."""
+
+    session: aiohttp.ClientSession
+    base_url: str
+    model: str
+    _missing: bool = False
+
+    async def tokens(self, text: str, *, special: bool = False) -> list[int] | None:
+        """The token ids of a text, with those that the tokenizer puts around it if `special`."""
+        answer = await self._ask("tokenize", {"prompt": text, "add_special_tokens": special})
+        try:
+            return msgspec.json.decode(answer, type=_Tokens).tokens if answer else None
+        except msgspec.DecodeError:
+            return None
+
+    async def text(self, tokens: list[int]) -> str | None:
+        """The text that token ids stand for."""
+        answer = await self._ask("detokenize", {"tokens": tokens})
+        try:
+            return msgspec.json.decode(answer, type=_Text).prompt if answer else None
+        except msgspec.DecodeError:
+            return None
+
+    async def _ask(self, path: str, body: dict[str, object]) -> bytes | None:
+        import aiohttp
+
+        if self._missing:
+            return None
+        url = f"{self.base_url.removesuffix('/').removesuffix('/v1')}/{path}"
+        data = msgspec.json.encode({"model": self.model, **body})
+        try:
+            async with self.session.post(url, data=data, allow_redirects=False) as response:
+                if response.status == 200:
+                    return await read_body(response, _MOST_BYTES)
+                # 404 and 405: there is none; anything else may be about this one text.
+                self._missing = response.status in (404, 405, 501)
+        except (aiohttp.ClientError, OSError, TimeoutError):
+            return None
+        return None

@@ -1,0 +1,219 @@
+"""The compression-precision curve of runs as one SVG: points with intervals and counts, and the paper's values.
+
+It is plain SVG with presentation attributes only, so that it stands in a report whose policy admits no other style, and
+in a file of its own. Names of engines are not ours and are escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from loupe.benchmarks.fox_pages.compression import Binning, CurvePoint, compression_curve
+from loupe.report.collect import Group
+from loupe.types import Result
+
+WIDTH, HEIGHT = 760, 440
+_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 18, 18, 52
+#: Readable on white and on near black, told apart without colours by the marks.
+_COLOURS = ("#2a78c2", "#c9611a", "#2f9160", "#a4529c", "#8a7a1e", "#6d6d6d")
+_GREY = "#808890"
+_LEGEND_LINE = 18
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """The points of one run that have a compression ratio, with the name of the run."""
+
+    name: str
+    points: Sequence[CurvePoint]
+
+
+def curves(results: Sequence[tuple[str, Result]], by: Binning = "gt_tokens") -> list[Curve]:
+    """The curves of results that have one, by name."""
+    found = []
+    for name, result in results:
+        points = [
+            point
+            for point in compression_curve(result, by)
+            if point.compression is not None and point.precision.value is not None
+        ]
+        if points:
+            found.append(Curve(name=name, points=sorted(points, key=lambda point: point.compression or 0.0)))
+    return found
+
+
+def run_name(engine: str, mode: str) -> str:
+    """What a run is called in the legend: its engine, and its mode unless the name says it."""
+    return engine if mode in engine else f"{engine}, {mode}"
+
+
+def group_curve(group: Group) -> str:
+    """The picture of a report's group; empty where its runs have no vision tokens."""
+    results = [
+        (run_name(entrant.label, entrant.run.info.options.get("mode", "")), entrant.result)
+        for entrant in group.entrants
+        if entrant.result is not None and entrant.run.info.benchmark_id == "fox"
+    ]
+    return curve_svg(curves(results))
+
+
+def curve_svg(drawn: Sequence[Curve], *, background: str = "") -> str:
+    """The picture; `background` fills it, for a file of its own. Nothing to draw: an empty text."""
+    if not drawn:
+        return ""
+    scale = _Scale.of(drawn)
+    height = HEIGHT + _LEGEND_LINE * (len(drawn) + 1)
+    label = "Precision against compression: " + "; ".join(_in_words(curve) for curve in drawn)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
+        f'role="img" aria-label="{escape(label)}" font-family="system-ui, sans-serif" font-size="12">'
+    ]
+    if background:
+        parts.append(f'<rect width="100%" height="100%" fill="{background}"/>')
+    parts += scale.axes()
+    for number, curve in enumerate(drawn):
+        parts += _paper(curve, scale, number)
+    for number, curve in enumerate(drawn):
+        parts += _curve(curve, scale, number, shift=_shift(number, len(drawn)))
+    parts += _legend(drawn)
+    return "\n".join([*parts, "</svg>", ""])
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """Where a ratio and a precision stand in the picture."""
+
+    lowest: float
+    highest: float
+    floor: float
+    step: float
+
+    @classmethod
+    def of(cls, drawn: Sequence[Curve]) -> _Scale:
+        ratios = [point.compression or 0.0 for curve in drawn for point in curve.points]
+        precisions = [
+            value
+            for curve in drawn
+            for point in curve.points
+            for value in (point.precision.value, point.precision.low, point.expected)
+            if value is not None
+        ]
+        span = max(max(ratios) - min(ratios), 1.0)
+        step = next((size for size in (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0) if span / size <= 10), span / 8)
+        floor = max(0.0, 0.1 * int(10 * (min(precisions) - 0.02)))
+        lowest = step * int(max(0.0, min(ratios) - 0.06 * span) / step)
+        return cls(lowest, max(ratios) + 0.08 * span, min(floor, 0.8), step)
+
+    def x(self, ratio: float) -> float:
+        return _LEFT + (WIDTH - _LEFT - _RIGHT) * (ratio - self.lowest) / (self.highest - self.lowest)
+
+    def y(self, precision: float) -> float:
+        return _TOP + (HEIGHT - _TOP - _BOTTOM) * (1.0 - precision) / (1.0 - self.floor)
+
+    def axes(self) -> list[str]:
+        """Grid, ticks and what the axes are."""
+        bottom, right = HEIGHT - _BOTTOM, WIDTH - _RIGHT
+        parts = []
+        for tenth in range(round(10 * self.floor), 11):
+            y = self.y(tenth / 10)
+            parts.append(
+                f'<line x1="{_LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}" stroke="{_GREY}" stroke-opacity="0.3"/>'
+            )
+            parts.append(_text(_LEFT - 8, y + 4, f"{10 * tenth} %", "end"))
+        ratio = self.lowest
+        while ratio <= self.highest:
+            x = self.x(ratio)
+            parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{bottom}" y2="{bottom + 5}" stroke="{_GREY}"/>')
+            parts.append(_text(x, bottom + 19, f"{ratio:g}×", "middle"))
+            ratio += self.step
+        parts.append(f'<line x1="{_LEFT}" x2="{right}" y1="{bottom}" y2="{bottom}" stroke="{_GREY}"/>')
+        parts.append(_text((_LEFT + right) / 2, bottom + 40, "text tokens per vision token (compression)", "middle"))
+        parts.append(_text(_LEFT, _TOP - 5, "precision", "start"))
+        return parts
+
+
+def _shift(number: int, count: int) -> float:
+    """Curves that share their ratios stand a little beside each other, so that no interval hides another."""
+    return 5.0 * (number - (count - 1) / 2) if count > 1 else 0.0
+
+
+def _curve(curve: Curve, scale: _Scale, number: int, *, shift: float) -> list[str]:
+    colour = _COLOURS[number % len(_COLOURS)]
+    places = [
+        (scale.x(point.compression or 0.0) + shift, scale.y(point.precision.value or 0.0), point)
+        for point in curve.points
+    ]
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in places)
+    parts = [f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.5" stroke-opacity="0.6"/>']
+    for x, y, point in places:
+        precision = point.precision
+        parts.append(f"<g><title>{escape(_point_in_words(curve.name, point))}</title>")
+        below = y
+        if precision.low is not None and precision.high is not None:
+            below, high = scale.y(max(precision.low, scale.floor)), scale.y(min(precision.high, 1.0))
+            parts.append(
+                f'<path d="M{x:.1f} {high:.1f}V{below:.1f}M{x - 4:.1f} {high:.1f}h8M{x - 4:.1f} {below:.1f}h8" '
+                f'stroke="{colour}" stroke-width="1.5" fill="none"/>'
+            )
+        parts.append(_mark(number, x, y, colour, filled=True))
+        parts.append(_text(x, max(below, y + 4) + 13, f"n={point.pages:,}", "middle", colour))
+        parts.append("</g>")
+    return parts
+
+
+def _paper(curve: Curve, scale: _Scale, number: int) -> list[str]:
+    """The paper's precision for the same bins: hollow marks on a dashed line."""
+    colour = _COLOURS[number % len(_COLOURS)]
+    places = [
+        (scale.x(point.compression or 0.0), scale.y(point.expected))
+        for point in curve.points
+        if point.expected is not None
+    ]
+    if not places:
+        return []
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    dashed = f'stroke="{colour}" stroke-dasharray="4 4" stroke-opacity="0.7"'
+    return [f'<polyline points="{line}" fill="none" {dashed}/>'] + [
+        _mark(number, x, y, colour, filled=False) for x, y in places
+    ]
+
+
+def _mark(number: int, x: float, y: float, colour: str, *, filled: bool) -> str:
+    paint = f'fill="{colour}"' if filled else f'fill="none" stroke="{colour}" stroke-width="1.5"'
+    if number % 3 == 1:
+        return f'<rect x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8" {paint}/>'
+    if number % 3 == 2:
+        return f'<path d="M{x:.1f} {y - 5:.1f}l5 9h-10z" {paint}/>'
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" {paint}/>'
+
+
+def _legend(drawn: Sequence[Curve]) -> list[str]:
+    parts = []
+    for number, curve in enumerate(drawn):
+        y = HEIGHT + _LEGEND_LINE * number
+        colour = _COLOURS[number % len(_COLOURS)]
+        pages = sum(point.pages for point in curve.points)
+        parts.append(_mark(number, _LEFT + 6, y - 4, colour, filled=True))
+        parts.append(_text(_LEFT + 18, y, f"{curve.name[:80]} ({pages:,} pages)", "start"))
+    y = HEIGHT + _LEGEND_LINE * len(drawn)
+    note = "hollow, dashed: the paper (arXiv 2510.18234) for the same bins. Bars: 95 % interval. n: pages of the bin."
+    parts.append(_text(_LEFT, y, note, "start", _GREY))
+    return parts
+
+
+def _text(x: float, y: float, text: str, anchor: str, colour: str = "currentColor") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}">{escape(text)}</text>'
+
+
+def _in_words(curve: Curve) -> str:
+    return ", ".join(_point_in_words(curve.name, point) for point in curve.points)
+
+
+def _point_in_words(name: str, point: CurvePoint) -> str:
+    precision = point.precision
+    said = f"{name}: {point.label}, {point.compression or 0:.1f}x, {100 * (precision.value or 0):.1f} %"
+    if precision.low is not None and precision.high is not None:
+        said += f" ({100 * precision.low:.1f} to {100 * precision.high:.1f})"
+    return f"{said}, {point.pages:,} pages" + (f", paper {100 * point.expected:.1f} %" if point.expected else "")

@@ -1,0 +1,234 @@
+"""`loupe compress`: tokens from image headers, answers over real HTTP, the paper beside them, and the curve."""
+
+from __future__ import annotations
+
+import json
+import struct
+import xml.etree.ElementTree as ElementTree
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from loupe.benchmarks.fox_pages.compression import expected_precision
+from loupe.benchmarks.fox_pages.token_counts import estimated_tokens
+from loupe.errors import DatasetError, UsageError
+from loupe.pipeline.compression import measure
+from loupe.pipeline.compression_pages import CompressionPage, find_pages
+from loupe.report.compression_curve import Curve, curve_svg, curves
+from tests.chat_server import Reply, in_thread
+from tests.command_line import complaint, loupe
+from tests.shared import cases
+from tests.test_bench_fox import name, result_of
+
+TEXT = "The quick brown fox jumps over the lazy dog. " * 60
+
+
+def png_header(path: Path, width: int, height: int, *, orientation: int = 1) -> Path:
+    """A PNG whose pixels are missing: enough to know its size, not enough to be decoded."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    path.write_bytes(
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+        + chunk(b"IDAT", b"")
+    )
+    return path
+
+
+@pytest.mark.parametrize("case", cases("oracles/deepseek_tokens/tokens.jsonl"), ids=name)
+def test_a_dry_run_counts_as_the_reference_program_from_the_header_alone(case: dict[str, Any], tmp_path: Path) -> None:
+    page = CompressionPage(image=png_header(tmp_path / "page.png", **case["input"]))
+    for key, expected in case["expected"].items():
+        mode, _, limit = key.partition("_max")
+        (row,) = measure([page], [mode], max_tiles=int(limit or 9))
+        assert row.error == ""
+        assert [row.vision_tokens, row.vision_tokens_nominal, row.vision_tokens_sequence] == [
+            expected["valid_tokens"],
+            expected["nominal_tokens"],
+            expected["sequence_tokens"],
+        ]
+        assert list(row.tiles or (1, 1)) == expected["tiles_wh"]
+
+
+def test_a_photo_is_measured_upright(tmp_path: Path) -> None:
+    image = Image.new("RGB", (1200, 900), "white")
+    exif = image.getexif()
+    exif[0x0112] = 6
+    image.save(tmp_path / "photo.jpg", exif=exif)
+    (row,) = measure([CompressionPage(image=tmp_path / "photo.jpg")], ["gundam"])
+    assert (row.width, row.height, row.tiles) == (900, 1200, (2, 3))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "nominal", "ratio", "expected"),
+    [
+        (826, 64, 826 / 64, 0.838),
+        (826, 100, 8.26, 0.968),
+        (826, 256, 3.2, 0.97),
+        (None, 100, 10.29, 0.90),
+        (1500, 100, 15.0, 0.80),
+        (1300, 64, 20.3, 0.60),
+        (None, 100, 13.0, None),
+        (None, 100, None, None),
+    ],
+)
+def test_the_paper_is_asked_by_tokens_then_by_ratio(
+    tokens: int | None, nominal: int, ratio: float | None, expected: float | None
+) -> None:
+    assert expected_precision(tokens, nominal, ratio)[0] == expected
+
+
+def test_an_estimate_of_tokens_follows_deepseeks_rule_of_thumb() -> None:
+    assert [estimated_tokens(text) for text in ("", "a" * 1000, "页" * 1000, "页" * 500 + "a" * 500)] == [
+        0,
+        300,
+        600,
+        450,
+    ]
+
+
+# --- pages and their texts
+
+
+def write_pages(folder: Path, *names: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    for one in names:
+        Image.new("RGB", (1275, 1650), "white").save(folder / one)
+    return folder
+
+
+def test_texts_are_found_by_name_in_a_folder_and_in_the_json_of_fox(tmp_path: Path) -> None:
+    pages = write_pages(tmp_path / "pages", "en_1.png", "en_2.png")
+    (pages / "en_1.txt").write_text("one")
+    (pages / "en_2.md").write_text("two")
+    assert [page.truth.text for page in find_pages(pages, pages) if page.truth] == ["one", "two"]
+    items = [
+        {"image": f"en_{n}.png", "len": 600 + n, "conversations": [{"from": "gpt", "value": f"text {n}"}]}
+        for n in (1, 2, 3)
+    ]
+    (tmp_path / "en_page_ocr.json").write_text(json.dumps(items))
+    found = measure(find_pages(pages, tmp_path / "en_page_ocr.json"), ["small"])
+    assert [(row.gt_tokens, row.gt_tokens_source, row.compression_gt) for row in found] == [
+        (601, "given", 6.01),
+        (602, "given", 6.02),
+    ]
+
+
+def test_what_is_missing_or_does_not_fit_is_one_clear_line(tmp_path: Path) -> None:
+    pages = write_pages(tmp_path / "pages", "a.png", "b.png")
+    text = tmp_path / "gt.txt"
+    text.write_text("  \n")
+    (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
+    (tmp_path / "other.json").write_text("{}")
+    one = pages / "a.png"
+    for image, truth, message in [
+        (tmp_path / "nope.png", None, "no such file"),
+        (one, tmp_path / "nope.txt", "no such file"),
+        (one, text, "ground truth of a.png is empty"),
+        (one, tmp_path / "latin.txt", "not a text in UTF-8"),
+        (one, tmp_path / "other.json", "not the list of image"),
+        (pages, pages, "no text for a.png and 1 more"),
+    ]:
+        with pytest.raises(DatasetError, match=message):
+            find_pages(image, truth)
+    with pytest.raises(UsageError, match="one text for 2 pages"):
+        find_pages(pages, text)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DatasetError, match="no image in this folder"):
+        find_pages(tmp_path / "empty")
+
+
+# --- the command
+
+
+def test_the_dry_run_shows_all_modes_of_a_folder_and_keeps_a_broken_page_apart(tmp_path: Path) -> None:
+    pages = write_pages(tmp_path / "pages", "a.png")
+    (pages / "bad.png").write_bytes(b"no image")
+    done = loupe("compress", "--image", "pages", "--dry-run", "--json", cwd=tmp_path)
+    rows = json.loads(done.stdout)["pages"]
+    assert done.returncode == 0, done.stderr
+    assert [(row["mode"], row["vision_tokens"]) for row in rows[:5]] == [
+        ("tiny", 64),
+        ("small", 100),
+        ("base", 197),
+        ("large", 309),
+        ("gundam", 797),
+    ]
+    assert all("not an image" in row["error"] for row in rows[5:])
+    error, _hint = complaint(loupe("compress", "--image", "pages/bad.png", "--dry-run", cwd=tmp_path))
+    assert "not an image" in error
+
+
+def test_a_server_is_asked_and_its_answer_measured(tmp_path: Path) -> None:
+    write_pages(tmp_path, "page.png")
+    (tmp_path / "gt.txt").write_text(TEXT)
+    answer = TEXT[:-27].replace("quick", "quack")
+    usage = {"prompt_tokens": 921, "completion_tokens": 1029}
+    models = {"data": [{"id": "deepseek-ai/DeepSeek-OCR"}]}
+    tokenized = {"count": 826, "max_model_len": 8192, "tokens": list(range(826))}
+    with in_thread(Reply(text=answer, usage=usage), models=models, get={"/tokenize": tokenized}) as server:
+        words = ("--image", "page.png", "--ground-truth", "gt.txt", "--mode", "small", "--base-url", server.url)
+        done = loupe("compress", *words, "--json", cwd=tmp_path)
+    found = json.loads(done.stdout)
+    (row,) = found["pages"]
+    assert done.returncode == 0, done.stderr
+    assert server.requests[0].prompt == "Free OCR."
+    edits = 60 + 27  # one letter in every sentence, and the end is missing
+    assert row["edits"] == edits
+    assert row["precision"] == pytest.approx(1 - edits / len(TEXT))
+    assert (row["output_tokens"], row["output_tokens_source"], row["compression_output"]) == (1029, "usage", 10.29)
+    assert (row["gt_tokens"], row["gt_tokens_source"], row["compression_gt"]) == (826, "server's tokenizer", 8.26)
+    assert (row["expected"], row["expected_for"]) == (0.968, "table 2: 800-900 tokens of text in 100")
+    assert ["reads in another mode; gundam with up to 6 tiles" in warning for warning in found["warnings"]] == [True]
+
+
+def test_any_engine_reads_a_folder_and_a_failed_page_is_no_quiet_zero(tmp_path: Path) -> None:
+    write_pages(tmp_path / "pages", "a.png", "b.png")
+    for stem in "ab":
+        (tmp_path / f"pages/{stem}.txt").write_text(TEXT)
+    (tmp_path / "reader.py").write_text(
+        "def read(request):\n"
+        "    if request.images[0].stem == 'b':\n"
+        "        raise ValueError('smudged')\n"
+        f"    return {TEXT!r}\n"
+    )
+    words = ("--image", "pages", "--ground-truth", "pages", "--mode", "tiny", "-e", "python:reader.py:read")
+    done = loupe("compress", *words, "--strict", "--json", "--plot", "curve.svg", cwd=tmp_path)
+    first, second = json.loads(done.stdout)["pages"]
+    assert done.returncode == 3, done.stderr
+    assert (first["precision"], first["output_tokens_source"][:8]) == (pytest.approx(1, abs=1e-3), "estimate")
+    assert (second["precision"], second["outcome"], "smudged" in second["error"]) == (0, "error", True)
+    assert json.loads(done.stdout)["means"]["precision"]["n"] == 2
+    assert "n=2" in (tmp_path / "curve.svg").read_text()
+    error, _ = complaint(loupe("compress", "--image", "pages", "-e", "python:reader.py:read", cwd=tmp_path))
+    assert error.startswith("which mode")
+
+
+# --- the picture
+
+
+def test_the_curve_is_well_formed_and_shows_counts_intervals_and_the_paper() -> None:
+    result = result_of([(650, "abcd"), (660, "abcx"), (1250, "ab"), (1260, "abcd")], nominal=64)
+    drawn = curves([("<b>&evil", result)])
+    picture = curve_svg(drawn, background="#ffffff")
+    root = ElementTree.fromstring(picture)
+    texts = [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts.count("n=2") == 2
+    assert "<b>" not in picture and any(text and text.startswith("<b>&evil") for text in texts)
+    assert "paper 96.5 %" in picture and "stroke-dasharray" in picture
+    assert "style=" not in picture and "<style" not in picture  # the report's policy admits neither
+
+
+def test_without_ratios_there_is_no_picture() -> None:
+    result = result_of([(650, "abcd")], nominal=64)
+    bare = {label: {"precision": one["precision"]} for label, one in result.slices["gt_tokens"].items()}
+    import msgspec
+
+    assert curves([("e", msgspec.structs.replace(result, slices={"gt_tokens": bare}))]) == []
+    assert curve_svg([]) == ""
+    assert curve_svg([Curve(name="e", points=curves([("e", result)])[0].points)]) != ""
