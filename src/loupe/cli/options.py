@@ -13,6 +13,16 @@ import msgspec
 
 from loupe.benchmarks.registry import check_options, get_benchmark
 from loupe.cli.output import say
+from loupe.cli.server_options import (
+    SERVER_OPTIONS,
+    SERVER_OVERRIDES,
+    check_serve,
+    check_server_settings,
+    find_server,
+    in_server_order,
+    served_by,
+    served_model,
+)
 from loupe.engines.registry import Profile, engine_kinds, load_profile, profile_names, slug
 from loupe.errors import EngineUnavailableError, LoupeError, ProfileError, UsageError
 from loupe.types import Outcome
@@ -36,6 +46,7 @@ OVERRIDES = {
     "retry_truncated": "retry_truncated",
     "temperature": "temperature",
     "image": "image",
+    **SERVER_OVERRIDES,
 }
 
 #: The engine of who names none and runs no server.
@@ -52,6 +63,11 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     base_url: tuple[str, ...] = ()
     api_key: str | None = None
     model: str | None = None
+    serve: str | None = None
+    server_arg: tuple[str, ...] = ()
+    server_port: int | str | None = None
+    gpus: str | None = None
+    startup_timeout: float | None = None
     concurrency: int | None = None
     timeout: float | None = None
     retries: int | None = None
@@ -81,6 +97,7 @@ _OPTIONS = (
     click.option("--base-url", multiple=True, metavar="URL", help="OpenAI-compatible server; again for several."),
     click.option("--api-key", metavar="KEY", help="Its key; never stored. Or OPENAI_API_KEY."),
     click.option("--model", metavar="ID", help="Model at the server. Default: the one it has."),
+    *SERVER_OPTIONS,
     click.option("--limit", type=_POSITIVE, metavar="N", help="Only the first N samples."),
     click.option("-n", "--concurrency", type=_POSITIVE, metavar="N", help="Requests in flight at once."),
     click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds per request."),
@@ -134,11 +151,12 @@ def make_plans(benchmark: str, flags: Flags) -> list[Plan]:
         raise _about_engine(error, flags) from None
     pass_key(flags.api_key)
     engines = choose_engines(flags)
+    check_server_settings(override_table(flags), engines)
     if flags.download:
         download_data(benchmark, flags)
     from loupe.pipeline import Plan
 
-    return [
+    plans = [
         Plan(
             benchmark=benchmark,
             label=label,
@@ -154,6 +172,7 @@ def make_plans(benchmark: str, flags: Flags) -> list[Plan]:
         )
         for label, profile in engines
     ]
+    return in_server_order(plans)
 
 
 def download_data(benchmark: str, flags: Flags) -> None:
@@ -210,8 +229,13 @@ def choose_engines(flags: Flags) -> list[tuple[str, Profile]]:
     """The engines named, with overrides applied; with none named, the server given or found here, else `DEFAULT`."""
     names = _engine_names(flags)
     overrides = override_table(flags)
+    check_serve(overrides)
     if names:
         return [configure(name, overrides) for name in dict.fromkeys(names)]
+    if flags.serve:
+        model = flags.model or served_by(flags.serve)
+        _, profile = configure("openai", {**overrides, "model": model})
+        return [(_run_label(slug(model)), profile)]
     if "base_url" not in overrides:
         try:
             overrides["base_url"] = find_server()
@@ -224,9 +248,12 @@ def choose_engines(flags: Flags) -> list[tuple[str, Profile]]:
             return [configure(DEFAULT, overrides)]
     label, profile = configure("openai", overrides)
     model = slug(flags.model or served_model(overrides["base_url"]) or label)
-    # `loupe serve tesseract` offers a model of that name; its runs are not those of the local engine.
-    taken = model in profile_names() or (model != label and model in engine_kinds())
-    return [(f"{model}-server" if taken else model, profile)]
+    return [(model if model == label else _run_label(model), profile)]
+
+
+def _run_label(model: str) -> str:
+    """What to file the runs of a served model under: those of `loupe serve tesseract` are not the local engine's."""
+    return f"{model}-server" if model in profile_names() or model in engine_kinds() else model
 
 
 def override_table(flags: Flags) -> dict[str, Any]:
@@ -267,34 +294,3 @@ def _misplaced_profile(name: str) -> UsageError | None:
         f"no engine {name!r}; loupe.toml has a table [engine.{name}], but profiles stand under [engines.NAME]",
         hint="sed -i.old 's/^\\[engine\\./[engines./' loupe.toml",
     )
-
-
-def find_server() -> str:
-    """The server that the environment names, or the one that answers on loopback."""
-    import asyncio
-
-    from loupe.engines.shared.discovery import find_endpoint
-
-    return asyncio.run(find_endpoint(os.environ))
-
-
-def served_model(base_url: str | list[str]) -> str:
-    """The one model that a server offers, to file the run under; "" where it does not say or there are several.
-
-    The engine asks again when it opens, and then says what is wrong.
-    """
-    import asyncio
-
-    from loupe.engines.shared.discovery import choose_model, identify, normalize_base_url, probe
-
-    async def ask(url: str) -> str:
-        import aiohttp
-
-        async with aiohttp.ClientSession() as session:
-            endpoint = await probe(session, url)
-            return choose_model(endpoint, await identify(session, endpoint)) if endpoint else ""
-
-    try:
-        return asyncio.run(ask(normalize_base_url(base_url if isinstance(base_url, str) else base_url[0])))
-    except (LoupeError, ValueError):
-        return ""

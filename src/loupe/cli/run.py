@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -23,12 +24,11 @@ from loupe.errors import DatasetError, LoupeError, UsageError
 from loupe.types import Measure, Result
 
 if TYPE_CHECKING:
-    from loupe.inference.progress import Progress
     from loupe.pipeline import Plan
     from loupe.runs.folder import RunFolder
 
-#: `loupe.pipeline.run` or `infer`.
-Stage: TypeAlias = "Callable[[Plan, Progress], Coroutine[Any, Any, RunFolder]]"
+#: `loupe.pipeline.run` or `infer`; they take a `keeper` of servers, too.
+Stage: TypeAlias = "Callable[..., Coroutine[Any, Any, RunFolder]]"
 
 
 @click.command("run")
@@ -100,21 +100,24 @@ def read_all(plans: list[Plan], stage: Stage, *, plain: bool, unit: str) -> tupl
 
     Returns the run folders and the worst exit code so far. With a single plan its error is raised.
     """
+    from loupe.servers.keeper import Keeper
+
     folders: list[RunFolder] = []
     worst = 0
-    for plan in plans:
-        try:
-            folder, code = read_one(plan, stage, plain=plain, unit=unit)
-        except LoupeError as error:
-            if len(plans) == 1:
-                raise
-            show_error(f"{plan.label}: {error.message}", error.hint)
-            worst = max(worst, error.exit_code)
-            continue
-        folders.append(folder)
-        worst = max(worst, code)
-        if code == INTERRUPTED:
-            break
+    with Keeper(say=say) as keeper:
+        for plan in plans:
+            try:
+                folder, code = read_one(plan, partial(stage, keeper=keeper), plain=plain, unit=unit)
+            except LoupeError as error:
+                if len(plans) == 1:
+                    raise
+                show_error(f"{plan.label}: {error.message}", error.hint)
+                worst = max(worst, error.exit_code)
+                continue
+            folders.append(folder)
+            worst = max(worst, code)
+            if code == INTERRUPTED:
+                break
     return folders, worst
 
 

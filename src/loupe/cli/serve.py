@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -25,17 +26,51 @@ if TYPE_CHECKING:
     default="",
     help="Key that clients must send. Or LOUPE_SERVE_API_KEY, which no process list shows.",
 )
+@click.option("--name", metavar="NAME", help="What clients call the model. Default: the engine's name.")
 @click.option("-n", "--concurrency", type=click.IntRange(min=1), metavar="N", help="Pages that are read at once.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds per page.")
-def command(engine: str, host: str, port: int, api_key: str, concurrency: int | None, timeout: float | None) -> None:
+@click.option(
+    "--runs",
+    type=click.Path(path_type=Path),
+    default=Path("runs"),
+    metavar="DIR",
+    help="With `stop`: root of the runs.",
+)
+def command(
+    engine: str,
+    host: str,
+    port: int,
+    api_key: str,
+    name: str | None,
+    concurrency: int | None,
+    timeout: float | None,
+    runs: Path,
+) -> None:
     """Offer an engine as an OpenAI-compatible server on this machine.
 
     The base URL is printed once the engine is open. Ctrl-C finishes what is in flight, and ends.
+
+    `loupe serve stop` ends the model servers that a killed `loupe run --serve …` left behind.
     """
+    if engine == "stop":
+        _stop_left_over(runs)
+        return
     from loupe.engines.registry import load_profile
 
     label, profile = load_profile(engine, {"concurrency": concurrency, "timeout": timeout})
-    asyncio.run(_serve(label, profile, host=host, port=port, api_key=api_key))
+    asyncio.run(_serve(name or label, profile, host=host, port=port, api_key=api_key))
+
+
+def _stop_left_over(runs: Path) -> None:
+    """Stop every server whose run below `runs` was killed, and say which."""
+    from loupe.servers.left_over import left_over, stop_left_over
+
+    found = list(left_over(runs))
+    for folder, record in found:
+        stop_left_over(folder, record)
+        click.echo(f"stopped {record.kind} with {record.model} (process {record.pid}) of {folder}")
+    if not found:
+        say(f"no run below {runs} left a server behind")
 
 
 async def _serve(label: str, profile: Profile, *, host: str, port: int, api_key: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from loupe.pipeline import Plan
     from loupe.report.matrix import Matrix
     from loupe.runs.folder import RunFolder
+    from loupe.servers.keeper import Keeper
 
 #: In a suite: every installed benchmark that it does not name.
 EVERY_OTHER = "*"
@@ -148,6 +150,15 @@ def _run_all(names: list[str], flags: Flags, *, plain: bool) -> tuple[list[RunFo
 
     Returns the run folders, what went wrong by engine and benchmark, and the worst exit code.
     """
+    from loupe.servers.keeper import Keeper
+
+    with Keeper(say=say) as keeper:
+        return _run_each(names, flags, keeper, plain=plain)
+
+
+def _run_each(
+    names: list[str], flags: Flags, keeper: Keeper, *, plain: bool
+) -> tuple[list[RunFolder], dict[str, str], int]:
     folders: list[RunFolder] = []
     failed: dict[str, str] = {}
     worst = 0
@@ -155,7 +166,7 @@ def _run_all(names: list[str], flags: Flags, *, plain: bool) -> tuple[list[RunFo
         for name in names:
             plan = dataclasses.replace(first, benchmark=name, data=data_of(name, flags.data))
             try:
-                code = _run_one(plan, folders, plain=plain)
+                code = _run_one(plan, folders, keeper, plain=plain)
             except LoupeError as error:
                 show_error(f"{plan.label} on {name}: {error.message}", error.hint)
                 worst = max(worst, error.exit_code)
@@ -172,12 +183,13 @@ def _run_all(names: list[str], flags: Flags, *, plain: bool) -> tuple[list[RunFo
     return folders, failed, worst
 
 
-def _run_one(plan: Plan, folders: list[RunFolder], *, plain: bool) -> int:
+def _run_one(plan: Plan, folders: list[RunFolder], keeper: Keeper, *, plain: bool) -> int:
     from loupe.cli.run import headline_of, read_one
     from loupe.pipeline import run
 
     say(f"{plan.label} on {plan.benchmark}")
-    folder, code = read_one(plan, run, plain=plain, unit=headline_of(plan.benchmark).unit)
+    stage = partial(run, keeper=keeper)
+    folder, code = read_one(plan, stage, plain=plain, unit=headline_of(plan.benchmark).unit)
     folders.append(folder)
     return code
 

@@ -40,7 +40,7 @@ from loupe.engines.shared.http_failures import failure, fitting_max_tokens
 from loupe.engines.shared.memory import keep_freed_memory
 from loupe.engines.shared.page_images import EncodedImage, ImageRule, encode_untouched, parse_rule
 from loupe.engines.shared.page_reader import PageReader, page_reader
-from loupe.engines.shared.redaction import Redaction
+from loupe.engines.shared.redaction import Redaction, without_secret_arguments, without_secret_keys
 from loupe.errors import (
     EngineError,
     EngineTimeoutError,
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 
 #: `-e openai:MODEL`
 ARGUMENT = "model"
+#: The model reads whole pages itself; a pipeline would cut them up first (`loupe reproduce` tells the two apart).
+WAY = "direct"
 #: Limit of tokens where neither profile nor benchmark has one.
 DEFAULT_MAX_TOKENS = 4096
 #: Longer answers are no answers.
@@ -69,6 +71,8 @@ _QUICK_BYTES = 2_000_000
 #: Models of OpenAI that call the limit `max_completion_tokens`.
 _COMPLETION_TOKENS = re.compile(r"(o\d|gpt-5)", re.I)
 _SAMPLING = ("top_p", "top_k", "min_p", "repetition_penalty", "seed")
+#: Keys that say which server is to be started, and how (`loupe.servers`).
+_STARTED_SERVER = {"serve", "servers", "server_args", "server_port", "server_program", "gpus", "startup_timeout"}
 
 
 class Settings(Profile, frozen=True, kw_only=True):
@@ -92,6 +96,13 @@ class Settings(Profile, frozen=True, kw_only=True):
     system: str = ""
     content_order: Literal["image_first", "text_first"] = "image_first"
     connect_timeout: float = 30.0
+    serve: str = ""
+    servers: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
+    server_args: list[str] = msgspec.field(default_factory=list)
+    server_port: int | Literal["auto"] | None = None
+    server_program: str = ""
+    gpus: str = ""
+    startup_timeout: float = 1200.0
     concurrency: int | None = 32
     adapters: list[str] = msgspec.field(default_factory=lambda: ["newlines", "think", "end_tokens", "unfence", "strip"])
 
@@ -100,7 +111,7 @@ class Settings(Profile, frozen=True, kw_only=True):
         for url in self.base_urls:
             if url not in (AUTO, AUTO_FIRST):
                 normalize_base_url(url)
-        for key in ("timeout", "connect_timeout", "concurrency", "max_tokens", "retry_truncated"):
+        for key in ("timeout", "connect_timeout", "startup_timeout", "concurrency", "max_tokens", "retry_truncated"):
             value = getattr(self, key)
             if value is not None and value <= 0:
                 raise ValueError(f"{key} = {value}: must be above 0")
@@ -122,15 +133,17 @@ class Settings(Profile, frozen=True, kw_only=True):
         return fixed | {key: f"{getattr(self, key):g}" for key in _SAMPLING if getattr(self, key) is not None}
 
     def defining(self) -> dict[str, Any]:
-        """Where a server stands, and how long we wait for it, changes no answer."""
-        skipped = {"base_url", "api_key_env", "connect_timeout"}
+        """Where a server stands, and how long we wait for it, changes no answer; one that we start says what does."""
+        skipped = {"base_url", "api_key_env", "connect_timeout", *_STARTED_SERVER}
         return {key: value for key, value in super().defining().items() if key not in skipped}
 
     def stored(self) -> dict[str, Any]:
-        """All settings; the query of an address may hold a key."""
+        """All settings; the query of an address may hold a key, and so may the arguments of a server."""
         urls = self.base_url
         return {
             **super().stored(),
+            "servers": without_secret_keys(self.servers),
+            "server_args": without_secret_arguments(self.server_args),
             "base_url": shown(urls) if isinstance(urls, str) else [shown(url) for url in urls],
         }
 

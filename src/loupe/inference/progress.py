@@ -29,6 +29,7 @@ class Progress:
     note: str = ""
     started: float = field(default_factory=time.monotonic)
     stopping: bool = False
+    hurried: bool = False
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
@@ -70,7 +71,7 @@ class Progress:
 
     def stop_now(self) -> None:
         """Give up what is in flight, too; nothing that was written is touched."""
-        self.stopping = True
+        self.stopping = self.hurried = True
         for task in self._tasks:
             task.cancel()
 

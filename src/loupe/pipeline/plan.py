@@ -18,6 +18,7 @@ from loupe.errors import DatasetError
 from loupe.inference.prompts import template_for
 from loupe.inference.scheduler import Policy
 from loupe.runs.info import RunInfo, digest_of, host_facts, package_versions, signature
+from loupe.servers.wanted import wanted_server
 from loupe.types import Benchmark, Sample
 
 
@@ -124,6 +125,9 @@ def make_info(plan: Plan, benchmark: Benchmark, found: Survey) -> RunInfo:
     if "t" in parts and "max" not in parts:
         parts = {"img": parts.pop("img", "none"), "max": str(benchmark.max_tokens), **parts}
         defining["max_tokens"] = benchmark.max_tokens
+    if wanted := wanted_server(plan.profile):
+        defining |= wanted.defining
+        parts |= wanted.signature
     if plan.profile.version:
         parts = {"profile": plan.profile.version, **parts}
     info = RunInfo(

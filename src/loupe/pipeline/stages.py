@@ -6,13 +6,13 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import msgspec
 
 from loupe.benchmarks import benchmark_id, benchmark_of_run, get_benchmark
-from loupe.engines.registry import Profile, engine_module
+from loupe.engines.registry import Profile
 from loupe.errors import DatasetError, LoupeError, RunError
 from loupe.inference.journal import Journal
 from loupe.inference.progress import Progress
@@ -27,6 +27,10 @@ from loupe.scoring.adapters import apply_adapters, check_adapters
 from loupe.scoring.pool import ScorePool, score_digest
 from loupe.scoring.running import RunningScore
 from loupe.scoring.summary import summarise
+from loupe.servers.keeper import Keeper
+from loupe.servers.record import EXTERNAL
+from loupe.servers.served_engine import open_profile
+from loupe.servers.watch import Watch
 from loupe.types import FAILED, RETRIED, Benchmark, Engine, Prediction, Request, Result, Sample, SampleScores
 
 #: Predictions that may wait for their score before inference waits too; bounds memory when scoring is the slower part.
@@ -35,14 +39,17 @@ _SCORING_AHEAD = 256
 _PREPARED_AHEAD = 1024
 
 
-async def run(plan: Plan, progress: Progress) -> RunFolder:
-    """Infer and score in one go; scoring runs beside inference. Raises LoupeError; what was done is kept."""
-    return await _infer(plan, progress, scoring=True)
+async def run(plan: Plan, progress: Progress, *, keeper: Keeper | None = None) -> RunFolder:
+    """Infer and score in one go; scoring runs beside inference. Raises LoupeError; what was done is kept.
+
+    A server that the engine wants started stays with the `keeper` for the next run; without one it ends with this run.
+    """
+    return await _infer(plan, progress, keeper, scoring=True)
 
 
-async def infer(plan: Plan, progress: Progress) -> RunFolder:
+async def infer(plan: Plan, progress: Progress, *, keeper: Keeper | None = None) -> RunFolder:
     """Ask the engine for every sample that has no good answer yet, and stop there."""
-    return await _infer(plan, progress, scoring=False)
+    return await _infer(plan, progress, keeper, scoring=False)
 
 
 def score_run(path: Path, *, jobs: int | None = None) -> Result:
@@ -76,7 +83,7 @@ def _check_truth(folder: RunFolder) -> Survey:
     )
 
 
-async def _infer(plan: Plan, progress: Progress, *, scoring: bool) -> RunFolder:
+async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scoring: bool) -> RunFolder:
     check_adapters(plan.profile.adapters)
     benchmark = get_benchmark(plan.benchmark)
     found = await asyncio.to_thread(survey, benchmark, plan.benchmark, plan.data, plan.options)
@@ -96,7 +103,8 @@ async def _infer(plan: Plan, progress: Progress, *, scoring: bool) -> RunFolder:
         failure: LoupeError | None = None
         if len(done) < len(asked):
             try:
-                await _ask(plan, benchmark, folder, progress, done, scoring=scoring)
+                opened = open_profile(plan.profile, folder=folder.path, keeper=keeper, watch=_watch(progress))
+                await _ask(plan, benchmark, folder, progress, done, opened, scoring=scoring)
             except TimeoutsExceededError as error:
                 failure = error
         stopped = failure.message if failure else "interrupted" if progress.stopping else ""
@@ -109,7 +117,14 @@ async def _infer(plan: Plan, progress: Progress, *, scoring: bool) -> RunFolder:
 
 
 async def _ask(
-    plan: Plan, benchmark: Benchmark, folder: RunFolder, progress: Progress, done: set[str], *, scoring: bool
+    plan: Plan,
+    benchmark: Benchmark,
+    folder: RunFolder,
+    progress: Progress,
+    done: set[str],
+    opened: AbstractAsyncContextManager[Engine],
+    *,
+    scoring: bool,
 ) -> None:
     """The inference stage: open the engine, ask for what is missing, score beside it if wanted."""
     ident = benchmark_id(plan.benchmark)
@@ -122,8 +137,9 @@ async def _ask(
                     waiting[sample.id] = sample
                 yield make_request(sample, profile=plan.profile, benchmark=benchmark, benchmark_id=ident)
 
-    async with _engine(plan) as engine, _live_scoring(plan, benchmark, folder, progress, scoring=scoring) as score:
+    async with opened as engine, _live_scoring(plan, benchmark, folder, progress, scoring=scoring) as score:
         folder.record_facts(engine.facts)
+        _note_unknown_server(folder, engine.facts)
         policy = plan.policy or policy_of(plan.profile)
         progress.started = time.monotonic()
         async with Journal(RecordLog(folder.predictions_file)) as journal:
@@ -147,10 +163,20 @@ def policy_of(profile: Profile) -> Policy:
     )
 
 
-@asynccontextmanager
-async def _engine(plan: Plan) -> AsyncIterator[Engine]:
-    async with engine_module(plan.profile.kind).open_engine(plan.profile) as engine:
-        yield engine
+def _watch(progress: Progress) -> Watch:
+    """What a server that is started tells the person, and whether it is to be waited for."""
+
+    def say(note: str) -> None:
+        progress.note = note
+
+    return Watch(say=say, stopping=lambda: progress.stopping, hurry=lambda: progress.hurried)
+
+
+def _note_unknown_server(folder: RunFolder, facts: Mapping[str, str]) -> None:
+    """A server that ran already may have other arguments than those that the run names."""
+    note = "the server was running already: nobody knows whether it has the arguments that the signature stands for"
+    if facts.get("server_origin") == EXTERNAL and note not in folder.info.notes:
+        folder.write_info(msgspec.structs.replace(folder.info, notes=[*folder.info.notes, note]))
 
 
 @asynccontextmanager

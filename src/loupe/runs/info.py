@@ -22,8 +22,8 @@ _PACKAGES = (
 
 #: Of these, the ones that decide about the pixels an engine gets to see.
 _PIXEL_PACKAGES = ("pillow", "pypdfium2")
-#: Facts of an engine that change no answer: where it stands.
-_PLACES = frozenset({"base_url", "program"})
+#: Facts of an engine that change no answer: where it stands, and who started its server (its arguments are settings).
+_PLACES = frozenset({"base_url", "program", "server_origin", "server_command"})
 
 
 class RunInfo(msgspec.Struct, kw_only=True, frozen=True):

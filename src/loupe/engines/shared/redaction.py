@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
@@ -19,6 +20,9 @@ MARK = "[key]"
 SHORTEST_SECRET = 8
 #: Names of query parameters that hold a key.
 _SECRET_NAME = re.compile(r"key|token|secret|sig|auth|pass|code", re.I)
+_SECRET_FLAG = r"-*(?:[\w-]*[-_])?(?:key|token|secret|password)"
+#: An argument that holds a key (`--api-key`), and in group 1 what stands before a key that follows in the same word.
+_SECRET_ARGUMENT = re.compile(rf"(?=-)(?:{_SECRET_FLAG}$|({_SECRET_FLAG}[= ]))", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +84,29 @@ class Redaction:
 
 def _in_json(text: str) -> str:
     return msgspec.json.encode(text).decode()[1:-1]
+
+
+def without_secret_arguments(words: Sequence[str]) -> list[str]:
+    """The words of a command line with the mark in the place of keys: `--api-key KEY`, `--hf-token=KEY`.
+
+    >>> without_secret_arguments(["serve", "--api-key", "abc", "--hf-token=abc", "--max-tokens", "9"])
+    ['serve', '--api-key', '[key]', '--hf-token=[key]', '--max-tokens', '9']
+    """
+    shown: list[str] = []
+    value_follows = False
+    for word in words:
+        found = _SECRET_ARGUMENT.match(word)
+        if found:
+            shown.append(f"{found[1]}{MARK}" if found[1] else word)
+        else:
+            shown.append(MARK if value_follows and not word.startswith("-") else word)
+        value_follows = bool(found and not found[1])
+    return shown
+
+
+def without_secret_keys(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Tables of arguments with the mark in the place of keys."""
+    return {
+        name: {key: MARK if re.fullmatch(_SECRET_FLAG, key, re.I) else value for key, value in table.items()}
+        for name, table in tables.items()
+    }

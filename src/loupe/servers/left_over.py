@@ -1,0 +1,41 @@
+"""Servers that outlived the Loupe that started them: found through `server.json`, and stopped.
+
+Source: protocols/engines.md C5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from loupe.errors import EngineUnavailableError
+from loupe.servers.record import FILE, ServerRecord, read_record, write_record
+from loupe.servers.stopping import USUAL_STOP, StopPatience, stop_processes
+
+
+def left_over(runs: Path) -> Iterator[tuple[Path, ServerRecord]]:
+    """The servers that killed runs below a root left behind, each once, with the folder of one of its runs."""
+    seen = set()
+    for file in sorted(runs.glob(f"*/*/{FILE}")):
+        record = read_record(file)
+        if record is not None and record.mark not in seen and record.is_left_over():
+            seen.add(record.mark)
+            yield file.parent, record
+
+
+def stop_left_over(
+    folder: Path,
+    record: ServerRecord,
+    patience: StopPatience = USUAL_STOP,
+    hurry: Callable[[], bool] = lambda: False,
+) -> None:
+    """Stop one of them and say so in its record. Raises EngineUnavailableError if it cannot be stopped."""
+    left = stop_processes(record.root, known=record.known, mark=record.mark, patience=patience, hurry=hurry)
+    if left:
+        listed = " ".join(map(str, left))
+        raise EngineUnavailableError(f"processes {listed} cannot be stopped", hint=f"kill -9 {listed}")
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    write_record(folder, msgspec.structs.replace(record, state="stopped", stopped=now))

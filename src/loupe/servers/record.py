@@ -1,0 +1,82 @@
+"""`server.json`: what a run knows of its server, and how a later one finds it if Loupe was killed.
+
+Source: protocols/engines.md C2 and C5.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from loupe.runs.files import write_atomically
+from loupe.servers.processes import boot, family, find
+
+FILE = "server.json"
+Origin: TypeAlias = Literal["started", "left over", "external"]
+EXTERNAL: Origin = "external"
+
+
+class ServerRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of `server.json`.
+
+    `origin`: started by this run, left over by one that was killed, or somebody else's. `command` is without keys. The
+    rest finds it again: processes as (number, when it began), the mark that all of them carry, the Loupe that owns it.
+    """
+
+    kind: str
+    model: str
+    origin: Origin
+    state: Literal["starting", "running", "stopped"]
+    command: list[str]
+    url: str
+    port: int
+    log: str = ""
+    started: str = ""
+    stopped: str = ""
+    startup_seconds: float = 0.0
+    restarts: int = 0
+    version: str = ""
+    identity: str = ""
+    pid: int = 0
+    began: str = ""
+    known: list[tuple[int, str]] = []
+    mark: str = ""
+    boot: str = ""
+    owner: tuple[int, str] = (0, "")
+
+    @property
+    def root(self) -> tuple[int, str]:
+        """The server's own process."""
+        return self.pid, self.began
+
+    def is_left_over(self) -> bool:
+        """Whether processes of this server still live although the Loupe that started it does not."""
+        if self.state == "stopped" or self.origin == EXTERNAL or self.boot != boot():
+            return False
+        pid, began = self.owner
+        owner = find(pid)
+        if owner is not None and owner.began == began:
+            return False
+        return bool(family([self.root, *self.known], self.mark))
+
+
+def read_record(file: Path) -> ServerRecord | None:
+    """The record in a file, None if there is none that can be read."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=ServerRecord)
+    except (OSError, msgspec.DecodeError, msgspec.ValidationError):
+        return None
+
+
+def owner() -> tuple[int, str]:
+    """This process."""
+    process = find(os.getpid())
+    return process.key if process else (os.getpid(), "")
+
+
+def write_record(folder: Path, record: ServerRecord) -> None:
+    """Store the record of a run folder, whole or not at all."""
+    write_atomically(folder / FILE, msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")

@@ -1,0 +1,278 @@
+"""One model server: started, watched, started again, stopped; or one that runs already, and is left alone.
+
+Source: protocols/engines.md C2 to C5.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from loupe.errors import EngineUnavailableError
+from loupe.servers import log as server_log
+from loupe.servers.gpu_memory import still_held
+from loupe.servers.ports import HOST, is_free, is_refused, listener
+from loupe.servers.processes import MARK, boot, family, find
+from loupe.servers.questions import Verdict, talk_to
+from loupe.servers.record import ServerRecord, owner, write_record
+from loupe.servers.stopping import stop_processes
+from loupe.servers.wanted import Wanted
+from loupe.servers.watch import USUAL, Patience, Watch
+
+LOG = "server.log"
+#: Asks Linux for a SIGTERM when Loupe dies, so that even `kill -9` ends the server, then becomes the server.
+_LAUNCH = (
+    "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 15); "
+    "os.getppid() == int(sys.argv[1]) and os.execv(sys.argv[2], sys.argv[2:])"
+)
+_FIRST_POLL = 0.1
+
+
+class Server:
+    """A server on a port of this machine. `record` is what `server.json` of each of its runs says.
+
+    Made by `Keeper`. Processes are started in the thread that calls `start`, which must live as long as they: Linux
+    ends them with it.
+    """
+
+    def __init__(
+        self, wanted: Wanted, record: ServerRecord, *, folder: Path, key: str, patience: Patience = USUAL
+    ) -> None:
+        self.wanted = wanted
+        self.record = record
+        self._folders = [folder]
+        self._key = key
+        self._patience = patience
+        self._log = folder / (record.log or LOG)
+        self._log_start = server_log.size(self._log)
+        self._child: subprocess.Popen[bytes] | None = None
+
+    @property
+    def external(self) -> bool:
+        """Whether it is somebody else's: never stopped or started again."""
+        return self.record.origin == "external"
+
+    @property
+    def title(self) -> str:
+        """What people call this kind of server."""
+        return self.wanted.template.title
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What run.json keeps of it."""
+        command = {} if self.external else {"server_command": " ".join(self.record.command)}
+        return {"server_origin": self.record.origin, **command}
+
+    def join(self, folder: Path) -> None:
+        """Another run uses it, too; restarts count anew."""
+        if folder not in self._folders:
+            self._folders.append(folder)
+        self._note(restarts=0)
+
+    def is_alive(self) -> bool:
+        """Whether the server's own process lives; of somebody else's server nobody knows."""
+        if self.external:
+            return True
+        if self._child is not None:
+            return self._child.poll() is None
+        process = find(self.record.pid)
+        return process is not None and process.began == self.record.began
+
+    async def start(self, watch: Watch) -> None:
+        """Start the process, wait until it is ready, warm it up.
+
+        Raises EngineUnavailableError, with the reason as far as the log tells, MissingToolError if there is no such
+        program, and CancelledError if the person does not want to wait. Then no process of it is left.
+        """
+        began = time.monotonic()
+        self._launch(self.wanted.command(self.record.port))
+        try:
+            await self._until_ready(watch, began + self.wanted.startup_timeout)
+            ready = time.monotonic() - began
+            watch.say(f"warming up {self.title}")
+            async with talk_to(self.record.port, self._key) as talk:
+                await talk.warm_up(self.wanted, seconds=self._patience.warm_up)
+            if not self.is_alive():
+                raise self._end_of_start()
+        except BaseException:
+            await asyncio.to_thread(self.stop, watch.hurry)
+            raise
+        self._note(state="running", startup_seconds=round(ready, 3), known=self._known())
+        watch.say("")
+
+    async def restart(self, watch: Watch) -> None:
+        """Stop what is left of it, wait, and start it again with the same command.
+
+        Raises EngineUnavailableError if it was restarted often enough, or if memory ran out: that would happen again.
+        """
+        await asyncio.to_thread(self.stop, watch.hurry)
+        if line := server_log.fatal_line(self._log, self._log_start):
+            raise EngineUnavailableError(
+                f"{self.title} died: {line}", hint=server_log.memory_hint(self.wanted.template)
+            )
+        done, waits = self.record.restarts, self._patience.backoff
+        if done >= len(waits):
+            raise EngineUnavailableError(f"{self.title} died {done + 1} times; given up", hint=f"less {self._log}")
+        watch.say(f"{self.title} died; starting it again in {waits[done]:g} s ({done + 1} of {len(waits)})")
+        await self._wait(waits[done], watch, until=lambda: False)
+        await self._wait(self._patience.release, watch, until=self._is_released)
+        self._note(restarts=done + 1)
+        await self.start(watch)
+
+    def stop(self, hurry: Callable[[], bool] = lambda: False) -> None:
+        """End it with all that it started; somebody else's is left alone. Raises EngineUnavailableError if it lives on.
+
+        Ctrl-C, or `hurry`, kills at once.
+        """
+        if self.external or not self.record.pid:
+            return
+        try:
+            left = stop_processes(
+                self.record.root,
+                known=[*self.record.known, *self._known()],
+                mark=self.record.mark,
+                child=self._child,
+                patience=self._patience.stop,
+                hurry=hurry,
+            )
+        finally:
+            self._note(state="stopped", stopped=_now())
+        if left:
+            listed = " ".join(map(str, left))
+            raise EngineUnavailableError(
+                f"{self.title} cannot be stopped: processes {listed}", hint=f"kill -9 {listed}"
+            )
+
+    async def health(self) -> Verdict:
+        """How it is; dead, too, where its log says that nothing helps."""
+        if not self.is_alive() or server_log.fatal_line(self._log, self._log_start):
+            return "dead"
+        async with talk_to(self.record.port, self._key) as talk:
+            return await talk.health(self.wanted, shallow=self._patience.shallow, deep=self._patience.deep)
+
+    def is_gone(self) -> bool:
+        """Whether it is dead for certain: no process, its log says so, or nobody listens (a busy server accepts)."""
+        if not self.is_alive() or server_log.fatal_line(self._log, self._log_start):
+            return True
+        return is_refused(self.record.port)
+
+    def note_version(self, version: str) -> None:
+        """Keep what the server calls its version."""
+        self._note(version=version)
+
+    def _launch(self, command: list[str]) -> None:
+        mark = secrets.token_hex(8)
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        self._log_start = server_log.size(self._log)
+        launcher = [sys.executable, "-I", "-S", "-c", _LAUNCH, str(os.getpid())] if sys.platform == "linux" else []
+        environment = {**self.wanted.child_environment(self.record.port), MARK: mark}
+        # A file, not a pipe: a pipe that nobody reads blocks the server.
+        with self._log.open("ab") as output:
+            output.write(f"--- {_now()} loupe starts: {' '.join(self.record.command)}\n".encode())
+            output.flush()
+            self._log_start = server_log.size(self._log)
+            self._child = subprocess.Popen(
+                [*launcher, *command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=environment,
+                cwd=Path.cwd() if self.wanted.template.folder == "here" else self._log.parent,
+                start_new_session=True,
+            )
+        process = find(self._child.pid)
+        self._note(
+            state="starting",
+            origin="started",
+            pid=self._child.pid,
+            began=process.began if process else "",
+            known=[],
+            mark=mark,
+            boot=boot(),
+            owner=owner(),
+            started=_now(),
+            stopped="",
+        )
+
+    async def _until_ready(self, watch: Watch, deadline: float) -> None:
+        pause, began = _FIRST_POLL, time.monotonic()
+        async with talk_to(self.record.port, self._key) as talk:
+            while True:
+                if watch.stopping():
+                    raise asyncio.CancelledError
+                if not self.is_alive() or server_log.fatal_line(self._log, self._log_start):
+                    raise self._end_of_start()
+                if await talk.is_ready(self.wanted) and self.is_alive():
+                    break
+                if time.monotonic() > deadline:
+                    raise EngineUnavailableError(
+                        f"{self.title} was not ready within {self.wanted.startup_timeout:g} s",
+                        hint=f"--startup-timeout N, or see what it says: less {self._log}",
+                    )
+                watch.say(f"starting {self.title}, {time.monotonic() - began:.0f} s")
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, self._patience.poll)
+        # Between our look at the port and the server's, somebody else may have taken it.
+        holder = await asyncio.to_thread(listener, self.record.port)
+        if holder is not None and holder[0] not in family([self.record.root], self.record.mark):
+            raise EngineUnavailableError(
+                f"port {self.record.port} was taken by {holder[1]} (process {holder[0]})", hint="--server-port auto"
+            )
+
+    def _end_of_start(self) -> EngineUnavailableError:
+        line, hint = server_log.explain(self._log, self._log_start, self.wanted.template)
+        if line:
+            return EngineUnavailableError(f"{self.title} did not start: {line}", hint=hint)
+        code = self._child.poll() if self._child is not None else None
+        how = f"it ended with signal {-code}" if code is not None and code < 0 else f"it ended with exit code {code}"
+        said = server_log.last_lines(self._log, self._log_start)
+        shown = f"; the end of its log:\n{said}" if said else ""
+        return EngineUnavailableError(f"{self.title} did not start: {how}{shown}", hint=f"less {self._log}")
+
+    async def _wait(self, seconds: float, watch: Watch, *, until: Callable[[], bool]) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not await asyncio.to_thread(until):
+            if watch.stopping():
+                raise asyncio.CancelledError
+            await asyncio.sleep(min(_FIRST_POLL, seconds))
+
+    def _is_released(self) -> bool:
+        return is_free(self.record.port) and not still_held(pid for pid, _ in [self.record.root, *self.record.known])
+
+    def _known(self) -> list[tuple[int, str]]:
+        return sorted(process.key for process in family([self.record.root], self.record.mark).values())
+
+    def _note(self, **changes: object) -> None:
+        """Change the record, here and in the folder of every run."""
+        self.record = msgspec.structs.replace(self.record, **changes)
+        for folder in self._folders:
+            if folder.is_dir():
+                log = os.path.relpath(self._log, folder) if not self.external else ""
+                write_record(folder, msgspec.structs.replace(self.record, log=log))
+
+
+def new_record(wanted: Wanted, port: int, *, external: bool = False) -> ServerRecord:
+    """The record of a server that is about to be started, or of one that runs already."""
+    return ServerRecord(
+        kind=wanted.kind,
+        model=wanted.model,
+        origin="external" if external else "started",
+        state="running" if external else "starting",
+        command=[] if external else wanted.shown(port),
+        url=f"http://{HOST}:{port}/v1",
+        port=port,
+        identity=wanted.identity,
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,91 @@
+"""What Loupe knows of each kind of server: templates.toml, checked.
+
+Source: protocols/engines.md C1.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from loupe.errors import UsageError, did_you_mean
+
+_FILE = Path(__file__).with_name("templates.toml")
+
+
+class Probe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One thing to ask a starting server: `path` answers 200 within `seconds`, and its JSON names the model at `names`.
+
+    `names` is a path through the JSON (`data.*.id`). `missing` is the hint for a server that will never name it.
+    """
+
+    path: str
+    names: str = ""
+    missing: str = ""
+    seconds: float = 5.0
+
+    def lists(self, name: str, body: Any) -> bool:
+        """Whether the JSON names the model; Ollama lists `name:latest` for `name`."""
+        return not self.names or any(found in (name, f"{name}:latest") for found in _at(body, self.names.split(".")))
+
+
+class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One kind of server.
+
+    `program`, `arguments` and the values of `environment` hold placeholders: `{model}`, `{name}` (what clients call the
+    model), `{port}`, `{python}`, `{model_flag}`, and those in `values`, which a profile may set. `named` is added where
+    the name differs from the model. `says` is what `discovery.identify` calls it. `health` is the path of the shallow
+    check, `ready` what must hold before it is used. `gpus` is the argument for the number of GPUs. `pass_env` are keys
+    that it may see. `neutral` are arguments that change no answer. `folder`: where it runs, the user's folder or the
+    run's. `memory` is the advice when memory runs out.
+    """
+
+    title: str
+    program: list[str]
+    port: int
+    says: str
+    health: str
+    ready: list[Probe]
+    install: str
+    memory: str
+    arguments: list[str] = []
+    named: list[str] = []
+    values: dict[str, int] = {}
+    environment: dict[str, str] = {}
+    module: str = ""
+    gpus: str = ""
+    pass_env: list[str] = []
+    neutral: list[str] = []
+    folder: Literal["here", "run"] = "run"
+
+
+@cache
+def templates() -> dict[str, Template]:
+    """Every kind of server by its name."""
+    return msgspec.convert(tomllib.loads(_FILE.read_text(encoding="utf-8")), dict[str, Template])
+
+
+def server_kind(written: str) -> str:
+    """The kind that is meant, `-` and `_` being the same. Raises UsageError for an unknown one."""
+    for kind in templates():
+        if written.replace("-", "_") == kind.replace("-", "_"):
+            return kind
+    raise UsageError(
+        f"no kind of server {written!r}{did_you_mean(written, templates())}", hint=f"kinds: {', '.join(templates())}"
+    )
+
+
+def _at(value: Any, path: list[str]) -> Iterator[Any]:
+    """What stands at a path of JSON; `*` is every entry of a list."""
+    if not path:
+        yield value
+    elif path[0] == "*":
+        for entry in value if isinstance(value, list) else ():
+            yield from _at(entry, path[1:])
+    elif isinstance(value, dict) and path[0] in value:
+        yield from _at(value[path[0]], path[1:])

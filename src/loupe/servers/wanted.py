@@ -1,0 +1,190 @@
+"""Which server an engine profile wants: its command line, and what of it can change an answer.
+
+`--serve KIND[:MODEL]` sets `serve` of the profile; `[servers.KIND]` of the profile holds the arguments that the model's
+makers give, `--server-arg` adds to them. Source: protocols/engines.md C1.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from loupe.engines.openai import Settings
+from loupe.engines.registry import Profile
+from loupe.engines.shared.child_environment import without_keys
+from loupe.engines.shared.redaction import without_secret_arguments
+from loupe.errors import MissingToolError, UsageError
+from loupe.runs.info import digest_of
+from loupe.servers.arguments import Argument, as_words, from_table, from_words, merge, refuse_ours
+from loupe.servers.templates import Template, server_kind, templates
+
+#: Keys of `[servers.KIND]` that are no arguments.
+_MODEL = "model"
+_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """A server to be started.
+
+    `name` is what clients call the model, `asked` what the profile calls it; `port` 0: a free one.
+    `program`, `arguments` and `environment` lack only the port; `given` are the arguments that are not the template's
+    own, `values` the numbers that fill the template.
+    """
+
+    kind: str
+    template: Template
+    model: str
+    name: str
+    port: int
+    program: Sequence[str]
+    arguments: Sequence[Argument]
+    environment: Mapping[str, str]
+    values: Mapping[str, str]
+    given: Sequence[Argument]
+    asked: str
+    startup_timeout: float
+
+    def command(self, port: int) -> list[str]:
+        """The words of the command line for a port. Raises MissingToolError where the program is not installed."""
+        return [_find_program(self), *self._words(port)]
+
+    def shown(self, port: int) -> list[str]:
+        """The command line for people and records, without keys and without the place of the program."""
+        program = Path(self.program[0]).name.replace("{python}", "python")
+        return without_secret_arguments([program, *self._words(port)])
+
+    def _words(self, port: int) -> list[str]:
+        return [_fill(word, {"port": str(port)}) for word in (*self.program[1:], *as_words(self.arguments))]
+
+    def child_environment(self, port: int) -> dict[str, str]:
+        """All that the server's process gets: ours without Loupe's keys, and what the template and `gpus` add."""
+        added = {name: _fill(value, {"port": str(port)}) for name, value in self.environment.items()}
+        return {**without_keys(self.template.pass_env), "PYTHONUNBUFFERED": "1", **added}
+
+    @property
+    def identity(self) -> str:
+        """Equal for servers that can stand in for each other: everything but the port."""
+        return digest_of([self.kind, self.model, self.name, self.shown(0), sorted(self.environment.items())])[:16]
+
+    @property
+    def defining(self) -> dict[str, Any]:
+        """What can change an answer: the program, the model, and every argument that is not known to change none."""
+        neutral = self.template.neutral
+        values = {name: self.values[name] for name in self.template.values if name not in neutral}
+        words = [without_secret_arguments(argument.words) for argument in self.given if argument.name not in neutral]
+        given = {flag.lstrip("-"): " ".join(rest) for flag, *rest in words}
+        found: dict[str, Any] = {"server": self.kind, "server_arguments": {**values, **given}}
+        return found | ({"server_model": self.model} if self.model != self.asked else {})
+
+    @property
+    def signature(self) -> dict[str, str]:
+        """The part of a run's signature: the kind, and a digest of the arguments if there are any."""
+        arguments = self.defining["server_arguments"]
+        return {"server": f"{self.kind}+{digest_of([sorted(arguments.items())])[:8]}" if arguments else self.kind}
+
+
+def wanted_server(profile: Profile) -> Wanted | None:
+    """The server that a profile wants started, None if it wants none.
+
+    Raises UsageError for an unknown kind, for no model, and for arguments that make no sense.
+    """
+    if not (isinstance(profile, Settings) and profile.serve):
+        return None
+    written, _, model = profile.serve.partition(":")
+    kind = server_kind(written)
+    template = templates()[kind]
+    table: dict[str, Any] = {}
+    for name, settings in profile.servers.items():
+        table |= settings if server_kind(name) == kind else {}
+    usual = str(table.pop(_MODEL, ""))
+    model = model or usual or profile.model
+    if not model:
+        raise UsageError(f"--serve {kind}: which model?", hint=f"--serve {kind}:MODEL, or -e ENGINE with a model")
+    absolute = _as_it_is if template.folder == "here" else _absolute
+    model = absolute(model)
+    # A server that takes no other name for its model is asked for the model as it is called.
+    takes_names = bool(template.named) or any("{name}" in word for word in template.arguments)
+    name = (profile.model or model) if takes_names else model
+    values = {key: _count(key, table.pop(key, default)) for key, default in template.values.items()}
+    gpus = [gpu.strip() for gpu in profile.gpus.split(",") if gpu.strip()]
+    spread = [Argument(f"--{template.gpus}", (str(len(gpus)),))] if template.gpus and len(gpus) > 1 else []
+    given = merge(spread, from_table(table), from_words([absolute(word) for word in profile.server_args]))
+    refuse_ours(given)
+    total = {"total_context": values["slots"] * values["context"]} if {"slots", "context"} <= values.keys() else {}
+    names = {"model": model, "name": name, "model_flag": "-m" if model.endswith(".gguf") else "-hf"}
+    texts = {key: str(value) for key, value in {**values, **total, **names}.items()}
+    own = [_fill(word, texts) for word in (*template.arguments, *(template.named if name != model else ()))]
+    return Wanted(
+        kind=kind,
+        template=template,
+        model=model,
+        name=name,
+        port=_port(profile.server_port, template),
+        program=[profile.server_program or template.program[0], *(_fill(word, texts) for word in template.program[1:])],
+        arguments=merge(from_words(own), given),
+        given=given,
+        values={key: str(value) for key, value in values.items()},
+        environment={key: _fill(text, texts) for key, text in template.environment.items()} | _environment(gpus),
+        asked=profile.model,
+        startup_timeout=profile.startup_timeout,
+    )
+
+
+def _port(wanted: int | str | None, template: Template) -> int:
+    """The port to listen on, 0 for one that is free."""
+    if wanted is None:
+        return template.port
+    return 0 if isinstance(wanted, str) else wanted
+
+
+def _count(key: str, value: object) -> int:
+    if not isinstance(value, int) or value < 1:
+        raise UsageError(f"[servers] {key} = {value!r}: must be a whole number from 1")
+    return value
+
+
+def _environment(gpus: Sequence[str]) -> dict[str, str]:
+    """Which GPUs the server sees. Who names some shares the machine: then its libraries take one thread each."""
+    if not gpus:
+        return {}
+    threads = {} if "OMP_NUM_THREADS" in os.environ else {"OMP_NUM_THREADS": "1"}
+    return {"CUDA_VISIBLE_DEVICES": ",".join(gpus), **threads}
+
+
+def _as_it_is(word: str) -> str:
+    return word
+
+
+def _absolute(word: str) -> str:
+    """A path in the user's folder, as the server finds it from the run's: `./x`, or `--flag=./x`."""
+    flag, sign, value = word.partition("=") if word.startswith("-") else ("", "", word)
+    path = Path(value)
+    if "/" in value and not path.is_absolute() and path.exists():
+        return f"{flag}{sign}{path.resolve()}"
+    return word
+
+
+def _fill(word: str, values: Mapping[str, str]) -> str:
+    """The word with these placeholders filled in; other braces (JSON) stay."""
+    return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), word)
+
+
+def _find_program(wanted: Wanted) -> str:
+    """Where the program is. Raises MissingToolError, with what to install."""
+    template, program = wanted.template, wanted.program[0]
+    if program == "{python}":
+        if template.module and find_spec(template.module) is None:
+            raise MissingToolError(f"{template.title} is not installed", hint=template.install)
+        return sys.executable
+    found = shutil.which(program)
+    if found is None:
+        raise MissingToolError(f"{template.title} is not installed: no program {program!r}", hint=template.install)
+    return str(Path(found).absolute())
