@@ -1,0 +1,220 @@
+"""The pages of a review and what they ask for. Everything that is changed comes through `POST /change` and `/undo`."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from loupe.data.katex import SCRIPT, STYLE, katex_folder, read_katex
+from loupe.errors import LoupeError, MissingToolError, PageError
+from loupe.review.documents import Documents
+from loupe.review.entries import Change, FieldError, Status
+from loupe.review.guard import Keys
+from loupe.review.line_file import ConflictError
+from loupe.review.pages import SIZES, Pages, page_pictures
+from loupe.review.session import Review
+from loupe.review.views import STATIC_FILES, Views
+
+_LARGEST_BODY = 4 << 20
+_FONT = re.compile(r"KaTeX_[A-Za-z0-9]+-[A-Za-z]+\.woff2")
+_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+
+class Asked(msgspec.Struct, forbid_unknown_fields=True):
+    """A change as the page sends it: which line, what it looked like, and what becomes of it."""
+
+    number: int
+    seen: str
+    status: Status | None = None
+    fields: dict[str, Any] = {}
+    known: int = -1
+
+
+class Undone(msgspec.Struct, forbid_unknown_fields=True):
+    """A wish to take back the last change; `known` is the revision that the page shows."""
+
+    known: int = -1
+
+
+class Left(msgspec.Struct, forbid_unknown_fields=True):
+    """A tab that was closed."""
+
+    tab: str
+
+
+def application(review: Review, documents: Documents, keys: Keys) -> Starlette:
+    """The application; whoever serves it puts a `Guard` in front."""
+    handlers = _Handlers(review, documents, Views(review, documents, token=keys.token))
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with page_pictures() as pages:
+            handlers.pages = pages
+            yield
+
+    routes = [
+        Route("/", handlers.page),
+        Route("/list", handlers.whole_list),
+        Route("/entry/{number:int}", handlers.entry),
+        Route("/state", handlers.state),
+        Route("/page/{number:int}", handlers.picture),
+        Route("/marks/{number:int}", handlers.marks),
+        Route("/static/{name}", handlers.static),
+        Route("/katex/{name}", handlers.katex),
+        Route("/katex/fonts/{name}", handlers.font),
+        Route("/change", _handled(handlers.change), methods=["POST"]),
+        Route("/undo", _handled(handlers.undo), methods=["POST"]),
+        Route("/leave", _handled(handlers.leave), methods=["POST"]),
+    ]
+    return Starlette(
+        routes=routes,
+        lifespan=lifespan,
+        exception_handlers={LoupeError: _explained, HTTPException: _refused},
+    )
+
+
+class _Handlers:
+    """What answers each address."""
+
+    pages: Pages
+
+    def __init__(self, review: Review, documents: Documents, views: Views) -> None:
+        self._review = review
+        self._documents = documents
+        self._views = views
+
+    def page(self, request: Request) -> Response:
+        self._review.refresh()
+        wanted = request.query_params.get("line", "")
+        return _html(self._views.page(int(wanted) if wanted.isascii() and wanted[:9].isdigit() else None))
+
+    def whole_list(self, _: Request) -> Response:
+        self._review.refresh()
+        return JSONResponse(self._views.state() | {"list": self._views.whole_list()})
+
+    def entry(self, request: Request) -> Response:
+        self._review.refresh()
+        found = self._views.entry(request.path_params["number"], request.query_params.get("id", ""))
+        if found is None:
+            raise HTTPException(404, "this line is not there any more")
+        return JSONResponse(found)
+
+    def state(self, request: Request) -> Response:
+        self._review.refresh()
+        words = request.query_params
+        others = self._review.others(words.get("tab", "")[:64], hidden=words.get("hidden") == "1")
+        return JSONResponse(self._views.state() | {"others": others})
+
+    async def picture(self, request: Request) -> Response:
+        wanted = request.query_params.get("longest", "")
+        if wanted not in map(str, SIZES):
+            raise HTTPException(400, f"longest is one of {', '.join(map(str, SIZES))}")
+        source = await run_in_threadpool(self._documents.source, request.path_params["number"])
+        data = await self.pages.draw(source, int(wanted))
+        return Response(data, media_type="image/png", headers={"Cache-Control": "private, max-age=60"})
+
+    async def marks(self, request: Request) -> Response:
+        placed = await run_in_threadpool(self._views.placed, request.path_params["number"])
+        if placed is None:
+            raise HTTPException(404, "this line is not there any more")
+        entry = placed.entry
+        phrases = entry.phrases
+        try:
+            source = self._documents.source(self._documents.number(entry.document, entry.page))
+            found = await self.pages.find(source, [text for _, text in phrases])
+        except PageError:
+            # The picture says what is wrong.
+            found = []
+        marks = {name: places for (name, _), places in zip(phrases, found, strict=False) if places}
+        return JSONResponse({"marks": marks})
+
+    def static(self, request: Request) -> Response:
+        path = STATIC_FILES.get(request.path_params["name"])
+        if path is None:
+            raise HTTPException(404, "no such file")
+        headers = {"Cache-Control": "no-cache"}
+        return Response(path.read_bytes(), media_type=_TYPES[path.suffix], headers=headers)
+
+    def katex(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in (SCRIPT, STYLE):
+            raise HTTPException(404, "no such file")
+        try:
+            katex = read_katex()
+        except MissingToolError as error:
+            raise HTTPException(404, error.message) from None
+        return Response(katex.script if name == SCRIPT else katex.style, media_type=_TYPES[Path(name).suffix])
+
+    def font(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        path = katex_folder() / "fonts" / name
+        if not _FONT.fullmatch(name) or not path.is_file():
+            raise HTTPException(404, "no such font")
+        return Response(path.read_bytes(), media_type="font/woff2", headers={"Cache-Control": "private, max-age=600"})
+
+    def change(self, body: bytes) -> Response:
+        asked = msgspec.json.decode(body, type=Asked)
+        before = self._review.revision
+        number = self._review.change(asked.number, asked.seen, Change(status=asked.status, fields=asked.fields))
+        return JSONResponse(self._views.changed(number, alone=asked.known == before))
+
+    def undo(self, body: bytes) -> Response:
+        asked = msgspec.json.decode(body, type=Undone)
+        before = self._review.revision
+        done = self._review.undo()
+        if done is None:
+            return JSONResponse({"message": "there is nothing to undo"})
+        said = {"message": f"undone: {done.says}"}
+        return JSONResponse(self._views.changed(done.number, alone=asked.known == before) | said)
+
+    def leave(self, body: bytes) -> Response:
+        self._review.leave(msgspec.json.decode(body, type=Left).tab)
+        return JSONResponse({})
+
+
+def _handled(handler: Callable[[bytes], Response]) -> Callable[[Request], Awaitable[Response]]:
+    """A handler of bodies, which are small; it runs in a thread, because it waits for the disk."""
+
+    async def handle(request: Request) -> Response:
+        parts = []
+        size = 0
+        async for part in request.stream():
+            size += len(part)
+            if size > _LARGEST_BODY:
+                raise HTTPException(413, f"the change is larger than {_LARGEST_BODY >> 20} MB")
+            parts.append(part)
+        try:
+            return await run_in_threadpool(handler, b"".join(parts))
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            raise HTTPException(400, f"not a change: {error}") from None
+
+    return handle
+
+
+def _html(text: str) -> Response:
+    return Response(text, media_type="text/html")
+
+
+def _explained(_: Request, error: Exception) -> Response:
+    """An error of ours, with the status by which the page tells what to do."""
+    assert isinstance(error, LoupeError)
+    status = 409 if isinstance(error, ConflictError) else 422 if isinstance(error, FieldError) else 404
+    status = status if isinstance(error, (ConflictError, FieldError, PageError)) else 500
+    field = error.field if isinstance(error, FieldError) else ""
+    return JSONResponse({"message": error.message, "hint": error.hint, "field": field}, status_code=status)
+
+
+def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return JSONResponse({"message": error.detail}, status_code=error.status_code, headers=error.headers)

@@ -1,0 +1,139 @@
+"""Who may ask: the browser of the person who started this, and nobody else.
+
+The server listens on loopback alone. A Host header that is not this very server's is refused, so that no web page can
+get here under a name of its own (DNS rebinding). Reading needs the cookie that the printed address sets; writing needs
+the token from the page in a header, an Origin that is this server, and JSON, which no foreign page can send (CSRF).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+#: What a page of ours may do: load what this server has, and nothing else; no inline script or style.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; "
+    "worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+TOKEN_HEADER = "x-loupe-token"
+_READING = frozenset({"GET", "HEAD"})
+_AGAIN = "open the address that loupe review printed"
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The secrets of one start. The cookie is made from the token, not the other way round."""
+
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+
+    @property
+    def cookie(self) -> str:
+        """What a browser sends by itself; it lets read."""
+        return hashlib.sha256(f"read {self.token}".encode()).hexdigest()
+
+
+class Guard:
+    """Answers for the application what must not reach it, and sets the headers of every answer."""
+
+    def __init__(self, app: ASGIApp, *, keys: Keys, port: int) -> None:
+        self._app = app
+        self._keys = keys
+        self._names = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
+        self._cookie_name = f"loupe-review-{port}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def signed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.update(HEADERS)
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        headers = Headers(scope=scope)
+        entry = self._entry(scope)
+        refusal = self._foreign(scope, headers)
+        if refusal:
+            await _answer(signed, 403, refusal)
+        elif entry is not None:
+            await _answer(signed, *entry[:2], headers=entry[2])
+        else:
+            refusal = self._unknown(scope, headers)
+            if refusal:
+                await _answer(signed, 403, refusal)
+            else:
+                await self._app(scope, receive, signed)
+
+    def _foreign(self, scope: Scope, headers: Headers) -> str:
+        """Why the request comes from another place, or to another name, if it does."""
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or hosts[0].lower() not in self._names:
+            return "this server does not answer to that name"
+        origins = {f"http://{hosts[0].lower()}"}
+        origin = headers.get("origin")
+        if origin is not None and origin.lower() not in origins:
+            return "requests from other pages are refused"
+        if scope["method"] not in _READING:
+            if origin is None:
+                return "a change needs an Origin header"
+            if headers.get("sec-fetch-site", "same-origin") != "same-origin":
+                return "requests from other pages are refused"
+            if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+                return "a change must be JSON"
+        return ""
+
+    def _entry(self, scope: Scope) -> tuple[int, str, list[tuple[str, str]]] | None:
+        """The answer to the printed address: the cookie, and the same address without the token."""
+        pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        given = [value for name, value in pairs if name == "token"]
+        if scope["path"] != "/" or scope["method"] not in _READING or not given:
+            return None
+        if not _same(given[0], self._keys.token):
+            return 403, f"the token is not that of this start: {_AGAIN}", []
+        rest = urlencode([pair for pair in pairs if pair[0] != "token"])
+        cookie = f"{self._cookie_name}={self._keys.cookie}; Path=/; HttpOnly; SameSite=Lax"
+        return 303, "", [("location", f"/?{rest}" if rest else "/"), ("set-cookie", cookie)]
+
+    def _unknown(self, scope: Scope, headers: Headers) -> str:
+        """Why whoever asks is not known, if so."""
+        cookies = cookie_parser("; ".join(headers.getlist("cookie")))
+        if not _same(cookies.get(self._cookie_name, ""), self._keys.cookie):
+            return f"not known here: {_AGAIN}"
+        if scope["method"] not in _READING and not _same(headers.get(TOKEN_HEADER, ""), self._keys.token):
+            return f"the token of this page is not that of the server, which was started anew: {_AGAIN}"
+        return ""
+
+
+def _same(given: str, known: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "replace"), known.encode())
+
+
+async def _answer(send: Send, status: int, message: str, *, headers: Iterable[tuple[str, str]] = ()) -> None:
+    """A short answer; errors are JSON, which a page of ours shows and a browser prints as it is."""
+    body = json.dumps({"message": message}).encode() if message else b""
+    given = [("content-type", "application/json"), ("content-length", str(len(body))), *headers]
+    raw = [(name.encode(), value.encode("latin-1")) for name, value in given]
+    await send({"type": "http.response.start", "status": status, "headers": raw})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,161 @@
+"""A file of lines that others may change too: one line is replaced at a time, whole or not at all, never blindly.
+
+What was read is compared with the disk before every write, under a lock between processes of Loupe; the new content
+goes to a temporary file, is synced, and takes the place of the old one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from loupe.errors import DatasetError, LoupeError
+from loupe.runs.files import sync_folder
+
+
+class ConflictError(LoupeError):
+    """The line that was to be changed is no longer what the person saw."""
+
+
+class LineFile:
+    """The lines of a file, with their ends. `revision` grows with every change, by us or by others."""
+
+    def __init__(self, path: Path) -> None:
+        # Through a link its target is replaced, not the link.
+        self.path = path.resolve()
+        self.revision = 0
+        self.lines: tuple[bytes, ...] = ()
+        self._identity: tuple[int, ...] = ()
+        self._lock = threading.RLock()
+        self._sweep()
+        self._take(*self._read())
+
+    def refresh(self) -> bool:
+        """Read the file again if others have changed it; whether that is so. Raises DatasetError if it is gone."""
+        with self._lock:
+            if _identity(self._stat()) == self._identity:
+                return False
+            return self._take(*self._read())
+
+    def replace(self, number: int, before: bytes, after: bytes) -> int:
+        """Put `after` where `before` stands, line `number` unless others moved it; the number that it has now.
+
+        Raises ConflictError if `before` is not there any more, DatasetError if nothing can be written.
+        """
+        with self._lock, _only_one_process(self.path.parent):
+            for _ in range(5):
+                content, identity = self._read()
+                self._take(content, identity)
+                place = self._find(number, before)
+                lines = [*self.lines[: place - 1], after, *self.lines[place:]]
+                if self._swap(b"".join(lines), identity):
+                    return place
+        raise ConflictError(f"{self.path} is being changed by another program again and again; nothing was written")
+
+    def _find(self, number: int, line: bytes) -> int:
+        if number <= len(self.lines) and self.lines[number - 1] == line:
+            return number
+        places = [place for place, found in enumerate(self.lines, 1) if found == line]
+        if len(places) != 1:
+            raise ConflictError(f"{self.path}, line {number}: not what it was when you opened it")
+        return places[0]
+
+    def _swap(self, content: bytes, identity: tuple[int, ...]) -> bool:
+        """Write aside, sync, and rename unless the file was changed meanwhile."""
+        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
+        try:
+            mode = stat.S_IMODE(self._stat().st_mode)
+            if not mode & 0o222 or not os.access(self.path, os.W_OK):
+                raise PermissionError(13, "the file is read-only")
+            with temporary.open("wb") as file:
+                os.fchmod(file.fileno(), mode)
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            if _identity(self._stat()) != identity:
+                return False
+            temporary.replace(self.path)
+            sync_folder(self.path.parent)
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise DatasetError(f"{self.path}: cannot be written: {why}", hint="nothing was changed") from None
+        finally:
+            temporary.unlink(missing_ok=True)
+        self._take(content, _identity(self._stat()))
+        return True
+
+    def _read(self) -> tuple[bytes, tuple[int, ...]]:
+        try:
+            with self.path.open("rb") as file:
+                identity = _identity(os.fstat(file.fileno()))
+                return file.read(), identity
+        except OSError as error:
+            raise DatasetError(f"{self.path}: cannot be read: {error.strerror or error}") from None
+
+    def _take(self, content: bytes, identity: tuple[int, ...]) -> bool:
+        lines = tuple(_split(content))
+        changed = lines != self.lines
+        self.lines, self._identity = lines, identity
+        self.revision += changed
+        return changed
+
+    def _stat(self) -> os.stat_result:
+        try:
+            return self.path.stat()
+        except OSError as error:
+            raise DatasetError(f"{self.path}: cannot be read: {error.strerror or error}") from None
+
+    def _sweep(self) -> None:
+        """Take away what a process that was killed in the middle of a write left beside the file."""
+        pattern = re.compile(rf"\.{re.escape(self.path.name)}\.(\d+)\.tmp")
+        with contextlib.suppress(OSError):
+            for path in self.path.parent.iterdir():
+                match = pattern.fullmatch(path.name)
+                if match and not _is_alive(int(match[1])):
+                    path.unlink(missing_ok=True)
+
+
+def _split(content: bytes) -> Iterator[bytes]:
+    """Lines end with a line feed and nothing else: a carriage return belongs to the line."""
+    start = 0
+    while start < len(content):
+        end = content.find(b"\n", start) + 1 or len(content)
+        yield content[start:end]
+        start = end
+
+
+def _identity(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+@contextlib.contextmanager
+def _only_one_process(folder: Path) -> Iterator[None]:
+    """Keep other processes of Loupe from writing into the folder; where it cannot be locked, go on without."""
+    import fcntl
+
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        yield
+        return
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

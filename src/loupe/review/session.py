@@ -1,0 +1,188 @@
+"""One review: the file, its entries, what was changed, and who else looks at it. Nothing here knows of HTTP."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from loupe.errors import DatasetError
+from loupe.review.entries import Change, Entry, Truth
+from loupe.review.line_file import ConflictError, LineFile
+
+#: Seconds after which a tab that said nothing is taken to be closed; browsers let hidden tabs speak once a minute.
+_TAB_IS_GONE, _HIDDEN_TAB_IS_GONE = 10.0, 150.0
+_MOST_TABS = 50
+_LONGEST_HISTORY = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An entry at its line; `seen` identifies what stands there, byte for byte."""
+
+    number: int
+    seen: str
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A change that was made, with all it takes to make it undone."""
+
+    number: int
+    before: bytes
+    after: bytes
+    says: str
+
+
+class Review:
+    """A file under review. Every change is on the disk when the call returns; every call is safe from any thread."""
+
+    def __init__(self, path: Path, truth: Truth) -> None:
+        self.truth = truth
+        self.name = path.name
+        self._file = LineFile(path)
+        self._parsed: dict[bytes, Entry] = {}
+        self._history: list[Done] = []
+        self._tabs: dict[str, float] = {}
+        self._lock = threading.RLock()
+
+    @property
+    def path(self) -> Path:
+        """The file, with links resolved."""
+        return self._file.path
+
+    @property
+    def revision(self) -> int:
+        """Grows whenever the content changes, whoever did it."""
+        return self._file.revision
+
+    def refresh(self) -> None:
+        """Take in what others have changed. Raises DatasetError where the file cannot be read any more."""
+        self._file.refresh()
+
+    def entries(self) -> list[Placed]:
+        """All lines that are not blank; those that hold no entry are there, broken, with the reason."""
+        with self._lock:
+            return list(self._entries())
+
+    def _entries(self) -> Iterator[Placed]:
+        kept: dict[bytes, Entry] = {}
+        first: dict[str, int] = {}
+        for number, line in enumerate(self._file.lines, 1):
+            if not line.strip():
+                continue
+            entry = kept[line] = self._parsed.get(line) or self._read(line)
+            if entry.id and not entry.broken:
+                earlier = first.setdefault(entry.id, number)
+                if earlier != number and not entry.problem:
+                    entry = replace(entry, problem=f"the id is that of line {earlier}")
+            if entry.problem:
+                entry = replace(entry, problem=f"{self.name}, line {number}: {entry.problem}")
+            yield Placed(number, fingerprint(line), entry)
+        self._parsed = kept
+
+    def _read(self, line: bytes) -> Entry:
+        try:
+            return self.truth.read(line.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            why = f"no UTF-8 ({error.reason} at byte {error.start})"
+        except DatasetError as error:
+            why = error.message
+        text = line.decode("utf-8", "replace")
+        shown = text.strip()[:200]
+        return Entry(id="", kind="", document="", page=0, status="unreviewed", summary=shown, problem=why, broken=True)
+
+    def counts(self) -> Counter[str]:
+        """How many entries have each status, and how many lines are broken."""
+        return Counter("broken" if placed.entry.broken else placed.entry.status for placed in self.entries())
+
+    def change(self, number: int, seen: str, change: Change) -> int:
+        """Make a change to the line that was seen; its number now.
+
+        Raises ConflictError if it is another one now, FieldError for what would break it, DatasetError where nothing
+        can be written.
+        """
+        with self._lock:
+            before = self._line(number, seen)
+            after = self._changed(number, before, change)
+            if after == before:
+                return number
+            number = self._file.replace(number, before, after)
+            self._history.append(Done(number, before, after, self._says(before, after)))
+            del self._history[:-_LONGEST_HISTORY]
+            return number
+
+    def _line(self, number: int, seen: str) -> bytes:
+        """The line that somebody saw, from the disk as it is now."""
+        self._file.refresh()
+        lines = self._file.lines
+        if 1 <= number <= len(lines) and fingerprint(lines[number - 1]) == seen:
+            return lines[number - 1]
+        found = [line for line in lines if fingerprint(line) == seen]
+        if len(found) != 1:
+            raise ConflictError(
+                f"{self.name}, line {number} was changed by another tab or program since you opened it",
+                hint="nothing was overwritten",
+            )
+        return found[0]
+
+    def _changed(self, number: int, before: bytes, change: Change) -> bytes:
+        entry = self._read(before)
+        if entry.broken:
+            raise DatasetError(f"{self.name}, line {number}: {entry.problem}", hint="mend the line in an editor")
+        text = before.decode("utf-8")
+        body = text.rstrip("\r\n")
+        return (self.truth.changed(body, change) + text[len(body) :]).encode("utf-8")
+
+    def _says(self, before: bytes, after: bytes) -> str:
+        old, new = self._read(before), self._read(after)
+        edited = [field.label for field, was in zip(new.fields, old.fields, strict=False) if field.value != was.value]
+        words = [f"{', '.join(edited)} edited"] if edited else []
+        words += [new.status] if new.status != old.status else []
+        return f"{new.id}: {', '.join(words) or 'changed'}"
+
+    def undo(self) -> Done | None:
+        """Take back the last change; None if there is none. Raises ConflictError if the line is another one by now."""
+        with self._lock:
+            if not self._history:
+                return None
+            last = self._history.pop()
+            try:
+                number = self._file.replace(last.number, last.after, last.before)
+            except ConflictError:
+                raise ConflictError(
+                    f"{last.says} cannot be undone: the line was changed by another program since",
+                    hint="nothing was overwritten",
+                ) from None
+            except DatasetError:
+                self._history.append(last)
+                raise
+            return replace(last, number=number)
+
+    def can_undo(self) -> str:
+        """What `undo` would take back, in words; "" if nothing."""
+        return self._history[-1].says if self._history else ""
+
+    def others(self, tab: str, *, hidden: bool = False) -> int:
+        """How many other tabs have this file open; remembers that this one does."""
+        now = time.monotonic()
+        with self._lock:
+            self._tabs = {name: until for name, until in self._tabs.items() if now < until}
+            if tab and (tab in self._tabs or len(self._tabs) < _MOST_TABS):
+                self._tabs[tab] = now + (_HIDDEN_TAB_IS_GONE if hidden else _TAB_IS_GONE)
+            return len(self._tabs.keys() - {tab})
+
+    def leave(self, tab: str) -> None:
+        """A tab was closed."""
+        with self._lock:
+            self._tabs.pop(tab, None)
+
+
+def fingerprint(line: bytes) -> str:
+    """What identifies the content of a line."""
+    return hashlib.sha256(line).hexdigest()[:24]

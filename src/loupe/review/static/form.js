@@ -1,0 +1,123 @@
+// The form of an entry: what was changed in it, what is wrong with it, and edits that survive a reload.
+
+import { startPreview, drawPreview } from "./math.js";
+
+const form = document.getElementById("form");
+let seen = "";
+
+const controls = () => [...form.querySelectorAll("[data-control]")];
+const raw = (control) => (control.type === "checkbox" ? control.checked : control.value);
+
+/** The value as the server takes it; what is no number stays a text, and the server says so. */
+function typed(control) {
+  if (control.dataset.control !== "number") return raw(control);
+  const text = control.value.trim();
+  if (text === "") return null;
+  return /^\d{1,15}$/.test(text) ? Number(text) : text;
+}
+
+/** Fields that differ from what the server has. */
+export function edits() {
+  return Object.fromEntries(controls().filter((control) => raw(control) !== control.known).map((control) => [control.name, typed(control)]));
+}
+
+export const isDirty = () => Object.keys(edits()).length > 0;
+
+/** Take the form for what the server has now. `sent` limits that to fields as they were sent. */
+export function settle(now, sent = null) {
+  forget();
+  for (const control of controls()) {
+    if (sent === null || (control.name in sent && sent[control.name] === typed(control))) control.known = raw(control);
+  }
+  seen = now;
+  keep();
+}
+
+export function showForm(html, entry) {
+  form.innerHTML = html;
+  seen = entry.seen;
+  for (const control of controls()) control.known = raw(control);
+  const restored = restore();
+  startPreview(form);
+  return restored;
+}
+
+export function startForm(entry) {
+  seen = entry.seen;
+  for (const control of controls()) control.known = control.type === "checkbox" ? control.defaultChecked : control.value;
+  const restored = restore();
+  startPreview(form);
+  form.addEventListener("input", () => { keep(); clearProblem(); drawPreview(form); });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  return restored;
+}
+
+/** Put a field back to what the server has. */
+export function takeBack(control) {
+  if (control.type === "checkbox") control.checked = control.known;
+  else control.value = control.known;
+  keep();
+  clearProblem();
+  drawPreview(form);
+}
+
+// What is typed and not saved yet is kept in this tab, under what the line looked like: a reload brings it back.
+const key = () => `loupe-edit ${seen}`;
+
+function keep() {
+  const changed = Object.fromEntries(controls().filter((control) => raw(control) !== control.known).map((control) => [control.name, raw(control)]));
+  try {
+    if (Object.keys(changed).length) sessionStorage.setItem(key(), JSON.stringify(changed));
+    else sessionStorage.removeItem(key());
+  } catch { /* Without storage nothing is kept over a reload; everything else works. */ }
+}
+
+function forget() { try { sessionStorage.removeItem(key()); } catch { /* as above */ } }
+
+function restore() {
+  let kept = null;
+  try { kept = JSON.parse(sessionStorage.getItem(key()) || "null"); } catch { /* as above */ }
+  if (!kept) return false;
+  for (const control of controls()) {
+    if (!Object.hasOwn(kept, control.name)) continue;
+    if (control.type === "checkbox") control.checked = kept[control.name];
+    else control.value = kept[control.name];
+  }
+  return isDirty();
+}
+
+export function showProblem(name, message) {
+  clearProblem();
+  const control = controls().find((candidate) => candidate.name === name) || controls()[0];
+  if (!control) return;
+  const more = control.closest("details");
+  if (more) more.open = true;
+  const line = control.closest(".field").querySelector(".field-problem");
+  line.id = `problem-${control.name}`;
+  line.textContent = message;
+  line.hidden = false;
+  control.setAttribute("aria-invalid", "true");
+  control.setAttribute("aria-describedby", line.id);
+  control.focus();
+}
+
+export function clearProblem() {
+  for (const line of form.querySelectorAll(".field-problem")) line.hidden = true;
+  for (const control of form.querySelectorAll("[aria-invalid]")) {
+    control.removeAttribute("aria-invalid");
+    control.removeAttribute("aria-describedby");
+  }
+}
+
+/** The field to start with: the fact itself, else the first detail. */
+export function firstField() {
+  const main = form.querySelector(".facts [data-field=cell] [data-control]") || form.querySelector(".facts [data-control]");
+  return main || controls()[0] || null;
+}
+
+export function stepDifferences(step) {
+  const control = controls().find((candidate) => candidate.name === "max_diffs");
+  if (!control) return false;
+  control.value = String(Math.max(0, (Number.parseInt(control.value, 10) || 0) + step));
+  return control.value !== control.known;
+}

@@ -1,0 +1,37 @@
+// What the page asks the server for. Nothing is sent anywhere else: the policy of the page forbids it.
+
+const token = document.documentElement.dataset.token;
+
+/** An answer that says no; `data` has the message, and the field that it is about. */
+export class Refused extends Error {
+  constructor(status, data) {
+    super(data.message || "the server refused it");
+    this.status = status;
+    this.data = data;
+  }
+}
+
+/** No answer at all: the program was ended, or the machine sleeps. */
+export class Unreachable extends Error {}
+
+async function ask(path, options) {
+  let answer;
+  try {
+    answer = await fetch(path, { credentials: "same-origin", cache: "no-store", ...options });
+  } catch {
+    throw new Unreachable("loupe review does not answer");
+  }
+  let data = {};
+  try { data = await answer.json(); } catch { /* An answer without a body says all by its status. */ }
+  if (!answer.ok) throw new Refused(answer.status, data);
+  return data;
+}
+
+export const get = (path) => ask(path, {});
+
+export const post = (path, body, keepalive = false) => ask(path, {
+  method: "POST",
+  keepalive,
+  headers: { "Content-Type": "application/json", "X-Loupe-Token": token },
+  body: JSON.stringify(body),
+});

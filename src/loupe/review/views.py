@@ -1,0 +1,188 @@
+"""What a browser gets to see of a review: the page, the list, one entry, all rendered here and escaped."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeAlias
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+
+from loupe import report
+from loupe.data.katex import katex_folder, read_katex
+from loupe.errors import MissingToolError, PageError
+from loupe.review.documents import Documents
+from loupe.review.entries import Field
+from loupe.review.pages import SIZES
+from loupe.review.session import Placed, Review
+
+JsonObject: TypeAlias = dict[str, Any]
+
+_HERE = Path(__file__).parent
+#: Everything that is served as it is; the look is the report's.
+STATIC_FILES = {
+    path.name: path for path in sorted((_HERE / "static").iterdir()) if path.suffix in (".css", ".js", ".svg")
+}
+STATIC_FILES["report.css"] = Path(report.__file__).parent / "static" / "report.css"
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The entries of one page, together in the list."""
+
+    document: str
+    page: int
+    rows: list[Placed]
+
+    @property
+    def name(self) -> str:
+        """The name of the document without its folder."""
+        return PurePosixPath(self.document).name or self.document
+
+    @property
+    def reviewed(self) -> int:
+        """How many have been decided."""
+        return sum(row.entry.status != "unreviewed" for row in self.rows)
+
+
+class Views:
+    """Renders a review. `token` goes into the page, from where writes bring it back."""
+
+    def __init__(self, review: Review, documents: Documents, *, token: str) -> None:
+        self._review = review
+        self._documents = documents
+        self._token = token
+        self._templates = Environment(
+            loader=FileSystemLoader(_HERE / "templates"),
+            autoescape=select_autoescape(default=True),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            finalize=whole,
+        )
+        self._templates.globals |= {"shown": shown, "noun": review.truth.noun}
+
+    def page(self, number: int | None) -> str:
+        """The whole page, open at the line, else at the first that is to be reviewed."""
+        rows = self._review.entries()
+        chosen = next((row for row in rows if row.number == number), None)
+        unreviewed = (row for row in rows if row.entry.status == "unreviewed" and not row.entry.broken)
+        chosen = chosen or next(unreviewed, rows[0] if rows else None)
+        return self._render(
+            "page.html",
+            name=self._review.name,
+            path=str(self._review.path),
+            folder=str(self._documents.folder),
+            title=self._review.truth.title,
+            token=self._token,
+            groups=grouped(rows),
+            documents=_counted(row.entry.document for row in rows if row.entry.document),
+            kinds=_counted(row.entry.kind for row in rows if row.entry.kind),
+            chosen=chosen.number if chosen else 0,
+            detail=self._detail(chosen) if chosen else None,
+            state=self.state(rows),
+            sizes=json.dumps(SIZES),
+            math=_math_note(),
+        )
+
+    def whole_list(self) -> str:
+        """The list alone."""
+        return self._render("list.html", groups=grouped(self._review.entries()))
+
+    def state(self, rows: list[Placed] | None = None) -> JsonObject:
+        """What the head of the page says."""
+        counts = Counter("broken" if row.entry.broken else row.entry.status for row in rows or self._review.entries())
+        names = ("unreviewed", "verified", "rejected", "broken")
+        return {
+            "revision": self._review.revision,
+            "counts": {name: counts[name] for name in names},
+            "undo": whole(self._review.can_undo()),
+        }
+
+    def placed(self, number: int, ident: str = "") -> Placed | None:
+        """The entry at this line; with an id, the one of that id wherever it stands now."""
+        rows = self._review.entries()
+        found = next((row for row in rows if row.number == number), None)
+        if ident and (found is None or found.entry.id != ident):
+            return next((row for row in rows if row.entry.id == ident), None)
+        return found
+
+    def entry(self, number: int, ident: str = "") -> JsonObject | None:
+        """One entry, rendered, with what the page has to know of it."""
+        placed = self.placed(number, ident)
+        return self._detail(placed) if placed else None
+
+    def changed(self, number: int, *, alone: bool) -> JsonObject:
+        """What a change led to; `alone` says that nothing else differs from what the page shows."""
+        placed = self.placed(number)
+        assert placed is not None
+        row = self._render("row.html", row=placed)
+        return self.state() | {"entry": self._detail(placed), "row": row, "alone": alone}
+
+    def _detail(self, placed: Placed) -> JsonObject:
+        entry = placed.entry
+        picture, problem = None, ""
+        if not entry.broken:
+            picture = self._documents.number(entry.document, entry.page)
+            try:
+                self._documents.source(picture)
+            except PageError as error:
+                problem = error.message + (f" ({error.hint})" if error.hint else "")
+        return {
+            "number": placed.number,
+            "seen": placed.seen,
+            "id": whole(entry.id),
+            "kind": whole(entry.kind),
+            "document": whole(entry.document),
+            "page": entry.page,
+            "status": entry.status,
+            "picture": picture,
+            "picture_problem": whole(problem),
+            "head": self._render("head.html", row=placed),
+            "form": self._render("form.html", row=placed, entry=entry),
+        }
+
+    def _render(self, template: str, **values: Any) -> str:
+        return self._templates.get_template(template).render(**values)
+
+
+def grouped(rows: list[Placed]) -> list[Group]:
+    """Entries by page, pages in the order in which the file names them first."""
+    groups: dict[tuple[str, int], Group] = {}
+    for row in rows:
+        key = (row.entry.document, row.entry.page)
+        groups.setdefault(key, Group(*key, rows=[])).rows.append(row)
+    return list(groups.values())
+
+
+def shown(field: Field) -> str:
+    """The value of a field as its control shows it: what is no text where a text belongs, as JSON."""
+    if field.value is None:
+        return ""
+    return field.value if isinstance(field.value, str) else json.dumps(field.value, ensure_ascii=False)
+
+
+def whole(value: Any) -> Any:
+    """A text that UTF-8 can carry: JSON can hold half a pair of surrogates, a page cannot."""
+    if isinstance(value, str) and _SURROGATES.search(value):
+        return _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", value)
+    return value
+
+
+def _counted(values: Any) -> list[tuple[str, int]]:
+    return list(Counter(values).items())
+
+
+def _math_note() -> str:
+    """Why equations are shown as source only, or without their fonts; "" if all is here."""
+    try:
+        read_katex()
+    except MissingToolError as error:
+        return f"no preview: {error.message}; `{error.hint}` brings it"
+    if not (katex_folder() / "fonts" / "KaTeX_Main-Regular.woff2").is_file():
+        return "drawn without KaTeX's fonts; `loupe setup math` brings them"
+    return ""
