@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -140,15 +141,16 @@ def table_html(dice: random.Random, rows: int, columns: int) -> list[str]:
     return lines
 
 
+_CELL_TEXT = re.compile("(?<=>)[^<]+")
+
+
 def _misread_rows(lines: list[str], dice: random.Random) -> list[str]:
     """Rows dropped and doubled now and then, and cell texts misread."""
     kept = []
     for line in lines:
         chance = dice.random()
         copies = 0 if chance < 0.02 else 2 if chance > 0.99 else 1
-        cells = line.split("<td>")
-        read = "<td>".join([cells[0], *(misread(cell, dice, rate=0.03) for cell in cells[1:])])
-        kept += [read.replace("<tdd>", "<td>")] * copies
+        kept += [_CELL_TEXT.sub(lambda text: misread(text[0], dice, rate=0.03), line)] * copies
     return kept
 
 

@@ -55,6 +55,15 @@ _BLANKS: Final = " \n\t\f\r"
 _SPECIAL: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
+#: Tags of markup that needs no parser: none is void, none has rules of its own for its contents.
+_PLAIN_TAG = (
+    "</?(?:html|body|table|thead|tbody|tfoot|tr|td|th|b|i|sup|sub|span|div|p)"
+    r'(?: [a-z]++="[^"<>&]*+")*+>'
+)
+_PLAIN = re.compile(f"(?:{_PLAIN_TAG}[^<&]*+(?:&(?:amp|lt|gt|quot);[^<&]*+)*+)*+")
+_PIECE = re.compile("<(/?)([a-z]++)([^>]*+)>([^<]*+)")
+_ATTRIBUTE = re.compile(' ([a-z]++)="([^"]*+)"')
+
 #: html.parser reads to the end of the markup for each tag, comment or declaration that never ends.
 _MAX_UNFINISHED: Final = 200
 
@@ -65,10 +74,39 @@ def simplify(markup: str, rules: Simplification = REQUEST001) -> str:
     Raises AssertionError or ValueError where html.parser or BeautifulSoup does, and ValueError where more tags than any
     honest table has are never finished.
     """
+    plain = simplify_plain(markup, rules)
+    if plain is not None:
+        return plain
     reader = _Simplifier(rules)
     reader.feed(markup)
     reader.close()
     return reader.finish()
+
+
+def simplify_plain(markup: str, rules: Simplification) -> str | None:
+    """What `simplify` makes of well-nested markup of usual tags and entities, in a tenth of the time; else None."""
+    if _PLAIN.fullmatch(markup) is None:
+        return None
+    parts: list[str] = []
+    stack: list[str] = []
+    for slash, tag, attributes, text in _PIECE.findall(markup):
+        if slash:
+            if not stack or stack.pop() != tag or attributes:
+                return None
+        else:
+            stack.append(tag)
+        if tag not in rules.unwrapped:
+            written = _written(tag, dict(_ATTRIBUTE.findall(attributes))) if attributes else ""
+            parts.append(f"<{slash}{_RENAMED.get(tag, tag)}{written}>")
+        if text:
+            parts.append(
+                text.replace(">", "&gt;").replace("&quot;", '"')
+                if text.strip(_BLANKS)
+                else "\n"
+                if "\n" in text
+                else " "
+            )
+    return "".join(parts) if not stack else None
 
 
 class _Simplifier(HTMLParser):
