@@ -12,10 +12,11 @@ from loupe.benchmarks.registry import benchmark_of_run
 from loupe.cli.output import as_json, json_option, plain_option, say, tables
 from loupe.cli.runs import open_run
 from loupe.errors import RunError, UsageError
+from loupe.report.published import published_sections
 from loupe.report.terminal import Section, failed_count, format_margin, format_range, format_value
 from loupe.runs.folder import RunFolder
 from loupe.stats.comparison import LEVEL, Difference, compare, shared_ranks
-from loupe.types import Benchmark, Estimate, Result, SampleScores
+from loupe.types import Benchmark, Estimate, PublishedRow, Result, SampleScores
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +42,10 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
-    """Runs of one benchmark, best first; the first one given is the baseline of all pairs."""
+    """Runs of one benchmark, best first; the first one given is the baseline of all pairs.
+
+    `published` holds figures of others, if they were asked for: unranked, and in no pair.
+    """
 
     benchmark: str
     version: str
@@ -52,6 +56,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     differing: dict[str, list[str]]
     runs: list[RunRow]
     pairs: list[Pair]
+    published: list[PublishedRow] = []
 
 
 @click.command("compare")
@@ -59,9 +64,10 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 @click.option(
     "--runs", "root", type=click.Path(path_type=Path), default=Path("runs"), metavar="DIR", help="Root of the runs."
 )
+@click.option("--with-published", is_flag=True, help="Below them what others have published, with its source.")
 @json_option
 @plain_option
-def command(runs: tuple[Path, ...], root: Path, json: bool, plain: bool) -> None:
+def command(runs: tuple[Path, ...], root: Path, with_published: bool, json: bool, plain: bool) -> None:
     """Put runs of one benchmark side by side, with paired differences.
 
     The first RUN is what the others are compared with. Runs of different benchmarks, versions or data are refused;
@@ -70,9 +76,13 @@ def command(runs: tuple[Path, ...], root: Path, json: bool, plain: bool) -> None
     if not runs:
         from loupe.cli.overview import show_overview
 
-        show_overview(root, json=json, plain=plain)
+        show_overview(root, json=json, plain=plain, with_published=with_published)
         return
     compared = compare_runs(runs)
+    if with_published:
+        from loupe.cli.score import published_of
+
+        compared = msgspec.structs.replace(compared, published=published_of(compared.benchmark, compared.version))
     if json:
         as_json(compared)
         return
@@ -179,7 +189,11 @@ def sections(compared: Compared) -> list[Section]:
         rows.append((str(item.rank or "–"), item.engine, value, margin, failed, item.run))
     header = ("rank", "engine", compared.headline, "±", "failed", "run")
     title = f"{compared.benchmark}@{compared.version}"
-    return [Section(title=title, header=header, rows=rows), *(_pair_section(compared, pair) for pair in compared.pairs)]
+    return [
+        Section(title=title, header=header, rows=rows),
+        *published_sections(compared.published, compared.units),
+        *(_pair_section(compared, pair) for pair in compared.pairs),
+    ]
 
 
 def _pair_section(compared: Compared, pair: Pair) -> Section:

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from loupe.cli.output import as_json, console, say, tables
 from loupe.errors import RunError
 
@@ -14,19 +16,29 @@ if TYPE_CHECKING:
     from loupe.runs.folder import RunFolder
 
 
-def show_overview(root: Path, *, json: bool, plain: bool) -> None:
+def show_overview(root: Path, *, json: bool, plain: bool, with_published: bool = False) -> None:
     """The table of all runs below `root`; a damaged run is named and left out."""
+    from loupe.benchmarks.published import published_rows
     from loupe.report.matrix import make_matrix
+    from loupe.report.published import NOT_MEASURED, published_sections
     from loupe.runs.folder import find_runs
 
     found, damaged = find_runs(root)
     for error in damaged.values():
         say(f"left out: {error.message}")
     matrix = make_matrix(readable(found))
+    columns = {(column.benchmark, column.version): column for column in matrix.columns} if with_published else {}
+    published = {key: rows for key in columns if (rows := published_rows(*key))}
     if json:
-        as_json(matrix)
+        document = msgspec.to_builtins(matrix)
+        rows = [row for found in published.values() for row in found]
+        as_json({**document, "published": rows} if with_published else document)
     elif matrix.rows:
         show_matrix(matrix, plain=plain)
+        for key, rows in published.items():
+            measure = columns[key].measure
+            title = f"{'@'.join(key)}, {NOT_MEASURED}"
+            tables(published_sections(rows, {measure: columns[key].unit}, title=title), plain=plain)
         say(f"runs side by side with differences: loupe compare RUN RUN; pages and answers: loupe report {root}")
     else:
         say(f"no run below {root}; loupe demo makes some")

@@ -16,8 +16,9 @@ from loupe.errors import UsageError
     "-o", "--output", type=click.Path(path_type=Path), default=Path("report.html"), metavar="FILE", help="Where to."
 )
 @click.option("--embed", is_flag=True, help="Put whole page images into the file, not thumbnails and links.")
+@click.option("--with-published", is_flag=True, help="In the leaderboards what others have published, with its source.")
 @json_option
-def command(runs: tuple[Path, ...], output: Path, embed: bool, json: bool) -> None:
+def command(runs: tuple[Path, ...], output: Path, embed: bool, with_published: bool, json: bool) -> None:
     """Write one HTML file with every number, page and answer of some runs.
 
     It opens from the disk, without a network. RUN is a run folder, or a root such as `runs` for all runs below it.
@@ -25,7 +26,7 @@ def command(runs: tuple[Path, ...], output: Path, embed: bool, json: bool) -> No
     found = expand(runs)
     from loupe.report.html import write_report
 
-    write_report(found, output, embed=embed)
+    write_report(found, output, embed=embed, published=with_published)
     size = output.stat().st_size
     if json:
         as_json({"report": str(output), "runs": [str(path) for path in found], "bytes": size})

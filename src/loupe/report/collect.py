@@ -23,7 +23,7 @@ from loupe.report.terminal import format_diagnostic as with_unit
 from loupe.report.terminal import format_value
 from loupe.report.values import sample_values, shown_values
 from loupe.runs.folder import Place, RunFolder
-from loupe.types import FAILED, Benchmark, Measure, Prediction, Result, Sample, SampleScores
+from loupe.types import FAILED, Benchmark, Measure, Prediction, PublishedRow, Result, Sample, SampleScores
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -59,7 +59,7 @@ class Entrant:
 
 @dataclass(slots=True, kw_only=True)
 class Group:
-    """Runs of one benchmark on the same data. `note` says what could not be found again ("" if all could)."""
+    """Runs of one benchmark on the same data. `note`: what could not be found again; `published`: figures of others."""
 
     entrants: list[Entrant]
     benchmark: Benchmark | None
@@ -68,6 +68,7 @@ class Group:
     flags: Flags = field(default_factory=Flags)
     formulas: Formulas = field(default_factory=Formulas)
     costs: list[Costs] = field(default_factory=list)
+    published: list[PublishedRow] = field(default_factory=list)
 
     @property
     def title(self) -> str:
@@ -262,8 +263,7 @@ def _values(group: Group, scores: SampleScores) -> dict[str, float]:
 
 def format_diagnostic(name: str, value: float) -> tuple[str, str]:
     """A diagnostic of one answer as (name, value); what does not apply has the value ""."""
-    shown = ("yes" if value else "") if name in _FLAGS else with_unit(name, value)
-    return name.replace("_", " "), shown
+    return name.replace("_", " "), ("yes" if value else "") if name in _FLAGS else with_unit(name, value)
 
 
 def rightly_empty(scores: SampleScores | None) -> bool:

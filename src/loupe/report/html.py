@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
+from loupe.benchmarks.published import published_rows
 from loupe.errors import UsageError
 from loupe.report.collect import Group, collect, image_bytes, sample_jobs
 from loupe.report.page import PAYLOADS, page
@@ -23,15 +24,21 @@ CARRIED_IMAGES = 4_000_000
 _SHAPES = ((2.5, "strip"), (1.15, "landscape"), (0.87, "square"), (0.0, "portrait"))
 
 
-def write_report(runs: Sequence[Path], output: Path, *, embed: bool = False, carry: int = CARRIED_IMAGES) -> None:
+def write_report(
+    runs: Sequence[Path], output: Path, *, embed: bool = False, carry: int = CARRIED_IMAGES, published: bool = False
+) -> None:
     """Write the report of these runs to `output`, whole or not at all. `embed` puts the full page images in;
-    without it they are linked, unless all of them together weigh at most `carry` bytes.
+    without it they are linked, unless all of them together weigh at most `carry` bytes. `published` adds to each
+    leaderboard what others have published on the benchmark.
 
     Raises RunError for a path without a run, UsageError where nothing can be written.
     """
     if not runs:
         raise UsageError("no run given", hint="loupe report runs/ENGINE/BENCHMARK -o report.html")
     groups = collect(runs)
+    for group in groups if published else ():
+        info = group.entrants[0].run.info
+        group.published = published_rows(info.benchmark_id, info.version)
     embed = embed or sum(image_bytes(group, carry) for group in groups) <= carry
     folder = output.resolve().parent
     try:

@@ -1,0 +1,98 @@
+"""`loupe reproduce`: what others have published, against what was measured here, with every setting that differs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from loupe.cli.output import as_json, json_option, plain_option, say, tables
+from loupe.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from loupe.report.reproduction import Reproduction
+
+_ALL = "loupe reproduce lists all there are"
+
+
+@click.command("reproduce")
+@click.argument("target", metavar="[ENGINE/BENCHMARK]", required=False, default="")
+@click.option(
+    "--run", type=click.Path(path_type=Path), metavar="FOLDER", help="This run, whatever its engine is called."
+)
+@click.option("--runs", type=click.Path(path_type=Path), default=Path("runs"), metavar="DIR", help="Root of the runs.")
+@json_option
+@plain_option
+def command(target: str, run: Path | None, runs: Path, json: bool, plain: bool) -> None:
+    """Put published figures beside measured ones, with the settings that differ or are unknown.
+
+    Of ENGINE on BENCHMARK (`glm-ocr/omnidocbench@1.5`) the newest finished run is taken; without one, the command that
+    would make it is printed. Without a target: every published figure that comes with Loupe, with its source.
+    """
+    if not target:
+        if run is not None:
+            raise UsageError("--run needs ENGINE/BENCHMARK", hint=_ALL)
+        show_all(json=json, plain=plain)
+        return
+    found = reproductions(target, run, runs)
+    if json:
+        engine, _, benchmark = target.rpartition("/")
+        as_json({"engine": engine, "benchmark": benchmark, "reproductions": found})
+        return
+    from loupe.report.published import reproduction_sections
+
+    tables([section for each in found for section in reproduction_sections(each)], plain=plain)
+    for path, signature in dict.fromkeys((each.run, each.signature) for each in found if each.run):
+        click.echo(signature)
+        click.echo(f"measured in {path}")
+    commands = list(dict.fromkeys(each.command for each in found if each.command))
+    if commands:
+        say(f"no finished run of {target} below {runs}; to make one:")
+    for line in commands:
+        click.echo(line)
+
+
+def reproductions(target: str, folder: Path | None, root: Path) -> list[Reproduction]:
+    """Every published row about ENGINE on BENCHMARK against a run, or the newest that fits.
+
+    Raises UsageError where nothing is published, or where the run is one of another benchmark.
+    """
+    from loupe.benchmarks.published import published_benchmarks, published_rows, rows_of_engine
+    from loupe.benchmarks.registry import benchmark_id, get_benchmark
+    from loupe.cli.runs import open_run
+    from loupe.report.reproduction import checked_run, finished_runs, reproduce
+
+    engine, slash, name = target.rpartition("/")
+    if not (slash and engine and name):
+        raise UsageError(f"{target!r} is not ENGINE/BENCHMARK", hint=f"loupe reproduce glm-ocr/omnidocbench; {_ALL}")
+    benchmark, ident = get_benchmark(name), benchmark_id(name)
+    if ident not in published_benchmarks():
+        raise UsageError(f"no published figures on {ident} here", hint=_ALL)
+    rows = rows_of_engine(engine, ident, benchmark.version)
+    if not rows:
+        known = {each for row in published_rows(ident, benchmark.version) for each in (*row.engines, row.name)}
+        raise UsageError(f"no published figure of {engine!r} on {ident}{did_you_mean(engine, known)}", hint=_ALL)
+    if folder is not None:
+        runs = [checked_run(open_run(folder), ident, benchmark.version)]
+    else:
+        # Found by its name at the source: runs and profiles have the id.
+        engine = engine if any(engine in row.engines for row in rows) else rows[0].engines[0]
+        runs = finished_runs(root, engine, ident, benchmark.version)
+    return [reproduce(row, engine, benchmark, runs, root) for row in rows]
+
+
+def show_all(*, json: bool, plain: bool) -> None:
+    """Every published row, benchmark by benchmark."""
+    from loupe.benchmarks.published import published_benchmarks, published_rows
+    from loupe.benchmarks.registry import get_benchmark
+    from loupe.report.published import listing
+
+    found = {ident: published_rows(ident) for ident in published_benchmarks()}
+    if json:
+        as_json([msgspec.to_builtins(row) for rows in found.values() for row in rows])
+        return
+    sections = [part for ident, rows in found.items() for part in listing(ident, rows, get_benchmark(ident).measures)]
+    tables(sections, plain=plain)
+    say("against a run of yours: loupe reproduce ENGINE/BENCHMARK")
