@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -50,12 +51,40 @@ def test_a_profile_under_engine_without_s_is_found_out(here: Path) -> None:
     assert error == "no engine 'mine'; loupe.toml has a table [engine.mine], but profiles stand under [engines.NAME]"
 
 
-@pytest.mark.parametrize("words", [("report", "runs/python-reader.py_right"), ("compare", RUN, "runs/x/mydocs")])
-def test_a_folder_that_is_no_run_is_answered_with_the_one_that_was_meant(words: tuple[str, ...], here: Path) -> None:
+def test_a_folder_of_runs_is_taken_and_one_without_any_is_answered(here: Path) -> None:
     loupe("run", "mydocs", *RIGHT, cwd=here)
+    loupe("run", "mydocs", *RIGHT, "--name", "other", cwd=here)
     (here / "runs/x").mkdir()
-    error, _ = complaint(loupe(*words, cwd=here))
-    assert error.startswith("no run at ") and (RUN in error) == (words[0] == "report")
+    for words in (("report", "."), ("compare", RUN, "runs/x/mydocs"), ("compare", "runs/x")):
+        error, _ = complaint(loupe(*words, cwd=here))
+        assert error.startswith("no run at ") and ("did you mean runs?" in error) == (words == ("report", "."))
+    done = loupe("report", "runs/python-reader.py_right", "--json", cwd=here)
+    assert json.loads(done.stdout)["runs"] == [RUN], done.stderr
+    done = loupe("compare", "runs/other", "runs/python-reader.py_right", "--json", cwd=here)
+    assert json.loads(done.stdout)["baseline"] == "runs/other/mydocs", done.stderr
+    done = loupe("compare", "runs", "--plain", cwd=here)
+    assert done.stdout == loupe("compare", "--plain", cwd=here).stdout and len(done.stdout.splitlines()) == 3
+
+
+def test_a_run_that_cannot_be_read_is_named_and_costs_only_itself(here: Path) -> None:
+    paths = [f"runs/{name}/mydocs" for name in ("a", "b", "c", "d", "e")]
+    for name in ("a", "b"):
+        loupe("run", "mydocs", *RIGHT, "--name", name, cwd=here)
+    for path in paths[2:]:
+        shutil.copytree(here / paths[0], here / path)
+    (here / paths[2] / "run.json").write_text("{")
+    (here / paths[3] / "scores.jsonl").write_text('{"sample":"p0","scores":"x"}\n')
+    (here / paths[4] / "predictions.jsonl").write_bytes(b'{"sample":3}\n')
+    compared = loupe("compare", paths[2], *paths, "--json", cwd=here)
+    reported = loupe("report", *paths, "--json", cwd=here)
+    for done in (compared, reported):
+        assert done.returncode == 2 and "Traceback" not in done.stderr
+        assert list(json.loads(done.stdout)["left_out"]) == paths[2:]
+        assert [line.startswith("left out: runs/") for line in done.stderr.splitlines()][:3] == [True] * 3
+    assert json.loads(compared.stdout)["baseline"] == paths[0] and f"compared with {paths[0]}" in compared.stderr
+    assert json.loads(reported.stdout)["runs"] == paths[:2]
+    error, _ = complaint(loupe("compare", paths[0], paths[2], cwd=here))
+    assert error.startswith("runs/c/mydocs/run.json: ")
 
 
 def test_changed_data_is_said_in_words(here: Path) -> None:

@@ -117,7 +117,7 @@ def test_one_damaged_run_does_not_hide_the_others(there: Path, tmp_path: Path) -
     assert "\tdamaged: " in lines[RUNS["wrong"]] and "\tdamaged: " in lines[RUNS["sometimes"]]
     shutil.rmtree(tmp_path / RUNS["sometimes"])
     done = loupe("report", "runs", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 2, done.stderr
     assert f"left out: {RUNS['wrong']}/run.json: " in done.stderr
 
 

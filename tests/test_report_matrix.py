@@ -113,7 +113,7 @@ def test_compare_without_arguments_shows_every_run_here_and_leaves_out_damaged_o
     damaged.mkdir(parents=True)
     (damaged / "run.json").write_text("{")
     done = loupe("compare", "--plain", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 2, done.stderr
     header, row = done.stdout.splitlines()
     assert [cell.split(" ")[0] for cell in header.split("\t")] == ["engine", "mydocs@1", "others@1"]
     assert row.startswith("python-reader.py_right\t100.00 %")

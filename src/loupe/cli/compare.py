@@ -10,6 +10,7 @@ import msgspec
 
 from loupe.benchmarks.registry import benchmark_of_run
 from loupe.cli.output import as_json, json_option, plain_option, say, tables
+from loupe.cli.run_paths import exit_with, is_root, readable_runs
 from loupe.cli.runs import open_run
 from loupe.errors import RunError, UsageError
 from loupe.report.published import published_sections
@@ -56,6 +57,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     differing: dict[str, list[str]]
     runs: list[RunRow]
     pairs: list[Pair]
+    left_out: dict[str, str] = {}
     published: list[PublishedRow] = []
 
 
@@ -71,24 +73,31 @@ def command(runs: tuple[Path, ...], root: Path, with_published: bool, json: bool
     """Put runs of one benchmark side by side, with paired differences.
 
     The first RUN is what the others are compared with. Runs of different benchmarks, versions or data are refused;
-    everything else that differs is named. Without any RUN: every run here as one table, engines by benchmarks.
+    everything else that differs is named. Without any RUN, or with a folder of runs alone: every run there as one
+    table, engines by benchmarks. A run that cannot be read is named and left out; the command then ends with 2.
     """
+    if len(runs) == 1 and is_root(runs[0]):
+        root, runs = runs[0], ()
     if not runs:
         from loupe.cli.overview import show_overview
 
         show_overview(root, json=json, plain=plain, with_published=with_published)
         return
-    compared = compare_runs(runs)
+    readable, left_out = readable_runs(runs, least=2, scored=True)
+    compared = compare_runs(readable)
     if with_published:
         from loupe.cli.score import published_of
 
         compared = msgspec.structs.replace(compared, published=published_of(compared.benchmark, compared.version))
     if json:
-        as_json(compared)
-        return
-    tables(sections(compared), plain=plain)
-    for part, values in compared.differing.items():
-        say(f"the runs differ in {part}: {' | '.join(values)}")
+        as_json(msgspec.structs.replace(compared, left_out=left_out))
+    else:
+        tables(sections(compared), plain=plain)
+        for part, values in compared.differing.items():
+            say(f"the runs differ in {part}: {' | '.join(values)}")
+    if str(runs[0]) in left_out:
+        say(f"all others are compared with {readable[0]}")
+    exit_with(left_out)
 
 
 def compare_runs(paths: Sequence[Path]) -> Compared:

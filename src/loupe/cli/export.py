@@ -68,7 +68,6 @@ def _export_answers(runs: tuple[Path, ...], target: Path | None, *, raw: bool, j
 
 
 def _export_request(runs: tuple[Path, ...], root: Path, *, raw: bool, json: bool) -> None:
-    from loupe.cli.report import expand
     from loupe.report.request_layout import write_request_layout
 
     exported, comparison = write_request_layout(expand(runs), root, raw=raw)
@@ -97,3 +96,19 @@ def _export_omnidocbench(runs: tuple[Path, ...], root: Path, *, raw: bool, json:
 
 def _say_counts(exported: Exported) -> None:
     say(f"{exported.written:,} answers written, {exported.failed:,} samples have none")
+
+
+def expand(paths: tuple[Path, ...]) -> list[Path]:
+    """Run folders as given, and all runs below a path that is the root of some. Raises for a path that is neither."""
+    from loupe.cli.runs import open_run
+    from loupe.runs.folder import find_runs
+
+    found: list[Path] = []
+    for path in paths:
+        below, damaged = ([], {}) if (path / "run.json").exists() else find_runs(path)
+        for error in damaged.values():
+            say(f"left out: {error.message}")
+        found += [folder.path for folder in below] or [open_run(path).path]
+    if not found:
+        raise UsageError("no run to report on", hint="loupe runs lists them")
+    return list(dict.fromkeys(found))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from loupe.cli.output import as_json, console, say, tables
+from loupe.cli.run_paths import exit_with
 from loupe.errors import RunError
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ def show_overview(root: Path, *, json: bool, plain: bool, with_published: bool =
     found, damaged = find_runs(root)
     for error in damaged.values():
         say(f"left out: {error.message}")
-    matrix = make_matrix(readable(found))
+    kept = readable(found)
+    matrix = make_matrix(kept)
     columns = {(column.benchmark, column.version): column for column in matrix.columns} if with_published else {}
     published = {key: rows for key in columns if (rows := published_rows(*key))}
     if json:
@@ -42,6 +44,7 @@ def show_overview(root: Path, *, json: bool, plain: bool, with_published: bool =
         say(f"runs side by side with differences: loupe compare RUN RUN; pages and answers: loupe report {root}")
     else:
         say(f"no run below {root}; loupe demo makes some")
+    exit_with(damaged or len(kept) < len(found))
 
 
 def readable(folders: Iterable[RunFolder]) -> list[RunFolder]:

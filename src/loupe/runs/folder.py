@@ -232,13 +232,13 @@ def check_same(path: Path, old: RunInfo, new: RunInfo, *, hint: str = _KEEP_BOTH
 
 
 def find_runs(root: Path) -> tuple[list[RunFolder], dict[Path, RunError]]:
-    """Every run below `root`, sorted by path, and what is wrong with those whose `run.json` is damaged.
+    """Every run one or two folders below `root`, sorted by path, and what is wrong with damaged ones.
 
     Folders moved aside by --fresh are left out.
     """
     found: list[RunFolder] = []
     damaged: dict[Path, RunError] = {}
-    for file in sorted(root.glob("*/*/run.json")):
+    for file in sorted([*root.glob("*/run.json"), *root.glob("*/*/run.json")]):
         if ".old-" in file.parent.name:
             continue
         try:
