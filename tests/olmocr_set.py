@@ -24,7 +24,7 @@ PUBLISHED: dict[str, tuple[int, dict[str, int]]] = {
     "long_tiny_text": (62, {"present": 442}),
 }
 EQUATIONS_ON_A_PAGE = 30
-_PDF = (
+EMPTY_PDF = (
     b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"
     b"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n"
 )
@@ -52,7 +52,7 @@ def write_olmocr_set(root: Path, *, share: float = 1.0, seed: int = 5) -> Path:
             tests, answer = _page(rng, asked)
             for place, test in enumerate(tests):
                 records.append({"pdf": f"{name}.pdf", "page": 1, "id": f"{name}_{place:02}", **test})
-            (root / "pdfs" / f"{name}.pdf").write_bytes(_PDF)
+            (root / "pdfs" / f"{name}.pdf").write_bytes(EMPTY_PDF)
             (answers / f"{name}_pg1_repeat1.md").write_text(answer, encoding="utf-8")
         lines = (json.dumps(record) + "\n" for record in records)
         (root / f"{category}.jsonl").write_text("".join(lines), encoding="utf-8")

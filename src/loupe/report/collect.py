@@ -14,6 +14,7 @@ from loupe.errors import LoupeError
 from loupe.explanation import Explanation
 from loupe.pipeline import open_samples
 from loupe.report.costs import Costs, costs
+from loupe.report.facts import FactIndex, facts_of
 from loupe.report.flags import Flags
 from loupe.report.formulas import Formulas
 from loupe.report.markup import without_surrogates
@@ -66,6 +67,7 @@ class Group:
     note: str = ""
     summary: list[JsonObject] = field(default_factory=list)
     flags: Flags = field(default_factory=Flags)
+    facts: FactIndex = field(default_factory=FactIndex)
     formulas: Formulas = field(default_factory=Formulas)
     costs: list[Costs] = field(default_factory=list)
     published: list[PublishedRow] = field(default_factory=list)
@@ -179,6 +181,7 @@ def _job(group: Group, sample: Sample, *, folder: Path, embed: bool) -> SampleJo
     answers = [_answer(group, entrant, sample, scores) for entrant, scores in zip(group.entrants, scored, strict=True)]
     for place, answer in enumerate(answers):
         group.flags.add(place, sample.id, answer.explanation)
+        group.facts.add(place, len(group.summary), answer.facts)
         group.formulas.add(place, answer.explanation)
     tags = dict(sample.tags) or next((dict(scores.tags) for scores in scored if scores and scores.tags), {})
     right = [rightly_empty(scores) for scores in scored]
@@ -231,6 +234,7 @@ def _answer(group: Group, entrant: Entrant, sample: Sample, scores: SampleScores
         diagnostics=tuple(format_diagnostic(name, value) for name, value in scores.diagnostics.items()),
         scoring_error=_scoring_error(scores, prediction),
         explanation=_explanation(group, sample, scores),
+        facts=facts_of(group.benchmark, sample, prediction, scores, adapters),
     )
 
 

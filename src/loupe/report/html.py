@@ -75,6 +75,9 @@ def _pack(groups: Sequence[Group], file: IO[str], *, folder: Path, embed: bool) 
         if group.formulas.runs:
             summary = compressed(group.formulas.summary())
             file.write(f'<script type="text/plain" id="formulas-{len(shapes)}">{summary}</script>\n')
+        if group.facts.rows:
+            tests = compressed(group.facts.packed())
+            file.write(f'<script type="text/plain" id="facts-{len(shapes)}">{tests}</script>\n')
         middle = sorted(ratios)[len(ratios) // 2] if ratios else 0.8
         shapes.append(next(name for ratio, name in _SHAPES if middle >= ratio))
     return shapes

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from loupe.errors import PageError
-from loupe.explanation import Explanation
+from loupe.explanation import Explanation, Fact
+from loupe.report.facts import packed_facts
 from loupe.report.markup import MARKUP_TASKS, render_markdown, without_surrogates
 from loupe.report.matches import packed_match, packed_page
 from loupe.report.pictures import Thumbnail, full_picture, make_thumbnail
@@ -50,6 +51,7 @@ class Answer:
     diagnostics: tuple[tuple[str, str], ...] = ()
     scoring_error: str = ""
     explanation: Explanation | None = None
+    facts: tuple[Fact, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,6 +177,7 @@ def _answer(answer: Answer, job: SampleJob) -> JsonObject | None:
         "hiddenUnits": answer.hidden_units,
         "diagnostics": list(answer.diagnostics),
         "reasoning": _cut(prediction.reasoning or "")[0],
+        "tests": packed_facts(answer.facts),
         **_text(adapted, job),
     }
     if adapted != prediction.text:

@@ -145,13 +145,14 @@ def _cells(rule: TableRule, max_diffs: int, kept: Mapping[str, Any], page: PageT
     figures = kept.get("figures", {})
     if "nearest" not in figures or rule.cell is None:
         return
-    yield Comparison(
-        label="Nearest cell",
-        wanted=rule.cell,
-        found=str(figures["nearest"]),
-        similarity=figures.get("best_ratio"),
-        enough=figures.get("threshold"),
-    )
+    if figures["nearest"] != rule.cell:
+        yield Comparison(
+            label="Nearest cell",
+            wanted=rule.cell,
+            found=str(figures["nearest"]),
+            similarity=figures.get("best_ratio"),
+            enough=figures.get("threshold"),
+        )
     if "relation" in figures:
         yield Comparison(
             label=f"What stands {relation_words(str(figures['relation']))}",

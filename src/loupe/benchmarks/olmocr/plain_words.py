@@ -25,6 +25,7 @@ _RELATIONS = {
     "left_heading": "as a heading of its row",
     "top_heading": "as a heading of its column",
 }
+_FORMS = {"heading": "a heading", "bold": "bold", "italic": "italic"}
 _WHY = {
     "absent_found": "It is there.",
     "present_below_threshold": "It is not there.",
@@ -55,14 +56,14 @@ def words_of(test: PageTest) -> Words:
             return _table(test.rule, test.max_diffs)
         case MathRule():
             dollars = "; what stands between $ is no equation here" if test.rule.ignore_dollar_delimited else ""
-            asked: Words = (("", "An equation must hold, as it is drawn, "), ("latex", test.rule.math))
+            asked: Words = (("", "An equation must contain, as it is drawn, "), ("latex", test.rule.math))
             return (*asked, ("", f"{dollars}."))
         case BaselineRule():
             return (("", _baseline(test.rule)),)
         case FormatRule():
-            form = {"heading": "a heading", "bold": "bold", "italic": "italic"}[test.rule.format]
-            cases = "" if test.rule.case_sensitive else ", in small or capital letters"
-            return (("text", test.rule.text), ("", f" must be {form}{cases}{_differences(test.max_diffs)}."))
+            form = _FORMS[test.rule.format]
+            cases = "" if test.rule.case_sensitive else "; capitals do not matter"
+            return (("text", test.rule.text), ("", f" must be {form}{_differences(test.max_diffs)}{cases}."))
         case FootnoteRule():
             return _footnote(test.rule, test.max_diffs)
 
@@ -72,7 +73,7 @@ def why_failed(test: PageTest, fact: Mapping[str, Any]) -> str:
     explanation, figures = str(fact["explanation"]), fact.get("figures", {})
     known = _WHY.get(explanation)
     if known:
-        return known
+        return known + _how_near(explanation, figures)
     match explanation:
         case "math_no_match":
             count = figures.get("equations", 0)
@@ -80,10 +81,12 @@ def why_failed(test: PageTest, fact: Mapping[str, Any]) -> str:
                 return r"The answer has no equation between \( \), \[ \], $$ $$ or $ $."
             lost = figures.get("not_compared", 0)
             more = f" {lost} could not be compared." if lost else ""
-            return f"None of the {count:,} equations of the answer holds it.{more}"
+            return f"None of the {count:,} equations of the answer contains it.{more}"
         case "format_not_found":
-            form = test.rule.format if isinstance(test.rule, FormatRule) else "format"
-            return f"The answer has {figures.get('formatted_texts', 0):,} texts as {form}, but not this one."
+            form = _FORMS.get(test.rule.format, "") if isinstance(test.rule, FormatRule) else ""
+            count = figures.get("formatted_texts", 0)
+            what = f"None of the {count:,} texts of the answer that are {form} is this one." if count else ""
+            return (what or f"Nothing in the answer is {form}.") + _how_near(explanation, figures)
         case "baseline_blank_expected":
             return f"The answer has {figures.get('alnum_count', 0):,} letters and digits."
         case "baseline_repeats":
@@ -94,6 +97,15 @@ def why_failed(test: PageTest, fact: Mapping[str, Any]) -> str:
         case "run_error":
             return f"The official evaluator raises here, and so the test has not passed: {figures.get('error', '')}"
     return explanation.replace("_", " ").capitalize() + "."
+
+
+def _how_near(explanation: str, figures: Mapping[str, Any]) -> str:
+    """How similar the nearest text is, where one was looked for and is not there."""
+    if explanation == "absent_found" or explanation == "table_relation_failed" or not figures.get("best_ratio"):
+        return ""
+    what = "cell" if explanation.startswith("table") else "text"
+    near, limit = figures["best_ratio"], max(0.0, figures.get("threshold", 1.0))
+    return f" The nearest {what} is {100 * near:.1f} % alike; {100 * limit:.1f} % is the limit."
 
 
 def relation_words(relation: str) -> str:
@@ -110,8 +122,8 @@ def _text(rule: TextRule, max_diffs: int) -> Words:
     else:
         where = ""
     verb = "must not stand" if rule.absent else "must stand"
-    cases = "" if rule.case_sensitive else ", in small or capital letters"
-    return (("text", rule.text), ("", f" {verb} on the page{where}{cases}{_differences(max_diffs)}."))
+    cases = "" if rule.case_sensitive else "; capitals do not matter"
+    return (("text", rule.text), ("", f" {verb} on the page{where}{_differences(max_diffs)}{cases}."))
 
 
 def _differences(count: int) -> str:
@@ -133,8 +145,10 @@ def _baseline(rule: BaselineRule) -> str:
     if rule.max_length is not None:
         images = ", image descriptions aside" if rule.max_length_skips_image_alt_tags else ""
         return f"The page is blank: the answer may have at most {rule.max_length:,} letters and digits{images}."
-    plausible = ", and has no Chinese or Japanese characters and no emoji" if rule.check_disallowed_characters else ""
-    return f"The answer has text, does not end in more than {rule.max_repeats:,} repetitions{plausible}."
+    plausible = (
+        " and must have no Chinese or Japanese characters and no emoji" if rule.check_disallowed_characters else ""
+    )
+    return f"The answer must have text, must not end in more than {rule.max_repeats:,} repetitions{plausible}."
 
 
 def _footnote(rule: FootnoteRule, max_diffs: int) -> Words:

@@ -13,6 +13,12 @@ function sampleInHash() {
   return group.samples.find((sample) => sample.id === parts.get("s")) || null;
 }
 
+/** Engine and number of the test that an address leads to. */
+function factInHash() {
+  const found = /^(\d+)\.(\d+)$/.exec(new URLSearchParams(location.hash.slice(1)).get("f") || "");
+  return found && [Number(found[1]), Number(found[2])];
+}
+
 async function route() {
   const sample = sampleInHash();
   const before = view.sample;
@@ -21,8 +27,8 @@ async function route() {
     if (sample.group !== grid.group) chooseGroup(sample.group);
     overview.hidden = true;
     samplePage.hidden = false;
-    await openSample(sample);
-    if (before !== sample) window.scrollTo(0, 0);
+    await openSample(sample, factInHash());
+    if (before !== sample && !factInHash()) window.scrollTo(0, 0);
     return;
   }
   view.sample = null;
@@ -79,6 +85,7 @@ const KEYS = {
   2: () => mode("difference"),
   3: () => mode("raw"),
   4: () => { if (hasMatch(view.payload)) mode("match"); },
+  5: () => { if (hasFacts(view.payload)) mode("tests"); },
   z: () => { const picture = view.payload?.pictures.find((candidate) => candidate.src); if (view.sample && picture) zoom(picture.src); },
   t: () => switchTheme(),
 };

@@ -3,9 +3,13 @@
 /** What match.js brings, where any score is explained. */
 let matchView = null;
 const hasMatch = (payload) => Boolean(matchView && payload?.page && payload.matches.some(Boolean));
+/** What facts.js brings, where answers were put to tests. */
+let factView = null;
+const hasFacts = (payload) => Boolean(factView && payload?.answers.some((answer) => answer?.tests));
 const view = { sample: null, mode: "rendered", chosen: "", unit: "words", payload: null };
 
-async function openSample(sample) {
+/** `wanted` is [engine, number] of the test to go to, if any. */
+async function openSample(sample, wanted = null) {
   view.sample = sample;
   const payload = await payloadOf(sample);
   if (view.sample !== sample) return;
@@ -13,6 +17,7 @@ async function openSample(sample) {
   matchView?.hide();
   // The match is what explains the score, so it is shown first, until somebody chooses otherwise.
   if (hasMatch(payload) && !view.chosen) view.mode = "match";
+  if (hasFacts(payload) && (wanted || !view.chosen)) view.mode = "tests";
   const page = fromTemplate("sample-template");
   fillHead(page, sample);
   page.querySelector(".sample-pictures").append(...pictures(payload, sample));
@@ -26,6 +31,7 @@ async function openSample(sample) {
   }
   document.getElementById("sample").replaceChildren(page);
   drawPanes();
+  if (wanted && view.mode === "tests") factView.goTo(...wanted);
   document.title = `${sample.id} · Loupe`;
 }
 
@@ -131,8 +137,10 @@ function drawPanes() {
   const page = document.getElementById("sample");
   const comparable = payload.reference !== null;
   const explained = hasMatch(payload);
-  if ((view.mode === "difference" && !comparable) || (view.mode === "match" && !explained)) view.mode = "rendered";
+  if ((view.mode === "difference" && !comparable) || (view.mode === "match" && !explained) || (view.mode === "tests" && !hasFacts(payload))) view.mode = "rendered";
   page.querySelector("[data-mode=match]").hidden = !explained;
+  page.querySelector("[data-mode=tests]").hidden = !hasFacts(payload);
+  page.querySelector(".sample-body").classList.toggle("testing", view.mode === "tests");
   for (const button of page.querySelectorAll("[data-mode]")) {
     button.setAttribute("aria-pressed", String(button.dataset.mode === view.mode));
     button.disabled = button.dataset.mode === "difference" && !comparable;
@@ -143,6 +151,7 @@ function drawPanes() {
   matchView?.hide();
   if (wasMatching) page.querySelector(".sample-pictures").replaceChildren(...pictures(payload, sample));
   if (view.mode === "match") { matchView.draw(); return; }
+  if (view.mode === "tests") { factView.draw(); return; }
   const panes = payload.answers.map((answer, place) => {
     const element = answerPane(answer, sample.group.engines[place]);
     element.querySelector(".pane-title").append(paneScore(sample.engines[place]));
