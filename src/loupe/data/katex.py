@@ -1,14 +1,16 @@
 """KaTeX 0.16.21, the release that olmOCR-Bench draws equations with: two files, fetched once, never part of Loupe.
 
 They come from the npm package `katex` (MIT licence). Whatever brings them, their content is compared with the digests
-below before it is used.
+below before it is used. Its fonts come along for people's eyes (`loupe review`); scores are made without them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import os
+import re
 import shutil
 import subprocess
 import tarfile
@@ -31,6 +33,7 @@ DIGESTS = {
 #: sha256 of the package.
 _PACKAGE = "7764a23b6c42d0a260fc1c8dcfe91d73e07d802dfc0624c08997b33c02dac0cd"
 _LARGEST_PACKAGE = 8 << 20
+_FONT = re.compile(r"package/dist/fonts/(KaTeX_[A-Za-z0-9]+-[A-Za-z]+\.woff2)")
 #: What npm itself takes the address of its registry from. No address stands in Loupe: npm knows its own.
 _SETTINGS = ("npm_config_registry", "NPM_CONFIG_REGISTRY")
 _BY_HAND = f"put {SCRIPT} and {STYLE} of the npm package katex@{VERSION} in a folder that LOUPE_KATEX_DIR names"
@@ -65,20 +68,34 @@ def read_katex() -> Katex:
     return Katex(texts[SCRIPT], texts[STYLE])
 
 
+def has_fonts() -> bool:
+    """Whether KaTeX's fonts are beside the two files."""
+    return (katex_folder() / "fonts" / "KaTeX_Main-Regular.woff2").is_file()
+
+
 def fetch_katex() -> Path:
-    """Fetch the package by its name, check it, keep the two files; the folder. Nothing is asked if they are there.
+    """Fetch the package by its name, check it, keep files and fonts; the folder. Nothing is asked if they are there.
 
     npm does it where it is installed, with the user's own settings; else it comes from the registry that
     npm_config_registry names. Raises DatasetError.
     """
+    folder = cache_root() / f"katex-{VERSION}"
     try:
         read_katex()
-        return katex_folder()
     except MissingToolError:
-        pass
-    folder = cache_root() / f"katex-{VERSION}"
-    if katex_folder() != folder:
-        raise DatasetError(f"LOUPE_KATEX_DIR names {katex_folder()}, which has no KaTeX {VERSION}", hint="unset it")
+        if katex_folder() != folder:
+            raise DatasetError(
+                f"LOUPE_KATEX_DIR names {katex_folder()}, which has no KaTeX {VERSION}", hint="unset it"
+            ) from None
+        return _fetch_into(folder)
+    if katex_folder() == folder and not has_fonts():
+        # Who has no network any more keeps what scores need.
+        with contextlib.suppress(DatasetError):
+            _fetch_into(folder)
+    return katex_folder()
+
+
+def _fetch_into(folder: Path) -> Path:
     package = _through_npm() or _through_http()
     if hashlib.sha256(package).hexdigest() != _PACKAGE:
         raise DatasetError(f"what came is not the package katex {VERSION}", hint="npm config get registry")
@@ -88,6 +105,12 @@ def fetch_katex() -> Path:
             stream = tar.extractfile(f"package/dist/{name}")
             assert stream is not None
             _write_whole(folder / name, stream.read())
+        (folder / "fonts").mkdir(exist_ok=True)
+        for member in tar.getmembers():
+            font = _FONT.fullmatch(member.name)
+            stream = tar.extractfile(member) if font else None
+            if font and stream is not None:
+                _write_whole(folder / "fonts" / font[1], stream.read())
     read_katex()
     return folder
 

@@ -14,6 +14,8 @@ from loupe.errors import LoupeError
 
 Status: TypeAlias = Literal["unreviewed", "verified", "rejected"]
 Control: TypeAlias = Literal["text", "math", "number", "switch", "choice"]
+#: What is claimed, how it is compared, and what the claim is about.
+Part: TypeAlias = Literal["fact", "detail", "more"]
 
 
 class FieldError(LoupeError):
@@ -26,7 +28,7 @@ class FieldError(LoupeError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One field as a form shows it. A number may be empty, which is null; `place` is where a layout puts it."""
+    """One field as a form shows it; an `optional` one may be empty, which is null."""
 
     name: str
     label: str
@@ -35,12 +37,15 @@ class Field:
     choices: tuple[str, ...] = ()
     note: str = ""
     optional: bool = False
-    main: bool = True
+    part: Part = "fact"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One line under review; `problem` says why it cannot be verified as it is, `kept` what is shown but not edited."""
+    """One line under review; `problem` says why it cannot be verified as it is, `remark` what else is odd about it.
+
+    `kept` are members that no form knows: shown, never touched. `phrases` are texts to be marked on the page, by field.
+    """
 
     id: str
     kind: str
@@ -54,6 +59,7 @@ class Entry:
     phrases: tuple[tuple[str, str], ...] = ()
     kept: tuple[tuple[str, str], ...] = ()
     problem: str = ""
+    remark: str = ""
     broken: bool = False
 
 

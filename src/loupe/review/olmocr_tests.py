@@ -11,7 +11,7 @@ from typing import Any
 
 from loupe.benchmarks.olmocr.records import FORMATS, KINDS, TestRecordError, read_test
 from loupe.errors import DatasetError
-from loupe.review.entries import Change, Control, Entry, Field, FieldError, Status, Truth
+from loupe.review.entries import Change, Control, Entry, Field, FieldError, Part, Status, Truth
 from loupe.review.json_line import read_object, with_values
 
 _STATUS: dict[Status, str | None] = {"unreviewed": None, "verified": "verified", "rejected": "rejected"}
@@ -33,6 +33,7 @@ _FIRST: _Row = ("first_n", "Only in the first", "number", None, "characters")
 _LAST: _Row = ("last_n", "Only in the last", "number", None, "characters")
 _TEXT: _Row = ("text", "Text", "text", "", "")
 _DIFFS: _Row = ("max_diffs", "Differences allowed", "number", 0, "characters")
+_UNUSED_DIFFS: _Row = ("max_diffs", "Differences allowed", "number", 0, "not used by this type")
 _FACTS: dict[str, tuple[_Row, ...]] = {
     "present": (_TEXT,),
     "absent": (_TEXT,),
@@ -56,17 +57,16 @@ _FACTS: dict[str, tuple[_Row, ...]] = {
     ),
 }
 _DETAILS: dict[str, tuple[_Row, ...]] = {
-    "present": (_DIFFS, _FIRST, _LAST, _CASE),
-    "absent": (_DIFFS, _FIRST, _LAST, _CASE),
+    "present": (_DIFFS, _CASE, _FIRST, _LAST),
+    "absent": (_DIFFS, _CASE, _FIRST, _LAST),
     "order": (_DIFFS,),
     "table": (_DIFFS, ("ignore_markdown_tables", "HTML tables only", "switch", False, "")),
-    "math": (_DIFFS, ("ignore_dollar_delimited", "Not between dollar signs", "switch", False, "")),
+    "math": (("ignore_dollar_delimited", "Not between dollar signs", "switch", False, ""),),
     "baseline": (
         ("max_length", "Blank page: at most", "number", None, "characters"),
         ("max_length_skips_image_alt_tags", "Alt texts of images do not count", "switch", False, ""),
         ("max_repeats", "Repeats allowed at the end", "number", 30, ""),
         ("check_disallowed_characters", "No Chinese, Japanese, emoji", "switch", True, ""),
-        _DIFFS,
     ),
     "format": (_DIFFS, _CASE),
     "footnote": (_DIFFS,),
@@ -104,7 +104,8 @@ def read(line: str) -> Entry:
         fields=tuple(_fields(record, kind)),
         phrases=tuple(_phrases(record)),
         kept=tuple(_kept(record, kind)),
-        problem=_problem(record),
+        problem=_problem(record, kind),
+        remark=_remark(record, kind),
     )
 
 
@@ -122,7 +123,7 @@ def changed(line: str, change: Change) -> str:
         values["checked"] = _STATUS[change.status]
     values = {name: value for name, value in values.items() if value != record.get(name, defaults.get(name))}
     after = record | values
-    problem = _problem(after)
+    problem = _problem(after, str(record.get("type")))
     if problem and (set(values) - {"checked"} or change.status == "verified"):
         raise FieldError(problem, field=next((name for name in controls if f"`{name}`" in problem), ""))
     return with_values(line, values) if values else line
@@ -137,9 +138,11 @@ def _status(record: Mapping[str, Any]) -> Status:
     return found if found in ("verified", "rejected") else "unreviewed"
 
 
-def _problem(record: Mapping[str, Any]) -> str:
+def _problem(record: Mapping[str, Any], kind: str) -> str:
+    """Why the official evaluator would refuse the test, unknown fields apart: those are nobody's mistake here."""
+    known = _known(kind)
     try:
-        test = read_test(record)
+        test = read_test({name: value for name, value in record.items() if name in known or kind not in _FACTS})
     except TestRecordError as error:
         return error.message
     except DatasetError as error:
@@ -153,14 +156,35 @@ def _problem(record: Mapping[str, Any]) -> str:
     return ""
 
 
+def _remark(record: Mapping[str, Any], kind: str) -> str:
+    unknown = [name for name in record if name not in _known(kind)] if kind in _FACTS else []
+    if not unknown:
+        return ""
+    return f"the official evaluator refuses fields that it does not know: {', '.join(unknown)[:300]}; kept as they are"
+
+
+def _known(kind: str) -> frozenset[str]:
+    """The fields of a type."""
+    return _OWN | {row[0] for row in (*_FACTS.get(kind, ()), *_DETAILS.get(kind, ()), *_more(kind))}
+
+
 def _fields(record: Mapping[str, Any], kind: str) -> Iterator[Field]:
     for row in _FACTS.get(kind, ()):
-        yield _field(record, row, main=True)
-    for row in (*_DETAILS.get(kind, ()), *(_PAGE if kind in _FACTS else ())):
-        yield _field(record, row, main=False)
+        yield _field(record, row, "fact")
+    for row in _DETAILS.get(kind, ()):
+        yield _field(record, row, "detail")
+    for row in _more(kind):
+        yield _field(record, row, "more")
 
 
-def _field(record: Mapping[str, Any], row: _Row, *, main: bool) -> Field:
+def _more(kind: str) -> tuple[_Row, ...]:
+    """What the test is about; and the differences allowed where the type ignores them."""
+    if kind not in _FACTS:
+        return ()
+    return (*_PAGE, *(() if _DIFFS in _DETAILS[kind] else (_UNUSED_DIFFS,)))
+
+
+def _field(record: Mapping[str, Any], row: _Row, part: Part) -> Field:
     name, label, control, default, note = row
     return Field(
         name=name,
@@ -170,7 +194,7 @@ def _field(record: Mapping[str, Any], row: _Row, *, main: bool) -> Field:
         choices=FORMATS if control == "choice" else (),
         note=note,
         optional=name in _MAY_BE_NULL if control == "number" else default is None,
-        main=main,
+        part=part,
     )
 
 
@@ -213,7 +237,7 @@ def _phrases(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _kept(record: Mapping[str, Any], kind: str) -> Iterator[tuple[str, str]]:
     """Members that no form knows, as JSON; they are never touched."""
-    known = _OWN | {row[0] for row in (*_FACTS.get(kind, ()), *_DETAILS.get(kind, ()))}
+    known = _known(kind)
     for name, value in record.items():
         if name not in known or (name in _OWN and kind not in _FACTS):
             yield name, json.dumps(value, ensure_ascii=False)[:2000]

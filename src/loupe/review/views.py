@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from loupe import report
-from loupe.data.katex import katex_folder, read_katex
+from loupe.data.katex import has_fonts, read_katex
 from loupe.errors import MissingToolError, PageError
 from loupe.review.documents import Documents
 from loupe.review.entries import Field
@@ -183,6 +183,6 @@ def _math_note() -> str:
         read_katex()
     except MissingToolError as error:
         return f"no preview: {error.message}; `{error.hint}` brings it"
-    if not (katex_folder() / "fonts" / "KaTeX_Main-Regular.woff2").is_file():
+    if not has_fonts():
         return "drawn without KaTeX's fonts; `loupe setup math` brings them"
     return ""

@@ -33,12 +33,29 @@ export function settle(now, sent = null) {
   keep();
 }
 
+const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00a0\u00ad\u061c\u200b-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff\ufff9-\ufffb]/gu;
+
+/** What in a text cannot be seen: it is compared all the same. */
+function remarkOn(control) {
+  const line = control.closest(".field").querySelector(".field-remark");
+  if (!line || control.tagName !== "TEXTAREA") return;
+  const codes = [...new Set(control.value.match(INVISIBLE) || [])].map((char) => `U+${char.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`);
+  const parts = codes.length ? [`not to be seen: ${codes.slice(0, 6).join(", ")}`] : [];
+  if (/^\s/u.test(control.value)) parts.push("begins with a blank");
+  if (/\S\s+$/u.test(control.value)) parts.push("ends with a blank");
+  line.textContent = parts.join("; ");
+  line.hidden = !parts.length;
+}
+
+const remark = () => controls().forEach(remarkOn);
+
 export function showForm(html, entry) {
   form.innerHTML = html;
   seen = entry.seen;
   for (const control of controls()) control.known = raw(control);
   const restored = restore();
   startPreview(form);
+  remark();
   return restored;
 }
 
@@ -47,7 +64,8 @@ export function startForm(entry) {
   for (const control of controls()) control.known = control.type === "checkbox" ? control.defaultChecked : control.value;
   const restored = restore();
   startPreview(form);
-  form.addEventListener("input", () => { keep(); clearProblem(); drawPreview(form); });
+  remark();
+  form.addEventListener("input", () => { keep(); clearProblem(); drawPreview(form); remark(); });
   form.addEventListener("submit", (event) => event.preventDefault());
   return restored;
 }
@@ -59,6 +77,7 @@ export function takeBack(control) {
   keep();
   clearProblem();
   drawPreview(form);
+  remark();
 }
 
 // What is typed and not saved yet is kept in this tab, under what the line looked like: a reload brings it back.

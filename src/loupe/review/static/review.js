@@ -259,7 +259,9 @@ async function poll() {
     if (away) { away = false; trouble(""); }
     const others = byId("tabs");
     others.hidden = !data.others;
-    others.textContent = data.others === 1 ? "also open in another tab" : `also open in ${data.others} other tabs`;
+    const [long, short] = others.children;
+    long.textContent = data.others === 1 ? "also open in another tab" : `also open in ${data.others} other tabs`;
+    short.textContent = `${data.others + 1} tabs`;
     if (data.revision !== state.revision && !saving && byId("conflict").hidden) await refresh();
   } catch (error) {
     if (error instanceof Unreachable) { away = true; trouble("loupe review does not answer: nothing can be saved. Start it again and open the address that it prints."); }
