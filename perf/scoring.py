@@ -37,8 +37,6 @@ SIZES = {
     "nanonets_kie": (987, "documents"),
     "dp_bench": (200, "pages"),
 }
-#: CDM, which typesets, is measured by perf/cdm.py.
-OPTIONS = {"unimer_test": {"cdm": "off"}}
 _POLL_SECONDS = 0.05
 
 
@@ -53,8 +51,7 @@ def make_run(ident: str, folder: Path, count: int) -> Path:
     data = folder / "data" / ident
     answers = write_prepared(ident, data, count, images=False)
     benchmark = get_benchmark(ident)
-    options = OPTIONS.get(ident, {})
-    found = survey(benchmark, ident, data, options, pages=False)
+    found = survey(benchmark, ident, data, {}, pages=False)
     info = RunInfo(
         benchmark=ident,
         benchmark_id=ident,
@@ -65,7 +62,6 @@ def make_run(ident: str, folder: Path, count: int) -> Path:
         truth_digest=found.truth_digest,
         data_digest=found.truth_digest,
         total=count,
-        options=options,
     )
     path = folder / "runs" / "synthetic" / ident
     lines = (msgspec.json.encode(Prediction(sample=sample, text=answers[sample])) for sample in found.ids)
@@ -130,9 +126,13 @@ def _resident(pid: int) -> int:
 
 
 def in_process(path: Path, cores: int) -> dict[str, float]:
-    """`measure` in a fresh interpreter, so that imports and memory of one do not count for the next."""
+    """`measure` in a fresh interpreter, so that imports and memory of one do not count for the next.
+
+    No TeX is found there: what it costs to typeset formulas for CDM is measured by perf/cdm.py.
+    """
     words = [sys.executable, __file__, "--measure", str(path), "--cores", str(cores)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    without_programs = {**os.environ, "PATH": ""}
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=without_programs)
     if done.returncode != 0:
         raise SystemExit(done.stderr)
     measured: dict[str, float] = json.loads(done.stdout)
