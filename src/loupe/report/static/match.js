@@ -125,7 +125,7 @@ function unitRow(unit, number) {
   const orders = areas.map((area) => area.order).filter((order) => order !== null);
   const swatch = unit.value === null ? "" : make("span", { class: `swatch q${stepOf(Math.max(0, unit.value))}` });
   const head = make("div", { class: "unit-head" },
-    make("span", { class: `badge k-${kind}` }, orders.length ? orders.join(", ") : "–"),
+    areas.length ? make("span", { class: `badge k-${kind}` }, orders.length ? orders.join(", ") : "–") : "",
     make("span", { class: "unit-kind" }, areas[0]?.category.replaceAll("_", " ") || unit.element),
     make("span", { class: "unit-value" }, swatch, missing ? "nothing matched" : unit.verdict),
     make("span", { class: "spring" }),
@@ -136,8 +136,10 @@ function unitRow(unit, number) {
   if (unit.grids) row.append(tableGrids(unit.grids));
   if (unit.formulas && !missing) row.append(formulaPair(unit.formulas));
   const sides = make("div", { class: "sides" });
-  if (unit.reference !== undefined && !(perfect && unit.pieces)) sides.append(side("Ground truth", [unit.reference]));
-  if (unit.pieces !== undefined) sides.append(side(perfect ? "" : "Answer", unit.pieces));
+  // A formula that is the whole sample is compared already, and the other views have its texts.
+  const whole = unit.formulas && !unit.regions.length;
+  if (!whole && unit.reference !== undefined && !(perfect && unit.pieces)) sides.append(side("Ground truth", [unit.reference]));
+  if (!whole && unit.pieces !== undefined) sides.append(side(perfect ? "" : "Answer", unit.pieces));
   if (sides.childElementCount) row.append(sides);
   if (unit.compared && !missing) row.append(comparedDetails(unit.compared));
   return row;
