@@ -21,10 +21,10 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_setting_of_the_engine_among_the_options_is_sent_to_the_profile(here: Path) -> None:
-    error, hint = complaint(loupe("run", "mydocs", "-e", "tesseract", "-o", "psm=6", cwd=here))
-    assert error == "My texts has no option 'psm'; engine tesseract has a setting of that name"
-    assert hint == 'settings of engines stand in loupe.toml, below [engines.NAME]: kind = "tesseract", psm = …'
+def test_a_slip_in_a_setting_of_the_engine_is_answered_with_its_name(here: Path) -> None:
+    error, hint = complaint(loupe("run", "mydocs", "-e", "tesseract", "-o", "psn=6", cwd=here))
+    assert error == "My texts has no option 'psn', and the engine no setting; did you mean 'psm'?"
+    assert hint == "loupe bench show mydocs; loupe engine show NAME"
 
 
 def test_a_wrong_value_of_an_option_is_answered_with_the_right_ones(here: Path) -> None:

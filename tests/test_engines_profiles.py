@@ -9,11 +9,12 @@ import pytest
 
 from loupe.benchmarks import get_benchmark
 from loupe.engines.openai import Settings
-from loupe.engines.registry import load_profile
+from loupe.engines.registry import BUILT_IN, load_profile
 from loupe.inference.prompts import TASK_PROMPTS, template_for
 from loupe.metrics import vision_tokens
 from loupe.scoring.adapters import STEPS, check_adapters
-from tests.command_line import loupe
+from tests.chat_server import in_thread
+from tests.command_line import complaint, loupe
 
 MODELS = ["glm-ocr", "paddleocr-vl", "deepseek-ocr2", "deepseek-ocr2-recipe", "deepseek-ocr", "vlm"]
 PAGE = "Convert the document to markdown."
@@ -58,13 +59,32 @@ def test_a_profile_is_versioned_sourced_and_uses_known_steps_in_order(engine: st
     [
         ({}, "glm-ocr/1"),
         ({"base_url": "http://127.0.0.1:9/v1", "concurrency": 1, "timeout": 5.0, "model": None}, "glm-ocr/1"),
-        ({"image": "fit2048"}, "glm-ocr/1"),
+        ({"image": "fit2048", "servers": {}, "gpus": "0"}, "glm-ocr/1"),
         ({"image": "none", "max_tokens": 100}, "glm-ocr/1+image+max_tokens"),
         ({"prompts": {"*": "Read."}}, "glm-ocr/1+prompts"),
     ],
 )
 def test_what_differs_from_a_profile_stands_behind_its_version(overrides: dict[str, object], version: str) -> None:
     assert load_profile("glm-ocr", overrides)[1].version == version
+
+
+def test_a_copy_that_still_bears_our_version_tells_what_it_changed(tmp_path: Path) -> None:
+    copy = (BUILT_IN / "glm-ocr.toml").read_text(encoding="utf-8").replace("max_tokens = 8192", "max_tokens = 99")
+    (tmp_path / "mine.toml").write_text(copy, encoding="utf-8")
+    assert load_profile(str(tmp_path / "mine.toml"))[1].version == "glm-ocr/1+max_tokens"
+    (tmp_path / "mine.toml").write_text(copy.replace('"glm-ocr/1"', '"mine/1"'), encoding="utf-8")
+    assert load_profile(str(tmp_path / "mine.toml"), {"top_k": 5})[1].version == "mine/1+top_k"
+
+
+@pytest.mark.parametrize(
+    ("changed", "part"),
+    [({"system": "Be brief."}, "system"), ({"stop": ["\n"]}, "stop"), ({"extra_body": {"a": 1}}, "body")],
+)
+def test_what_is_too_long_for_a_signature_stands_there_as_a_digest(changed: dict[str, object], part: str) -> None:
+    plain, one = load_profile("vlm")[1].signature(), load_profile("vlm", changed)[1].signature()
+    assert part not in plain and len(one[part]) == 8 and {**one, part: ""} == {**plain, part: ""}
+    text_first = load_profile("vlm", {"content_order": "text_first"})[1].signature()
+    assert text_first == {**plain, "order": "text_first"}
 
 
 def test_a_page_and_its_answer_fit_into_the_context_of_deepseek_ocr() -> None:
@@ -75,6 +95,30 @@ def test_a_page_and_its_answer_fit_into_the_context_of_deepseek_ocr() -> None:
     )
     assert page == 933
     assert profile.max_tokens + page + 64 <= 8192
+
+
+def test_what_differs_from_the_profile_is_said_and_signed_and_a_prompt_counts_by_its_text(tmp_path: Path) -> None:
+    for name in ("one.txt", "two.txt"):
+        (tmp_path / name).write_text("Read all of it.\n", encoding="utf-8")
+    signed = []
+    with in_thread("something", models=404) as server:
+        words = ["run", "sample_pages", "--limit", "1", "-e", "glm-ocr", "--base-url", server.url, "-o", "top_p=0.5"]
+        for name, prompt in (("a", ["--prompt-file", "one.txt"]), ("b", ["--prompt-file", "two.txt"])):
+            done = loupe(*words, *prompt, "--name", name, cwd=tmp_path)
+            assert done.returncode == 0, done.stderr
+            assert "glm-ocr is not as in glm-ocr/1: top_p: 1e-05 → 0.5" in done.stderr
+            info = json.loads((tmp_path / f"runs/{name}/sample_pages/run.json").read_text(encoding="utf-8"))
+            signed.append(info["signature"].replace(f"engine:{name}", ""))
+            assert set(info["prompts"].values()) == {"Read all of it.\n"}
+        assert {request.prompt for request in server.requests if request.number} == {"Read all of it.\n"}
+    assert signed[0] == signed[1] and "|profile:glm-ocr/1+prompts+top_p|" in signed[0]
+    both = loupe("infer", "sample_pages", "--prompt", "x", "--prompt-file", "one.txt", cwd=tmp_path)
+    assert complaint(both) == ("--prompt and --prompt-file do not go together", "leave one of them out")
+    (tmp_path / "empty.txt").write_text(" \n")
+    empty = loupe("engine", "test", "glm-ocr", "--prompt-file", "empty.txt", cwd=tmp_path)
+    assert complaint(empty)[0] == "--prompt-file empty.txt: nothing in it"
+    twice = loupe("run", "sample_pages", "-e", "glm-ocr", "-o", "image=none", "--image", "none", cwd=tmp_path)
+    assert complaint(twice)[0] == "-o image and --image set the same"
 
 
 def test_the_command_shows_everything(tmp_path: Path) -> None:

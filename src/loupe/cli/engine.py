@@ -79,16 +79,26 @@ def show(name: str, json: bool) -> None:
 @click.argument("name")
 @click.option("--image", metavar="FILE", help="Page to read; FILE.pdf#page=2 for one of a PDF. Default: a sample page.")
 @click.option("--prompt", metavar="TEXT", help="What to ask.")
+@click.option(
+    "--prompt-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="The same, as it stands in a file.",
+)
 @click.option("--base-url", multiple=True, metavar="URL", help="OpenAI-compatible server.")
 @click.option("--api-key", metavar="KEY", help="Its key; never stored.")
 @click.option("--model", metavar="ID", help="Model at the server.")
 @json_option
-def test(name: str, image: str | None, prompt: str | None, json: bool, **flags: object) -> None:
+def test(
+    name: str, image: str | None, prompt: str | None, prompt_file: Path | None, json: bool, **flags: object
+) -> None:
     """Open engine NAME, read one page with it, and print what it read."""
     import msgspec
 
+    from loupe.cli.engine_settings import given_prompt
     from loupe.cli.options import Flags, configure, override_table, pass_key
 
+    prompt = given_prompt(prompt, prompt_file)
     reading = msgspec.convert(flags, Flags)
     pass_key(reading.api_key)
     label, profile = configure(name, override_table(reading))

@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from loupe.benchmarks.registry import check_options, get_benchmark
+from loupe.cli.engine_settings import PROMPT_OPTIONS, differences, given_prompt, split_options
 from loupe.cli.output import say
 from loupe.cli.server_options import (
     SERVER_OPTIONS,
@@ -24,7 +25,7 @@ from loupe.cli.server_options import (
     served_model,
 )
 from loupe.engines.registry import Profile, engine_kinds, load_profile, profile_names, slug
-from loupe.errors import EngineUnavailableError, LoupeError, ProfileError, UsageError
+from loupe.errors import EngineUnavailableError, ProfileError, UsageError
 from loupe.types import Outcome
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ SERVER_ONLY = frozenset({"model", "max_tokens", "retry_truncated", "temperature"
 
 
 class Flags(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of `run` and `infer`, as click hands them over."""
+    """The options of `run` and `infer`, as click hands them over; `settings` are those of `-o` that engines have."""
 
     engine: tuple[str, ...] = ()
     engines: str = ""
@@ -76,10 +77,12 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     image: str | None = None
     prompt: str | None = None
+    prompt_file: Path | None = None
     limit: int | None = None
     data: Path | None = None
     download: bool = False
     option: tuple[str, ...] = ()
+    settings: dict[str, Any] = {}
     runs: Path = Path("runs")
     name: str = ""
     fresh: bool = False
@@ -111,7 +114,7 @@ _OPTIONS = (
     ),
     click.option("--temperature", type=click.FloatRange(min=0), metavar="T", help="Sampling temperature."),
     click.option("--image", metavar="RULE", help="Image handling: none, fit2048, longest(N), smart(...)."),
-    click.option("--prompt", metavar="TEXT", help="Ask this instead of the prompt of profile and benchmark."),
+    *PROMPT_OPTIONS,
     click.option(
         "--data",
         type=click.Path(exists=True, path_type=Path),
@@ -119,7 +122,13 @@ _OPTIONS = (
         help="Local copy of the data, in the upstream's layout.",
     ),
     click.option("--download", is_flag=True, help="Fetch the data first if it is not here (loupe data get)."),
-    click.option("-o", "--option", multiple=True, metavar="KEY=VALUE", help="Option of the benchmark (bench show)."),
+    click.option(
+        "-o",
+        "--option",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Option of the benchmark (bench show), or setting of the engine (engine show).",
+    ),
     click.option(
         "--runs", type=_FOLDER, default=Path("runs"), metavar="DIR", help="Root of the runs; ./runs if not set."
     ),
@@ -145,12 +154,14 @@ def reading_options(function: F) -> F:
 
 def make_plans(benchmark: str, flags: Flags) -> list[Plan]:
     """One plan for each engine asked for. Everything a user can get wrong is found here, before anything is read."""
-    try:
-        options = parse_options(benchmark, flags.option)
-    except UsageError as error:
-        raise _about_engine(error, flags) from None
+    pairs, settings = split_options(benchmark, flags.option, _engine_names(flags))
+    options = parse_options(benchmark, pairs)
+    flags = msgspec.structs.replace(flags, settings=settings)
     pass_key(flags.api_key)
     engines = choose_engines(flags)
+    for label, profile in engines:
+        for line in differences(profile):
+            say(f"{label} is not as in {profile.version.partition('+')[0]}: {line}")
     check_server_settings(override_table(flags), engines)
     if flags.download:
         download_data(benchmark, flags)
@@ -196,25 +207,6 @@ def parse_options(benchmark: str, pairs: tuple[str, ...]) -> dict[str, str]:
     return options
 
 
-def _about_engine(error: UsageError, flags: Flags) -> UsageError:
-    """The complaint about an unknown option; where the engine has a setting of that name, with the place for it."""
-    for name in _engine_names(flags):
-        try:
-            profile = load_profile(name)[1]
-        except LoupeError:
-            continue
-        for pair in flags.option:
-            key = pair.partition("=")[0]
-            if key in type(profile).__struct_fields__ and f"no option {key!r}" in error.message:
-                hint = (
-                    f'settings of engines stand in loupe.toml, below [engines.NAME]: kind = "{profile.kind}", {key} = …'
-                )
-                return UsageError(
-                    f"{error.message.partition(';')[0]}; engine {name} has a setting of that name", hint=hint
-                )
-    return error
-
-
 def _engine_names(flags: Flags) -> list[str]:
     return [*flags.engine, *(name.strip() for name in flags.engines.split(",") if name.strip())]
 
@@ -240,7 +232,7 @@ def choose_engines(flags: Flags) -> list[tuple[str, Profile]]:
         try:
             overrides["base_url"] = find_server()
         except EngineUnavailableError:
-            if overrides.keys() & SERVER_ONLY or find_spec(DEFAULT) is None:
+            if overrides.keys() & SERVER_ONLY or flags.settings or find_spec(DEFAULT) is None:
                 raise
             say(
                 f"no model server answers on this machine: reading with {DEFAULT} (-e NAME or --base-url URL to choose)"
@@ -261,9 +253,14 @@ def override_table(flags: Flags) -> dict[str, Any]:
     given = {key: getattr(flags, option) for option, key in OVERRIDES.items()}
     table = {key: list(value) if isinstance(value, tuple) else value for key, value in given.items()}
     table = {key: value for key, value in table.items() if value not in (None, [])}
-    if flags.prompt is not None:
-        table["prompts"] = {"*": flags.prompt}
-    return table
+    if twice := next((key for key in flags.settings if key in table), None):
+        raise UsageError(f"-o {twice} and --{_flag(twice)} set the same", hint="leave one of them out")
+    prompt = given_prompt(flags.prompt, flags.prompt_file)
+    return table | flags.settings | ({} if prompt is None else {"prompts": {"*": prompt}})
+
+
+def _flag(key: str) -> str:
+    return next(flag for flag, each in OVERRIDES.items() if each == key).replace("_", "-")
 
 
 def configure(name: str, overrides: Mapping[str, Any]) -> tuple[str, Profile]:
@@ -276,8 +273,8 @@ def configure(name: str, overrides: Mapping[str, Any]) -> tuple[str, Profile]:
             raise
     except UsageError as error:
         raise _misplaced_profile(name) or error from None
-    flag = next(flag for flag, key in OVERRIDES.items() if key == option).replace("_", "-")
-    raise UsageError(f"engine {name!r} has no setting for --{flag}", hint=f"loupe engine show {name}")
+    given = f"--{_flag(option)}" if option in OVERRIDES.values() else f"-o {option}"
+    raise UsageError(f"engine {name!r} has no setting for {given}", hint=f"loupe engine show {name}")
 
 
 def _misplaced_profile(name: str) -> UsageError | None:

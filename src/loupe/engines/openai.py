@@ -47,6 +47,7 @@ from loupe.errors import (
     RejectedError,
     TransientEngineError,
 )
+from loupe.runs.info import digest_of
 from loupe.types import Engine, Output, PageSource, PdfPage, Request
 
 if TYPE_CHECKING:
@@ -123,14 +124,21 @@ class Settings(Profile, frozen=True, kw_only=True):
         return [url for url in written if url.strip()]
 
     def signature(self) -> dict[str, str]:
-        """Image rule, token limit (if it is not the benchmark's), temperature, and whatever else steers sampling."""
+        """Image rule, token limit (if it is not the benchmark's), temperature, and whatever else steers sampling.
+
+        What is too long for a signature (further keys of the body, a system prompt) stands there as a digest.
+        """
         fixed = {"img": self.image.replace(" ", "")}
         if self.max_tokens is not None:
             fixed["max"] = str(self.max_tokens)
         if self.retry_truncated is not None:
             fixed["retry_max"] = str(self.retry_truncated)
         fixed["t"] = self.temperature if isinstance(self.temperature, str) else f"{self.temperature:g}"
-        return fixed | {key: f"{getattr(self, key):g}" for key in _SAMPLING if getattr(self, key) is not None}
+        fixed |= {key: f"{getattr(self, key):g}" for key in _SAMPLING if getattr(self, key) is not None}
+        if self.content_order != "image_first":
+            fixed["order"] = self.content_order
+        long = {"stop": self.stop, "system": self.system, "body": self.extra_body}
+        return fixed | {key: digest_of([value])[:8] for key, value in long.items() if value}
 
     def defining(self) -> dict[str, Any]:
         """Where a server stands, and how long we wait for it, changes no answer; one that we start says what does."""

@@ -136,16 +136,38 @@ def load_profile(name: str, overrides: Mapping[str, Any] | None = None) -> tuple
         raise ProfileError(f"{where}: {_explain(str(error), table, settings)}") from None
     for mistake in _impossible_numbers(profile):
         raise ProfileError(f"{where}: {mistake}")
-    return label, _with_differences(profile, written, table)
+    return label, _with_differences(profile, written)
 
 
-def _with_differences(profile: Profile, written: Mapping[str, Any], used: Mapping[str, Any]) -> Profile:
+def _with_differences(profile: Profile, written: Mapping[str, Any]) -> Profile:
     """The profile with a version that names what differs from it: `glm-ocr/1+image+max_tokens`."""
-    weighty = profile.defining().keys() | {"prompts"}
-    changed = sorted(key for key in weighty & used.keys() if written.get(key) != used[key])
-    if not (profile.version and changed):
+    if not profile.version:
         return profile
-    return msgspec.structs.replace(profile, version="+".join([profile.version, *changed]))
+    # A copy of somebody's own that still bears our version is compared with ours.
+    base = built_in(profile.version) or msgspec.convert(written, type(profile))
+    changed = changed_settings(profile, base)
+    return msgspec.structs.replace(profile, version="+".join([profile.version, *changed])) if changed else profile
+
+
+def built_in(version: str) -> Profile | None:
+    """The profile of this package that bears a version such as `glm-ocr/1` (what follows a `+` does not count)."""
+    version = version.partition("+")[0]
+    path = BUILT_IN / f"{version.partition('/')[0]}.toml"
+    if path not in BUILT_IN.glob("*.toml"):
+        return None
+    table = _read_toml(path)
+    settings: type[Profile] = engine_module(table["kind"]).Settings
+    return msgspec.convert(table, settings) if table.get("version") == version else None
+
+
+def changed_settings(profile: Profile, base: Profile) -> dict[str, tuple[Any, Any]]:
+    """What can change an answer and is not as in `base`: before and after, by name."""
+    before, after = ({**each.defining(), "prompts": each.prompts} for each in (base, profile))
+    return {
+        key: (before.get(key), after.get(key))
+        for key in sorted(before.keys() | after.keys())
+        if before.get(key) != after.get(key)
+    }
 
 
 def _find(name: str) -> tuple[str, dict[str, Any], str]:

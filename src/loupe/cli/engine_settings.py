@@ -1,0 +1,103 @@
+"""Settings of engines on the command line: prompts, `-o key=value`, and what they change in a profile, in words."""
+
+from __future__ import annotations
+
+import inspect
+import tomllib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from loupe.benchmarks.registry import get_benchmark
+from loupe.engines.registry import Profile, built_in, changed_settings, engine_module, load_profile
+from loupe.errors import LoupeError, UsageError, did_you_mean
+
+#: In the order of the help.
+PROMPT_OPTIONS = (
+    click.option("--prompt", metavar="TEXT", help="Ask this instead of the prompt of profile and benchmark."),
+    click.option(
+        "--prompt-file",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="The same, as it stands in a file.",
+    ),
+)
+#: What a profile is, and what has an option or a place of its own.
+_NOT_SET = frozenset({"kind", "title", "version", "sources", "prompts"})
+_LONGEST_VALUE = 60
+
+
+def given_prompt(text: str | None, file: Path | None) -> str | None:
+    """The prompt of the command line, None if there is none. Raises UsageError for two, and for a file without text."""
+    if file is None:
+        return text
+    if text is not None:
+        raise UsageError("--prompt and --prompt-file do not go together", hint="leave one of them out")
+    try:
+        found = file.read_text(encoding="utf-8-sig")
+    except (UnicodeDecodeError, OSError) as error:
+        raise UsageError(f"--prompt-file {file}: {error}", hint="a text file in UTF-8") from None
+    if not found.strip():
+        raise UsageError(f"--prompt-file {file}: nothing in it", hint='--prompt "" asks without any prompt')
+    return found
+
+
+def split_options(
+    benchmark: str, pairs: Sequence[str], engines: Iterable[str]
+) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """`key=value` pairs that are for the benchmark, and as a table those that only the engines have a setting for.
+
+    Raises UsageError for a name that is only a slip away from a setting.
+    """
+    if not pairs:
+        return (), {}
+    loaded = get_benchmark(benchmark)
+    known = list(inspect.signature(loaded.load).parameters)[1:]
+    fields = {name for each in (list(engines) or ["openai"]) for name in _settings_of(each)} - _NOT_SET
+    kept: list[str] = []
+    settings: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if equals and key in fields and key not in known:
+            settings[key] = _value(value)
+        elif key not in known and not did_you_mean(key, known) and (meant := did_you_mean(key, fields)):
+            raise UsageError(
+                f"{loaded.title} has no option {key!r}, and the engine no setting{meant}",
+                hint=f"loupe bench show {benchmark}; loupe engine show NAME",
+            )
+        else:
+            kept.append(pair)
+    return tuple(kept), settings
+
+
+def _settings_of(engine: str) -> tuple[str, ...]:
+    """Names of the settings that an engine has; none for an engine that is not there, which is said elsewhere."""
+    try:
+        return load_profile(engine)[1].__struct_fields__
+    except LoupeError:
+        return engine_module("openai").Settings.__struct_fields__ if engine == "openai" else ()
+
+
+def _value(text: str) -> Any:
+    """A value as TOML has it (`0.2`, `true`, `["strip"]`); anything else is a text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def differences(profile: Profile) -> list[str]:
+    """What differs from the profile of the package whose version this one bears, one line for each setting."""
+    base = built_in(profile.version)
+    if base is None:
+        return []
+    return [f"{key}: {_short(old)} → {_short(new)}" for key, (old, new) in changed_settings(profile, base).items()]
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, dict) and list(value) == ["*"]:
+        value = value["*"]
+    text = " ".join(("nothing" if value in (None, "", [], {}) else str(value)).split())
+    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
