@@ -24,10 +24,11 @@ RETRIED: frozenset[str] = frozenset({"timeout", "error", "missing"})
 
 @dataclass(frozen=True, slots=True)
 class PdfPage:
-    """One page of a PDF; `page` counts from 1."""
+    """One page of a PDF; `page` counts from 1. `variant` names what is done to its picture (loupe.data.variants)."""
 
     path: Path
     page: int = 1
+    variant: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from loupe.benchmarks.olmocr.records import MathRule, PageTest
 from loupe.data.extras import need
 from loupe.data.pages import page_size
 from loupe.data.store import default_root
+from loupe.data.variants import PageVariant
 from loupe.explanation import Fact
 from loupe.types import (
     AnswerLayout,
@@ -85,11 +86,13 @@ def load(
     baseline: Literal["include", "skip"] = "include",
     prompt: PromptName = "basic",
     longest: int = 1024,
+    variant: PageVariant = "none",
 ) -> Iterator[Sample]:
     """Yield the pages that have tests, by document; ids are the official names of the answers to them.
 
     `missing=official` voids a candidate that lacks an answer; `math=skip` and `baseline=skip` leave these tests out.
     `prompt` is one of the official runners'; for one that names the size of the image, `longest` is its longer side.
+    `variant` turns the page images or makes them worse.
     """
     need("bs4", extra="tables", purpose="olmOCR-Bench")
     folder = default_root("olmocr_bench") if root is None else root
@@ -98,7 +101,7 @@ def load(
     if any(test.kind == "math" for page in test_set.pages for test in page.tests):
         check_tools()
     for page in test_set.pages:
-        image = PdfPage(test_set.pdfs / page.pdf, page.page)
+        image = PdfPage(test_set.pdfs / page.pdf, page.page, "" if variant == "none" else variant)
         yield Sample(
             id=answer_name(page.pdf, page.page),
             images=(image,),

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from loupe.data.packed import packed_name, read_packed
+from loupe.data.variants import SCAN_LONGEST, is_quarter_turn, is_turned, made_worse, turned
 from loupe.errors import PageError
 from loupe.types import PackedImage, PageSource, PdfPage
 
@@ -60,8 +61,8 @@ def page_size(source: PageSource) -> tuple[int, int]:
     """Width and height of `load_page(source)` in pixels, from the header alone."""
     if isinstance(source, PdfPage):
         with open_pdf(source.path) as document:
-            width, height = _points(document, source)
-            return _pixels(width, height, DEFAULT_DPI / 72, source)
+            width, height = _pixels(*_points(document, source), DEFAULT_DPI / 72, source)
+            return (height, width) if is_turned(source.variant) else (width, height)
     with _opened(source) as image:
         return (image.height, image.width) if _orientation(image) >= 5 else (image.width, image.height)
 
@@ -254,6 +255,19 @@ def _paper(pixels: GrayPixels) -> GrayPixels:
 
 
 def _render(source: PdfPage, *, longest: int | None, dpi: float | None) -> Image:
+    """The page, or the variant of it that the source names."""
+    if not source.variant:
+        return _render_plain(source, longest=longest, dpi=dpi)
+    if is_quarter_turn(source.variant):
+        return turned(_render_plain(source, longest=longest, dpi=dpi), source.variant)
+    from PIL import Image as Pillow
+
+    size = _render_plain(source, longest=longest, dpi=dpi).size
+    scan = made_worse(_render_plain(source, longest=SCAN_LONGEST, dpi=None), source)
+    return scan.resize(size, Pillow.Resampling.LANCZOS)
+
+
+def _render_plain(source: PdfPage, *, longest: int | None, dpi: float | None) -> Image:
     with open_pdf(source.path) as document:
         width, height = _points(document, source)
         scale = (dpi or DEFAULT_DPI) / 72

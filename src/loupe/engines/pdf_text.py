@@ -17,7 +17,7 @@ from loupe.engines.shared.cores import cores
 from loupe.engines.shared.isolation import worker_pool
 from loupe.engines.shared.page_files import single_page
 from loupe.engines.shared.worker import Loaded
-from loupe.errors import EngineError, PageError, RejectedError
+from loupe.errors import EngineError, EngineUnavailableError, PageError, RejectedError
 from loupe.types import Engine, Output, PdfPage, Request
 
 
@@ -38,6 +38,12 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
             if not isinstance(page, PdfPage):
                 name = page.name if isinstance(page, Path) else page.path.name
                 raise RejectedError(f"no text layer: {name} is an image file")
+            if page.variant:
+                # Nothing would be turned or blurred in what this engine reads, so its numbers would mean nothing.
+                raise EngineUnavailableError(
+                    f"pdf_text reads the text layer, but the pages are pictures here (variant={page.variant})",
+                    hint="an engine that reads images, or no variant",
+                )
             return await pool.ask(request, timeout=settings.timeout)
 
         yield Engine(predict=predict, facts=pool.facts)

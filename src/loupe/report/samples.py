@@ -157,7 +157,7 @@ def _pictures(job: SampleJob) -> tuple[Thumbnail, list[JsonObject]]:
 
 def _name(source: PageSource) -> str:
     if isinstance(source, PdfPage):
-        return f"{source.path.name}, page {source.page}"
+        return f"{source.path.name}, page {source.page}" + (f", {source.variant}" if source.variant else "")
     return f"{source.path.name}, {source.member}" if isinstance(source, PackedImage) else source.name
 
 
