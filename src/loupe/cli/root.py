@@ -34,6 +34,7 @@ SECTIONS = {
         "engine": "List, show and try engines.",
         "serve": "Offer an engine as an OpenAI-compatible server on this machine.",
         "compress": "Count what pages cost DeepSeek-OCR in vision tokens, and what is read for that.",
+        "embed": "Embed page texts, figures and queries of a run, and score how well pages are found.",
         "size": "Plan server and client for a GPU: what fits, how much at once, and the command line.",
         "doctor": "Say what is installed, what answers, and what would bring the rest.",
     },

@@ -1,0 +1,192 @@
+"""`loupe embed`: the pages of a run as vectors, and how well they are found."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from loupe.cli.errors import SOME_FAILED
+from loupe.cli.output import as_json, json_option, plain_option, say, tables
+from loupe.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from loupe.embedding.matrices import Embeddings
+    from loupe.embedding.plan import Plan
+    from loupe.embedding.scoring import Retrieval
+    from loupe.report.terminal import Section
+
+#: Columns of the table; retrieval.json and --json have the rest.
+SHOWN = ("ndcg@5", "ndcg@10", "recall@1", "recall@5", "recall@10")
+_PATH = click.Path(path_type=Path)
+_POSITIVE = click.IntRange(min=1)
+RETRIEVAL = "retrieval.json"
+#: Failed rows that are named.
+LISTED = 5
+
+
+@click.command("embed")
+@click.argument("run", metavar="RUN | FOLDER", type=_PATH)
+@click.option("--queries", type=_PATH, metavar="FILE", help="JSON lines: query_id, text, relevant {page id: grade}.")
+@click.option("--base-url", multiple=True, metavar="URL", help="Embedding server. Default: the one on this machine.")
+@click.option("--api-key", metavar="KEY", help="Its key; never stored. Or OPENAI_API_KEY.")
+@click.option("--model", default="", metavar="ID", help="Model at the server. Default: the one it has.")
+@click.option(
+    "--endpoint",
+    type=click.Choice(["embeddings", "pooling"]),
+    default="embeddings",
+    show_default=True,
+    help="/v1/embeddings, or vLLM's /pooling.",
+)
+@click.option(
+    "--query-format",
+    type=click.Choice(["system", "instruct", "plain"]),
+    help="How queries carry the instruction. Default: as the model's family wants it.",
+)
+@click.option("--instruction", metavar="TEXT", help="Of queries; part of the fingerprint.")
+@click.option("--text-batch", type=_POSITIVE, default=32, show_default=True, metavar="N", help="Texts per request.")
+@click.option("--image-batch", type=_POSITIVE, default=30, show_default=True, metavar="N", help="Images in flight.")
+@click.option("--max-model-len", type=click.IntRange(min=64), metavar="N", help="Tokens at most. Default: 8192.")
+@click.option("--dimension", type=_POSITIVE, metavar="N", help="What vectors must have. Default: the model's.")
+@click.option(
+    "--page-ids",
+    type=click.Choice(["document", "sample"]),
+    default="document",
+    show_default=True,
+    help="STEM_p0 after the document, or the sample's id.",
+)
+@click.option("--regions", "regions_file", type=_PATH, metavar="FILE", help="JSON lines: page_id, regions [...].")
+@click.option("--no-regions", is_flag=True, help="Texts only.")
+@click.option("-o", "--output", type=_PATH, metavar="DIR", help="Default: RUN/embeddings.")
+@click.option(
+    "--timeout", type=click.FloatRange(min=0, min_open=True), default=300.0, metavar="S", help="Seconds per request."
+)
+@click.option("--fresh", is_flag=True, help="Start over; the old folder is moved aside.")
+@click.option("--mixed", is_flag=True, help="Score queries that were embedded with other settings than the corpus.")
+@click.option("--strict", is_flag=True, help="Exit with 3 if any item failed.")
+@json_option
+@plain_option
+@click.pass_context
+def command(context: click.Context, /, run: Path, json: bool, plain: bool, **flags: Any) -> None:
+    """Embed page texts, figures with their captions, and queries; score what is found.
+
+    RUN is a run of any engine; the same command again asks only for what is missing. With a FOLDER of vectors that
+    exist (corpus_ocr_text.npy, page_ids.json, queries.npy, ...) these are checked and scored, without any model.
+    """
+    if not (run / "run.json").exists() and (run / "corpus_ocr_text.npy").exists():
+        _show(run, None, flags, context, json=json, plain=plain)
+        return
+    from loupe.cli.options import pass_key
+    from loupe.cli.runs import open_run
+
+    open_run(run)
+    pass_key(flags["api_key"])
+    plan = _plan(run, flags)
+    _embed(plan, plain=plain)
+    _show(plan.output, plan, flags, context, json=json, plain=plain)
+
+
+def _plan(run: Path, flags: dict[str, Any]) -> Plan:
+    from loupe.embedding.plan import INSTRUCTION, MAX_MODEL_LEN, Plan
+
+    return Plan(
+        run=run,
+        output=flags["output"] or run / "embeddings",
+        queries=flags["queries"],
+        base_urls=flags["base_url"],
+        model=flags["model"],
+        endpoint=flags["endpoint"],
+        query_format=flags["query_format"] or "",
+        instruction=flags["instruction"] or INSTRUCTION,
+        max_model_len=flags["max_model_len"] or MAX_MODEL_LEN,
+        dimension=flags["dimension"],
+        text_batch=flags["text_batch"],
+        image_batch=flags["image_batch"],
+        timeout=flags["timeout"],
+        page_ids=flags["page_ids"],
+        regions_file=flags["regions_file"],
+        with_regions=not flags["no_regions"],
+        fresh=flags["fresh"],
+    )
+
+
+def _embed(plan: Plan, *, plain: bool) -> None:
+    from loupe.cli.progress import supervise
+    from loupe.cli.run import continue_command
+    from loupe.embedding.stage import embed
+    from loupe.inference.progress import Progress
+
+    progress = Progress(engine="embed", benchmark=str(plan.run))
+    try:
+        asyncio.run(supervise(embed(plan, progress), progress, plain=plain, unit="fraction"))
+    except asyncio.CancelledError:
+        progress.request_stop()
+    if progress.stopping:
+        say(f"stopped; to continue: {continue_command()}")
+        raise KeyboardInterrupt
+
+
+def _show(
+    folder: Path, plan: Plan | None, flags: dict[str, Any], context: click.Context, *, json: bool, plain: bool
+) -> None:
+    """Check what is in the folder, score it where relevance is given, and print both."""
+    from loupe.embedding.inputs import check_relevant, read_queries
+    from loupe.embedding.matrices import read_embeddings, write_json
+    from loupe.embedding.scoring import score
+
+    found = read_embeddings(folder, mixed=flags["mixed"])
+    retrieval: Retrieval | None = None
+    if flags["queries"]:
+        queries = read_queries(flags["queries"])
+        check_relevant(queries, found.page_ids, flags["queries"])
+        if any(query.relevant for query in queries):
+            retrieval = score(found, queries, _texts(plan) if plan else None)
+            write_json(folder / RETRIEVAL, retrieval)
+    elif plan is None:
+        raise UsageError("vectors that exist are scored with --queries FILE", hint="docs/embedding.md")
+    failed = [error for error in found.meta.errors if error.outcome != "empty"]
+    if json:
+        shapes = {"texts": found.texts.shape, "regions": found.regions.shape}
+        shapes |= {"queries": found.queries.shape} if found.queries is not None else {}
+        as_json({"folder": str(folder), "shapes": shapes, "meta": found.meta, "retrieval": retrieval})
+    else:
+        tables(_sections(found, retrieval), plain=plain)
+        click.echo(f"saved in {folder}")
+    for error in failed[:LISTED]:
+        say(f"failed: {error.id}: {error.error}")
+    context.exit(SOME_FAILED if failed and flags["strict"] else 0)
+
+
+def _texts(plan: Plan) -> Iterator[str]:
+    """The texts of the pages, in the order of their rows."""
+    from loupe.embedding.corpus import pages
+    from loupe.runs.folder import RunFolder
+
+    return (page.text for page in pages(plan, RunFolder.open(plan.run)))
+
+
+def _sections(found: Embeddings, retrieval: Retrieval | None) -> list[Section]:
+    """Rows and what was wrong with some, and the scores of every system."""
+    from loupe.report.terminal import Section, format_range, format_value
+
+    rows = [("pages", f"{len(found.texts):,} x {found.texts.shape[1]:,}")]
+    rows += [("regions", f"{len(found.regions):,}")] if len(found.regions) else []
+    rows += [("queries", f"{len(found.queries):,}")] if found.queries is not None else []
+    shown = ("regions_too_small", "regions_left_out", "truncated", "long_but_not_counted", "empty", "failed")
+    rows += [(name.replace("_", " "), f"{count:,}") for name in shown if (count := found.meta.counts.get(name))]
+    sections = [Section(title=f"embeddings by {found.meta.model or 'an unknown model'}", rows=rows)]
+    if retrieval is None:
+        return sections
+    table = []
+    for system, scores in retrieval.scores.items():
+        cells = [format_value(scores[name].value, "fraction") if name in scores else "" for name in SHOWN]
+        first = scores[SHOWN[0]]
+        table.append((system, cells[0], format_range(first.low, first.high, "fraction"), *cells[1:]))
+    left = f", {retrieval.without_relevant:,} without a relevant page left out" if retrieval.without_relevant else ""
+    title = f"retrieval, {retrieval.queries:,} queries over {retrieval.pages:,} pages{left}"
+    header = ("system", SHOWN[0], "95 % interval", *SHOWN[1:])
+    return [*sections, Section(title=title, header=header, rows=table)]

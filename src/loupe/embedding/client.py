@@ -1,0 +1,190 @@
+"""Asking an embedding server: batches of texts, one request for each image or chat, retries, and bad answers set apart.
+
+Protocol: docs/embedding.md. `/v1/embeddings` as OpenAI has it, or vLLM's `/pooling`. What fails as a batch is asked in
+halves, so that one poisonous item costs itself only. A server that fails at everything ends the stage, resumable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import msgspec
+
+from loupe.embedding.answers import BadVector, MalformedAnswerError, Vector, read_vectors
+from loupe.engines.shared.discovery import join_url, probe, root_url
+from loupe.engines.shared.http_failures import failure
+from loupe.engines.shared.redaction import Redaction
+from loupe.engines.shared.server_tokens import read_body
+from loupe.errors import (
+    EngineError,
+    EngineTimeoutError,
+    EngineUnavailableError,
+    RejectedError,
+    TransientEngineError,
+)
+
+if TYPE_CHECKING:
+    import aiohttp
+
+Endpoint: TypeAlias = Literal["embeddings", "pooling"]
+#: A text, or the ids of its tokens.
+Text: TypeAlias = str | list[int]
+
+_MOST_BYTES = 256_000_000
+_BACKOFF, _BACKOFF_CAP = 0.5, 8.0
+_RATE_WAITS = 30
+#: Items that failed one after the other, of whatever kind: the server is at fault, not they.
+_MOST_IN_A_ROW = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Why an item has no vector. `final`: the server refuses it, and would again."""
+
+    reason: str
+    final: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Client:
+    """One server and model. `retries` counts further attempts after an error that may pass."""
+
+    session: aiohttp.ClientSession
+    base_url: str
+    model: str
+    endpoint: Endpoint
+    redaction: Redaction
+    retries: int = 4
+    dimension: int | None = None
+    asked: int = 0
+    _failed_in_a_row: int = 0
+    _jitter: random.Random = field(default_factory=random.Random)
+
+    async def texts(
+        self, texts: Sequence[Text], keep: Callable[[Sequence[tuple[int, Vector]]], None]
+    ) -> Mapping[int, Failed]:
+        """Ask for many texts in one request. `keep` gets places and vectors; returns those that failed.
+
+        Raises EngineUnavailableError where the server cannot go on.
+        """
+        return await self._halves(list(range(len(texts))), texts, keep)
+
+    async def chat(self, messages: Sequence[Mapping[str, Any]]) -> Vector | Failed:
+        """Ask for one item as a conversation: an image with its caption, or a query with its instruction."""
+        try:
+            (found,) = await self._ask({"messages": list(messages)}, 1)
+        except EngineUnavailableError:
+            raise
+        except EngineError as error:
+            return await self._note_failure(error)
+        return await self._note(found)
+
+    async def _halves(
+        self, places: list[int], texts: Sequence[Text], keep: Callable[[Sequence[tuple[int, Vector]]], None]
+    ) -> dict[int, Failed]:
+        """Ask for the texts at these places; where the whole batch fails, for either half."""
+        try:
+            found = await self._ask({"input": [texts[place] for place in places]}, len(places))
+        except EngineUnavailableError:
+            raise
+        except EngineError as error:
+            if len(places) == 1:
+                return {places[0]: await self._note_failure(error)}
+            middle = len(places) // 2
+            failed = await self._halves(places[:middle], texts, keep)
+            return failed | await self._halves(places[middle:], texts, keep)
+        bad: dict[int, Failed] = {}
+        good: list[tuple[int, Vector]] = []
+        for place, one in zip(places, found, strict=True):
+            if isinstance(one, BadVector):
+                bad[place] = Failed(one.reason)
+            else:
+                self._good(one)
+                good.append((place, one))
+        keep(good)
+        if not bad or len(places) == 1:
+            return {place: await self._counted(one) for place, one in bad.items()}
+        # The others are kept; what came back bad is asked once more, alone.
+        failed = {}
+        for place in bad:
+            failed |= await self._halves([place], texts, keep)
+        return failed
+
+    def _good(self, vector: Vector) -> None:
+        self._failed_in_a_row = 0
+        self.dimension = self.dimension or vector.size
+
+    async def _note(self, found: Vector | BadVector) -> Vector | Failed:
+        if isinstance(found, BadVector):
+            return await self._counted(Failed(found.reason))
+        self._good(found)
+        return found
+
+    async def _note_failure(self, error: EngineError) -> Failed:
+        """A failed item, unless the server is gone."""
+        return await self._counted(Failed(error.message[:500], final=isinstance(error, RejectedError)))
+
+    async def _counted(self, failed: Failed) -> Failed:
+        self._failed_in_a_row += 1
+        if self._failed_in_a_row >= _MOST_IN_A_ROW:
+            raise EngineUnavailableError(
+                f"{self._failed_in_a_row} items in a row have no vector; the last one: {failed.reason}",
+                hint="is this an embedding model, and does it take images? what came back so far is kept",
+            )
+        if not failed.final and await probe(self.session, self.base_url) is None:
+            raise EngineUnavailableError(
+                f"no server answers at {self.redaction.text(self.base_url)} any more: {failed.reason}",
+                hint="start it again, then repeat the same command: what came back so far is kept",
+            )
+        return failed
+
+    async def _ask(self, what: Mapping[str, Any], count: int) -> list[Vector | BadVector]:
+        """One request, tried again while trying again may help."""
+        body = msgspec.json.encode({"model": self.model, **what, "encoding_format": "float"})
+        tries, waits, asked_again = 0, 0, False
+        while True:
+            try:
+                return read_vectors(await self._post(body), count, self.dimension)
+            except MalformedAnswerError:
+                if asked_again:
+                    raise
+                asked_again = True
+            except TransientEngineError as error:
+                if error.rate and waits < _RATE_WAITS:
+                    waits += 1
+                elif not error.rate and tries < self.retries:
+                    tries += 1
+                else:
+                    raise
+                await self._pause(error, max(tries, 1))
+
+    async def _pause(self, error: TransientEngineError, tries: int) -> None:
+        wait = error.retry_after
+        if wait is None:
+            wait = min(_BACKOFF * 2 ** (tries - 1), _BACKOFF_CAP) * self._jitter.uniform(0.8, 1.2)
+        await asyncio.sleep(wait)
+
+    async def _post(self, body: bytes) -> bytes:
+        """One HTTP request; every failure is an error of ours."""
+        import aiohttp
+
+        self.asked += 1
+        pooling = self.endpoint == "pooling"
+        url = f"{root_url(self.base_url)}/pooling" if pooling else join_url(self.base_url, "embeddings")
+        try:
+            async with self.session.post(url, data=body, allow_redirects=False) as response:
+                answer = await read_body(response, _MOST_BYTES)
+        except TimeoutError:
+            raise EngineTimeoutError("no full answer within the time limit") from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise TransientEngineError(self.redaction.text(f"{type(error).__name__}: {error}")) from None
+        with self.redaction.errors():
+            if response.status == 200:
+                return answer
+            headers = response.headers
+            where = self.redaction.text(headers.get("Location", ""))
+            raise failure(response.status, self.redaction.data(answer), headers.get("Retry-After"), location=where)
