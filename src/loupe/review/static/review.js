@@ -31,7 +31,9 @@ function showState(data) {
   bad.setAttribute("x", verified * share);
   bad.setAttribute("width", rejected * share);
   const percent = all ? Math.floor((100 * (verified + rejected)) / all) : 0;
-  byId("progress").textContent = `${verified + rejected} of ${all} reviewed, ${percent}%: ${verified} verified, ${rejected} rejected${broken ? `, ${broken} broken` : ""}`;
+  const [long, short] = byId("progress").children;
+  short.textContent = `${verified + rejected} / ${all}`;
+  long.textContent = `${verified + rejected} of ${all} reviewed, ${percent}%: ${verified} verified, ${rejected} rejected${broken ? `, ${broken} broken` : ""}`;
   byId("undo").disabled = !state.undo;
   byId("undo").title = state.undo ? `Undo (u): ${state.undo}` : "Nothing to undo";
 }
@@ -286,6 +288,9 @@ function focusField(control) {
   if (control.setSelectionRange && control.tagName === "TEXTAREA") control.setSelectionRange(control.value.length, control.value.length);
 }
 
+/** Whether the list is a drawer over the rest. */
+const isNarrow = () => matchMedia("(max-width: 1100px)").matches;
+
 function toFilter(name) {
   root.dataset.list = "open";
   byId("filters").elements[name].focus();
@@ -346,7 +351,12 @@ function onKey(event) {
     return;
   }
   if (typing) {
-    if (event.key === "Enter" && typing.closest("#filters")) { event.preventDefault(); typing.blur(); openRow(list.neighbour(0, 1)); }
+    if (event.key === "Enter" && typing.closest("#filters")) {
+      event.preventDefault();
+      typing.blur();
+      if (isNarrow()) root.dataset.list = "closed";
+      openRow(list.neighbour(0, 1));
+    }
     return;
   }
   if (!entry) return;
@@ -362,6 +372,7 @@ function onKey(event) {
 function leave(event, control, typing) {
   if (control) { event.preventDefault(); form.takeBack(control); control.blur(); }
   else if (typing) typing.blur();
+  else if (isNarrow()) root.dataset.list = "closed";
   else if (document.activeElement) document.activeElement.blur();
 }
 
@@ -406,7 +417,7 @@ function start() {
     const found = event.target.closest(".row");
     if (!found || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    if (matchMedia("(max-width: 1100px)").matches) root.dataset.list = "closed";
+    if (isNarrow()) root.dataset.list = "closed";
     openRow(found);
   });
   for (const dialog of document.querySelectorAll("dialog")) {
