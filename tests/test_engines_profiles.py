@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from loupe.benchmarks import get_benchmark
+from loupe.cli.engine_show import lines_of
 from loupe.engines.openai import Settings
 from loupe.engines.registry import BUILT_IN, load_profile
 from loupe.inference.prompts import TASK_PROMPTS, template_for
@@ -121,9 +122,19 @@ def test_what_differs_from_the_profile_is_said_and_signed_and_a_prompt_counts_by
     assert complaint(twice)[0] == "-o image and --image set the same"
 
 
+@pytest.mark.parametrize("engine", [*MODELS, "tesseract"])
+def test_what_the_command_shows_is_a_profile_that_gives_the_same_engine(engine: str, tmp_path: Path) -> None:
+    profile = load_profile(engine)[1]
+    shown = "\n".join(lines_of(engine, profile))
+    (tmp_path / "copy.toml").write_text(shown, encoding="utf-8")
+    assert load_profile(str(tmp_path / "copy.toml"))[1] == profile
+
+
 def test_the_command_shows_everything(tmp_path: Path) -> None:
     shown = loupe("engine", "show", "glm-ocr", cwd=tmp_path).stdout
     for piece in ('version = "glm-ocr/1"', "cef4d0ea", "Table Recognition:", "repetition_penalty = 1.1", "adapters = "):
         assert piece in shown
-    settings = json.loads(loupe("engine", "show", "deepseek-ocr", "--json", cwd=tmp_path).stdout)["settings"]
-    assert settings["extra_body"]["vllm_xargs"]["whitelist_token_ids"] == [128821, 128822]
+    assert "starts: vllm serve zai-org/GLM-OCR --host 127.0.0.1 --port 8000 --trust-remote-code" in shown
+    facts = json.loads(loupe("engine", "show", "deepseek-ocr", "--json", cwd=tmp_path).stdout)
+    assert facts["settings"]["extra_body"]["vllm_xargs"]["whitelist_token_ids"] == [128821, 128822]
+    assert "--logits" in facts["server_commands"]["vllm"]

@@ -70,9 +70,7 @@ def test_the_newest_finished_run_of_the_profile_counts_and_what_it_changed_diffe
 def test_without_a_run_the_command_that_would_make_one_is_printed(tmp_path: Path) -> None:
     done = loupe("reproduce", "glm-ocr/omnidocbench@1.5", "--plain", cwd=tmp_path)
     assert done.returncode == 0
-    assert done.stdout.splitlines()[-1] == (
-        "loupe run omnidocbench -e glm-ocr --base-url http://127.0.0.1:8000/v1 --download"
-    )
+    assert done.stdout.splitlines()[-1] == "loupe run omnidocbench -e glm-ocr --serve vllm --download"
     lines = [line.split("\t") for line in done.stdout.splitlines()]
     assert sum(line[0].startswith("# GLM-OCR") or line[0].startswith("# glm-ocr") for line in lines) == 3
     assert ["overall", "94.62 %", "–", "–", "", "–"] in lines

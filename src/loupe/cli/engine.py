@@ -58,21 +58,23 @@ def list_engines(json: bool, plain: bool) -> None:
 @click.argument("name")
 @json_option
 def show(name: str, json: bool) -> None:
-    """Show every setting of engine NAME as it would be used."""
-    import msgspec
+    """Show every setting of engine NAME as it would be used: prompts, limits, images, steps, servers, with sources.
 
+    What is printed is a profile that can be used as it stands, in a file of your own.
+    """
+    from loupe.cli.engine_show import lines_of, server_commands
     from loupe.engines.registry import load_profile, profile_names
 
     label, profile = load_profile(name)
-    settings = profile.stored()
     origin = profile_names().get(name)
-    facts = {"engine": label, "from": _origin(origin) if origin else "kind", "settings": settings}
+    place = _origin(origin) if origin else "kind"
     if json:
-        as_json(facts)
+        commands = server_commands(profile)
+        as_json({"engine": label, "from": place, "settings": profile.stored(), "server_commands": commands})
         return
-    click.echo(f"# {label} ({facts['from']})")
-    for key, value in settings.items():
-        click.echo(f"{key} = {msgspec.json.encode(value).decode()}")
+    click.echo(f"# {label} ({place})")
+    for line in lines_of(label, profile):
+        click.echo(printable(line))
 
 
 @command.command("test")

@@ -52,6 +52,8 @@ def command(target: str, run: Path | None, runs: Path, json: bool, plain: bool) 
         say(f"no finished run of {target} below {runs}; to make one:")
     for line in commands:
         click.echo(line)
+    if any(" --serve " in line for line in commands):
+        say("with a server that runs already: --base-url URL in place of --serve")
 
 
 def reproductions(target: str, folder: Path | None, root: Path) -> list[Reproduction]:

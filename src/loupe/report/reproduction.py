@@ -247,13 +247,20 @@ def command_for(row: PublishedRow, engine: str, root: Path) -> str:
     if profile is None:
         words += ["vlm", "--model", "MODEL", "--base-url", "URL", "--name", slug(engine)]
     else:
-        words += [engine, *(["--base-url", "http://127.0.0.1:8000/v1"] if hasattr(profile, "base_url") else [])]
+        words += [engine, *_server_words(profile)]
     for key, value in row.options.items():
         words += ["-o", f"{key}={value}"]
     words += ["--limit", str(row.limit)] if row.limit else []
     words += ["--download"]
     words += ["--runs", str(root)] if root != Path("runs") else []
     return shlex.join(words)
+
+
+def _server_words(profile: Profile) -> list[str]:
+    """The server as the profile has it, else one that runs; nothing for an engine that needs none."""
+    if servers := getattr(profile, "servers", None):
+        return ["--serve", next(iter(servers))]
+    return ["--base-url", "http://127.0.0.1:8000/v1"] if hasattr(profile, "base_url") else []
 
 
 def _profile_of(engine: str) -> Profile | None:
