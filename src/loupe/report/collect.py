@@ -14,7 +14,7 @@ from loupe.errors import LoupeError
 from loupe.explanation import Explanation
 from loupe.pipeline import open_samples
 from loupe.report.costs import Costs, costs
-from loupe.report.facts import FactIndex, facts_of
+from loupe.report.facts import FactIndex
 from loupe.report.flags import Flags
 from loupe.report.formulas import Formulas
 from loupe.report.markup import without_surrogates
@@ -234,7 +234,7 @@ def _answer(group: Group, entrant: Entrant, sample: Sample, scores: SampleScores
         diagnostics=tuple(format_diagnostic(name, value) for name, value in scores.diagnostics.items()),
         scoring_error=_scoring_error(scores, prediction),
         explanation=_explanation(group, sample, scores),
-        facts=facts_of(group.benchmark, sample, prediction, scores, adapters),
+        facts=group.facts.of_answer(group.benchmark, sample, prediction, scores, adapters),
     )
 
 

@@ -31,26 +31,34 @@ INDEX_LIMIT = 40_000
 WORDS_LIMIT = 220
 
 
-def facts_of(
-    benchmark: Benchmark | None,
-    sample: Sample,
-    prediction: Prediction | None,
-    scores: SampleScores,
-    adapters: Sequence[str],
-) -> tuple[Fact, ...]:
-    """The tests of one answer as it was scored; none where the benchmark tells none or the ground truth is gone."""
-    if benchmark is None or benchmark.facts is None or prediction is None or sample.truth is None:
-        return ()
-    text = "" if prediction.failed else apply_adapters(prediction.text, tuple(adapters))
-    return tuple(benchmark.facts(sample, Prediction(sample=sample.id, text=text), scores))
-
-
 @dataclass(slots=True)
 class FactIndex:
-    """All tests of a group, so that the page can list them without opening a sample."""
+    """All tests of a group, so that the page can list them without opening a sample.
+
+    `problem` says of which sample the tests cannot be shown, and why ("" where all can).
+    """
 
     rows: list[list[Any]] = field(default_factory=list)
     hidden: int = 0
+    problem: str = ""
+
+    def of_answer(
+        self,
+        benchmark: Benchmark | None,
+        sample: Sample,
+        prediction: Prediction | None,
+        scores: SampleScores,
+        adapters: Sequence[str],
+    ) -> tuple[Fact, ...]:
+        """The tests of one answer as it was scored; none where the benchmark tells none or the truth is gone."""
+        if benchmark is None or benchmark.facts is None or prediction is None or sample.truth is None:
+            return ()
+        try:
+            text = "" if prediction.failed else apply_adapters(prediction.text, tuple(adapters))
+            return tuple(benchmark.facts(sample, Prediction(sample=sample.id, text=text), scores))
+        except Exception as error:  # noqa: BLE001  one sample whose tests cannot be shown must not end a report
+            self.problem = f"The tests of {sample.id} cannot be shown: {error}"
+            return ()
 
     def add(self, engine: int, sample: int, facts: Sequence[Fact]) -> None:
         """Note the tests of one answer; `sample` counts the samples of the group."""

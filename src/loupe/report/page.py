@@ -139,7 +139,7 @@ def group_context(group: Group) -> JsonObject:
     return {
         "key": group.key,
         "title": group.title,
-        "note": group.note,
+        "note": group.note or group.facts.problem,
         "warnings": [
             {"engine": entrant.label, "text": warning}
             for entrant in group.entrants

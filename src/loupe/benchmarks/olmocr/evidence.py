@@ -35,6 +35,8 @@ from loupe.explanation import Comparison, Fact
 _AROUND = 60
 #: Equations drawn for one answer.
 _MOST_DRAWN = 60
+#: A longer answer is not searched again: what was kept when it was scored has to do.
+_LONGEST_SEARCHED = 50_000
 
 
 def page_facts(
@@ -42,26 +44,26 @@ def page_facts(
 ) -> list[Fact]:
     """All tests of a page, in order; `kept` is what `details` hold of them, `repeats` are the answers to the page."""
     by_id = {str(fact["id"]): fact for fact in kept}
-    pages = [PageText(markdown) for markdown in repeats]
+    pages = [PageText(markdown) if len(markdown) <= _LONGEST_SEARCHED else None for markdown in repeats]
     asked = [(test, by_id[test.id], _explained(pages, by_id[test.id])) for test in tests if test.id in by_id]
     facts = [_fact(test, fact, page) for test, fact, page in asked]
     failed = [
-        (place, test.rule, page)
+        (place, test.rule, fact, page)
         for place, (test, fact, page) in enumerate(asked)
         if not fact["passed"] and isinstance(test.rule, MathRule)
     ][:_MOST_DRAWN]
-    drawn = pictures.pairs([(_nearest_equation(page, rule), rule.math) for _, rule, page in failed])
-    for (place, _, _), equations in zip(failed, drawn, strict=True):
+    drawn = pictures.pairs([(_nearest_equation(page, rule, fact), rule.math) for _, rule, fact, page in failed])
+    for (place, *_), equations in zip(failed, drawn, strict=True):
         facts[place] = replace(facts[place], equations=equations)
     return facts
 
 
-def _explained(pages: Sequence[PageText], kept: Mapping[str, Any]) -> PageText:
+def _explained(pages: Sequence[PageText | None], kept: Mapping[str, Any]) -> PageText | None:
     """The first of the answers that failed the test, which is what is kept of it."""
     return pages[min(int(kept.get("repeat", 1)), len(pages)) - 1]
 
 
-def _fact(test: PageTest, kept: Mapping[str, Any], page: PageText) -> Fact:
+def _fact(test: PageTest, kept: Mapping[str, Any], page: PageText | None) -> Fact:
     fact = Fact(
         ident=test.id,
         kind=test.kind,
@@ -77,30 +79,33 @@ def _fact(test: PageTest, kept: Mapping[str, Any], page: PageText) -> Fact:
     repeats = f" (the first of the answers that fail; {share:.0%} of them pass)" if share is not None else ""
     try:
         fact = replace(fact, comparisons=tuple(_comparisons(test, kept, page)))
-        if isinstance(test.rule, TableRule):
+        if isinstance(test.rule, TableRule) and page is not None:
             fact = replace(fact, table=parsed_table(page, test.rule, kept.get("figures", {})))
     except TableReadError as error:
         why = f"{why} Its tables cannot be read: {error}"
     return replace(fact, why=why + repeats)
 
 
-def _comparisons(test: PageTest, kept: Mapping[str, Any], page: PageText) -> Iterator[Comparison]:
+def _comparisons(test: PageTest, kept: Mapping[str, Any], page: PageText | None) -> Iterator[Comparison]:
     match test.rule:
-        case TextRule() as rule:
+        case TextRule() | OrderRule() if page is None:
+            if found := kept.get("figures", {}).get("nearest"):
+                yield Comparison(label="In the answer", wanted="", found=str(found))
+        case TextRule() as rule if page is not None:
             text = rule.text if rule.case_sensitive else rule.text.lower()
             where = cut(page.normalized if rule.case_sensitive else page.lowered, rule.first_n, rule.last_n)
             label = "Found in the answer" if rule.absent else "Nearest text in the answer"
             yield _nearest(label, text, where, threshold_of(text, test.max_diffs))
-        case OrderRule() as rule:
+        case OrderRule() as rule if page is not None:
             yield from _order(rule, test.max_diffs, kept, page)
         case TableRule() as rule:
-            yield from _cells(rule, test.max_diffs, kept, page)
+            yield from _cells(rule, kept)
         case FormatRule() | FootnoteRule():
             yield from _stored(test, kept)
         case BaselineRule():
             if found := kept.get("figures", {}).get("nearest"):
                 yield Comparison(label="In the answer", wanted="", found=str(found))
-        case MathRule():
+        case _:
             pass
 
 
@@ -140,7 +145,7 @@ def _order(rule: OrderRule, max_diffs: int, kept: Mapping[str, Any], page: PageT
         )
 
 
-def _cells(rule: TableRule, max_diffs: int, kept: Mapping[str, Any], page: PageText) -> Iterator[Comparison]:
+def _cells(rule: TableRule, kept: Mapping[str, Any]) -> Iterator[Comparison]:
     """The cell most similar to the one looked for, and what stands where the first wrong relation looks."""
     figures = kept.get("figures", {})
     if "nearest" not in figures or rule.cell is None:
@@ -188,7 +193,10 @@ def _stored(test: PageTest, kept: Mapping[str, Any]) -> Iterator[Comparison]:
                 )
 
 
-def _nearest_equation(page: PageText, rule: MathRule) -> str | None:
+def _nearest_equation(page: PageText | None, rule: MathRule, kept: Mapping[str, Any]) -> str | None:
     """The equation of the page that is likest to the reference as it is written; the first of equals."""
+    if page is None:
+        found = kept.get("figures", {}).get("nearest")
+        return None if found is None else str(found)
     equations = page.equations(ignore_dollars=rule.ignore_dollar_delimited)
     return max(equations, key=lambda equation: fuzz.ratio(equation, rule.math), default=None)
