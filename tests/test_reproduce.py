@@ -76,7 +76,9 @@ def test_without_a_run_the_command_that_would_make_one_is_printed(tmp_path: Path
     assert ["overall", "94.62 %", "–", "–", "", "–"] in lines
     assert ["direct or pipeline", "pipeline", "direct", "differs"] in lines
     asked = loupe("reproduce", "deepseek-ocr2/nanonets_kie", "--plain", "--runs", "elsewhere", cwd=tmp_path)
-    assert asked.stdout.splitlines()[-1].endswith("-o variant=request001 --download --runs elsewhere")
+    assert asked.stdout.splitlines()[-1].endswith(
+        "-o variant=request001 --name deepseek-ocr2-request001 --download --runs elsewhere"
+    )
 
 
 def test_all_that_is_published_is_listed_with_its_sources(tmp_path: Path) -> None:

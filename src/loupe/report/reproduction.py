@@ -245,11 +245,14 @@ def command_for(row: PublishedRow, engine: str, root: Path) -> str:
     words = ["loupe", "run", row.benchmark, "-e"]
     profile = _profile_of(engine)
     if profile is None:
-        words += ["vlm", "--model", "MODEL", "--base-url", "URL", "--name", slug(engine)]
+        words += ["vlm", "--model", "MODEL", "--base-url", "URL"]
     else:
         words += [engine, *_server_words(profile)]
     for key, value in row.options.items():
         words += ["-o", f"{key}={value}"]
+    # A run with other options than the usual one needs a folder of its own.
+    if profile is None or row.options:
+        words += ["--name", slug("-".join([engine, *row.options.values()]))]
     words += ["--limit", str(row.limit)] if row.limit else []
     words += ["--download"]
     words += ["--runs", str(root)] if root != Path("runs") else []
