@@ -5,6 +5,7 @@ Source: protocols/engines.md A3 (markers after which nothing helps), C2 (hints).
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -68,7 +69,9 @@ def _lines(log: Path, start: int) -> list[str]:
     """The last lines of the log, each bounded: progress bars are one line without an end."""
     try:
         with log.open("rb") as file:
-            file.seek(max(start, size(log) - _TAIL))
+            end = file.seek(0, os.SEEK_END)
+            # A log that became shorter was written anew.
+            file.seek(max(start if start <= end else 0, end - _TAIL))
             text = file.read(_TAIL).decode(errors="replace")
     except OSError:
         return []

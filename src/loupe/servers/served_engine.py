@@ -90,7 +90,8 @@ class _Guarded:
     _healing: asyncio.Lock = field(default_factory=asyncio.Lock)
     _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
     _life: int = 0
-    _last_answer: float = 0.0
+    _dead_life: int = -1
+    _last_answer: float = float("-inf")
     _given_up: LoupeError | None = None
 
     def __post_init__(self) -> None:
@@ -124,13 +125,15 @@ class _Guarded:
         return True
 
     async def _try(self, request: Request) -> Output | None:
-        """The answer, or None where the server died under it and lives again. Raises EngineError the second time."""
-        life, began = self._life, time.monotonic()
+        """The answer, or None where the server died under it. Raises EngineError the second time."""
+        if self._dead_life == self._life:
+            await self._heal(self._life)
+        life = self._life
         try:
             output = await self.inner.predict(request)
         except EngineTimeoutError:
-            # While others get their answers, it is this page that takes too long.
-            if self._last_answer >= began or not await self._hangs(life):
+            # Where others get their answers, it is this page that takes too long.
+            if time.monotonic() - self._last_answer < self.server.patience.deep or not await self._hangs(life):
                 raise
         except TransientEngineError as error:
             if error.rate or not await self._died(life):
@@ -141,7 +144,8 @@ class _Guarded:
         self._crashes[request.id] += 1
         self._suspects.add(request.id)
         self._calm.clear()
-        await self._heal(life)
+        # Started again for whoever asks next: after the last page there is nobody.
+        self._dead_life = max(life, self._dead_life)
         if self._crashes[request.id] >= POISON:
             raise EngineError(f"the server died {POISON} times while it read this sample; it is left out")
         return None
@@ -150,14 +154,18 @@ class _Guarded:
         """Whether the server that the request went to is dead."""
         for pause in _LOOKS:
             await asyncio.sleep(pause)
-            if life != self._life or self._healing.locked() or await asyncio.to_thread(self.server.is_gone):
+            if self._is_over(life) or await asyncio.to_thread(self.server.is_gone):
                 return True
         return False
 
     async def _hangs(self, life: int) -> bool:
         """Whether the server that the request went to answers nobody any more."""
         async with self._looking:
-            return life != self._life or self._healing.locked() or not await self._is_well()
+            return self._is_over(life) or not await self._is_well()
+
+    def _is_over(self, life: int) -> bool:
+        """Whether the server of this life is known to be dead."""
+        return life != self._life or life == self._dead_life or self._healing.locked()
 
     async def _is_well(self) -> bool:
         """Slow twice in a row counts as dead."""

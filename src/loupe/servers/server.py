@@ -51,7 +51,7 @@ class Server:
         self.record = record
         self._folders = [folder]
         self._key = key
-        self._patience = patience
+        self.patience = patience
         self._log = folder / (record.log or LOG)
         self._log_start = server_log.size(self._log)
         self._child: subprocess.Popen[bytes] | None = None
@@ -100,7 +100,7 @@ class Server:
             ready = time.monotonic() - began
             watch.say(f"warming up {self.title}")
             async with talk_to(self.record.port, self._key) as talk:
-                await talk.warm_up(self.wanted, seconds=self._patience.warm_up)
+                await talk.warm_up(self.wanted, seconds=self.patience.warm_up)
             if not self.is_alive():
                 raise self._end_of_start()
         except BaseException:
@@ -119,12 +119,12 @@ class Server:
             raise EngineUnavailableError(
                 f"{self.title} died: {line}", hint=server_log.memory_hint(self.wanted.template)
             )
-        done, waits = self.record.restarts, self._patience.backoff
+        done, waits = self.record.restarts, self.patience.backoff
         if done >= len(waits):
             raise EngineUnavailableError(f"{self.title} died {done + 1} times; given up", hint=f"less {self._log}")
         watch.say(f"{self.title} died; starting it again in {waits[done]:g} s ({done + 1} of {len(waits)})")
         await self._wait(waits[done], watch, until=lambda: False)
-        await self._wait(self._patience.release, watch, until=self._is_released)
+        await self._wait(self.patience.release, watch, until=self._is_released)
         self._note(restarts=done + 1)
         await self.start(watch)
 
@@ -141,7 +141,7 @@ class Server:
                 known=[*self.record.known, *self._known()],
                 mark=self.record.mark,
                 child=self._child,
-                patience=self._patience.stop,
+                patience=self.patience.stop,
                 hurry=hurry,
             )
         finally:
@@ -157,7 +157,7 @@ class Server:
         if not self.is_alive() or server_log.fatal_line(self._log, self._log_start):
             return "dead"
         async with talk_to(self.record.port, self._key) as talk:
-            return await talk.health(self.wanted, shallow=self._patience.shallow, deep=self._patience.deep)
+            return await talk.health(self.wanted, shallow=self.patience.shallow, deep=self.patience.deep)
 
     def is_gone(self) -> bool:
         """Whether it is dead for certain: no process, its log says so, or nobody listens (a busy server accepts)."""
@@ -220,7 +220,7 @@ class Server:
                     )
                 watch.say(f"starting {self.title}, {time.monotonic() - began:.0f} s")
                 await asyncio.sleep(pause)
-                pause = min(2 * pause, self._patience.poll)
+                pause = min(2 * pause, self.patience.poll)
         # Between our look at the port and the server's, somebody else may have taken it.
         holder = await asyncio.to_thread(listener, self.record.port)
         if holder is not None and holder[0] not in family([self.record.root], self.record.mark):

@@ -64,6 +64,9 @@ def stop_processes(
                 os.kill(process.pid, signal.SIGKILL)
         time.sleep(_TICK)
         left = watch.look()
+    if child is not None and root[0] not in left:
+        # Dead, but not reaped yet.
+        child.wait()
     if interrupted is not None:
         raise interrupted
     return sorted(left)
