@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from loupe.benchmarks import get_benchmark
-from loupe.cli.engine_show import lines_of
+from loupe.cli.engine_show import lines_of, server_commands
 from loupe.engines.openai import Settings
 from loupe.engines.registry import BUILT_IN, load_profile
 from loupe.inference.prompts import TASK_PROMPTS, template_for
@@ -16,6 +17,7 @@ from loupe.metrics import vision_tokens
 from loupe.scoring.adapters import STEPS, check_adapters
 from tests.chat_server import in_thread
 from tests.command_line import complaint, loupe
+from tests.shared import shared
 
 MODELS = ["glm-ocr", "paddleocr-vl", "deepseek-ocr2", "deepseek-ocr2-recipe", "deepseek-ocr", "vlm"]
 PAGE = "Convert the document to markdown."
@@ -38,6 +40,23 @@ def asked(engine: str, benchmark_id: str) -> str:
 def test_every_benchmark_is_asked_as_requested(engine: str) -> None:
     assert [asked(engine, benchmark) for benchmark in BENCHMARKS] == PROMPTS[engine]
     assert "JSON" in asked(engine, "nanonets_kie")
+
+
+def test_prompts_and_server_arguments_are_those_of_the_protocol_to_the_letter() -> None:
+    spec = shared("protocols/engines.md").read_text(encoding="utf-8")
+    for engine in PROMPTS:
+        (row,) = re.findall(rf"^\| {engine} \|(.*)\|$", spec, re.MULTILINE)
+        page, dp_bench, question, formula, table, fields, line = (cell.strip().strip("`") for cell in row.split("|"))
+        assert [page, dp_bench, formula, table, line] == [asked(engine, each) for each in BENCHMARKS]
+        assert (question, fields) == ("q", "KIE")
+    for task in ("markdown", "formula", "table"):
+        assert f"`{load_profile('vlm')[1].prompts[task]}`".replace("\n", "\\n") in spec
+    servers = dict(re.findall(r"`[^`]*--model (\S+) --port 8000 ([^`]*)`", spec))
+    for engine in PROMPTS:
+        profile = load_profile(engine)[1]
+        assert isinstance(profile, Settings)
+        command = server_commands(profile)["vllm"]
+        assert command == f"vllm serve {profile.model} --host 127.0.0.1 --port 8000 {servers[profile.model]}"
 
 
 def test_any_other_model_is_asked_with_the_fallback_prompts() -> None:
