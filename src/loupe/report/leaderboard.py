@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from loupe.report.collect import Entrant, Group
 from loupe.report.terminal import ALARMING, failed_count, format_diagnostic, format_margin, format_value
-from loupe.types import Estimate, Measure, Result
+from loupe.types import Estimate, Measure
 
 #: Rows of one table of slices, and failures listed by name.
 SLICE_LIMIT = 40
@@ -68,11 +68,15 @@ class Axis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceTable:
-    """One tag: a row for each of its values, a cell for each engine."""
+    """One tag: a row for each of its values, with the measure it is told by, and a cell for each engine.
+
+    `named` says whether the measure is not the headline in all rows, so that each must tell its own.
+    """
 
     tag: str
-    rows: list[tuple[str, int, list[Cell]]]
+    rows: list[tuple[str, Measure, int, list[Cell]]]
     hidden: int
+    named: bool = False
 
 
 def axis(estimates: Sequence[Estimate], unit: str) -> Axis:
@@ -183,11 +187,16 @@ def _whisker(estimate: Estimate | None, scale: Axis | None) -> Whisker | None:
 
 
 def slice_tables(group: Group) -> list[SliceTable]:
-    """One table for each tag with at least two values, by the headline measure (else the first one present)."""
+    """One table for each tag with at least two values, by the headline measure (else the first one present).
+
+    A row has one measure for all engines: numbers of different ones never stand side by side.
+    """
     order = columns(group)
     tags = list(dict.fromkeys(tag for result in group.results for tag in result.slices))
     tables = [_slice_table(tag, group, order) for tag in tags]
-    return [table for table in tables if len(table.rows) > 1]
+    tables = [table for table in tables if len(table.rows) > 1]
+    named = any(measure.name != order[0].name for table in tables for _, measure, _, _ in table.rows)
+    return [replace(table, named=named) for table in tables]
 
 
 def _slice_table(tag: str, group: Group, order: Sequence[Measure]) -> SliceTable:
@@ -195,19 +204,17 @@ def _slice_table(tag: str, group: Group, order: Sequence[Measure]) -> SliceTable
     values = list(dict.fromkeys(value for result in results if result for value in result.slices.get(tag, {})))
     table = []
     for value in values:
-        found = [_slice_cell(result, tag, value, order) for result in results]
-        table.append((value, max((item.n for item in found), default=0), found))
-    table.sort(key=lambda row: (-row[1], row[0]) if len(table) > SLICE_LIMIT else (0, row[0]))
+        estimates = [result.slices.get(tag, {}).get(value, {}) if result else {} for result in results]
+        measure = next((one for one in order if any(_has_value(each, one) for each in estimates)), None)
+        if measure is not None:
+            found = [cell(each.get(measure.name), measure) for each in estimates]
+            table.append((value, measure, max(item.n for item in found), found))
+    table.sort(key=lambda row: (-row[2], row[0]) if len(table) > SLICE_LIMIT else (0, row[0]))
     return SliceTable(tag=tag, rows=table[:SLICE_LIMIT], hidden=max(0, len(table) - SLICE_LIMIT))
 
 
-def _slice_cell(result: Result | None, tag: str, value: str, order: Sequence[Measure]) -> Cell:
-    estimates = result.slices.get(tag, {}).get(value, {}) if result else {}
-    for measure in order:
-        estimate = estimates.get(measure.name)
-        if estimate is not None and estimate.value is not None:
-            return cell(estimate, measure)
-    return Cell(text="–")
+def _has_value(estimates: Mapping[str, Estimate], measure: Measure) -> bool:
+    return measure.name in estimates and estimates[measure.name].value is not None
 
 
 def outcome_rows(group: Group) -> list[tuple[str, list[str]]]:
