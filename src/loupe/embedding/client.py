@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import msgspec
 
 from loupe.embedding.answers import BadVector, MalformedAnswerError, Vector, read_vectors
-from loupe.engines.shared.discovery import join_url, probe, root_url
+from loupe.engines.shared.discovery import Patience, join_url, probe, root_url
 from loupe.engines.shared.http_failures import failure
 from loupe.engines.shared.redaction import Redaction
 from loupe.engines.shared.server_tokens import read_body
@@ -37,6 +37,8 @@ Text: TypeAlias = str | list[int]
 _MOST_BYTES = 256_000_000
 _BACKOFF, _BACKOFF_CAP = 0.5, 8.0
 _RATE_WAITS = 30
+#: A server that computes may take a while to say that it is there.
+_PATIENCE = Patience(5.0, 30.0)
 #: Items that failed one after the other, of whatever kind: the server is at fault, not they.
 _MOST_IN_A_ROW = 20
 
@@ -135,7 +137,7 @@ class Client:
                 f"{self._failed_in_a_row} items in a row have no vector; the last one: {failed.reason}",
                 hint="is this an embedding model, and does it take images? what came back so far is kept",
             )
-        if not failed.final and await probe(self.session, self.base_url) is None:
+        if not failed.final and await probe(self.session, self.base_url, _PATIENCE) is None:
             raise EngineUnavailableError(
                 f"no server answers at {self.redaction.text(self.base_url)} any more: {failed.reason}",
                 hint="start it again, then repeat the same command: what came back so far is kept",

@@ -117,7 +117,7 @@ async def _add_figures(corpus: Corpus, page: PageRecord, plan: Plan, run: RunFol
                 corpus.small += 1
                 continue
             row = Row(id=name, key=key_of("region", cut.digest, caption))
-        path = crop.relative_to(run.path).as_posix() if crop.is_relative_to(run.path) else str(crop)
+        path = _named(crop, (run.path, plan.output))
         corpus.figures.append(
             Figure(page_id=page.page_id, region=region, caption=caption, crop=crop, path=path, row=row)
         )
@@ -131,6 +131,13 @@ async def _cut(cutter: Cutter, image: PageSource | None, cuts: Sequence[Cut]) ->
         return await cutter.cut(image, cuts), ""
     except PageError as error:
         return [], error.message
+
+
+def _named(crop: Path, folders: Sequence[Path]) -> str:
+    """A crop's path below the run, or below the output where that is elsewhere."""
+    whole = crop.resolve()
+    above = next(folder.resolve() for folder in folders if whole.is_relative_to(folder.resolve()))
+    return whole.relative_to(above).as_posix()
 
 
 def _crop_place(plan: Plan, page_id: str, region: Region) -> Path:

@@ -15,6 +15,8 @@ import numpy.typing as npt
 
 #: Cut-offs of MTEB.
 CUTOFFS = (1, 3, 5, 10, 20, 100, 1000)
+#: Rows of the corpus that are multiplied at a time: bounds the memory of large ones.
+_BLOCK = 4096
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 
@@ -37,9 +39,14 @@ def similarities(queries: npt.NDArray[np.float32], corpus: npt.NDArray[np.float3
 
     Products of float32 are summed in float64 and rounded, so that equal vectors tie on every machine.
     """
-    found = np.round(queries.astype(np.float64) @ corpus.astype(np.float64).T, 12)
-    found[:, ~corpus.any(axis=1)] = -np.inf
-    found[~queries.any(axis=1), :] = -np.inf
+    asked = queries.astype(np.float64)
+    found = np.empty((len(queries), len(corpus)))
+    for start in range(0, len(corpus), _BLOCK):
+        block = np.asarray(corpus[start : start + _BLOCK], dtype=np.float64)
+        part = np.round(asked @ block.T, 12)
+        part[:, ~block.any(axis=1)] = -np.inf
+        found[:, start : start + _BLOCK] = part
+    found[~asked.any(axis=1), :] = -np.inf
     return found
 
 
