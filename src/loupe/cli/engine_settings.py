@@ -89,10 +89,11 @@ def _value(text: str) -> Any:
 
 
 def differences(profile: Profile) -> list[str]:
-    """What differs from the profile of the package whose version this one bears, one line for each setting."""
+    """What differs from the profile whose version this one bears, one line for each setting."""
     base = built_in(profile.version)
     if base is None:
-        return []
+        # A profile of the user's own: what the command line changed of it stands in its version.
+        return profile.version.split("+")[1:]
     return [f"{key}: {_short(old)} → {_short(new)}" for key, (old, new) in changed_settings(profile, base).items()]
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from loupe.report.reproduction import Reproduction
 from loupe.report.terminal import Section, format_range, format_value
 from loupe.types import Measure, PublishedRow
+
+if TYPE_CHECKING:
+    from loupe.report.reproduction import Reproduction
 
 NOT_MEASURED = "published by others, not measured here"
 _MOST_COLUMNS = 6
