@@ -122,7 +122,7 @@ def _drawn(drawing: Drawing, picture: Picture, marks: Sequence[Mark] | None) -> 
         own: list[Mark] = list(marks[place : place + len(seen)]) if marks else [""] * len(seen)
         place += len(seen)
         # One piece where all characters fare alike, else one for each, as wide as the comparison takes them to be.
-        parts = [(seen, own[0])] if len(set(own)) == 1 else list(zip(seen, own, strict=True))
+        parts = [(text, own[0])] if len(set(own)) == 1 else list(zip(seen, own, strict=True))
         width = at.width / len(parts)
         glyphs += [
             Glyph(
