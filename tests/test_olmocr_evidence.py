@@ -50,7 +50,8 @@ def test_every_kind_of_test_is_put_in_words_with_all_its_texts() -> None:
         assert words[-1][1].endswith(".")
     present = read_test({"pdf": "a.pdf", "page": 1, "id": "t", "type": "present", **RECORDS["present"]})
     assert "".join(text for _, text in words_of(present)) == (
-        "Zebra must stand on the page among the first 20 characters, up to 1 character may differ; capitals do not matter."
+        "Zebra must stand on the page among the first 20 characters, up to 1 character may differ; "
+        "capitals do not matter."
     )
 
 
