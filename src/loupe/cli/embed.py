@@ -13,12 +13,13 @@ from loupe.cli.output import as_json, json_option, plain_option, say, tables
 from loupe.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from loupe.embedding.matrices import Embeddings
     from loupe.embedding.plan import Plan
     from loupe.embedding.scoring import Retrieval
     from loupe.report.terminal import Section
+    from loupe.stats.comparison import Difference
 
 #: Columns of the table; retrieval.json and --json have the rest.
 SHOWN = ("ndcg@5", "ndcg@10", "recall@1", "recall@5", "recall@10")
@@ -67,6 +68,7 @@ LISTED = 5
 )
 @click.option("--fresh", is_flag=True, help="Start over; the old folder is moved aside.")
 @click.option("--mixed", is_flag=True, help="Score queries that were embedded with other settings than the corpus.")
+@click.option("--against", type=_PATH, metavar="DIR", help="Scored vectors of another run, to be compared with.")
 @click.option("--strict", is_flag=True, help="Exit with 3 if any item failed.")
 @json_option
 @plain_option
@@ -148,13 +150,22 @@ def _show(
             write_json(folder / RETRIEVAL, retrieval)
     elif plan is None:
         raise UsageError("vectors that exist are scored with --queries FILE", hint="docs/embedding.md")
+    compared = None
+    if flags["against"]:
+        if retrieval is None:
+            raise UsageError("--against compares scores: there are none", hint="--queries FILE with relevant pages")
+        from loupe.embedding.against import differences
+
+        compared = differences(retrieval, flags["against"], RETRIEVAL)
     failed = [error for error in found.meta.errors if error.outcome != "empty"]
     if json:
         shapes = {"texts": found.texts.shape, "regions": found.regions.shape}
         shapes |= {"queries": found.queries.shape} if found.queries is not None else {}
-        as_json({"folder": str(folder), "shapes": shapes, "meta": found.meta, "retrieval": retrieval})
+        as_json(
+            {"folder": str(folder), "shapes": shapes, "meta": found.meta, "retrieval": retrieval, "against": compared}
+        )
     else:
-        tables(_sections(found, retrieval), plain=plain)
+        tables([*_sections(found, retrieval), *_compared(compared or {}, flags["against"])], plain=plain)
         click.echo(f"saved in {folder}")
     for error in failed[:LISTED]:
         say(f"failed: {error.id}: {error.error}")
@@ -190,3 +201,24 @@ def _sections(found: Embeddings, retrieval: Retrieval | None) -> list[Section]:
     title = f"retrieval, {retrieval.queries:,} queries over {retrieval.pages:,} pages{left}"
     header = ("system", SHOWN[0], "95 % interval", *SHOWN[1:])
     return [*sections, Section(title=title, header=header, rows=table)]
+
+
+def _compared(found: Mapping[str, Mapping[str, Difference]], other: Path) -> Iterator[Section]:
+    """How much better these vectors are found than those of another run, over the queries of both."""
+    from loupe.report.terminal import Section, format_range
+
+    rows = [
+        (
+            system,
+            name,
+            f"{100 * one.difference:+.2f}",
+            format_range(one.low, one.high, "fraction"),
+            "–" if one.p_holm is None else f"{one.p_holm:.3f}",
+        )
+        for system, measures in found.items()
+        for name, one in measures.items()
+        if one.difference is not None and name.startswith("ndcg")
+    ]
+    if rows:
+        header = ("system", "measure", "difference", "95 % interval", "p (Holm)")
+        yield Section(title=f"minus {other}, paired by query", header=header, rows=rows)

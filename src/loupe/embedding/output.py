@@ -45,6 +45,10 @@ def write_outputs(plan: Plan, run: RunFolder, journal: VectorJournal, corpus: Co
     figures = [figure.row for figure in corpus.figures]
     # The meta file comes last: without it, rows of zeros are errors.
     (folder / META).unlink(missing_ok=True)
+    if not plan.queries:
+        # Those of an earlier command would pass for queries of this one; their vectors stay in the journal.
+        for name in (QUERIES, QUERY_IDS):
+            (folder / name).unlink(missing_ok=True)
     for name, rows in ((TEXTS, corpus.texts), (REGIONS, figures), (QUERIES, corpus.queries)):
         if name != QUERIES or plan.queries:
             vectors = (journal.vector(row.key) if row.key else None for row in rows)

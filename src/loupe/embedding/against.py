@@ -1,0 +1,48 @@
+"""Two runs compared by the queries that both were asked: differences with intervals and p-values, paired by query.
+
+Method: docs/statistics.md. The scores by query stand in `retrieval.json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from loupe.embedding.scoring import KEPT, Retrieval
+from loupe.errors import DatasetError
+from loupe.stats.comparison import Difference, compare
+from loupe.types import Measure, SampleScores, Score
+
+
+class _Stored(msgspec.Struct):
+    per_query: dict[str, dict[str, dict[str, float]]]
+
+
+def differences(here: Retrieval, folder: Path, name: str = "retrieval.json") -> Mapping[str, Mapping[str, Difference]]:
+    """These scores minus those of another folder, by system and measure, over the queries of both.
+
+    Raises DatasetError where the other folder has no scores, or no query is the same.
+    """
+    try:
+        there = msgspec.json.decode((folder / name).read_bytes(), type=_Stored).per_query
+    except (OSError, msgspec.DecodeError):
+        raise DatasetError(
+            f"{folder}: no {name} that can be read", hint=f"loupe embed {folder} --queries FILE makes it"
+        ) from None
+    shared = [system for system in here.per_query if system in there]
+    if not any(here.per_query[system].keys() & there[system].keys() for system in shared):
+        raise DatasetError(f"{folder}: none of its queries was asked here", hint="both need the same --queries")
+    measures = [Measure(name=measure) for measure in KEPT]
+    return {system: compare(measures, _rows(here.per_query[system]), _rows(there[system])) for system in shared}
+
+
+def _rows(queries: Mapping[str, Mapping[str, float]]) -> list[SampleScores]:
+    return [
+        SampleScores(
+            sample=query,
+            scores=[Score(measure=name, counts=(value, 1.0)) for name, value in values.items() if name in KEPT],
+        )
+        for query, values in queries.items()
+    ]
