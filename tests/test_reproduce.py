@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from loupe.report.published import NOT_MEASURED
 from tests.chat_server import Reply, in_thread
 from tests.command_line import complaint, loupe
 from tests.synthetic import write_prepared
@@ -108,7 +109,7 @@ def test_what_cannot_be_compared_is_said_in_a_line(here: Path, words: list[str],
 def test_compare_shows_published_rows_below_and_ranks_only_what_was_measured(here: Path) -> None:
     words = ("compare", "runs/glm-ocr/ocrbench", "runs/changed/ocrbench", "--with-published")
     lines = loupe(*words, "--plain", cwd=here).stdout.splitlines()
-    start = lines.index("# published by others, not measured here")
+    start = lines.index(f"# {NOT_MEASURED}")
     assert lines[start + 1 : start + 3] == ["engine\tscore\taccuracy\tsource", "glm-ocr\t838\t83.8 %\t[1]"]
     assert [line.split("\t")[0] for line in lines[2:start]] == ["1", "1"]
     found = json.loads(loupe(*words, "--json", cwd=here).stdout)

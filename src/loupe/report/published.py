@@ -11,7 +11,7 @@ from loupe.types import Measure, PublishedRow
 if TYPE_CHECKING:
     from loupe.report.reproduction import Reproduction
 
-NOT_MEASURED = "published by others, not measured here"
+NOT_MEASURED = "published by others, not measured here; samples and settings may differ (loupe reproduce)"
 _MOST_COLUMNS = 6
 #: Prompts may be pages long; JSON has them whole.
 _LONGEST_CELL = 90
