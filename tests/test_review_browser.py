@@ -46,6 +46,14 @@ def browser() -> Iterator[Browser]:
         yield found
 
 
+@pytest.fixture(scope="module")
+def mixed(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Page]]:
+    """A page with a review of good, hostile and broken lines, which two tests share: browsers are costly."""
+    folder = tmp_path_factory.mktemp("mixed")
+    with reviewing(browser, folder, (*LINES[:-1], *HOSTILE)) as (_, page):
+        yield folder, page
+
+
 @contextmanager
 def reviewing(browser: Browser, folder: Path, lines: tuple[str, ...] = LINES) -> Iterator[tuple[Served, Page]]:
     """A page with a review. Afterwards: no script error, no dialog, and no request but to the server itself."""
@@ -149,37 +157,37 @@ def test_a_whole_file_is_reviewed_edited_and_undone_with_the_keyboard_alone(brow
         assert raw.splitlines(keepends=True)[5] == LINES[5] and '{"x":[1, 2.50]},"checked":"verified"}\r\n' in raw
 
 
-def test_filter_place_and_a_half_typed_edit_survive_a_reload(browser: Browser, tmp_path: Path) -> None:
-    with reviewing(browser, tmp_path) as (_, page):
-        press(page, "/")
-        page.keyboard.insert_text("头部")
-        press(page, "Enter")
-        at(page, "照片")
-        assert page.locator(".row:visible").count() == 1
-        press(page, "e")
-        page.keyboard.insert_text("新")
-        before = (tmp_path / "tests.jsonl").read_bytes()
-        page.reload()
-        page.locator("html[data-ready]").wait_for()
-        assert page.context.warned == 1  # type: ignore[attr-defined]
-        at(page, "照片")
-        expect(page.locator("[name=text]")).to_have_value("头部新")
-        assert (tmp_path / "tests.jsonl").read_bytes() == before
-        assert page.locator(".row:visible").count() == 1
-        press(page, "e", "Enter")
-        expect(page.locator("#undo")).to_be_enabled()
-        assert records(tmp_path)["照片"]["text"] == "头部新"
-        press(page, "+", "+")
-        expect(page.locator("#zoom-value")).not_to_have_text("100%")
-        zoomed = page.locator("#page-frame").bounding_box()
-        press(page, "0", "z", "w")
-        expect(page.locator("#zoom-value")).to_have_text("100%")
-        assert zoomed is not None and zoomed["width"] > 600
-        press(page, "Escape", "Tab")
-        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
-        assert page.evaluate(NAMELESS) == []
-        if katex_is_here():
-            check_preview(page)
+def test_filter_place_and_a_half_typed_edit_survive_a_reload(mixed: tuple[Path, Page]) -> None:
+    folder, page = mixed
+    press(page, "/")
+    page.keyboard.insert_text("头部")
+    press(page, "Enter")
+    at(page, "照片")
+    assert page.locator(".row:visible").count() == 1
+    press(page, "e")
+    page.keyboard.insert_text("新")
+    before = (folder / "tests.jsonl").read_bytes()
+    page.reload()
+    page.locator("html[data-ready]").wait_for()
+    assert page.context.warned == 1  # type: ignore[attr-defined]
+    at(page, "照片")
+    expect(page.locator("[name=text]")).to_have_value("头部新")
+    assert (folder / "tests.jsonl").read_bytes() == before
+    assert page.locator(".row:visible").count() == 1
+    press(page, "e", "Enter")
+    expect(page.locator("#undo")).to_be_enabled()
+    assert records(folder)["照片"]["text"] == "头部新"
+    press(page, "+", "+")
+    expect(page.locator("#zoom-value")).not_to_have_text("100%")
+    zoomed = page.locator("#page-frame").bounding_box()
+    press(page, "0", "z", "w")
+    expect(page.locator("#zoom-value")).to_have_text("100%")
+    assert zoomed is not None and zoomed["width"] > 600
+    press(page, "Escape", "Tab")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+    assert page.evaluate(NAMELESS) == []
+    if katex_is_here():
+        check_preview(page)
 
 
 def check_preview(page: Page) -> None:
@@ -212,7 +220,7 @@ def test_two_tabs_and_another_program_are_noticed_and_nobody_is_overwritten(brow
         assert records(tmp_path)["t1"]["text"] == "The quick brown fox"
         second.get_by_role("button", name="Save mine all the same").click()
         expect(second.locator("#conflict")).to_be_hidden()
-        assert records(tmp_path)["t1"] | {} == {
+        assert records(tmp_path)["t1"] == {
             **json.loads(LINES[0]), "checked": "verified", "text": "from the second tab"
         }  # fmt: skip
         file = tmp_path / "tests.jsonl"
@@ -224,28 +232,30 @@ def test_two_tabs_and_another_program_are_noticed_and_nobody_is_overwritten(brow
         expect(page.locator("#trouble")).to_contain_text("does not answer")
 
 
-def test_hostile_texts_are_shown_as_texts_and_what_is_broken_is_named(browser: Browser, tmp_path: Path) -> None:
-    with reviewing(browser, tmp_path, HOSTILE) as (_, page):
-        at(page, '"><img src=x onerror=alert(1)>')
-        expect(page.locator("[name=text]")).to_have_value("</textarea><script>alert(2)</script>\u202e")
-        expect(page.locator(".facts .field-remark")).to_have_text("not to be seen: U+202E")
-        expect(page.locator("#head .remark")).to_contain_text("</script><script>alert(3)//")
-        assert page.locator("img").count() == 1 and page.locator("#form script").count() == 0
-        press(page, "j")
-        at(page, "bomb")
-        drawn = katex_is_here()
-        expect(page.locator("#preview")).to_contain_text("Too many expansions" if drawn else "loupe setup math")
-        press(page, "j")
-        at(page, "link")
-        expect(page.locator("#preview")).to_contain_text("\\href" if drawn else "loupe setup math")
-        assert page.locator("#preview a").count() == 0
-        press(page, "j")
-        at(page, "out")
-        expect(page.locator("#page-problem")).to_contain_text("not below")
-        press(page, "j")
-        expect(page.locator("#head .warning")).to_contain_text("tests.jsonl, line 5: no JSON")
-        press(page, "a")
-        assert (tmp_path / "tests.jsonl").read_bytes() == "".join(HOSTILE).encode()
+def test_hostile_texts_are_shown_as_texts_and_what_is_broken_is_named(mixed: tuple[Path, Page]) -> None:
+    folder, page = mixed
+    page.goto(re.sub(r"\?.*", "?line=9", page.url))
+    before = (folder / "tests.jsonl").read_bytes()
+    at(page, '"><img src=x onerror=alert(1)>')
+    expect(page.locator("[name=text]")).to_have_value("</textarea><script>alert(2)</script>\u202e")
+    expect(page.locator(".facts .field-remark")).to_have_text("not to be seen: U+202E")
+    expect(page.locator("#head .remark")).to_contain_text("</script><script>alert(3)//")
+    assert page.locator("img").count() == 1 and page.locator("#form script").count() == 0
+    press(page, "j")
+    at(page, "bomb")
+    drawn = katex_is_here()
+    expect(page.locator("#preview")).to_contain_text("Too many expansions" if drawn else "loupe setup math")
+    press(page, "j")
+    at(page, "link")
+    expect(page.locator("#preview")).to_contain_text("\\href" if drawn else "loupe setup math")
+    assert page.locator("#preview a").count() == 0
+    page.goto(re.sub(r"\?.*", "?line=12", page.url))
+    at(page, "out")
+    expect(page.locator("#page-problem")).to_contain_text("not below")
+    page.goto(re.sub(r"\?.*", "?line=13", page.url))
+    expect(page.locator("#head .warning")).to_contain_text("tests.jsonl, line 13: no JSON")
+    press(page, "a")
+    assert (folder / "tests.jsonl").read_bytes() == before
 
 
 def katex_is_here() -> bool:
