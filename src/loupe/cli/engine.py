@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -144,15 +145,17 @@ def _page(name: str) -> Path | PdfPage:
 
 async def _read(profile: Profile, requests: list[Request]) -> tuple[Output, float]:
     """The answer to the first request that the engine does not refuse, and the seconds that it took."""
-    from loupe.engines.registry import engine_module
+    from loupe.servers.served_engine import open_profile
 
-    async with engine_module(profile.kind).open_engine(profile) as engine:
-        for request in requests[:-1]:
+    with tempfile.TemporaryDirectory(prefix="loupe-test-") as folder:
+        # Laid out as runs are: a server of the profile's leaves its log there.
+        async with open_profile(profile, folder=Path(folder) / "engine" / "test") as engine:
+            for request in requests[:-1]:
+                began = time.monotonic()
+                with contextlib.suppress(RejectedError):
+                    return await engine.predict(request), time.monotonic() - began
             began = time.monotonic()
-            with contextlib.suppress(RejectedError):
-                return await engine.predict(request), time.monotonic() - began
-        began = time.monotonic()
-        return await engine.predict(requests[-1]), time.monotonic() - began
+            return await engine.predict(requests[-1]), time.monotonic() - began
 
 
 def _origin(path: Path) -> str:

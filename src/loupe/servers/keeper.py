@@ -51,11 +51,14 @@ class Keeper:
     def close(self, hurry: Callable[[], bool] = lambda: False) -> None:
         """Stop the server. Ctrl-C, or SIGTERM, while it takes its time kills it."""
         server, self._current = self._current, None
-        if server is not None:
-            if not server.external and server.is_alive():
-                self._say(f"stopping {server.title}; Ctrl-C kills it")
-            with _terminated_as_interrupted():
-                server.stop(hurry)
+        if server is None or server.external:
+            return
+        if server.is_alive():
+            self._say(f"stopping {server.title}; Ctrl-C kills it")
+        with _terminated_as_interrupted():
+            server.stop(hurry)
+        for line in server.what_stays():
+            self._say(line)
 
     async def server_for(self, wanted: Wanted, folder: Path, *, key: str, watch: Watch) -> Server:
         """The running server that `wanted` describes; `folder` is the run's, whose `server.json` and log it gets.

@@ -99,8 +99,7 @@ class Server:
             await self._until_ready(watch, began + self.wanted.startup_timeout)
             ready = time.monotonic() - began
             watch.say(f"warming up {self.title}")
-            async with talk_to(self.record.port, self._key) as talk:
-                await talk.warm_up(self.wanted, seconds=self.patience.warm_up)
+            await self._warm_up(watch)
             if not self.is_alive():
                 raise self._end_of_start()
         except BaseException:
@@ -165,6 +164,12 @@ class Server:
             return True
         return is_refused(self.record.port)
 
+    def what_stays(self) -> list[str]:
+        """What a stopped server still holds, one line each."""
+        held = still_held(pid for pid, _ in [self.record.root, *self.record.known])
+        lines = [f"GPU memory is still held by process {pid}, which has ended" for pid in sorted(held)]
+        return lines if is_free(self.record.port) else [f"port {self.record.port} is still in use", *lines]
+
     def note_version(self, version: str) -> None:
         """Keep what the server calls its version."""
         self._note(version=version)
@@ -227,6 +232,15 @@ class Server:
             raise EngineUnavailableError(
                 f"port {self.record.port} was taken by {holder[1]} (process {holder[0]})", hint="--server-port auto"
             )
+
+    async def _warm_up(self, watch: Watch) -> None:
+        async with talk_to(self.record.port, self._key) as talk:
+            warming = asyncio.create_task(talk.warm_up(self.wanted, seconds=self.patience.warm_up))
+            while not warming.done():
+                await asyncio.wait({warming}, timeout=_FIRST_POLL)
+                if watch.stopping():
+                    warming.cancel()
+                    raise asyncio.CancelledError
 
     def _end_of_start(self) -> EngineUnavailableError:
         line, hint = server_log.explain(self._log, self._log_start, self.wanted.template)
