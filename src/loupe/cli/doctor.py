@@ -125,7 +125,7 @@ def _equations(*, mac: bool) -> Iterator[Check]:
 
 
 def _formulas() -> Iterator[Check]:
-    """TeX for CDM, tried: a formula is set and read, in both official versions. Ghostscript is for the exact renderer."""
+    """TeX for CDM, tried: a formula is set and read, in both official versions. Ghostscript: the exact way."""
     from loupe.metrics import cdm
     from loupe.metrics.cdm.rendering import profile_named
     from loupe.metrics.cdm.tex_tools import tex_tools
@@ -145,7 +145,9 @@ def _formulas() -> Iterator[Check]:
         yield Check(part="tool", name=f"TeX for CDM, {profile}", here=here, detail=detail, fix=fix)
     exact = tex_tools(profile_named("unimernet"), "ghostscript")
     program = shutil.which("gs")
-    yield Check(part="tool", name="ghostscript", here=bool(program), detail="exact CDM: -o renderer=ghostscript", fix=exact.hint)
+    yield Check(
+        part="tool", name="ghostscript", here=bool(program), detail="exact CDM: -o renderer=ghostscript", fix=exact.hint
+    )
 
 
 def _tesseract(program: str | None) -> str:
