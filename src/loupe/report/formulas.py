@@ -50,7 +50,7 @@ class Formulas:
 
     runs: dict[int, _Chosen] = field(default_factory=dict)
     note: str = ""
-    met: set[str] = field(default_factory=set)
+    met: set[tuple[int, str]] = field(default_factory=set)
 
     def add(self, engine: int, explanation: Explanation | None) -> None:
         """Note the formulas of one answer."""
@@ -61,9 +61,9 @@ class Formulas:
             chosen = self.runs.setdefault(engine, _Chosen())
             chosen.different += pair.f1 < 1
             key = pair.key
-            if key in self.met or len(pair.prediction) + len(pair.reference) > LONGEST:
+            if (engine, key) in self.met or len(pair.prediction) + len(pair.reference) > LONGEST:
                 continue
-            self.met.add(key)
+            self.met.add((engine, key))
             failed = bool(pair.prediction_failure or pair.reference_failure)
             # Negative, because a heap has the smallest on top: the one that goes first.
             rank = (pair.f1 < 1, not failed, -pair.f1, -len(self.met))
@@ -72,14 +72,17 @@ class Formulas:
 
     def blocks(self) -> Iterator[tuple[str, str]]:
         """(key, payload) of every pair that is drawn; then `summary` tells how many."""
+        written: set[str] = set()
         for chosen in self.runs.values():
             room = CHARACTERS
-            best = [(key, pair) for _, key, pair in sorted(chosen.heap, reverse=True)]
+            best = [(key, pair) for _, key, pair in sorted(chosen.heap, reverse=True) if key not in written]
+            chosen.drawn += len(chosen.heap) - len(best)
             for key, payload in _packed_all(best, self):
                 room -= len(payload)
                 if room < 0:
                     break
                 chosen.drawn += 1
+                written.add(key)
                 yield key, payload
 
     def summary(self) -> JsonObject:
