@@ -22,13 +22,16 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 PINS = (ROOT / "requirements-dev.txt").read_text(encoding="utf-8")
 #: Slow to import, or not in the core: none of these may stand between a user and the help.
 HEAVY = {"PIL", "aiohttp", "cv2", "jinja2", "markdown_it", "nh3", "numpy", "onnxruntime", "openai", "pebble"}
-HEAVY |= {"playwright", "pypdfium2", "rapidfuzz", "rapidocr", "rich"}
+HEAVY |= {"playwright", "pypdfium2", "rapidfuzz", "rapidocr", "rich", "starlette", "uvicorn"}
 #: What a core installation never brings.
 UNWANTED = {"torch", "tensorflow", "pandas", "scipy", "matplotlib", "onnxruntime", "opencv-python", "playwright"}
+UNWANTED |= {"starlette", "uvicorn"}
 MOST_PACKAGES = 30
 
 
-@pytest.mark.parametrize("words", ["--help", "--version", "run --help", "score --help", "serve --help"])
+@pytest.mark.parametrize(
+    "words", ["--help", "--version", "run --help", "score --help", "serve --help", "review tests --help"]
+)
 def test_the_help_imports_nothing_heavy(words: str) -> None:
     command = [sys.executable, "-X", "importtime", "-m", "loupe", *words.split()]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)

@@ -80,12 +80,13 @@ class LineFile:
             if _identity(self._stat()) != identity:
                 return False
             temporary.replace(self.path)
-            sync_folder(self.path.parent)
         except OSError as error:
             why = error.strerror or str(error)
             raise DatasetError(f"{self.path}: cannot be written: {why}", hint="nothing was changed") from None
         finally:
             temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # The new content is there; not every file system syncs folders.
+            sync_folder(self.path.parent)
         self._take(content, _identity(self._stat()))
         return True
 
@@ -100,7 +101,7 @@ class LineFile:
     def _take(self, content: bytes, identity: tuple[int, ...]) -> bool:
         lines = tuple(_split(content))
         changed = lines != self.lines
-        self.lines, self._identity = lines, identity
+        self.lines, self._identity = lines if changed else self.lines, identity
         self.revision += changed
         return changed
 

@@ -84,6 +84,8 @@ _OWN = frozenset({"type", "checked", *(row[0] for row in _PAGE)})
 _PHRASES = ("text", "before", "after", "cell", "up", "down", "left", "right", "top_heading", "left_heading", "marker")
 _AROUND = ("appears_before_marker", "appears_after_marker")
 _LARGEST = 2**53
+#: Longer texts are not looked for on the page.
+_LONGEST_PHRASE = 5_000
 
 
 def read(line: str) -> Entry:
@@ -231,7 +233,7 @@ def _summary(record: Mapping[str, Any], kind: str) -> str:
 def _phrases(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name in (*_PHRASES, *_AROUND):
         value = record.get(name)
-        if isinstance(value, str) and value.strip():
+        if isinstance(value, str) and value.strip() and len(value) <= _LONGEST_PHRASE:
             yield name, value
 
 

@@ -6,7 +6,7 @@ import hashlib
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -47,6 +47,7 @@ class Review:
         self.name = path.name
         self._file = LineFile(path)
         self._parsed: dict[bytes, Entry] = {}
+        self._placed: tuple[tuple[bytes, ...], list[Placed]] | None = None
         self._history: list[Done] = []
         self._tabs: dict[str, float] = {}
         self._lock = threading.RLock()
@@ -68,12 +69,15 @@ class Review:
     def entries(self) -> list[Placed]:
         """All lines that are not blank; those that hold no entry are there, broken, with the reason."""
         with self._lock:
-            return list(self._entries())
+            lines = self._file.lines
+            if self._placed is None or self._placed[0] is not lines:
+                self._placed = lines, list(self._entries(lines))
+            return list(self._placed[1])
 
-    def _entries(self) -> Iterator[Placed]:
+    def _entries(self, lines: Sequence[bytes]) -> Iterator[Placed]:
         kept: dict[bytes, Entry] = {}
         first: dict[str, int] = {}
-        for number, line in enumerate(self._file.lines, 1):
+        for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
             entry = kept[line] = self._parsed.get(line) or self._read(line)

@@ -15,7 +15,7 @@ from loupe import report
 from loupe.data.katex import has_fonts, read_katex
 from loupe.errors import MissingToolError, PageError
 from loupe.review.documents import Documents
-from loupe.review.entries import Field
+from loupe.review.entries import Entry, Field
 from loupe.review.pages import SIZES
 from loupe.review.session import Placed, Review
 
@@ -64,7 +64,11 @@ class Views:
             lstrip_blocks=True,
             finalize=whole,
         )
-        self._templates.globals |= {"shown": shown, "noun": review.truth.noun}
+        self._templates.globals |= {"shown": shown, "noun": review.truth.noun, "picture_of": self._picture}
+
+    def _picture(self, entry: Entry) -> int | None:
+        """The number of the page beside an entry; a broken line has none."""
+        return None if entry.broken else self._documents.number(entry.document, entry.page)
 
     def page(self, number: int | None) -> str:
         """The whole page, open at the line, else at the first that is to be reviewed."""
@@ -125,9 +129,8 @@ class Views:
 
     def _detail(self, placed: Placed) -> JsonObject:
         entry = placed.entry
-        picture, problem = None, ""
-        if not entry.broken:
-            picture = self._documents.number(entry.document, entry.page)
+        picture, problem = self._picture(entry), ""
+        if picture is not None:
             try:
                 self._documents.source(picture)
             except PageError as error:

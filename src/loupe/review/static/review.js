@@ -78,6 +78,7 @@ function settleOn({ restored }) {
   if (restored) toast("Your unsaved edit is back; Enter saves it, Esc leaves it.");
   if (broken) viewer.showMarks({});
   else findMarks();
+  viewer.prepare(list.neighbour(entry.number, 1, list.isOpen)?.dataset.picture);
 }
 
 async function findMarks() {

@@ -29,6 +29,11 @@ export function showPage(entry) {
   fetchPicture(sizes[1]);
 }
 
+/** Have a page ready that is likely to be next. */
+export function prepare(picture) {
+  if (/^\d+$/.test(picture || "") && Number(picture) !== state.picture) new Image().src = `/page/${picture}?longest=${sizes[1]}`;
+}
+
 function say(text) {
   frame.hidden = true;
   image.removeAttribute("src");
