@@ -130,9 +130,9 @@ async def _serve(state: EmbeddingServer) -> web.AppRunner:
     app.router.add_post("/v1/embeddings", state.embeddings)
     app.router.add_post("/pooling", state.embeddings)
     app.router.add_post("/tokenize", state.tokenize)
-    runner = web.AppRunner(app)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, shutdown_timeout=0.1)
+    site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
     state.port = runner.addresses[0][1]
     return runner
