@@ -251,6 +251,18 @@ def test_a_server_that_fails_at_everything_ends_the_stage_and_says_so(run: Path,
     assert not (tmp_path / "out/embedding_meta.json").exists()
 
 
+def test_a_server_without_the_endpoint_and_one_that_refuses_everything_leave_nothing_settled(
+    run: Path, tmp_path: Path
+) -> None:
+    with embedding_server(lambda *_: Fault(status=404)) as server:
+        with pytest.raises(EngineUnavailableError, match="embeddings is not there"):
+            ask(run, tmp_path, server.url, with_regions=False)
+        server.fault = lambda *_: Fault(status=400)
+        assert all(row.error for row in ask(run, tmp_path, server.url, with_regions=False).texts)
+        server.fault = None
+        assert not any(row.error for row in ask(run, tmp_path, server.url, with_regions=False).texts)
+
+
 # --- again
 
 

@@ -46,17 +46,34 @@ class Stage:
     settings: Settings
     failed: dict[str, Failed] = field(default_factory=dict)
     uncounted: set[str] = field(default_factory=set)
+    taken: bool = False
+    _refused: dict[str, str] = field(default_factory=dict)
 
     def ended(self, key: str, failed: Failed | None) -> None:
-        """Count an item; a final refusal is kept, so that nobody asks again."""
+        """Count an item; a refusal is kept, so that nobody asks again.
+
+        But only once the server has taken another item: one that takes none of a kind is the wrong server.
+        """
         outcome: Literal["ok", "error", "rejected"] = "ok"
         if failed is not None:
             outcome = "rejected" if failed.final else "error"
             if failed.final:
-                self.journal.refuse(key, failed.reason)
+                self._refused[key] = failed.reason
             else:
                 self.failed[key] = failed
+        else:
+            self.taken = True
+        if self.taken:
+            for refused, reason in self._refused.items():
+                self.journal.refuse(refused, reason)
+            self._refused.clear()
         self.progress.count(Prediction(sample=key, outcome=outcome))
+
+    def next_kind(self) -> None:
+        """Begin with items of another kind."""
+        self.failed |= {key: Failed(reason) for key, reason in self._refused.items()}
+        self._refused.clear()
+        self.taken = False
 
 
 async def ask_all(stage: Stage, corpus: Corpus, queries: Sequence[Query], missing: set[str]) -> None:
@@ -70,17 +87,21 @@ async def ask_all(stage: Stage, corpus: Corpus, queries: Sequence[Query], missin
                 yield key, clean(page.text)
 
     await _ask_texts(stage, texts())
+    stage.next_kind()
     figures = _first_of_each([(figure.row.key, figure) for figure in corpus.figures], missing)
     await _in_parallel(stage, figures, stage.plan.image_batch, lambda item: _ask_figure(stage, *item))
+    stage.next_kind()
     asked = _first_of_each(
         [(row.key, clean(query.text)) for row, query in zip(corpus.queries, queries, strict=True)], missing
     )
     settings = stage.settings
     if settings.query_format == "system":
         await _in_parallel(stage, asked, stage.plan.image_batch, lambda item: _ask_query(stage, *item))
+        stage.next_kind()
         return
     form: Literal["instruct", "plain"] = "instruct" if settings.query_format == "instruct" else "plain"
     await _ask_texts(stage, ((key, query_text(text, settings.instruction, form)) for key, text in asked))
+    stage.next_kind()
 
 
 def _first_of_each(items: Sequence[tuple[str, T]], missing: set[str]) -> Iterator[tuple[str, T]]:

@@ -188,5 +188,12 @@ class Client:
             if response.status == 200:
                 return answer
             headers = response.headers
+            if response.status in (404, 405):
+                other = "embeddings" if pooling else "pooling"
+                where = self.redaction.text(url)
+                raise EngineUnavailableError(
+                    f"{where} is not there (HTTP {response.status}), or not for model {self.model!r}",
+                    hint=f"is this an embedding server? --endpoint {other}, or another --base-url or --model",
+                )
             where = self.redaction.text(headers.get("Location", ""))
             raise failure(response.status, self.redaction.data(answer), headers.get("Retry-After"), location=where)

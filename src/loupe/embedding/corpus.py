@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from loupe.data.digests import file_digest
+from loupe.data.pages import page_size
 from loupe.embedding.captions import captions
 from loupe.embedding.crops import SMALLEST, Cut, Cutter, Made
 from loupe.embedding.inputs import PageRecord, Query, Region, pages_of_run
@@ -149,13 +150,10 @@ def _kept_crop(region: Region, run: Path) -> Path | None:
     if not region.crop:
         return None
     path = run / region.crop
-    if not path.resolve().is_relative_to(run.resolve()) or not path.is_file():
-        return None
-    from loupe.data.pages import page_size
-
     try:
-        return path if min(page_size(path)) >= SMALLEST else None
-    except PageError:
+        inside = path.resolve().is_relative_to(run.resolve()) and path.is_file()
+        return path if inside and min(page_size(path)) >= SMALLEST else None
+    except (PageError, OSError, ValueError):
         return None
 
 
