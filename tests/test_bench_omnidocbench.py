@@ -14,6 +14,7 @@ from loupe.benchmarks.omnidoc.conclusion import conclude
 from loupe.benchmarks.omnidocbench import benchmark, load, score
 from loupe.benchmarks.registry import get_benchmark
 from loupe.errors import DatasetError, UsageError
+from loupe.pipeline.plan import survey
 from loupe.scoring.scorer import score_sample
 from loupe.stats.estimates import estimate
 from loupe.types import Prediction, Sample, Scored
@@ -163,6 +164,23 @@ def test_fixed_mode_counts_missing_pages_and_never_meets_parity_mode(tmp_path: P
     runs = ("runs/answers/omnidocbench", "runs/mended/omnidocbench")
     done = loupe("compare", *runs, cwd=folder)
     assert done.returncode == 2 and "cannot be compared" in done.stderr
+
+
+def test_cdm_is_no_part_of_the_data(tmp_path: Path) -> None:
+    folder = write(tmp_path)
+    on, off, filtered = (
+        survey(benchmark, "omnidocbench", folder, options)
+        for options in ({}, {"cdm": "off"}, {"filter": 'special_issue=["watermark"]'})
+    )
+    assert (on.data_digest, on.truth_digest) == (off.data_digest, off.truth_digest) != filtered.data_digest
+
+
+def test_a_table_that_cannot_be_read_is_an_error_of_its_page(tmp_path: Path) -> None:
+    hostile = {"weather_2.mmd": "<table><tr><td>1</td></tr>" + "<![CDATA[ >" * 300 + "</table>"}
+    result = score_folder(write(tmp_path, answers=ANSWERS | hostile))
+    (failure,) = result["failures"]
+    assert (failure["sample"], failure["class"]) == ("weather.pdf_2", "scorer")
+    assert "TableTooLargeError: more than 200 tags of a table never end" in failure["error"]
 
 
 def test_an_unknown_mode_is_named(tmp_path: Path) -> None:

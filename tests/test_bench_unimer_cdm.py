@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from loupe.benchmarks.formula_images import cdm_scores
-from loupe.benchmarks.unimer_test import conclude, prepare, score
+from loupe.benchmarks.unimer_test import benchmark, conclude, prepare, score
 from loupe.errors import MissingToolError
 from loupe.metrics import cdm_pairs
 from loupe.metrics.cdm import rendering
+from loupe.pipeline.plan import survey
 from loupe.scoring.pool import ScorePool
 from loupe.scoring.scorer import describe
 from loupe.types import Prediction, Sample, Scored
 from tests.shared import cases
+from tests.synthetic import write_prepared
 from tests.tex import need_tex
 
 PAIRS = cases("oracles/cdm/cases.jsonl")
@@ -52,6 +55,11 @@ def test_a_prediction_that_is_not_drawn_is_zero_and_named() -> None:
     assert any("CDM is 0 for 1 of 1" in warning and "no page 1" in warning for warning in conclude([row]).warnings)
 
 
+def test_an_answer_that_is_no_unicode_can_be_stored() -> None:
+    scored = score(*asked("x", "x\ud800"))
+    assert msgspec.json.encode(scored.details)
+
+
 def test_what_was_prepared_is_not_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
     need_tex("unimernet")
     pair = asked("x ^ { 2 }", "x^2 + q")
@@ -77,6 +85,20 @@ def test_without_tex_everything_else_is_scored_and_the_result_says_what_is_missi
     (warning,) = conclude([describe(sample, prediction, scored=scored, error="")]).warnings
     assert "not computed" in warning and "pdflatex" in warning and "sudo apt-get install it" in warning
     assert cdm_scores.cdm_tools("unimernet") == {"CDM": "", "CDM, exact": ""}
+
+
+def test_options_of_cdm_are_no_part_of_the_data_and_off_computes_none(tmp_path: Path) -> None:
+    write_prepared("unimer_test", tmp_path / "data", 2)
+    names = ({}, {"cdm": "off"}, {"renderer": "ghostscript"}, {"cdm": "off", "renderer": "ghostscript"})
+    seen = [survey(benchmark, "unimer_test", tmp_path / "data", options) for options in names]
+    assert len({(each.data_digest, each.truth_digest) for each in seen}) == 1
+    asked = [[sample.scoring["cdm"] for sample in benchmark.load(tmp_path / "data", **options)] for options in names]
+    assert asked == [["layout"] * 2, ["off"] * 2, ["ghostscript"] * 2, ["off"] * 2]
+    sample = next(iter(benchmark.load(tmp_path / "data", cdm="off")))
+    scored = score(sample, Prediction(sample=sample.id, text="x"))
+    assert not any("cdm" in one.measure for one in scored.scores) and scored.details == {}
+    concluded = conclude([describe(sample, Prediction(sample=sample.id), scored=scored, error="")])
+    assert (concluded.figures, concluded.warnings) == ({}, [])
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
@@ -35,7 +36,7 @@ from loupe.benchmarks.omnidoc.text_normalization import (
     normalize_text,
 )
 from loupe.metrics.table_markup import OMNIDOCBENCH, simplify
-from loupe.metrics.table_tree import TedsError
+from loupe.metrics.table_tree import TableTooLargeError, TedsError
 from loupe.metrics.teds import teds, teds_struct
 from tests.shared import cases
 
@@ -253,7 +254,8 @@ def test_a_hostile_string_is_normalised_within_seconds(unit: str) -> None:
     started = time.process_time()
     normalize_text(text)
     normalize_formula(text)
-    normalize_table("<table>" + text)
+    with contextlib.suppress(TableTooLargeError):
+        normalize_table("<table>" + text)
     assert time.process_time() - started < 6
 
 

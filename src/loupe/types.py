@@ -49,7 +49,8 @@ class Sample:
 
     `prompt` is the sample's own question, if it has one. `task` overrides the benchmark's task where tasks are mixed.
     `group` names the cluster that the bootstrap resamples together (a document of many pages); empty: the sample alone.
-    `text` is the input of samples without an image.
+    `text` is the input of samples without an image. `scoring` holds options that only say how answers are scored: they
+    are no part of the data, nor of its digest.
     """
 
     id: str
@@ -60,6 +61,7 @@ class Sample:
     group: str = ""
     text: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
+    scoring: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -332,8 +334,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """The content of `result.json`: every number with interval and n, and everything that was not scored as it is.
 
     `slices` maps tag → value of the tag → measure → estimate. `outcomes` counts samples by class (those without any
-    record as `missing`, too); `total` is the number of samples asked for. `diagnostics` are shares and counts beside the score,
-    `figures` further numbers in the layout of the benchmark's official evaluator.
+    record as `missing`, too); `total` is the number of samples asked for. `diagnostics` are shares and counts beside
+    the score, `figures` further numbers in the layout of the benchmark's official evaluator.
     """
 
     benchmark: str

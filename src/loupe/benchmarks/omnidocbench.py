@@ -6,12 +6,12 @@ Data and official evaluator: opendatalab/OmniDocBench, as of 2025-12. Protocol: 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 
+from loupe.benchmarks.formula_images.cdm_options import Switch, renderer_of, with_cdm
 from loupe.benchmarks.formula_images.cdm_scores import cdm_tools
 from loupe.benchmarks.omnidoc import formula_cdm
 from loupe.benchmarks.omnidoc.conclusion import conclude
@@ -21,7 +21,7 @@ from loupe.benchmarks.omnidoc.lint import FAULTS
 from loupe.benchmarks.omnidoc.prediction_files import answer_names, image_name
 from loupe.benchmarks.omnidoc.records import MatchedSample, Mode, PageMatch, ReadingOrder
 from loupe.benchmarks.omnidoc.scored_pages import ScoredPage, to_details
-from loupe.data.extras import need
+from loupe.data.extras import installed, need
 from loupe.data.store import default_root
 from loupe.explanation import Explanation
 from loupe.metrics.cdm.pairs import Renderer
@@ -48,9 +48,6 @@ and lists as Markdown.
 
 Answer with the Markdown only, without explanations or comments."""
 
-
-Switch: TypeAlias = Literal["on", "off"]
-
 #: Pages that have been matched to find their formulas, until they are scored.
 _matched: dict[tuple[str, str, Mode], PageMatch] = {}
 _LARGEST_MEMORY = 512
@@ -68,7 +65,7 @@ def load(
     _need_tools()
     folder = default_root("omnidocbench") if root is None else root
     for page in read_pages(folder, selection=parse_selection(filter), mode=mode):
-        yield replace(page, truth={**page.truth, "cdm": renderer}) if cdm == "on" else page
+        yield with_cdm(page, cdm, renderer)
 
 
 def _need_tools() -> None:
@@ -88,7 +85,7 @@ def score(page: Sample, prediction: Prediction) -> Scored:
     mode: Mode = page.truth.get("mode", "parity")
     markdown = as_read_from_its_file(prediction.text)
     match = _matched.pop((page.id, markdown, mode), None) or _match(page, markdown, mode)
-    if renderer := page.truth.get("cdm"):
+    if renderer := renderer_of(page):
         match = formula_cdm.with_cdm(match, renderer)
     info = page.truth["page_info"]
     scored = ScoredPage(
@@ -109,7 +106,7 @@ def prepare(pairs: Sequence[tuple[Sample, Prediction]]) -> None:
     for page, prediction in pairs[:_LARGEST_MEMORY]:
         mode: Mode = page.truth.get("mode", "parity")
         markdown = as_read_from_its_file(prediction.text)
-        if renderer := page.truth.get("cdm"):
+        if renderer := renderer_of(page):
             match = _matched[page.id, markdown, mode] = _match(page, markdown, mode)
             by_renderer.setdefault(renderer, []).append(match)
     for name, matches in by_renderer.items():
@@ -195,6 +192,11 @@ def _reference_text(page: Sample) -> str:
     return reference_markdown(page.truth)
 
 
+def tools() -> dict[str, str]:
+    """What scores depend on: the programs of CDM, the parsers of tables and of LaTeX."""
+    return cdm_tools(formula_cdm.PROFILE) | installed("lxml", "beautifulsoup4", "scipy", "pylatexenc")
+
+
 def verify_case(case: dict[str, Any]) -> list[tuple[float, float]]:
     """(ours, official) for one shipped parity case: every figure of a small run."""
     from loupe.benchmarks.omnidoc.parity_cases import compare_run
@@ -240,7 +242,7 @@ benchmark = Benchmark(
     explain=explain,
     faults=FAULTS,
     prepare=prepare,
-    tools=lambda: cdm_tools(formula_cdm.PROFILE),
+    tools=tools,
     load=load,
     answers=AnswerLayout(file_names=answer_files),
     score=score,

@@ -7,12 +7,12 @@ opendatalab/UniMERNet @ 5a2c80d9, with the BLEU of Hugging Face `evaluate`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 
+from loupe.benchmarks.formula_images.cdm_options import Switch, renderer_of, with_cdm
 from loupe.benchmarks.formula_images.cdm_scores import (
     CdmOutcome,
     cdm_outcomes,
@@ -20,7 +20,6 @@ from loupe.benchmarks.formula_images.cdm_scores import (
     cdm_warnings,
     prepare_formulas,
 )
-from loupe.benchmarks.formula_images.truth import DrawnTruth, latex_of, renderer_of
 from loupe.benchmarks.formula_images.unimer_files import SUBSETS as SUBSETS
 from loupe.benchmarks.formula_images.unimer_files import read_formulas
 from loupe.data.store import default_root
@@ -54,15 +53,16 @@ _CDM = "unimernet"
 _KEPT = 20_000
 
 
-def load(root: Path | None, subset: Subset = "all", renderer: Renderer = "layout") -> Iterator[Sample]:
+def load(
+    root: Path | None, subset: Subset = "all", cdm: Switch = "on", renderer: Renderer = "layout"
+) -> Iterator[Sample]:
     """Yield the formulas, subset by subset, in file order. Copies in parquet do not tell the subsets apart.
 
-    `renderer=ghostscript` draws every formula for CDM as the official programs do: exact, and some thirty times slower.
+    `cdm=off` leaves CDM out; `renderer=ghostscript` draws every formula for it as the official programs do: exact, and
+    some thirty times slower.
     """
     samples = read_formulas(default_root("unimer_test") if root is None else root, subset)
-    if renderer == "layout":
-        return samples
-    return (replace(sample, truth=DrawnTruth(str(sample.truth), renderer)) for sample in samples)
+    return (with_cdm(sample, cdm, renderer) for sample in samples)
 
 
 def score(sample: Sample, prediction: Prediction) -> Scored:
@@ -70,13 +70,15 @@ def score(sample: Sample, prediction: Prediction) -> Scored:
 
     CDM compares the normalised formulas, as upstream does; a pair whose ground truth is not drawn has no CDM.
     """
-    pairs = _pairs(sample, prediction)
-    outcome, of_bare = cdm_outcomes(pairs, profile=_CDM, renderer=renderer_of(sample))
-    counts = text_counts(sample, prediction)
-    counts |= _cdm_counts(outcome) | {f"{name}_unwrapped": each for name, each in _cdm_counts(of_bare).items()}
-    scores = [Score(measure=name, counts=each) for name, each in counts.items()]
-    kept = {"compared": pairs[0][0]} if len(pairs[0][0]) <= _KEPT else {}
-    return Scored(scores=scores, details={"cdm": msgspec.to_builtins(outcome), **kept})
+    counts, details = text_counts(sample, prediction), {}
+    if renderer := renderer_of(sample, "layout"):
+        pairs = _pairs(sample, prediction)
+        outcome, of_bare = cdm_outcomes(pairs, profile=_CDM, renderer=renderer)
+        counts |= _cdm_counts(outcome) | {f"{name}_unwrapped": each for name, each in _cdm_counts(of_bare).items()}
+        details = {"cdm": msgspec.to_builtins(outcome)}
+        compared = pairs[0][0].encode("utf-8", "replace").decode()  # files have no lone surrogates
+        details |= {"compared": compared} if len(compared) <= _KEPT else {}
+    return Scored(scores=[Score(measure=name, counts=each) for name, each in counts.items()], details=details)
 
 
 def text_counts(sample: Sample, prediction: Prediction) -> dict[str, tuple[float, ...]]:
@@ -84,7 +86,7 @@ def text_counts(sample: Sample, prediction: Prediction) -> dict[str, tuple[float
     (whole, reference), (bare, _) = _pairs(sample, prediction)
     official = _score(whole, reference)
     unwrapped = official if bare == whole else _score(bare, reference)
-    plain = normalized_edit_distance(prepare_like_request000(prediction.text), latex_of(sample).strip())
+    plain = normalized_edit_distance(prepare_like_request000(prediction.text), sample.truth.strip())
     return (
         official
         | {f"{name}_unwrapped": counts for name, counts in unwrapped.items()}
@@ -94,17 +96,18 @@ def text_counts(sample: Sample, prediction: Prediction) -> dict[str, tuple[float
 
 def prepare(pairs: Sequence[tuple[Sample, Prediction]]) -> None:
     """Draw all formulas of these samples and answers at once."""
-    for renderer in {renderer_of(sample) for sample, _ in pairs}:
-        same = [pair for pair in pairs if renderer_of(pair[0]) == renderer]
-        sides = (side for sample, prediction in same for pair in _pairs(sample, prediction) for side in pair)
-        prepare_formulas(sides, profile=_CDM, renderer=renderer)
+    for renderer in get_args(Renderer):
+        same = [pair for pair in pairs if renderer_of(pair[0], "layout") == renderer]
+        sides = [side for sample, prediction in same for pair in _pairs(sample, prediction) for side in pair]
+        if sides:
+            prepare_formulas(sides, profile=_CDM, renderer=renderer)
 
 
 def conclude(rows: Sequence[SampleScores]) -> Conclusion:
     """`figures`: CDM as upstream prints it, rounded; warnings about formulas that are not drawn."""
     outcomes = {row.sample: msgspec.convert(row.details["cdm"], CdmOutcome) for row in rows if "cdm" in row.details}
     values = [outcome.f1 for outcome in outcomes.values() if outcome.counted and outcome.f1 is not None]
-    figures: dict[str, Any] = {"cdm_profile": _CDM}
+    figures: dict[str, Any] = {"cdm_profile": _CDM} if outcomes else {}
     if values:
         figures |= {
             "mean_score": round(sum(values) / len(values), 3),
@@ -117,12 +120,12 @@ def explain(sample: Sample, scores: SampleScores) -> Explanation | None:
     """What CDM compared, for the report to draw."""
     from loupe.benchmarks.formula_images.explanation import explain_formula
 
-    return explain_formula(sample, scores, reference=normalize_latex_like_unimernet(latex_of(sample)), profile=_CDM)
+    return explain_formula(sample, scores, reference=normalize_latex_like_unimernet(sample.truth), profile=_CDM)
 
 
 def _pairs(sample: Sample, prediction: Prediction) -> tuple[tuple[str, str], tuple[str, str]]:
     """What is compared: the normalised prediction, with its wrapping and without it, and the normalised reference."""
-    reference = normalize_latex_like_unimernet(latex_of(sample))
+    reference = normalize_latex_like_unimernet(sample.truth)
     bare = strip_formula_wrapping(prediction.text)
     return (
         (normalize_latex_like_unimernet(prediction.text), reference),
@@ -193,6 +196,5 @@ benchmark = Benchmark(
     prepare=prepare,
     conclude=conclude,
     explain=explain,
-    reference=latex_of,
     tools=lambda: cdm_tools(_CDM),
 )

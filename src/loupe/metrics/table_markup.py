@@ -12,6 +12,8 @@ from html.entities import html5
 from html.parser import HTMLParser
 from typing import Final, NamedTuple
 
+from loupe.metrics.table_tree import TableTooLargeError
+
 _RENAMED: Final = {"th": "td"}
 
 
@@ -71,8 +73,8 @@ _MAX_UNFINISHED: Final = 200
 def simplify(markup: str, rules: Simplification = REQUEST001) -> str:
     """The markup under these rules.
 
-    Raises AssertionError or ValueError where html.parser or BeautifulSoup does, and ValueError where more tags than any
-    honest table has are never finished.
+    Raises AssertionError or ValueError where html.parser or BeautifulSoup does, and TableTooLargeError where more tags
+    than any honest table has are never finished.
     """
     plain = simplify_plain(markup, rules)
     if plain is not None:
@@ -146,7 +148,7 @@ class _Simplifier(HTMLParser):
     def _counted(self, end: int) -> int:
         self._unfinished += end < 0
         if self._unfinished > _MAX_UNFINISHED:
-            raise ValueError(f"more than {_MAX_UNFINISHED} tags are never finished")
+            raise TableTooLargeError(f"more than {_MAX_UNFINISHED} tags of a table never end: too many to be read")
         return end
 
     def finish(self) -> str:

@@ -42,7 +42,7 @@ def normalize_like_request001(table: str) -> str:
 
     Several tables become one, from the first `<table>` to the last `</table>`; without any, the whole string becomes
     the inside of a table. Markup that is written as entities becomes markup. Raises TedsError where upstream raises,
-    TableTooLargeError for more than MAX_TAGS tags.
+    TableTooLargeError for more than MAX_TAGS tags, or more than any honest table has that are never finished.
     """
     if table.count("<") > MAX_TAGS:
         raise TableTooLargeError(f"{table.count('<'):,} tags in one answer, at most {MAX_TAGS:,} are read")
@@ -51,6 +51,8 @@ def normalize_like_request001(table: str) -> str:
         page = f"<html><body>{page}</body></html>"
     try:
         simple = simplify(page)
+    except TableTooLargeError:
+        raise
     except AssertionError as error:
         raise TedsError(f"the HTML cannot be parsed: {error}", upstream="ParserRejectedMarkup") from error
     except ValueError as error:
@@ -64,12 +66,14 @@ def normalize_like_omnidocbench(table: str) -> str:
     """One page with one table, as `normalize_like_request001`, but only the bare tags in cells are removed.
 
     "" where there is no table (`<TABLE>` alone is none), as for upstream; and also where `simplify` rejects the markup:
-    html.parser's refusal ends upstream's whole run.
+    html.parser's refusal ends upstream's whole run. Raises TableTooLargeError where that is our own bound.
     """
     if "<table" not in table.replace(" ", ""):
         return ""
     try:
         simple = simplify(table, OMNIDOCBENCH)
+    except TableTooLargeError:
+        raise
     except (AssertionError, ValueError):
         return ""
     page = _page(_inside_of_tables(_as_plain_text(simple)) or "")

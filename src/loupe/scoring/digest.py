@@ -25,6 +25,7 @@ def score_digest(benchmark: Benchmark, sample: Sample, prediction: Prediction, a
     for part in (
         *_scorer(benchmark, adapters),
         [sample.id, sample.group, sample.task, sample.prompt, sample.text, dict(sample.tags), sample.truth],
+        dict(sample.scoring),
         [
             prediction.outcome,
             prediction.error,

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import msgspec
 
+from loupe.benchmarks.formula_images.cdm_options import renderer_of
 from loupe.benchmarks.formula_images.cdm_scores import CdmOutcome
-from loupe.benchmarks.formula_images.truth import latex_of, renderer_of
 from loupe.explanation import Explanation, FormulaPair, Unit
 from loupe.types import Sample, SampleScores
 
 
 def explain_formula(sample: Sample, scores: SampleScores, *, reference: str, profile: str) -> Explanation | None:
     """The formula of a sample beside the answer, as CDM got both; None where its scores keep neither."""
-    if "cdm" not in scores.details or "compared" not in scores.details:
+    renderer = renderer_of(sample, "layout")
+    if renderer is None or "cdm" not in scores.details or "compared" not in scores.details:
         return None
     outcome = msgspec.convert(scores.details["cdm"], CdmOutcome)
     prediction = str(scores.details["compared"])
@@ -20,7 +21,7 @@ def explain_formula(sample: Sample, scores: SampleScores, *, reference: str, pro
         prediction=prediction,
         reference=reference,
         profile=profile,
-        renderer=renderer_of(sample),
+        renderer=renderer,
         f1=outcome.f1,
         prediction_failure=outcome.failure,
         reference_failure=outcome.reference_failure,
@@ -28,7 +29,7 @@ def explain_formula(sample: Sample, scores: SampleScores, *, reference: str, pro
     unit = Unit(
         element="formula",
         regions=(),
-        reference=latex_of(sample),
+        reference=sample.truth,
         value=outcome.f1 if outcome.counted else None,
         verdict=cdm_verdict(outcome),
         formulas=pair,

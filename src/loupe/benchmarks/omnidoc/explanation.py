@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from loupe.benchmarks.formula_images.cdm_options import renderer_of
 from loupe.benchmarks.omnidoc.flag_warnings import FLAGS
 from loupe.benchmarks.omnidoc.formula_cdm import OF_REFERENCE, PROFILE, cdm_pair
 from loupe.benchmarks.omnidoc.ground_truth import FORMULA, IGNORED, TABLE, TEXTS, AnnoId
@@ -50,7 +51,7 @@ def explain(page: Sample, scores: SampleScores) -> Explanation | None:
     return Explanation(
         size=(float(info.get("width") or 0), float(info.get("height") or 0)),
         regions=places.regions,
-        units=tuple(_units(match, places, page.truth.get("cdm", ""))),
+        units=tuple(_units(match, places, renderer_of(page) or "")),
         unscored=tuple(
             Unscored(text=each.piece.content, reason=each.reason, regions=places.of([each.anno_ids]))
             for each in match.unscored

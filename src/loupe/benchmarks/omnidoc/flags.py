@@ -11,6 +11,7 @@ from loupe.benchmarks.omnidoc.page_scores import score_table
 from loupe.benchmarks.omnidoc.records import MatchedSample, PageMatch
 from loupe.benchmarks.omnidoc.table_normalization import normalize_table
 from loupe.benchmarks.omnidoc.text_normalization import formulas_beyond_limits
+from loupe.metrics.table_tree import TableTooLargeError
 
 #: Reasons for which a piece of the prediction is never scored though it may be an invention.
 _INVENTIONS = ("unmatched", "no table in the ground truth", "other table format")
@@ -46,6 +47,9 @@ def _beyond_limits(match: PageMatch) -> int:
 
 
 def _teds_after_conversion(zeroed: MatchedSample) -> float:
-    """TEDS of a LaTeX table that upstream scores 0, had it been converted; 0 without a prediction."""
+    """TEDS of a LaTeX table that upstream scores 0, had it been converted; 0 without one, or beyond all measure."""
     html = "".join(latex_table_to_html(piece.content) for piece in zeroed.pieces)
-    return score_table(replace(zeroed, pred=html, norm_pred=normalize_table(html))).teds or 0.0
+    try:
+        return score_table(replace(zeroed, pred=html, norm_pred=normalize_table(html))).teds or 0.0
+    except TableTooLargeError:
+        return 0.0

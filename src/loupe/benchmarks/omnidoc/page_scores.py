@@ -10,7 +10,7 @@ from rapidfuzz.distance import Levenshtein
 from loupe.benchmarks.omnidoc.records import MatchedSample, ReadingOrder
 from loupe.benchmarks.omnidoc.samples import reading_orders
 from loupe.metrics import levenshtein_distance
-from loupe.metrics.table_tree import TedsError
+from loupe.metrics.table_tree import TableTooLargeError, TedsError
 from loupe.metrics.teds import compare_tables
 
 
@@ -25,10 +25,15 @@ def score_edits(sample: MatchedSample) -> MatchedSample:
 
 
 def score_table(sample: MatchedSample) -> MatchedSample:
-    """The sample with both TEDS as well: 0 where the official evaluator fails, and where a table is beyond measure."""
+    """The sample with both TEDS as well: 0 where the official evaluator fails.
+
+    Raises TableTooLargeError for tables beyond all measure: an error of their page.
+    """
     prediction, reference = scored_texts(sample)
     try:
         tables = compare_tables(prediction, reference, variant="omnidocbench")
+    except TableTooLargeError:
+        raise
     except TedsError:
         return replace(score_edits(sample), teds=0.0, teds_structure_only=0.0)
     return replace(score_edits(sample), teds=tables.teds, teds_structure_only=tables.teds_struct)
