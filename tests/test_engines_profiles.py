@@ -122,7 +122,7 @@ def test_what_differs_from_the_profile_is_said_and_signed_and_a_prompt_counts_by
         (tmp_path / name).write_text("Read all of it.\n", encoding="utf-8")
     signed = []
     with in_thread("something", models=404) as server:
-        words = ["run", "sample_pages", "--limit", "1", "-e", "glm-ocr", "--base-url", server.url, "-o", "top_p=0.5"]
+        words = ["infer", "sample_pages", "--limit", "1", "-e", "glm-ocr", "--base-url", server.url, "-o", "top_p=0.5"]
         for name, prompt in (("a", ["--prompt-file", "one.txt"]), ("b", ["--prompt-file", "two.txt"])):
             done = loupe(*words, *prompt, "--name", name, cwd=tmp_path)
             assert done.returncode == 0, done.stderr
