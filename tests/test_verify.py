@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from loupe.benchmarks.registry import benchmark_ids
 from loupe.cli import main
 from loupe.errors import UsageError
 from loupe.scoring import parity
@@ -43,10 +44,16 @@ def test_the_command_prints_a_line_for_each_benchmark(tmp_path: Path) -> None:
     assert [one["benchmark"] for one in json.loads(done.stdout)] == parity.verifiable()
 
 
-def test_a_benchmark_that_was_named_and_cannot_be_checked_ends_with_four(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_benchmark_that_was_named_and_cannot_be_checked_ends_with_four(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr("loupe.benchmarks.fox.find_spec", lambda name: None)
     assert main(["verify", "fox"]) == 4
+    assert "no cases come" not in capsys.readouterr().err
     assert main(["verify"]) == 0
+    (line,) = (line for line in capsys.readouterr().err.splitlines() if "no cases come with Loupe: " in line)
+    without = line.partition("Loupe: ")[2].split(", ")
+    assert sorted([*without, *parity.verifiable()]) == benchmark_ids() and "sample_pages" in without
 
 
 def test_cases_that_nothing_here_can_compare_are_left_out_and_named(monkeypatch: pytest.MonkeyPatch) -> None:

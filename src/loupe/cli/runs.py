@@ -33,10 +33,14 @@ def command(runs: Path, json: bool, plain: bool) -> None:
         say(f"no run below {runs}; loupe demo makes some")
         return
     header = ["run", "benchmark", "engine", "headline", "n", "created"]
+    shown = header
     if not plain:
         rows = [{**row, "created": str(row["created"]).replace("T", " ")[:16]} for row in rows]
-        header = fitting(header, rows, console().width)
-    table(header, [tuple(str(row[key]) for key in header) for row in rows], plain=plain)
+        shown = fitting(header, rows, console().width)
+    table(shown, [tuple(str(row[key]) for key in shown) for row in rows], plain=plain)
+    if len(shown) < len(header):
+        hidden = ", ".join(name for name in header if name not in shown)
+        say(f"this terminal is too narrow for: {hidden}; loupe runs --plain has every column")
 
 
 def fitting(header: list[str], rows: Sequence[Mapping[str, object]], width: int) -> list[str]:

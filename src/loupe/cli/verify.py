@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 def command(context: click.Context, /, benchmarks: tuple[str, ...], json: bool, plain: bool) -> None:
     """Score the parity cases that come with Loupe, and compare with what the official evaluators returned.
 
-    Exits with 1 if any case differs by more than its tolerance, with 4 if a
+    Benchmarks for which none come are named. Exits with 1 if any case differs by more than its tolerance, with 4 if a
     benchmark that was named could not be checked.
     """
-    from loupe.scoring.parity import verify
+    from loupe.benchmarks.registry import benchmark_ids
+    from loupe.scoring.parity import verifiable, verify
 
     found = list(verify(benchmarks))
     if json:
@@ -34,6 +35,8 @@ def command(context: click.Context, /, benchmarks: tuple[str, ...], json: bool, 
         for one in found:
             for sentence in one.deviations:
                 say(f"{one.benchmark}: {sentence}")
+        if not benchmarks and (without := sorted(set(benchmark_ids()) - set(verifiable()))):
+            say(f"not checked, as no cases come with Loupe: {', '.join(without)}")
     differs = any(one.identical < one.cases and not one.missing for one in found)
     unchecked = benchmarks and any(one.missing for one in found)
     context.exit(BELOW if differs else MISSING if unchecked else 0)

@@ -15,7 +15,8 @@ def teds(prediction: str, reference: str, *, variant: Variant = "omnidocbench") 
     """Similarity of structure and cell texts: 1 - edit distance / number of elements of the larger table.
 
     At most 1.0 (equal trees); can be below 0 and is not clamped, as upstream. 0.0 if either string is empty or holds
-    no table that is a child of `body`: a bare `<table>` must be wrapped first. Symmetric. Variants differ in what
+    no table that is a child of `body`, as officially: wrap a bare one first, f"<html><body>{table}</body></html>"
+    (`variant="dpbench"` does so itself). Symmetric. Variants differ in what
     they do to the strings before; docs/metrics/teds.md. Raises TedsError where the official evaluator raises,
     TableTooLargeError (one of these) where the work is not bounded by what one sample may take.
 
