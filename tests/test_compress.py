@@ -9,15 +9,23 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from click.testing import CliRunner
 from PIL import Image
 
 from loupe.benchmarks.fox_pages.compression import expected_precision
 from loupe.benchmarks.fox_pages.token_counts import estimated_tokens
+from loupe.cli.compress import command
+from loupe.engines.registry import load_profile
 from loupe.errors import DatasetError, UsageError
+from loupe.pipeline import Plan, score_run
 from loupe.pipeline.compression import measure
 from loupe.pipeline.compression_pages import CompressionPage, find_pages
 from loupe.report.compression_curve import Curve, curve_svg, curves
+from loupe.report.html import write_report
+from loupe.types import Prediction
+from tests.answered import answered_run
 from tests.chat_server import Reply, in_thread
 from tests.command_line import complaint, loupe
 from tests.shared import cases
@@ -227,8 +235,52 @@ def test_the_curve_is_well_formed_and_shows_counts_intervals_and_the_paper() -> 
 def test_without_ratios_there_is_no_picture() -> None:
     result = result_of([(650, "abcd")], nominal=64)
     bare = {label: {"precision": one["precision"]} for label, one in result.slices["gt_tokens"].items()}
-    import msgspec
-
     assert curves([("e", msgspec.structs.replace(result, slices={"gt_tokens": bare}))]) == []
     assert curve_svg([]) == ""
     assert curve_svg([Curve(name="e", points=curves([("e", result)])[0].points)]) != ""
+
+
+def test_whole_runs_have_a_curve_in_the_command_and_in_the_report(tmp_path: Path) -> None:
+    folder = tmp_path / "focus_benchmark_test"
+    pages = write_pages(tmp_path / "pages", "en_1.png", "en_2.png", "en_3.png")
+    folder.mkdir()
+    pages.rename(folder / "en_pdf_png")
+    items = [
+        {"image": f"en_{n}.png", "len": tokens, "conversations": [{"from": "gpt", "value": TEXT}]}
+        for n, tokens in ((1, 640), (2, 660), (3, 1250))
+    ]
+    (folder / "en_page_ocr.json").write_text(json.dumps(items))
+    runs = {}
+    for mode in ("tiny", "none"):
+        plan = Plan(
+            benchmark="fox",
+            label="reader",
+            name=f"reader-{mode}",
+            profile=load_profile("tesseract")[1],
+            runs=tmp_path / "runs",
+            data=tmp_path,
+            options={"mode": mode, "words": "none", "language": "en"},
+        )
+        answers = [Prediction(sample=f"en_{n}", text=TEXT[: 600 * n], output_tokens=700) for n in (1, 2, 3)]
+        runs[mode] = answered_run(plan, answers)
+    score_run(runs["tiny"], jobs=1)
+    drawn = show(runs["tiny"], tmp_path / "curve.svg")
+    assert [(row["label"], row["pages"], row["expected"]) for row in drawn] == [
+        ("600-700", 2, 0.965),
+        ("1200-1300", 1, 0.591),
+    ]
+    assert "n=2" in (tmp_path / "curve.svg").read_text()
+    write_report([runs["tiny"]], tmp_path / "report.html")
+    report = (tmp_path / "report.html").read_text()
+    assert "Precision against compression" in report and "reader-tiny (3 pages)" in report
+    with pytest.raises(UsageError, match="without a mode"):
+        show(runs["none"], None)
+
+
+def show(run: Path, plot: Path | None) -> list[dict[str, Any]]:
+    """What `loupe compress RUN --json` prints of its curve."""
+    shown = CliRunner().invoke(command, [str(run), "--json", *(["--plot", str(plot)] if plot else [])])
+    if shown.exception is not None:
+        raise shown.exception
+    points: list[dict[str, Any]] = json.loads(shown.stdout)["curves"][0]["points"]
+    return points

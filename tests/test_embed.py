@@ -12,12 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 from PIL import Image
 
-from loupe.benchmarks.registry import get_benchmark
 from loupe.embedding.corpus import Corpus
 from loupe.embedding.matrices import read_embeddings
 from loupe.embedding.plan import INSTRUCTION, Plan
@@ -26,10 +24,8 @@ from loupe.engines.registry import load_profile
 from loupe.errors import DatasetError, EngineUnavailableError, RunError, UsageError
 from loupe.inference.progress import Progress
 from loupe.pipeline import Plan as Pipeline
-from loupe.pipeline import make_info, survey
-from loupe.runs.files import RecordLog
-from loupe.runs.folder import claim
 from loupe.types import Prediction
+from tests.answered import answered_run
 from tests.command_line import command, complaint, environment, loupe
 from tests.embedding_server import DIMENSION, Fault, embed_text, embedding_server, words_of
 
@@ -53,16 +49,10 @@ def make_run(root: Path, texts: list[str], regions: dict[int, list[dict[str, Any
         answer = Prediction(sample=f"s{number}", text=text, outcome="ok" if text else "empty", response=known)
         if text == "smudged":
             answer = Prediction(sample=f"s{number}", outcome="error", error="smudged")
-        answers.append(msgspec.json.encode(answer))
+        answers.append(answer)
     (folder / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    benchmark = get_benchmark(str(folder))
     plan = Pipeline(benchmark=str(folder), label="r", profile=load_profile("tesseract")[1], runs=root / "runs")
-    info = make_info(plan, benchmark, survey(benchmark, str(folder), None, {}))
-    with claim(plan.path, info) as run:
-        run.write_info(info)
-        with RecordLog(run.predictions_file) as log:
-            log.append(answers)
-    return plan.path
+    return answered_run(plan, answers)
 
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"]
