@@ -37,6 +37,10 @@ from loupe.types import FAILED, RETRIED, Benchmark, Engine, Prediction, Request,
 _SCORING_AHEAD = 256
 #: More where samples are prepared together before they are scored, for large batches.
 _PREPARED_AHEAD = 1024
+#: Its arguments may be others than those that the run names.
+_UNKNOWN_SERVER = (
+    "the server was running already: whether it has the arguments that the signature stands for is unknown"
+)
 
 
 async def run(plan: Plan, progress: Progress, *, keeper: Keeper | None = None) -> RunFolder:
@@ -139,7 +143,8 @@ async def _ask(
 
     async with opened as engine, _live_scoring(plan, benchmark, folder, progress, scoring=scoring) as score:
         folder.record_facts(engine.facts)
-        _note_unknown_server(folder, engine.facts)
+        if engine.facts.get("server_origin") == EXTERNAL and _UNKNOWN_SERVER not in folder.info.notes:
+            folder.write_info(msgspec.structs.replace(folder.info, notes=[*folder.info.notes, _UNKNOWN_SERVER]))
         policy = plan.policy or policy_of(plan.profile)
         progress.started = time.monotonic()
         async with Journal(RecordLog(folder.predictions_file)) as journal:
@@ -170,13 +175,6 @@ def _watch(progress: Progress) -> Watch:
         progress.note = note
 
     return Watch(say=say, stopping=lambda: progress.stopping, hurry=lambda: progress.hurried)
-
-
-def _note_unknown_server(folder: RunFolder, facts: Mapping[str, str]) -> None:
-    """A server that ran already may have other arguments than those that the run names."""
-    note = "the server was running already: nobody knows whether it has the arguments that the signature stands for"
-    if facts.get("server_origin") == EXTERNAL and note not in folder.info.notes:
-        folder.write_info(msgspec.structs.replace(folder.info, notes=[*folder.info.notes, note]))
 
 
 @asynccontextmanager

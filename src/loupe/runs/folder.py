@@ -205,7 +205,7 @@ def _continued(path: Path, info: RunInfo, hint: str) -> RunInfo:
         )
     run = RunFolder.open(path)
     check_same(path, run.info, info, hint=hint)
-    info = msgspec.structs.replace(info, created=run.info.created, facts=run.info.facts)
+    info = msgspec.structs.replace(info, created=run.info.created, facts=run.info.facts, notes=run.info.notes)
     # A finished run does not shrink because somebody asked for less of it.
     if info.total < run.info.total and (path / "result.json").exists():
         info = msgspec.structs.replace(info, limit=run.info.limit, total=run.info.total)

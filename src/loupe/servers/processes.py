@@ -60,7 +60,8 @@ def family(roots: Iterable[tuple[int, str]], mark: str) -> dict[int, Process]:
     Theirs are those that descend from them, share their session, or carry the mark. This process is never among them.
     """
     everyone = living()
-    known = dict(roots)
+    # No server has the numbers 0 and 1, and whoever shares a session with these is none of ours.
+    known = {pid: began for pid, began in roots if pid > 1}
     found = {pid for pid, began in known.items() if pid in everyone and everyone[pid].began == began}
     # The number of a session is not given away while anybody is in it.
     sessions = {pid for pid in known if pid not in everyone or pid in found}
