@@ -47,7 +47,14 @@ function remarkOn(control) {
   line.hidden = !parts.length;
 }
 
-const remark = () => controls().forEach(remarkOn);
+/** Fields as tall as their text, where the style alone cannot do it. */
+function grow(control) {
+  if (control.tagName !== "TEXTAREA" || CSS.supports("field-sizing", "content")) return;
+  control.style.height = "auto";
+  control.style.height = `${control.scrollHeight + 2}px`;
+}
+
+const remark = () => { for (const control of controls()) { remarkOn(control); grow(control); } };
 
 export function showForm(html, entry) {
   form.innerHTML = html;
@@ -128,15 +135,17 @@ export function clearProblem() {
   }
 }
 
-/** The field to start with: the fact itself, else the first detail. */
-export function firstField() {
-  const main = form.querySelector(".facts [data-field=cell] [data-control]") || form.querySelector(".facts [data-control]");
-  return main || controls()[0] || null;
+/** Into the field to start with: the fact itself, else the first detail. */
+export function focusFirst() {
+  const fact = form.querySelector(".facts [data-field=cell] [data-control]") || form.querySelector(".facts [data-control]");
+  const control = fact || controls()[0];
+  control?.focus();
+  if (control?.tagName === "TEXTAREA") control.setSelectionRange(control.value.length, control.value.length);
 }
 
 export function stepDifferences(step) {
   const control = controls().find((candidate) => candidate.name === "max_diffs");
-  if (!control) return false;
+  if (!control || control.closest("details")) return false;
   control.value = String(Math.max(0, (Number.parseInt(control.value, 10) || 0) + step));
   return control.value !== control.known;
 }

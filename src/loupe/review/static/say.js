@@ -1,0 +1,53 @@
+// What the page says: how far the review is, what was just done, what is wrong.
+
+const byId = (name) => document.getElementById(name);
+
+export function showCounts({ counts, undo }) {
+  const { unreviewed, verified, rejected, broken } = counts;
+  const all = unreviewed + verified + rejected, share = all ? 100 / all : 0;
+  const [good, bad] = document.querySelectorAll(".meter rect");
+  good.setAttribute("width", verified * share);
+  bad.setAttribute("x", verified * share);
+  bad.setAttribute("width", rejected * share);
+  const percent = all ? Math.floor((100 * (verified + rejected)) / all) : 0;
+  const [long, short] = byId("progress").children;
+  short.textContent = `${verified + rejected} / ${all}`;
+  long.textContent = `${verified + rejected} of ${all} reviewed, ${percent}%: ${verified} verified, ${rejected} rejected${broken ? `, ${broken} broken` : ""}`;
+  byId("undo").disabled = !undo;
+  byId("undo").title = undo ? `Undo (u): ${undo}` : "Nothing to undo";
+}
+
+let toastTimer = 0;
+export function toast(text, kind = "") {
+  const line = byId("toast");
+  line.textContent = text;
+  line.className = `toast shown ${kind}`;
+  clearTimeout(toastTimer);
+  toastTimer = setTimeout(() => { line.className = "toast"; }, kind === "bad" ? 8000 : 3500);
+}
+
+export function trouble(text) {
+  byId("trouble").textContent = text;
+  byId("trouble").hidden = !text;
+}
+
+/** Nothing is left to review, here or at all. */
+export function finished({ unreviewed, verified, rejected }) {
+  if (unreviewed) { toast(`None left to review with this filter, ${unreviewed} in the file.`); return; }
+  byId("finished-text").textContent = `${verified} verified, ${rejected} rejected. The file is saved; Ctrl-C in the terminal ends Loupe.`;
+  byId("finished").showModal();
+}
+
+/** The line is another one by now: what is so, and what can be done about it. */
+export function showConflict(why, choices) {
+  const box = byId("conflict"), buttons = document.createElement("p");
+  for (const [text, action] of Object.entries(choices)) {
+    const button = Object.assign(document.createElement("button"), { type: "button", className: "quiet", textContent: text });
+    button.addEventListener("click", action);
+    buttons.append(button);
+  }
+  const line = Object.assign(document.createElement("p"), { textContent: `Not saved: ${why}. Nothing was overwritten.` });
+  box.replaceChildren(line, buttons);
+  box.hidden = false;
+  buttons.firstElementChild.focus();
+}
