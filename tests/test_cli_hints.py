@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from loupe.errors import did_you_mean
+from loupe.cli import options
+from loupe.cli.options import Flags
+from loupe.engines.shared.discovery import choose
+from loupe.errors import EngineUnavailableError, did_you_mean
 from tests.command_line import complaint, loupe, make_folder
 
 RIGHT = ("-e", "python:reader.py:right")
@@ -85,6 +88,18 @@ def test_a_run_that_cannot_be_read_is_named_and_costs_only_itself(here: Path) ->
     assert json.loads(reported.stdout)["runs"] == paths[:2]
     error, _ = complaint(loupe("compare", paths[0], paths[2], cwd=here))
     assert error.startswith("runs/c/mydocs/run.json: ")
+
+
+def test_without_a_server_the_hint_names_only_what_would_help(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(options, "find_server", lambda: choose([]))
+    monkeypatch.setattr(options, "find_spec", lambda name: None)
+    for flags, end in (
+        (Flags(model="m"), "/v1"),
+        (Flags(), "-e rapidocr, which comes with: pip install 'loupe-ocr[rapidocr]'"),
+    ):
+        with pytest.raises(EngineUnavailableError) as caught:
+            options.choose_engines(flags)
+        assert caught.value.hint.endswith(end)
 
 
 def test_changed_data_is_said_in_words(here: Path) -> None:

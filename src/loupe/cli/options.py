@@ -231,8 +231,12 @@ def choose_engines(flags: Flags) -> list[tuple[str, Profile]]:
     if "base_url" not in overrides:
         try:
             overrides["base_url"] = find_server()
-        except EngineUnavailableError:
-            if overrides.keys() & SERVER_ONLY or flags.settings or find_spec(DEFAULT) is None:
+        except EngineUnavailableError as error:
+            if overrides.keys() & SERVER_ONLY or flags.settings:
+                error.hint = error.hint.partition("; without a server")[0]  # these settings speak of one
+                raise
+            if find_spec(DEFAULT) is None:
+                error.hint += f", which comes with: pip install 'loupe-ocr[{DEFAULT}]'"
                 raise
             say(
                 f"no model server answers on this machine: reading with {DEFAULT} (-e NAME or --base-url URL to choose)"
