@@ -21,7 +21,7 @@ from loupe.engines.registry import load_profile
 from loupe.errors import DatasetError, UsageError
 from loupe.pipeline import Plan, score_run
 from loupe.pipeline.compression import measure
-from loupe.pipeline.compression_pages import CompressionPage, find_pages
+from loupe.pipeline.compression_pages import CompressionPage, find_pages, pages_of_benchmark
 from loupe.report.compression_curve import Curve, curve_svg, curves
 from loupe.report.html import write_report
 from loupe.types import Prediction
@@ -50,7 +50,7 @@ def png_header(path: Path, width: int, height: int, *, orientation: int = 1) -> 
 
 @pytest.mark.parametrize("case", cases("oracles/deepseek_tokens/tokens.jsonl"), ids=name)
 def test_a_dry_run_counts_as_the_reference_program_from_the_header_alone(case: dict[str, Any], tmp_path: Path) -> None:
-    page = CompressionPage(image=png_header(tmp_path / "page.png", **case["input"]))
+    page = CompressionPage(image=png_header(tmp_path / "page.png", **case["input"]), name="page.png")
     for key, expected in case["expected"].items():
         mode, _, limit = key.partition("_max")
         (row,) = measure([page], [mode], max_tiles=int(limit or 9))
@@ -68,7 +68,7 @@ def test_a_photo_is_measured_upright(tmp_path: Path) -> None:
     exif = image.getexif()
     exif[0x0112] = 6
     image.save(tmp_path / "photo.jpg", exif=exif)
-    (row,) = measure([CompressionPage(image=tmp_path / "photo.jpg")], ["gundam"])
+    (row,) = measure([CompressionPage(image=tmp_path / "photo.jpg", name="photo.jpg")], ["gundam"])
     assert (row.width, row.height, row.tiles) == (900, 1200, (2, 3))
 
 
@@ -273,6 +273,12 @@ def test_whole_runs_have_a_curve_in_the_command_and_in_the_report(tmp_path: Path
     write_report([runs["tiny"]], tmp_path / "report.html")
     report = (tmp_path / "report.html").read_text()
     assert "Precision against compression" in report and "reader-tiny (3 pages)" in report
+    found = measure(pages_of_benchmark("fox", tmp_path, {"language": "en"}), ["tiny"])
+    assert [(row.page, row.gt_tokens, row.compression_gt) for row in found] == [
+        ("en_1", 640, 10.0),
+        ("en_2", 660, 10.31),
+        ("en_3", 1250, 19.53),
+    ]
     with pytest.raises(UsageError, match="without a mode"):
         show(runs["none"], None)
 

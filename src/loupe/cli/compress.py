@@ -28,11 +28,13 @@ _PATH = click.Path(path_type=Path)
 
 
 @click.command("compress")
-@click.argument("runs", metavar="[RUN]...", nargs=-1, type=_PATH)
+@click.argument("runs", metavar="[RUN... | BENCHMARK]", nargs=-1, type=_PATH)
 @click.option("--image", type=_PATH, metavar="PATH", help="A page image, or a folder of them.")
 @click.option("--mode", type=click.Choice(list(MODES)), help="Resolution mode. Dry run without one: all of them.")
 @click.option("--ground-truth", type=_PATH, metavar="PATH", help="Text of the page; folder of texts; Fox's JSON.")
 @click.option("--gt-tokens", type=click.IntRange(min=1), metavar="N", help="Tokens of the ground truth, if known.")
+@click.option("--data", type=_PATH, metavar="DIR", help="Local copy of the BENCHMARK's data, for its dry run.")
+@click.option("-o", "--option", multiple=True, metavar="KEY=VALUE", help="Option of the BENCHMARK (bench show).")
 @click.option("--dry-run", is_flag=True, help="Count tokens only: no model, no server, no GPU.")
 @click.option(
     "--max-tiles",
@@ -65,21 +67,28 @@ def command(context: click.Context, /, runs: tuple[Path, ...], json: bool, plain
     """Count what pages cost in vision tokens, and measure how much of them is read at that compression.
 
     With --image, pages of your own: counted (--dry-run), or read by an engine and compared with --ground-truth. With
-    RUNs of the benchmark `fox` (-o mode=...), the compression-precision curve of each. The paper's values stand beside
-    them as an orientation; they are never a pass or a fail.
+    RUNs of the benchmark `fox` (-o mode=...), the compression-precision curve of each. A dry run takes a BENCHMARK too.
+    The paper's values stand beside as an orientation; they are never a pass or a fail.
     """
     image: Path | None = flags["image"]
     if (image is None) == (not runs):
         raise UsageError("give --image PATH, or RUNs of fox", hint="loupe compress --image page.png --dry-run")
-    if image is None:
+    if image is None and not flags["dry_run"]:
         from loupe.cli.compression_curves import show_curves
 
         show_curves(runs, flags["by"], flags["plot"], json=json, plain=plain)
         return
     from loupe.pipeline.compression import measure
-    from loupe.pipeline.compression_pages import find_pages
+    from loupe.pipeline.compression_pages import find_pages, pages_of_benchmark
 
-    pages = find_pages(image, flags["ground_truth"], tokens=flags["gt_tokens"])
+    if image is None:
+        from loupe.cli.options import parse_options
+
+        if len(runs) > 1 or flags["ground_truth"] or flags["gt_tokens"]:
+            raise UsageError("a dry run counts one benchmark, with its own texts", hint="loupe compress fox --dry-run")
+        pages = pages_of_benchmark(str(runs[0]), flags["data"], parse_options(str(runs[0]), flags["option"]))
+    else:
+        pages = find_pages(image, flags["ground_truth"], tokens=flags["gt_tokens"])
     most = flags["max_tiles"]
     if flags["dry_run"]:
         if flags["plot"]:
@@ -126,7 +135,7 @@ def _read(pages: Sequence[CompressionPage], label: str, profile: Profile, *, pla
 
 
 def _show(
-    image: Path,
+    image: Path | None,
     pages: Sequence[CompressionPage],
     rows: Sequence[PageCompression],
     flags: dict[str, Any],
@@ -161,9 +170,9 @@ def _show(
     return SOME_FAILED if failed and (flags["strict"] or len(failed) == len(rows)) else 0
 
 
-def _refuse_failed_page(image: Path, rows: Sequence[PageCompression]) -> None:
+def _refuse_failed_page(image: Path | None, rows: Sequence[PageCompression]) -> None:
     """Of a single page that cannot be opened or read there is nothing to show but why."""
-    if image.is_dir() or not rows or not rows[0].error:
+    if image is None or image.is_dir() or not rows or not rows[0].error:
         return
     if rows[0].outcome == "unreadable":
         raise DatasetError(rows[0].error, hint="--image wants a page as PNG, JPEG, WebP, GIF or TIFF")

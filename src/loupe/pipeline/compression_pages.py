@@ -11,8 +11,11 @@ from pathlib import Path
 
 import msgspec
 
+from loupe.benchmarks import fox, get_benchmark
+from loupe.benchmarks.registry import check_options
 from loupe.engines.shared.page_images import MIME_TYPES
 from loupe.errors import DatasetError, UsageError
+from loupe.types import PageSource
 
 _TEXTS = (".txt", ".md")
 
@@ -29,13 +32,9 @@ class GroundTruth:
 class CompressionPage:
     """A page image, with its text where it is known."""
 
-    image: Path
+    image: PageSource
+    name: str
     truth: GroundTruth | None = None
-
-    @property
-    def name(self) -> str:
-        """What the page is called."""
-        return self.image.name
 
 
 class _Turn(msgspec.Struct):
@@ -58,7 +57,7 @@ def find_pages(image: Path, ground_truth: Path | None = None, *, tokens: int | N
     if tokens is not None and (len(images) > 1 or ground_truth is None):
         raise UsageError("--gt-tokens is for one page with its --ground-truth", hint="--image page.png")
     if ground_truth is None:
-        return [CompressionPage(image=one) for one in images]
+        return [CompressionPage(image=one, name=one.name) for one in images]
     if not ground_truth.exists():
         raise DatasetError(f"{ground_truth}: no such file", hint="--ground-truth FILE, or a folder of NAME.txt")
     truths = _truths(ground_truth, images)
@@ -75,7 +74,22 @@ def find_pages(image: Path, ground_truth: Path | None = None, *, tokens: int | N
     if tokens is not None:
         only = truths[images[0].name]
         truths = {images[0].name: GroundTruth(text=only.text, tokens=tokens)}
-    return [CompressionPage(image=one, truth=truths[one.name]) for one in images]
+    return [CompressionPage(image=one, name=one.name, truth=truths[one.name]) for one in images]
+
+
+def pages_of_benchmark(name: str, data: Path | None, options: Mapping[str, str]) -> list[CompressionPage]:
+    """The pages of a benchmark with their texts and, where it counts them (fox), tokens. Raises UsageError for none."""
+    benchmark = get_benchmark(name)
+    # Words are not compared here, so that nothing needs to be installed for them.
+    given = ({"words": "none"} if benchmark is fox.benchmark else {}) | dict(options)
+    found = []
+    for sample in benchmark.load(data, **check_options(benchmark, given)):
+        text, tokens = benchmark.reference(sample), getattr(sample.truth, "tokens", None)
+        truth = GroundTruth(text=text, tokens=tokens) if text.strip() else None
+        found += [CompressionPage(image=image, name=sample.id, truth=truth) for image in sample.images[:1]]
+    if not found:
+        raise UsageError(f"{name}: no page images", hint="loupe compress --image PATH")
+    return found
 
 
 def _images(image: Path) -> list[Path]:
