@@ -22,7 +22,8 @@ def command(what: str, only: tuple[str, ...], dry_run: bool, jobs: int, plain: b
     A data set that cannot be had (its terms want accepting, there is no room) does not stop the others; it is named
     at the end, and the exit code is 2. The same command continues.
 
-    KaTeX is the release that olmOCR-Bench scores with: two files of an npm package, checked by their digests.
+    KaTeX is the release that olmOCR-Bench scores with: two files of an npm package, checked by their digests,
+    and fonts for `loupe review`.
     """
     if what == "math":
         _get_katex(dry_run=dry_run)
