@@ -5,7 +5,8 @@
 Strings are made from their number, so that a finding can be had again: `--start NUMBER --count 1`. A finding is an
 exception that is not documented, a number that is none, or a call that takes more than `SLOW` seconds of CPU time.
 Each child process has the memory of a scoring worker; one that dies or hangs is a finding, and the next one goes on
-after it.
+after it. CDM takes a TeX run for a call, so the formulas of many strings go to it together, as in scoring; where that
+fails, each string is tried apart.
 """
 
 from __future__ import annotations
@@ -37,6 +38,13 @@ from tests.synthetic import MAKERS, write_prepared
 #: scoring worker allows 120.
 SLOW = 20.0
 DEAD = 120.0
+#: Strings whose formulas are drawn together, and how much longer that may take than one call.
+TOGETHER = 100
+PATIENCE = 10
+#: Every so many strings go through CDM alone as well.
+ALONE = 50
+#: Metrics that take a TeX run for a call.
+DRAWN = ("cdm", "cdm_pairs")
 MEMORY = 4 << 30
 #: A child ends with this where these lines here are wrong, and not what they attack.
 _BUG = 70
@@ -236,7 +244,8 @@ def _variants(load: Callable[..., object]) -> list[dict[str, str]]:
     # Words that need no files of WordNet, and no browser.
     fixed = {name: value for name, value in (("words", "stems"), ("math", "skip")) if name in parameters}
     for name in ("variant", "text", "mode"):
-        if name in parameters and get_args(parameters[name].annotation):
+        # Variants of a page's picture score alike.
+        if name in parameters and get_args(parameters[name].annotation) and parameters[name].default != "none":
             return [{**fixed, name: value} for value in get_args(parameters[name].annotation)]
     return [fixed]
 
@@ -259,27 +268,76 @@ def is_number(value: object) -> bool:
     return all(math.isfinite(count) for count in counts)
 
 
-def attack(numbers: Sequence[int], report: Callable[[dict[str, object]], None], mark: Callable[[int], None]) -> None:
-    """Every string through everything; findings are reported as they come."""
+def attack(
+    numbers: Sequence[int],
+    report: Callable[[dict[str, object]], None],
+    mark: Callable[[int, bool], None],
+    *,
+    together: int = TOGETHER,
+) -> None:
+    """Every string through everything; findings are reported as they come. `mark` notes what is being tried: a string,
+    or (True) the formulas of the batch that begins with it."""
     from loupe.scoring.adapters import STEPS
 
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_CACHE_HOME"] = folder
         subjects = Subjects(Path(folder))
-        for number in numbers:
-            mark(number)
-            answer = hostile(number)
-            other = hostile(number * 31 + 1, largest=4_000) if number % 3 == 0 else REFERENCE
-            pair = (other, answer) if number % 5 == 0 else (answer, other)
-            calls = [*metric_calls(*pair), *adapter_calls(answer), *subjects.calls(number, answer, list(STEPS))]
-            for label, call in calls:
-                faulthandler.dump_traceback_later(DEAD, exit=True)
-                finding = _try(call)
-                if finding:
-                    report({"number": number, "call": label, "length": len(answer), "finding": finding})
+        for start in range(0, len(numbers), together):
+            batch = numbers[start : start + together]
+            mark(batch[0], together > 1)
+            faulthandler.dump_traceback_later(DEAD * PATIENCE, exit=True)
+            for number, label, finding in _drawn_together(batch, subjects):
+                report({"number": number, "call": label, "length": len(hostile(number)), "finding": finding})
+            for number in batch:
+                mark(number, False)
+                answer = hostile(number)
+                metrics = (each for each in metric_calls(*_pair(number)) if number % ALONE == 0 or each[0] not in DRAWN)
+                calls = [*metrics, *adapter_calls(answer), *subjects.calls(number, answer, list(STEPS))]
+                for label, call in calls:
+                    faulthandler.dump_traceback_later(DEAD, exit=True)
+                    finding = _try(call)
+                    if finding:
+                        report({"number": number, "call": label, "length": len(answer), "finding": finding})
     faulthandler.cancel_dump_traceback_later()
 
 
-def _try(call: Call) -> str:
+def _pair(number: int) -> tuple[str, str]:
+    """The string of this number as a prediction, sometimes as a reference."""
+    answer = hostile(number)
+    other = hostile(number * 31 + 1, largest=4_000) if number % 3 == 0 else REFERENCE
+    return (other, answer) if number % 5 == 0 else (answer, other)
+
+
+def _drawn_together(numbers: Sequence[int], subjects: Subjects) -> Iterator[tuple[int, str, str]]:
+    """(number, call, finding) for CDM of many strings, in both orders; and let the benchmarks draw theirs."""
+    from loupe.types import Prediction
+
+    pairs = {number: [_pair(number), _pair(number)[::-1]] for number in numbers}
+    whole = _try(lambda: _cdm([pair for both in pairs.values() for pair in both]), slow=SLOW * PATIENCE)
+    if whole:
+        apart = [(number, _try(lambda both=both: _cdm(both))) for number, both in pairs.items()]
+        found = [(number, "cdm_pairs", finding) for number, finding in apart if finding]
+        yield from found or [(numbers[0], f"cdm_pairs of {len(numbers)} strings together", whole)]
+    asked: dict[str, tuple[Any, list[Any]]] = {}
+    for number in numbers:
+        prediction = Prediction(sample="s", text=hostile(number))
+        for label, benchmark, sample in subjects.samples[number % 2 :: 2]:
+            if benchmark.prepare is not None:
+                asked.setdefault(label, (benchmark, []))[1].append((sample, prediction))
+    for label, (benchmark, samples) in asked.items():
+        finding = _try(lambda b=benchmark, s=samples: b.prepare(s), slow=SLOW * PATIENCE)
+        if finding:
+            yield numbers[0], f"prepare {label} of {len(samples)} answers together", finding
+
+
+def _cdm(pairs: Sequence[tuple[str, str]]) -> list[float]:
+    import loupe.metrics
+
+    found = loupe.metrics.cdm_pairs(pairs)
+    return [value for one in found for value in (one.precision, one.recall, one.f1)]
+
+
+def _try(call: Call, *, slow: float = SLOW) -> str:
     began = time.process_time()
     try:
         value = call()
@@ -288,47 +346,65 @@ def _try(call: Call) -> str:
             return f"{type(error).__name__}: {str(error)[:200]!a}"
         value = 0.0
     seconds = time.process_time() - began
-    if seconds > SLOW:
+    if seconds > slow:
         return f"took {seconds:.1f} s of CPU time"
     return "" if is_number(value) else f"not a finite number: {str(value)[:200]}"
 
 
-def _child(start: int, end: int, place: Path) -> None:
-    """Attack with some numbers, findings as JSON lines on standard output; `place` holds the current number."""
+def _child(start: int, end: int, place: Path, together: int) -> None:
+    """Attack with some numbers, findings as JSON lines on standard output; `place` holds what is being tried."""
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     with place.open("wb", buffering=0) as file:
         attack(
             range(start, end),
             lambda finding: print(json.dumps(finding), flush=True),
-            lambda number: os.pwrite(file.fileno(), b"%012d" % number, 0) and None,
+            lambda number, batch: os.pwrite(file.fileno(), b"%012d %d" % (number, batch), 0) and None,
+            together=together,
         )
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps({"peak_mib": round(peak)}), flush=True)
 
 
 def run_children(start: int, end: int, report: Callable[[dict[str, Any]], None]) -> None:
-    """All numbers in processes one after another; where one dies, that is a finding, and the next begins after it."""
-    while start < end:
-        with tempfile.TemporaryDirectory() as folder:
-            place = Path(folder) / "number"
-            words = [sys.executable, "-m", "tests.hostile", "--child", str(place)]
-            words += ["--start", str(start), "--count", str(end - start)]
-            child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            errors: list[str] = []
-            reader = threading.Thread(target=lambda c=child, e=errors: e.extend(c.stderr or ()), daemon=True)
-            reader.start()
-            for line in child.stdout or ():
-                report(json.loads(line))
-            code = child.wait()
-            reader.join()
-            if code == 0:
-                return
-            number = int(place.read_bytes() or b"-1") if place.exists() else -1
-            if number < 0 or code == _BUG:
-                report({"number": number, "call": "tests/hostile.py itself", "finding": "".join(errors)})
-                return
-            report({"number": number, "call": "?", "finding": f"exit code {code}", "trace": "".join(errors)[-1500:]})
-            start = number + 1
+    """All numbers in processes one after another; where one dies, that is a finding, and the next begins after it. One
+    that died over many formulas together is followed by one that tries these strings apart."""
+    parts = [(start, end, TOGETHER)]
+    while parts:
+        start, end, together = parts.pop()
+        if start >= end:
+            continue
+        code, number, batch, errors = _run_child(start, end, together, report)
+        if code == 0:
+            continue
+        if number < 0 or code == _BUG:
+            report({"number": number, "call": "tests/hostile.py itself", "finding": errors})
+            return
+        call = f"{together} strings together" if batch else "?"
+        report({"number": number, "call": call, "finding": f"exit code {code}", "trace": errors[-1500:]})
+        rest = min(number + together, end) if batch else number + 1
+        parts.append((rest, end, together))
+        if batch:
+            parts.append((number, rest, 1))
+
+
+def _run_child(
+    start: int, end: int, together: int, report: Callable[[dict[str, Any]], None]
+) -> tuple[int, int, bool, str]:
+    """One process: exit code, the last number that it tried and whether as the first of a batch, standard error."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "number"
+        words = [sys.executable, "-m", "tests.hostile", "--child", str(place), "--together", str(together)]
+        words += ["--start", str(start), "--count", str(end - start)]
+        child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        errors: list[str] = []
+        reader = threading.Thread(target=lambda: errors.extend(child.stderr or ()), daemon=True)
+        reader.start()
+        for line in child.stdout or ():
+            report(json.loads(line))
+        code = child.wait()
+        reader.join()
+        number, batch = (place.read_bytes() if place.exists() else b"").split() or (b"-1", b"0")
+        return code, int(number), batch == b"1", "".join(errors)
 
 
 def main() -> int:
@@ -338,11 +414,12 @@ def main() -> int:
     parser.add_argument("--start", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--together", type=int, default=TOGETHER, help="strings whose formulas are drawn together")
     chosen = parser.parse_args()
     end = chosen.start + chosen.count
     if chosen.child:
         try:
-            _child(chosen.start, end, chosen.child)
+            _child(chosen.start, end, chosen.child, chosen.together)
         except Exception:  # noqa: BLE001  a bug of ours must not look like a finding
             traceback.print_exc()
             return _BUG

@@ -92,7 +92,7 @@ def test_a_child_that_dies_is_a_finding_with_its_number_and_the_next_string_is_s
         "    real = os.pwrite\n"
         "    def pwrite(file, data, offset):\n"
         "        done = real(file, data, offset)\n"
-        "        if int(data) == 3: os.abort()\n"
+        "        if data.split() == [b'000000000003', b'0']: os.abort()\n"
         "        return done\n"
         "    os.pwrite = pwrite\n"
     )
