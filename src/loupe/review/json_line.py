@@ -30,7 +30,9 @@ class Member:
 def read_object(line: str) -> dict[str, Any]:
     """The object that the line holds. Raises DatasetError with the reason where there is none."""
     try:
-        value = json.loads(line)
+        value = json.loads(line.rstrip())
+    except json.JSONDecodeError as error:
+        raise DatasetError(f"no JSON ({error.msg} at character {error.pos + 1})") from None
     except (ValueError, RecursionError) as error:
         raise DatasetError(f"no JSON ({error})") from None
     if not isinstance(value, dict):

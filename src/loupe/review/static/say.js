@@ -32,9 +32,9 @@ export function trouble(text) {
 }
 
 /** Nothing is left to review, here or at all. */
-export function finished({ unreviewed, verified, rejected }) {
+export function finished({ unreviewed, verified, rejected, broken }) {
   if (unreviewed) { toast(`None left to review with this filter, ${unreviewed} in the file.`); return; }
-  byId("finished-text").textContent = `${verified} verified, ${rejected} rejected. The file is saved; Ctrl-C in the terminal ends Loupe.`;
+  byId("finished-text").textContent = `${verified} verified, ${rejected} rejected${broken ? `; ${broken} cannot be read and stay as they are` : ""}. The file is saved; Ctrl-C in the terminal ends Loupe.`;
   byId("finished").showModal();
 }
 
