@@ -69,7 +69,7 @@ def test_a_server_that_dies_is_started_again_and_only_the_page_that_kills_it_is_
 
 
 def test_a_server_that_answers_nobody_any_more_is_started_again(tmp_path: Path) -> None:
-    folder = read_with(make_plan(tmp_path, ["a", "hang-once", "b"], timeout=2.5))
+    folder = read_with(make_plan(tmp_path, ["a", "hang-once", "b"], timeout=4.0))
     assert {word: each.text for word, each in outcomes(folder).items()} == {
         word: f"read {word}" for word in ("a", "hang-once", "b")
     }
@@ -155,6 +155,11 @@ def test_a_running_server_is_used_by_the_next_run_and_by_others_who_leave_it_alo
         assert first.info.facts["server_version"] and "server_command" in first.info.facts
         with pytest.raises(UsageError, match=rf"port {port} is taken by python.*which serves python:"):
             read_with(make_plan(tmp_path, ["a"], name="third", server_port=port, model="another"))
+        # Another server takes the place of the first, and its port.
+        next_one = read_with(
+            make_plan(tmp_path, ["a"], name="next", server_port=port, server_args=["--timeout=9"]), keeper=keeper
+        )
+        assert find(records[0].pid) is None and record_of(next_one.path).origin == "started"
     assert [record_of(folder.path).state for folder in (first, second)] == ["stopped", "stopped"]
 
 
