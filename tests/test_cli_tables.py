@@ -192,7 +192,7 @@ def test_the_path_of_a_run_is_never_broken() -> None:
 def test_no_column_is_lost_in_a_narrow_terminal_and_no_number_folded(
     columns: list[tuple[str, str]], width: int
 ) -> None:
-    header = ["engine", *(f"{name} n{number}" for number, (name, _) in enumerate(columns))]
+    header = ["engine", *(f"{name} n{number}".strip() for number, (name, _) in enumerate(columns))]
     rows = [[f"an-engine-{row}", *(cell for _, cell in columns)] for row in range(2)]
     section = Section(title="all", header=header, rows=rows)
     parts = list(fitted([section], width))

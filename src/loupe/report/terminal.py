@@ -240,7 +240,7 @@ def _rich_table(section: Section, width: int) -> Table:
         name = section.header[column] if section.header else ""
         numbers = column > 0 and is_of_numbers(cells)
         fixed = widths[column] if widths else None
-        grid.add_column(name, justify="right" if numbers else "left", overflow="fold", width=fixed, min_width=fixed)
+        grid.add_column(name, justify="right" if numbers else "left", overflow="fold", min_width=fixed, max_width=fixed)
     style = "red" if section.alarm else ""
     for row in section.rows:
         grid.add_row(*(Text(printable(cell), style=style) for cell in row))
