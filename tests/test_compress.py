@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import struct
 import xml.etree.ElementTree as ElementTree
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,8 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from loupe.benchmarks.fox_pages.compression import expected_precision
+from loupe.benchmarks import fox
+from loupe.benchmarks.fox_pages.compression import expected_precision, token_bin
 from loupe.benchmarks.fox_pages.token_counts import estimated_tokens
 from loupe.cli.compress import command
 from loupe.engines.registry import load_profile
@@ -24,43 +23,13 @@ from loupe.pipeline.compression import measure
 from loupe.pipeline.compression_pages import CompressionPage, find_pages, pages_of_benchmark
 from loupe.report.compression_curve import Curve, curve_svg, curves
 from loupe.report.html import write_report
-from loupe.types import Prediction
+from loupe.scoring.summary import summarise
+from loupe.types import Prediction, Result, Sample, SampleScores
 from tests.answered import answered_run
 from tests.chat_server import Reply, in_thread
 from tests.command_line import complaint, loupe
-from tests.shared import cases
-from tests.test_bench_fox import name, result_of
 
 TEXT = "The quick brown fox jumps over the lazy dog. " * 60
-
-
-def png_header(path: Path, width: int, height: int, *, orientation: int = 1) -> Path:
-    """A PNG whose pixels are missing: enough to know its size, not enough to be decoded."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    path.write_bytes(
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
-        + chunk(b"IDAT", b"")
-    )
-    return path
-
-
-@pytest.mark.parametrize("case", cases("oracles/deepseek_tokens/tokens.jsonl"), ids=name)
-def test_a_dry_run_counts_as_the_reference_program_from_the_header_alone(case: dict[str, Any], tmp_path: Path) -> None:
-    page = CompressionPage(image=png_header(tmp_path / "page.png", **case["input"]), name="page.png")
-    for key, expected in case["expected"].items():
-        mode, _, limit = key.partition("_max")
-        (row,) = measure([page], [mode], max_tiles=int(limit or 9))
-        assert row.error == ""
-        assert [row.vision_tokens, row.vision_tokens_nominal, row.vision_tokens_sequence] == [
-            expected["valid_tokens"],
-            expected["nominal_tokens"],
-            expected["sequence_tokens"],
-        ]
-        assert list(row.tiles or (1, 1)) == expected["tiles_wh"]
 
 
 def test_a_photo_is_measured_upright(tmp_path: Path) -> None:
@@ -218,6 +187,17 @@ def test_any_engine_reads_a_folder_and_a_failed_page_is_no_quiet_zero(tmp_path: 
 
 
 # --- the picture
+
+
+def result_of(pages: list[tuple[int, str]], nominal: int) -> Result:
+    """A run over pages of so many tokens, with these answers to the text "abcd"."""
+    rows = []
+    for number, (tokens, answer) in enumerate(pages):
+        tags = {"words": "none", "vision_tokens": f"{nominal}/{nominal}", "gt_tokens": token_bin(tokens)}
+        sample = Sample(id=str(number), truth=fox.FoxPage(text="abcd", tokens=tokens), tags=tags)
+        scores = fox.score(sample, Prediction(text=answer, output_tokens=tokens))
+        rows.append(SampleScores(sample=sample.id, tags=tags, scores=scores))
+    return summarise(fox.benchmark, rows, benchmark_name="fox", engine="e", signature="s", total=len(rows), draws=50)
 
 
 def test_the_curve_is_well_formed_and_shows_counts_intervals_and_the_paper() -> None:
