@@ -26,6 +26,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
@@ -38,11 +39,14 @@ from tests.synthetic import MAKERS, write_prepared
 #: scoring worker allows 120.
 SLOW = 20.0
 DEAD = 120.0
-#: Strings whose formulas are drawn together, and how much longer that may take than one call.
-TOGETHER = 100
+#: Strings whose formulas are drawn together (of more, one that spoils a TeX run spoils more), and how much longer that
+#: may take than one call.
+TOGETHER = 20
 PATIENCE = 10
-#: Every so many strings go through CDM alone as well.
-ALONE = 50
+#: Every so many strings are drawn for CDM, as they are and as answers to the benchmarks that have it (half a second of
+#: CPU time each; `LOUPE_HOSTILE_DRAWN=1` draws all), and every so many of these alone as well.
+AS_FORMULAS = int(os.environ.get("LOUPE_HOSTILE_DRAWN", "7"))
+ALONE = 20
 #: Metrics that take a TeX run for a call.
 DRAWN = ("cdm", "cdm_pairs")
 MEMORY = 4 << 30
@@ -218,15 +222,23 @@ class Subjects:
                     label = " ".join([f"score {ident}", *options.values()])
                     self.samples.append((label, benchmark, sample))
 
+    def asked(self, number: int) -> list[tuple[str, Any, Any]]:
+        """The samples that this string answers, most strings without CDM."""
+        chosen = self.samples[number % 2 :: 2]
+        if number % AS_FORMULAS == 0:
+            return chosen
+        return [(label, benchmark, _without_cdm(sample)) for label, benchmark, sample in chosen]
+
     def calls(self, number: int, answer: str, adapters: Sequence[str]) -> Iterator[tuple[str, Call]]:
         """`score` on every other sample, and the whole way through the scoring worker for one of them."""
         from loupe.scoring.scorer import score_sample
         from loupe.types import Prediction
 
         prediction = Prediction(sample="s", text=answer)
-        for label, benchmark, sample in self.samples[number % 2 :: 2]:
+        for label, benchmark, sample in self.asked(number):
             yield label, lambda b=benchmark, s=sample: b.score(s, prediction)
         label, benchmark, sample = self.samples[number % len(self.samples)]
+        sample = sample if number % AS_FORMULAS == 0 else _without_cdm(sample)
 
         def whole() -> object:
             row = score_sample(benchmark, sample, prediction, adapters)
@@ -236,6 +248,10 @@ class Subjects:
             return row.scores
 
         yield f"whole {label}", whole
+
+
+def _without_cdm(sample: Any) -> Any:
+    return replace(sample, scoring={**sample.scoring, "cdm": "off"}) if "cdm" in sample.scoring else sample
 
 
 def _variants(load: Callable[..., object]) -> list[dict[str, str]]:
@@ -291,7 +307,8 @@ def attack(
             for number in batch:
                 mark(number, False)
                 answer = hostile(number)
-                metrics = (each for each in metric_calls(*_pair(number)) if number % ALONE == 0 or each[0] not in DRAWN)
+                alone = number % (ALONE * AS_FORMULAS) == 0
+                metrics = (each for each in metric_calls(*_pair(number)) if alone or each[0] not in DRAWN)
                 calls = [*metrics, *adapter_calls(answer), *subjects.calls(number, answer, list(STEPS))]
                 for label, call in calls:
                     faulthandler.dump_traceback_later(DEAD, exit=True)
@@ -312,7 +329,7 @@ def _drawn_together(numbers: Sequence[int], subjects: Subjects) -> Iterator[tupl
     """(number, call, finding) for CDM of many strings, in both orders; and let the benchmarks draw theirs."""
     from loupe.types import Prediction
 
-    pairs = {number: [_pair(number), _pair(number)[::-1]] for number in numbers}
+    pairs = {number: [_pair(number), _pair(number)[::-1]] for number in numbers if number % AS_FORMULAS == 0}
     whole = _try(lambda: _cdm([pair for both in pairs.values() for pair in both]), slow=SLOW * PATIENCE)
     if whole:
         apart = [(number, _try(lambda both=both: _cdm(both))) for number, both in pairs.items()]
@@ -321,7 +338,7 @@ def _drawn_together(numbers: Sequence[int], subjects: Subjects) -> Iterator[tupl
     asked: dict[str, tuple[Any, list[Any]]] = {}
     for number in numbers:
         prediction = Prediction(sample="s", text=hostile(number))
-        for label, benchmark, sample in subjects.samples[number % 2 :: 2]:
+        for label, benchmark, sample in subjects.asked(number):
             if benchmark.prepare is not None:
                 asked.setdefault(label, (benchmark, []))[1].append((sample, prediction))
     for label, (benchmark, samples) in asked.items():
