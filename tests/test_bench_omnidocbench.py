@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,31 @@ def test_every_page_is_a_sample_named_after_its_image(tmp_path: Path) -> None:
     assert all(source.is_file() for sample in samples for source in sample.images if isinstance(source, Path))
     assert samples[2].tags["watermark"] == "yes" and samples[0].tags["watermark"] == "no"
     assert samples[0].tags["data_source"] == "book" and "None" not in samples[0].tags
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        ({"order": "1"}, r"page 4: Expected `int \| float \| null`, got `str` - at `\$.layout_dets\[0\].order`"),
+        ({"category_type": None}, "page 4: Expected `str`, got `null`"),
+        ({"anno_id": [1]}, "page 4: Expected `int | str | null`"),
+        ({"attribute": "white"}, "page 4: Expected `object | null`, got `str`"),
+    ],
+)
+def test_a_block_that_cannot_be_read_is_an_error_of_the_data(tmp_path: Path, broken: dict[str, Any], said: str) -> None:
+    folder = write(tmp_path)
+    pages = json.loads((folder / "OmniDocBench.json").read_text())
+    pages.append(page("odd.jpg", {**block(1, "text_block", text=WORDS), **broken}))
+    (folder / "OmniDocBench.json").write_text(json.dumps(pages))
+    with pytest.raises(DatasetError, match=said if "\\" in said else re.escape(said)):
+        list(load(folder))
+
+
+def test_a_cut_without_its_blocks_is_an_error_of_the_data(tmp_path: Path) -> None:
+    odd = {**page("odd.jpg"), "extra": {"relation": [{"relation_type": "truncated", "source_anno_id": 1}]}}
+    (write(tmp_path) / "OmniDocBench.json").write_text(json.dumps([odd]))
+    with pytest.raises(DatasetError, match=r"page 1: .*target_anno_id"):
+        list(load(tmp_path))
 
 
 def test_a_filter_compares_attributes_as_a_whole(tmp_path: Path) -> None:

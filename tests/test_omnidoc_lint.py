@@ -329,6 +329,11 @@ def test_without_ground_truth_faults_are_found_and_costs_are_unknown(tmp_path: P
             "loupe data get omnidocbench",
         ),
         (
+            "answers --for omnidocbench --data . -o mode=fixed",
+            "answers: faults are held against official numbers, and mode=fixed has none",
+            "answers in a folder, without -o mode=fixed",
+        ),
+        (
             "answers --for omnidocbench -o filter=red",
             "filter: 'red' is not attribute=value",
             "-o 'filter=language=english;layout=double_column'",

@@ -156,7 +156,7 @@ def test_lines_beyond_the_allowed_work_are_assigned_plainly_and_say_so() -> None
     truth = truth_lines(blocks, "parity")
     predicted = predicted_lines([PredictedItem(index, item) for index, item in enumerate(items)], "parity")
     match = match_lines(truth, predicted, Work(most=1000))
-    assert match.plain
+    assert (match.plain, match.upstream_seconds) == (True, None)
     assert [(group.blocks, group.key, group.step) for group in match.groups] == [
         ((0,), (2,), "plain assignment"),
         ((1,), (0,), "plain assignment"),

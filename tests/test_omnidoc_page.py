@@ -13,7 +13,7 @@ from loupe.benchmarks.omnidoc.ground_truth import read_ground_truth
 from loupe.benchmarks.omnidoc.leftovers import groups_of
 from loupe.benchmarks.omnidoc.page_match import match_page
 from loupe.benchmarks.omnidoc.records import Block, Item, PageMatch, PredictedItem
-from loupe.benchmarks.omnidoc.table_cells import cells_as_text
+from loupe.benchmarks.omnidoc.table_cells import Cell, cells_of
 
 TABLE = "<table><tr><td>alpha</td><td>beta</td></tr><tr><td>gamma</td><td>delta</td></tr></table>"
 LATEX = r"\begin{tabular}{ll} alpha & beta \\ gamma & delta \\ \end{tabular}"
@@ -102,18 +102,39 @@ def test_the_cells_of_a_table_without_partner_are_matched_as_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cell", "texts"),
+    ("cell", "texts", "others"),
     [
-        ("<td>5 $\\cdot$ 3</td>", ["5  3"]),
-        ("<td><b><i>deep</i></b></td>", ["deep"]),
-        ("<td>x<br>y</td><td>x <i>y</i></td><td></td><th>head</th>", []),
-        ("<td> </td><td><!-- note --></td>", ["", "note"]),
-        ("<td>" + "<b>" * 5000 + "x" + "</b>" * 5000 + "</td>", ["x"]),
-        ("<td>x</td>" * 60_000, []),
+        ("<td>5 $\\cdot$ 3</td>", ["5  3"], []),
+        ("<td><b><i>deep</i></b></td>", ["deep"], []),
+        ("<td>x<br>y</td><td>x <i>y</i></td><td></td><th>head</th>", [], ["x y", "x y", "head"]),
+        ("<td> </td><td><!-- note --></td>", ["", "note"], []),
+        ("<td>a<table><tr><td>b</td></tr></table></td>", ["b"], []),
+        ("<td>" + "<b>" * 5000 + "x" + "</b>" * 5000 + "</td>", ["x"], []),
+        ("<td>x</td>" * 60_000, [], []),
     ],
 )
-def test_cells_with_nothing_but_text_give_it(cell: str, texts: list[str]) -> None:
-    assert cells_as_text(f"<table><tr>{cell}</tr></table>") == texts
+def test_cells_with_nothing_but_text_join_the_match(cell: str, texts: list[str], others: list[str]) -> None:
+    found = cells_of(f"<table><tr>{cell}</tr></table>")
+    assert [each for each in found if each.joins] == [Cell(text, True) for text in texts]
+    assert [each.text for each in found if not each.joins] == others
+
+
+def test_cells_that_upstream_drops_are_told() -> None:
+    surplus = "<table><tr><td>invented<br>text</td><td>plain</td></tr></table>"
+    match = match_page(page(table(1), element(2, "alpha")), f"{TABLE}\n\n{surplus}\n\nalpha")
+    assert reasons(match) == {"invented text": "cell with more than text", "plain": "unmatched"}
+
+
+def test_of_headers_with_the_same_words_each_takes_one_line() -> None:
+    twice = page(element(1, "one two three"), element(2, "page 17", "header"), element(3, "page 17", "footer"))
+    match = match_page(twice, "page 17\n\none two three\n\npage 17\n\npage 17")
+    assert [each.anno_ids for each in match.unscored] == [(2,), (3,), (2,)]
+
+
+def test_a_latex_table_that_fixed_mode_cannot_read_is_kept_as_it_stands() -> None:
+    unread = r"\begin{table} alpha & beta \end{table}"
+    match = match_page(page(table(1), element(2, "words")), f"{unread}\n\nwords", mode="fixed")
+    assert (match.table[0].pred, match.table[0].teds, match.table[0].pieces[0].content) == (unread, 0.0, unread)
 
 
 def test_a_block_that_is_empty_shifts_what_is_looked_up_and_fixed_mode_mends_it() -> None:

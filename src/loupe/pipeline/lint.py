@@ -7,6 +7,7 @@ any of its numbers.
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -25,12 +26,10 @@ from loupe.runs.info import RunInfo
 from loupe.scoring.adapters import apply_adapters
 from loupe.scoring.pool import ScorePool
 from loupe.stats.estimates import estimate
-from loupe.types import Benchmark, FormatFault, Prediction, Sample, SampleScores
+from loupe.types import Benchmark, FormatFault, Prediction, Sample, SampleScores, Values
 
 #: Pages whose versions may wait for their scores.
 _AHEAD = 32
-
-Values = dict[str, float]
 
 
 class PageLint(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,12 +97,16 @@ def lint(
     for a benchmark that knows no faults, and for a path without any answer.
     """
     if (path / "run.json").is_file():
-        name, load, found = _of_run(RunFolder.open(path), benchmark, data)
+        folder = RunFolder.open(path)
+        name, load, found = _of_run(folder, benchmark, data)
+        asked = folder.info.options
     elif path.exists():
-        name, load, found = _of_folder(path, benchmark, data, options or {})
+        asked = dict(options or {})
+        name, load, found = _of_folder(path, benchmark, data, asked)
     else:
         raise RunError(f"no answers at {path}", hint="loupe lint FOLDER --for omnidocbench")
     chosen = benchmark_of_run(name)
+    _need_official_mode(chosen, path, asked)
     if not chosen.faults:
         raise UsageError(f"no faults are known of answers to {name}", hint=f"--for {' or '.join(_with_faults())}")
     no_truth = ""
@@ -121,6 +124,16 @@ def lint(
     else:
         pages = asyncio.run(_score(name, chosen, load(), answers, jobs))
     return _sum_up(path, name, chosen, pages, no_truth)
+
+
+def _need_official_mode(benchmark: Benchmark, path: Path, options: Mapping[str, str]) -> None:
+    """Costs are told in official numbers, so a mode that has none is refused. Raises UsageError."""
+    mode = inspect.signature(benchmark.load).parameters.get("mode")
+    if mode is not None and options.get("mode", mode.default) != mode.default:
+        raise UsageError(
+            f"{path}: faults are held against official numbers, and mode={options['mode']} has none",
+            hint=f"answers in a folder, without -o mode={options['mode']}",
+        )
 
 
 _Load = Callable[[], Iterable[Sample]]

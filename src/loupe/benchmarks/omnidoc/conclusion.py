@@ -43,7 +43,7 @@ def conclude(rows: Sequence[SampleScores]) -> Conclusion:
         warnings.append(_missing_warning(missing, len(pages), whole, headline))
     return Conclusion(
         figures=figures,
-        failed_are="left out" if len(answered) < len(pages) else "empty",
+        failed_are="left out" if len(answered) < len(rows) else "empty",
         warnings=[*warnings, *formula_warnings(answered), *flag_warnings(answered)],
     )
 

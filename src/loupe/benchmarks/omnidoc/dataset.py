@@ -30,16 +30,29 @@ class _PageInfo(msgspec.Struct):
     page_attribute: dict[str, Any]
 
 
+class _Element(msgspec.Struct):
+    category_type: str
+    order: int | float | None = None
+    anno_id: int | str | None = None
+    attribute: dict[str, Any] | None = None
+    fine_category_type: str | None = None
+
+
+class _Cut(msgspec.Struct, tag_field="relation_type", tag="truncated"):
+    source_anno_id: int | str
+    target_anno_id: int | str
+
+
 class _Extra(msgspec.Struct):
-    relation: list[dict[str, Any]] = []
+    relation: list[dict[str, Any]] | None = None
 
 
 class _Page(msgspec.Struct):
     """What a page must have; the rest is not looked at."""
 
-    layout_dets: list[dict[str, Any]]
+    layout_dets: list[_Element]
     page_info: _PageInfo
-    extra: _Extra = msgspec.field(default_factory=_Extra)
+    extra: _Extra | None = None
 
 
 def read_pages(root: Path, *, selection: Selection, mode: Mode) -> Iterator[Sample]:
@@ -130,6 +143,9 @@ def _checked(page: Any, place: str) -> dict[str, Any]:
     """The page as it is, if it has all that scoring needs."""
     try:
         checked = msgspec.convert(page, _Page)
+        for relation in (checked.extra and checked.extra.relation) or ():
+            if relation.get("relation_type") == "truncated":
+                msgspec.convert(relation, _Cut)
     except msgspec.ValidationError as error:
         raise DatasetError(f"{place}: {error}", hint=_HINT) from None
     if not PurePosixPath(checked.page_info.image_path).name:

@@ -23,8 +23,9 @@ class Flag:
 
 FLAGS = (
     Flag("latex-table-zeroed", "LaTeX tables that score 0, as upstream never converts them"),
+    Flag("latex-table-unread", "LaTeX tables that fixed mode cannot convert and scores as they stand"),
     Flag("table-on-tableless-page", "predicted tables on pages without ground-truth tables, which cost nothing"),
-    Flag("unmatched-prediction", "predicted characters that match nothing and cost nothing (invented, repeated)"),
+    Flag("unmatched-prediction", "predicted characters (as compared) that cost nothing, being invented or repeated"),
     Flag(
         "index-shift", "blocks with the place and attributes of a neighbour, as one before them normalises to nothing"
     ),
@@ -36,7 +37,11 @@ FLAGS = (
     Flag("header-steals-line", "counted blocks whose best line went to a header, caption or the like"),
     Flag("single-newline", "answers without an empty line, of which every line is a block"),
     Flag("would-time-out", "pages that may reach upstream's limit of 30 s, and then score otherwise there"),
-    Flag("formula-as-text", "formulas matched to text, and scored as text"),
+    Flag(
+        "match-given-up",
+        "pages whose official match Loupe did not compute, as it is beyond all measure: their scores are not official",
+    ),
+    Flag("formula-as-text", "formulas matched to text"),
     Flag(
         "formula-beyond-limits",
         "inline formulas too long or too deep to convert, left as LaTeX; upstream converts them",
@@ -52,9 +57,17 @@ def flag_warnings(pages: Sequence[ScoredPage]) -> list[str]:
         counts = {page.stem: page.flags[flag.name] for page in pages if flag.name in page.flags}
         if counts:
             total = sum(counts.values())
-            line = f"{flag.name}: {flag.counted}: {total:,.0f} on {_named(counts)}"
+            counted = flag.counted + (_formulas_as_text(pages) if flag.name == "formula-as-text" else "")
+            line = f"{flag.name}: {counted}: {total:,.0f} on {_named(counts)}"
             found.append(line + (_after_conversion(pages, total) if flag.name == "latex-table-zeroed" else ""))
     return found
+
+
+def _formulas_as_text(pages: Sequence[ScoredPage]) -> str:
+    """What becomes of them is decided over the whole run (9)."""
+    if any(page.match.text_block for page in pages):
+        return ", and scored as text"
+    return " and in no figure at all, as upstream drops them from a run without any text of its own"
 
 
 def _after_conversion(pages: Sequence[ScoredPage], tables: float) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from loupe.benchmarks.omnidoc.assignment import MATCHES
 from loupe.benchmarks.omnidoc.distances import Distances
 from loupe.benchmarks.omnidoc.lines import PredictedLine, TruthLine
 from loupe.benchmarks.omnidoc.records import StolenLine, piece_of
@@ -39,24 +41,34 @@ def set_ignored_aside(truth: Sequence[TruthLine], distances: Distances) -> Sides
 
 
 def takers(truth: Sequence[TruthLine], distances: Distances, sides: Sides) -> dict[int, int]:
-    """For each prediction that was taken the nearest block of an ignored category."""
+    """For each prediction that was taken the nearest block of an ignored category; of equal ones, each takes one."""
     ignored = [row for row, line in enumerate(truth) if line.ignored]
-    return {column: ignored[int(distances[ignored, column].argmin())] for column in sides.taken}
+    found: dict[int, int] = {}
+    free = np.ones(len(ignored), dtype=bool)
+    for column in sides.taken:
+        nearest = distances[ignored, column] == distances[ignored, column].min()
+        place = int((nearest & free if (nearest & free).any() else nearest).argmax())
+        free[place] = False
+        found[column] = ignored[place]
+    return found
 
 
 def stolen_lines(
     truth: Sequence[TruthLine], predicted: Sequence[PredictedLine], distances: Distances, sides: Sides
 ) -> tuple[StolenLine, ...]:
-    """Counted blocks whose one good prediction was taken, and by what (flag header-steals-line, section 14)."""
+    """Counted blocks whose best prediction was taken, and by what (flag header-steals-line, section 14).
+
+    One that is too far from the block for a match (8.5 c) is no loss.
+    """
     if not sides.taken or not sides.truth:
         return ()
     ignored = [row for row, line in enumerate(truth) if line.ignored]
-    left = distances[:, sides.predicted].min(axis=1, initial=1.0)
+    left = distances[:, sides.predicted].min(axis=1, initial=math.inf)
     found = []
     for row in sides.truth:
-        column = min(sides.taken, key=lambda column: distances[row, column])
-        if distances[row, column] < min(TAKES, left[row]):
-            thief = min(ignored, key=lambda other: distances[other, column])
+        column = sides.taken[int(distances[row, sides.taken].argmin())]
+        if distances[row, column] <= MATCHES and distances[row, column] < left[row]:
+            thief = ignored[int(distances[ignored, column].argmin())]
             found.append(
                 StolenLine(
                     piece=piece_of(predicted[column].source),

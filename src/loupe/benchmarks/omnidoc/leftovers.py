@@ -35,7 +35,7 @@ def groups_of(
 
 
 def plain_groups(distances: Distances) -> list[Group]:
-    """Each block with the prediction that one assignment of everything gives it, however far (section 8.7)."""
+    """Each block with the prediction that one assignment of everything gives it, however far."""
     column_of = dict(zip(*(side.tolist() for side in linear_sum_assignment(distances)), strict=True))
     groups = []
     for row in range(len(distances)):

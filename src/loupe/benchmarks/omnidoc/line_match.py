@@ -21,9 +21,10 @@ class LineMatch:
     """Groups in upstream's order, by indices of lines; those of ignored blocks are left out unless they stand alone."""
 
     groups: Sequence[Group]
-    #: How long upstream would take for it, estimated by counting; not told of a plain match.
-    upstream_seconds: float = 0.0
-    #: Whether it was beyond all measure, and matched like upstream does when its time is over (8.7).
+    #: How long upstream would take for it, estimated by counting; None for a plain match.
+    upstream_seconds: float | None = 0.0
+    #: Whether it was beyond all measure, and assigned plainly. No official match is the same: upstream's own plain
+    #: assignment (8.7) neither splits arrays nor sorts.
     plain: bool = False
     #: Predictions that an ignored category took, and the nearest block of such a category.
     taken: Mapping[int, int] = field(default_factory=dict)
@@ -40,7 +41,7 @@ def match_lines(truth: Sequence[TruthLine], predicted: Sequence[PredictedLine], 
     try:
         return _match_fully(truth, predicted, distances, work)
     except TooMuchWorkError:
-        return LineMatch(groups=plain_groups(distances), plain=True)
+        return LineMatch(groups=plain_groups(distances), upstream_seconds=None, plain=True)
 
 
 def _only_pair(distance: float) -> Group:

@@ -51,7 +51,7 @@ def match_page(page: Mapping[str, Any], markdown: str, *, mode: Mode = "parity")
             doubled_parts=ground_truth.doubled_parts,
             stolen_lines=match.stolen,
             upstream_seconds=match.upstream_seconds,
-            would_time_out=match.plain or match.upstream_seconds >= MAY_TIME_OUT,
+            would_time_out=match.upstream_seconds is not None and match.upstream_seconds >= MAY_TIME_OUT,
             plain_assignment=match.plain,
             upstream_error=ground_truth.upstream_error
             or tables.upstream_error

@@ -17,6 +17,7 @@ Step: TypeAlias = Literal[
 #: Why a piece of a prediction is in no score.
 Unscored: TypeAlias = Literal[
     "unmatched",  # nothing was left to pair it with
+    "cell with more than text",  # of a table without partner (7): with `<br>` and the like, or a `th`
     "matched to an ignored category",  # its partner is a header, a caption and so on, which have no score
     "taken by an ignored category",  # the same, before the match proper (8.4)
     "no table in the ground truth",  # a table on a page without tables (7)
@@ -146,7 +147,7 @@ class UnscoredPiece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StolenLine:
-    """A piece that an ignored category took (8.4) although a counted element fits it at least as well."""
+    """A piece that an ignored category took (8.4), and that fits this counted block better than all that was left."""
 
     piece: Piece
     anno_ids: tuple[int | str | None, ...]
@@ -166,9 +167,10 @@ class PageFacts:
     doubled_parts: tuple[int | str | None, ...] = ()
     stolen_lines: tuple[StolenLine, ...] = ()
     #: How long upstream would take, estimated by counting (upstream_time.py), and whether it may reach its 30 s (8.7).
-    upstream_seconds: float = 0.0
+    #: None where the match was given up.
+    upstream_seconds: float | None = 0.0
     would_time_out: bool = False
-    #: A page beyond all measure (work.py), matched like upstream does when its time is over.
+    #: A page beyond all measure (work.py): its match is not the official one, neither with nor without the time limit.
     plain_assignment: bool = False
     #: The exception with which upstream ends its whole run on this page; what we do instead is in `match_page`.
     upstream_error: str = ""

@@ -19,7 +19,7 @@ from loupe.benchmarks.omnidoc.records import (
     UnscoredPiece,
     piece_of,
 )
-from loupe.benchmarks.omnidoc.table_cells import cells_as_text
+from loupe.benchmarks.omnidoc.table_cells import cells_of
 from loupe.benchmarks.omnidoc.table_normalization import normalize_table
 
 
@@ -41,7 +41,7 @@ class TableAssignment:
 def assign_tables(blocks: Sequence[Block], items: Sequence[Item], mode: Mode) -> TableAssignment:
     """Assign the predicted tables of the more frequent format; HTML if there are as many of both.
 
-    Fixed mode makes HTML of LaTeX tables, so that there is one format.
+    Fixed mode makes HTML of LaTeX tables, so that there is one format; what it cannot read is scored as it stands.
     """
     if mode == "fixed":
         items = [_in_html(item) if item.category == "latex_table" else item for item in items]
@@ -59,7 +59,7 @@ def assign_tables(blocks: Sequence[Block], items: Sequence[Item], mode: Mode) ->
 
 
 def _in_html(latex: Item) -> Item:
-    return replace(latex, category="html_table", content=latex_table_to_html(latex.content))
+    return replace(latex, category="html_table", content=latex_table_to_html(latex.content) or latex.content)
 
 
 def _assign(
@@ -144,8 +144,14 @@ def _without_prediction(sample: MatchedSample) -> MatchedSample:
 
 def _give_back(source: PredictedItem, result: TableAssignment) -> None:
     """The cells of a table without partner join the mixed match as texts; a cell with more than plain text does not."""
-    cells = cells_as_text(source.item.content)
-    if not cells:
+    cells = cells_of(source.item.content)
+    texts = [_as_item(source, cell.text) for cell in cells if cell.joins]
+    result.cells += texts
+    if texts:
+        result.leave([_as_item(source, cell.text) for cell in cells if not cell.joins], "cell with more than text")
+    else:
         result.leave([source], "unmatched")
-    for cell in cells:
-        result.cells.append(PredictedItem(source.index, replace(source.item, content=cell, category="text_all")))
+
+
+def _as_item(table: PredictedItem, cell: str) -> PredictedItem:
+    return PredictedItem(table.index, replace(table.item, content=cell, category="text_all"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from loupe.benchmarks.table_answers.soup import parse_html
 from loupe.metrics.table_tree import TedsError
@@ -13,17 +13,32 @@ if TYPE_CHECKING:
 _MIDDLE_DOT = r"$\cdot$"
 
 
-def cells_as_text(table: str) -> list[str]:
-    """The text of each `td` that holds nothing but text, stripped, without middle dots; maybe empty.
+class Cell(NamedTuple):
+    """The text of a cell, and whether it joins the match of texts: only a `td` with nothing but text does."""
 
-    No text where the parser gives up or the table is beyond all measure; upstream would end, or take minutes.
+    text: str
+    joins: bool
+
+
+def cells_of(table: str) -> list[Cell]:
+    """The cells that hold text, in their order; none where the parser gives up or the table is beyond all measure.
+
+    Upstream would end on such a table, or take minutes.
     """
     try:
-        cells = parse_html(table).find_all("td")
+        cells = parse_html(table).find_all(["td", "th"])
     except TedsError:
         return []
-    texts = (_only_text(cell) for cell in cells)
-    return [text.replace(_MIDDLE_DOT, "").strip() for text in texts if text]
+    return [found for cell in cells if (found := _cell(cell))]
+
+
+def _cell(cell: Tag) -> Cell | None:
+    text = _only_text(cell)
+    if text and cell.name == "td":
+        return Cell(text.replace(_MIDDLE_DOT, "").strip(), joins=True)
+    # The cells of a table within a cell speak for themselves.
+    text = "" if cell.find(["td", "th"]) else cell.get_text(" ", strip=True)
+    return Cell(text, joins=False) if text else None
 
 
 def _only_text(cell: Tag) -> str:
