@@ -38,10 +38,13 @@ def make(folder: Path, files: dict[str, list[dict[str, Any]]], pdfs: tuple[str, 
         ({"pdf": "../a.pdf"}, "no path of a .pdf below pdfs/"),
         ({"pdf": ""}, "`pdf` is empty"),
         ({"first_n": "9"}, "`first_n` is '9'"),
+        ({"type": "footnote", "text": ..., "marker": "1", "appears_before_marker": "**"}, "`appears_before_marker`"),
+        ({"type": "footnote", "text": ..., "marker": "1", "appears_after_marker": "<b></b>"}, "`appears_after_marker`"),
     ],
 )
 def test_a_broken_record_is_named_by_file_and_line(tmp_path: Path, change: dict[str, Any], said: str) -> None:
-    make(tmp_path, {"t.jsonl": [PRESENT, {**PRESENT, "id": "a2", **change}]})
+    broken = {name: value for name, value in ({**PRESENT, "id": "a2"} | change).items() if value is not ...}
+    make(tmp_path, {"t.jsonl": [PRESENT, broken]})
     with pytest.raises(DatasetError) as refused:
         read_test_set(tmp_path)
     assert refused.value.message.startswith(f"{tmp_path / 't.jsonl'}, line 3: ")

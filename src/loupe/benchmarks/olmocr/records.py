@@ -241,10 +241,8 @@ def _footnote(record: Mapping[str, Any]) -> FootnoteRule:
         raise TestRecordError("`marker` has a blank in it")
     around = {}
     for name in ("appears_before_marker", "appears_after_marker"):
-        text = _normalized(record, name) if record.get(name) else ""
-        if text and not text.strip():
-            raise TestRecordError(f"`{name}` is blank")
-        around[name] = text or ""
+        # What is given must be something after normalisation, too: `**` is not.
+        around[name] = _text(record, name) if record.get(name) else ""
     return FootnoteRule(marker=marker, before=around["appears_before_marker"], after=around["appears_after_marker"])
 
 
