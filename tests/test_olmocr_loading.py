@@ -6,17 +6,23 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from loupe.benchmarks.olmocr.candidates import CandidateFiles, join_repeats, split_repeats
+from loupe.benchmarks.olmocr.candidates import CandidateFiles, join_repeats, repeats_of
 from loupe.benchmarks.olmocr.loading import read_test_set
-from loupe.benchmarks.olmocr_bench import load
+from loupe.benchmarks.olmocr_bench import load, score
 from loupe.errors import DatasetError
+from loupe.pipeline.answers import find_all
+from loupe.types import Prediction
 
 PRESENT: dict[str, Any] = {"pdf": "a.pdf", "page": 1, "id": "a1", "type": "present", "text": "word"}
 
 
 def make(folder: Path, files: dict[str, list[dict[str, Any]]], pdfs: tuple[str, ...] = ("a.pdf",)) -> Path:
+    folder.mkdir(exist_ok=True)
     for name, rows in files.items():
         (folder / name).write_text("\n\n".join(json.dumps(row) for row in rows), encoding="utf-8")
     for pdf in pdfs:
@@ -103,6 +109,36 @@ def test_files_of_a_page_are_found_by_name_with_the_official_mix_up() -> None:
     assert files.answers_to("a.pdf", 3) == []
 
 
-@pytest.mark.parametrize("texts", [["a"], [""], ["a", "b"], ["a", None], [None, "\x1e[]"]])
-def test_repeats_travel_as_one_text(texts: list[str | None]) -> None:
-    assert split_repeats(join_repeats(texts)) == texts
+anything = st.sampled_from(["", "[]", '["a",null]', "\x1e\x1eloupe:repeats\x1e[]"]) | st.text()
+
+
+@given(st.lists(anything | st.none(), min_size=1), anything)
+def test_repeats_travel_as_one_text_and_no_answer_can_pretend_to_be_several(texts: list[str | None], text: str) -> None:
+    assert repeats_of(Prediction(text=join_repeats(texts), joined=True)) == texts
+    assert repeats_of(Prediction(text=text)) == [text]
+    assert repeats_of(Prediction(text=join_repeats(texts))) == [join_repeats(texts)]
+    for spoiled in ("", "[]", "no list"):
+        assert repeats_of(Prediction(text=spoiled, joined=True)) == [spoiled]
+
+
+def test_no_repeats_cannot_be_joined() -> None:
+    with pytest.raises(ValueError, match="without an answer"):
+        join_repeats([])
+
+
+def test_one_file_of_a_page_is_its_answer_and_several_are_its_repeats(tmp_path: Path) -> None:
+    root = make(tmp_path / "set", {"t.jsonl": [PRESENT | {"text": "a"}]})
+    folder = tmp_path / "candidate"
+    folder.mkdir()
+    forged = join_repeats(["a", "a"])
+    (folder / "a_pg1_repeat1.md").write_text(forged)
+    [sample] = load(root, baseline="skip")
+
+    def shares() -> list[float]:
+        found = find_all("olmocr_bench", folder, lambda: [sample], [sample.id], [sample.id]).found[sample.id]
+        stored = msgspec.json.decode(msgspec.json.encode(found), type=Prediction)
+        return [fact.get("share", -1.0) for fact in score(sample, stored).details["tests"]]
+
+    assert shares() == [-1.0]
+    (folder / "a_pg1_repeat2.md").write_text("b")
+    assert shares() == [0.5]

@@ -53,7 +53,14 @@ def test_another_sample_has_another_digest(toy: Path, changes: dict[str, Any]) -
 
 @pytest.mark.parametrize(
     "changes",
-    [{"text": "texT"}, {"outcome": "truncated"}, {"finish_reason": "length"}, {"output_tokens": 3}, {"error": "x"}],
+    [
+        {"text": "texT"},
+        {"joined": True},
+        {"outcome": "truncated"},
+        {"finish_reason": "length"},
+        {"output_tokens": 3},
+        {"error": "x"},
+    ],
     ids=str,
 )
 def test_another_answer_has_another_digest(toy: Path, changes: dict[str, Any]) -> None:

@@ -90,7 +90,10 @@ class Output:
 
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "class"}):
-    """One ended attempt on one sample: a line of `predictions.jsonl`. `text` is exactly what the engine gave."""
+    """One ended attempt on one sample: a line of `predictions.jsonl`. `text` is exactly what the engine gave.
+
+    `joined` says that `text` is what `AnswerLayout.join` made of several files. No engine can say so of its own answer.
+    """
 
     sample: str = ""
     text: str = ""
@@ -103,6 +106,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "
     attempt: int = 1
     reasoning: str | None = None
     response: dict[str, Any] | None = None
+    joined: bool | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def failed(self) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from loupe.benchmarks.olmocr.candidates import CandidateFiles, answer_name, join_repeats, split_repeats
+from loupe.benchmarks.olmocr.candidates import CandidateFiles, answer_name, join_repeats, repeats_of
 from loupe.benchmarks.olmocr.conclusion import conclude
 from loupe.benchmarks.olmocr.equation_pictures import EquationPictures
 from loupe.benchmarks.olmocr.equations import check_tools, prepare_questions, renderer_versions
@@ -128,7 +128,7 @@ def score(sample: Sample, prediction: Prediction) -> Scored:
     """
     truth: PageTruth = sample.truth
     tests = truth.page.tests
-    repeats = split_repeats(prediction.text)
+    repeats = repeats_of(prediction)
     absent = truth.missing == "official" and prediction.failed
     runs = [_outcomes(None if absent else text, tests) for text in repeats]
     facts = [_fact(test, [outcomes[number] for outcomes in runs]) for number, test in enumerate(tests)]
@@ -154,7 +154,7 @@ def facts(sample: Sample, prediction: Prediction, scores: SampleScores) -> list[
     """Every test of the page with what shows why it failed, for the report; equations are drawn where they can be."""
     from loupe.benchmarks.olmocr.evidence import page_facts
 
-    repeats = [with_newlines_of_text_mode(text or "") for text in split_repeats(prediction.text)]
+    repeats = [with_newlines_of_text_mode(text or "") for text in repeats_of(prediction)]
     return page_facts(sample.truth.page.tests, scores.details.get("tests", ()), repeats, _pictures())
 
 
@@ -171,7 +171,7 @@ def prepare(pairs: Sequence[tuple[Sample, Prediction]]) -> None:
 def _questions(sample: Sample, prediction: Prediction) -> Iterator[tuple[str, list[str]]]:
     """What has to be rendered to score a page: references, each with the equations of one answer."""
     rules = [test.rule for test in sample.truth.page.tests if isinstance(test.rule, MathRule)]
-    for text in split_repeats(prediction.text) if rules else []:
+    for text in repeats_of(prediction) if rules else []:
         if text is not None:
             yield from questions(PageText(with_newlines_of_text_mode(text)), rules)
 

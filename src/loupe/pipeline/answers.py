@@ -138,7 +138,8 @@ def find_repeated_answers(
         elif len(answers) == 1:
             found.found[ident] = answers[0]
         else:
-            found.found[ident] = _answer(ident, join([None if each.failed else each.text for each in answers]))
+            text = join([None if each.failed else each.text for each in answers])
+            found.found[ident] = msgspec.structs.replace(_answer(ident, text), joined=True)
     return found
 
 

@@ -55,7 +55,8 @@ class FactIndex:
             return ()
         try:
             text = "" if prediction.failed else apply_adapters(prediction.text, tuple(adapters))
-            return tuple(benchmark.facts(sample, Prediction(sample=sample.id, text=text), scores))
+            answer = Prediction(sample=sample.id, text=text, joined=prediction.joined)
+            return tuple(benchmark.facts(sample, answer, scores))
         except Exception as error:  # noqa: BLE001  one sample whose tests cannot be shown must not end a report
             self.problem = f"The tests of {sample.id} cannot be shown: {error}"
             return ()

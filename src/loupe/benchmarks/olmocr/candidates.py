@@ -1,10 +1,12 @@
 """Folders of answers in the official layout: `NAME_pg1_repeat1.md`, and several repeats of one page as one answer.
 
-Protocol: sections 1 and 12. A page that was read once is its text; several texts travel as a list.
+Protocol: sections 1 and 12. A page that was read once is its text; several texts travel as a JSON list, and that it is
+one is said beside the text: no answer can pretend to be several.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -12,9 +14,9 @@ from pathlib import PurePosixPath
 
 import msgspec
 
+from loupe.types import Prediction
+
 _FILE = re.compile(r"(.+)_pg\d+_repeat\d+\.md", re.DOTALL)
-#: No engine begins an answer with these characters by chance; what follows is a JSON list of texts.
-_REPEATS = "\x1e\x1eloupe:repeats\x1e"
 
 
 def stem_of(pdf: str) -> str:
@@ -49,16 +51,15 @@ def belongs_like_official(name: str, page: int) -> bool:
 
 def join_repeats(texts: Sequence[str | None]) -> str:
     """One text for all repeats; None stands for a file that cannot be read."""
-    if len(texts) == 1 and texts[0] is not None:
-        return texts[0]
-    return _REPEATS + msgspec.json.encode(list(texts)).decode()
+    if not texts:
+        raise ValueError("a page without an answer has no repeats to join")
+    return msgspec.json.encode(list(texts)).decode()
 
 
-def split_repeats(text: str) -> list[str | None]:
-    """The texts that `join_repeats` was given."""
-    if not text.startswith(_REPEATS):
-        return [text]
-    try:
-        return msgspec.json.decode(text[len(_REPEATS) :], type=list[str | None])
-    except msgspec.DecodeError:
-        return [text]
+def repeats_of(prediction: Prediction) -> list[str | None]:
+    """The answers to a page: those that `join_repeats` was given, else the text as it is, whatever stands in it."""
+    if prediction.joined:
+        # An adapter may have taken the list apart, and an answer that could not be scored is replaced by an empty one.
+        with contextlib.suppress(msgspec.DecodeError):
+            return msgspec.json.decode(prediction.text, type=list[str | None]) or [prediction.text]
+    return [prediction.text]
