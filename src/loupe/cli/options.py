@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import click
 import msgspec
@@ -69,7 +69,7 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     server_port: int | str | None = None
     gpus: str | None = None
     startup_timeout: float | None = None
-    concurrency: int | None = None
+    concurrency: int | Literal["auto"] | None = None
     timeout: float | None = None
     retries: int | None = None
     max_tokens: int | None = None
@@ -91,6 +91,17 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _POSITIVE = click.IntRange(min=1)
+
+
+def _number_or_auto(context: click.Context, option: click.Parameter, value: str | None) -> int | str | None:
+    """A whole number from 1 on, or `auto`."""
+    if value is None or value == "auto":
+        return value
+    if not value.isdecimal() or int(value) < 1:
+        raise click.BadParameter(f"{value!r} is neither a whole number from 1 on nor auto", context, option)
+    return int(value)
+
+
 _FOLDER = click.Path(path_type=Path)
 
 #: In the order of the help.
@@ -102,7 +113,13 @@ _OPTIONS = (
     click.option("--model", metavar="ID", help="Model at the server. Default: the one it has."),
     *SERVER_OPTIONS,
     click.option("--limit", type=_POSITIVE, metavar="N", help="Only the first N samples."),
-    click.option("-n", "--concurrency", type=_POSITIVE, metavar="N", help="Requests in flight at once."),
+    click.option(
+        "-n",
+        "--concurrency",
+        callback=_number_or_auto,
+        metavar="N|auto",
+        help="Requests in flight; auto: as many as make the server faster.",
+    ),
     click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds per request."),
     click.option("--retries", type=click.IntRange(min=0), metavar="N", help="Further attempts after a passing error."),
     click.option("--max-tokens", type=_POSITIVE, metavar="N", help="Longest answer, in tokens."),

@@ -42,6 +42,7 @@ class Settings(Profile, frozen=True, kw_only=True):
     pass_env: list[str] = msgspec.field(default_factory=list)
     dpi: float = 144.0
     longest: int | None = None
+    concurrency: int | None = None
 
     def signature(self) -> dict[str, str]:
         """What the image is made of."""

@@ -71,6 +71,8 @@ _HEALTH_SECONDS = 5.0
 _QUICK_BYTES = 2_000_000
 #: Models of OpenAI that call the limit `max_completion_tokens`.
 _COMPLETION_TOKENS = re.compile(r"(o\d|gpt-5)", re.I)
+#: Connections where the number of requests in flight follows the server.
+_MOST_AT_ONCE = 256
 _SAMPLING = ("top_p", "top_k", "min_p", "repetition_penalty", "seed")
 #: Keys that say which server is to be started, and how (`loupe.servers`).
 _STARTED_SERVER = {"serve", "servers", "server_args", "server_port", "server_program", "gpus", "startup_timeout"}
@@ -104,7 +106,7 @@ class Settings(Profile, frozen=True, kw_only=True):
     server_program: str = ""
     gpus: str = ""
     startup_timeout: float = 1200.0
-    concurrency: int | None = 32
+    concurrency: int | Literal["auto"] | None = "auto"
     adapters: list[str] = msgspec.field(default_factory=lambda: ["newlines", "think", "end_tokens", "unfence", "strip"])
 
     def __post_init__(self) -> None:
@@ -114,7 +116,7 @@ class Settings(Profile, frozen=True, kw_only=True):
                 normalize_base_url(url)
         for key in ("timeout", "connect_timeout", "startup_timeout", "concurrency", "max_tokens", "retry_truncated"):
             value = getattr(self, key)
-            if value is not None and value <= 0:
+            if isinstance(value, (int, float)) and value <= 0:
                 raise ValueError(f"{key} = {value}: must be above 0")
 
     @property
@@ -168,7 +170,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     keep_freed_memory()
     key = api_key(settings.api_key_env, os.environ)
     redaction = Redaction.of(key if key != NO_KEY else "", settings.base_urls)
-    concurrency = settings.concurrency or 32
+    concurrency = settings.concurrency if isinstance(settings.concurrency, int) else _MOST_AT_ONCE
     connector = aiohttp.TCPConnector(limit=concurrency, keepalive_timeout=60, ttl_dns_cache=300)
     headers = {
         "Authorization": f"Bearer {key}",

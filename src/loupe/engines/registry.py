@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -60,6 +60,7 @@ class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=T
     `version` names a published set of settings (`glm-ocr/1`), followed by the settings that differ from it; `sources`
     says where they come from. `prompts` is keyed by benchmark id or by task. `adapters` names the steps that prepare a
     raw answer for scoring.
+    `concurrency` is how many requests are in flight; "auto" follows what makes a server faster.
     `timeout` is in seconds per request; `retries` counts further attempts after a transient error. After
     `errors_before_check` errors in a row the server's health is checked; `max_timeouts` time-outs end the benchmark.
     """
@@ -70,7 +71,7 @@ class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=T
     sources: list[str] = []
     prompts: dict[str, str] = {}
     adapters: list[str] = []
-    concurrency: int | None = None
+    concurrency: int | Literal["auto"] | None = None
     timeout: float = 300.0
     retries: int = 2
     max_timeouts: int = 50
@@ -208,7 +209,7 @@ def _impossible_numbers(profile: Profile) -> Iterator[str]:
     """What msgspec cannot know; checked here because a kind may declare these keys anew, with its own default."""
     for key, least in _LEAST.items():
         value = getattr(profile, key, None)
-        if value is not None and value < least:
+        if isinstance(value, (int, float)) and value < least:
             yield f"{key} = {value}: must be at least {least}"
     if not (profile.timeout > 0 and math.isfinite(profile.timeout)):
         yield f"timeout = {profile.timeout:g}: must be above 0 seconds, and an end"

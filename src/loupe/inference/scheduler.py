@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 from loupe.errors import (
     EngineError,
@@ -19,6 +20,7 @@ from loupe.errors import (
     RejectedError,
     TransientEngineError,
 )
+from loupe.inference.concurrency import MOST, AdaptivePlaces, Attempt, Places
 from loupe.inference.progress import Progress
 from loupe.metrics.repetition import find_loop
 from loupe.types import Engine, Outcome, Output, Prediction, Request
@@ -29,9 +31,12 @@ _LONG_TEXT = 50_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """How patient to be. Times in seconds; `max_rate_waits` bounds how often one sample may be told to come back."""
+    """How patient to be. Times in seconds; `max_rate_waits` bounds how often one sample may be told to come back.
 
-    concurrency: int = 1
+    `concurrency` is the number of requests in flight, or "auto": as many as make the server faster.
+    """
+
+    concurrency: int | Literal["auto"] = 1
     retries: int = 2
     backoff: float = 0.5
     backoff_cap: float = 8.0
@@ -58,7 +63,12 @@ class Scheduler:
     _errors_in_a_row: int = 0
     _timeouts: int = 0
     _open: asyncio.Event = field(default_factory=asyncio.Event)
+    _places: Places = field(init=False)
     _jitter: random.Random = field(default_factory=random.Random)
+
+    def __post_init__(self) -> None:
+        chosen = self.policy.concurrency
+        self._places = AdaptivePlaces() if chosen == "auto" else Places(chosen)
 
     async def ask_all(self, requests: Iterator[Request]) -> None:
         """Ask for every request; returns when all have ended, or after `progress.request_stop()`.
@@ -67,7 +77,8 @@ class Scheduler:
         """
         self._open.set()
         failure: BaseException | None = None
-        tasks = [asyncio.create_task(self._work(requests)) for _ in range(self.policy.concurrency)]
+        workers = MOST if self.policy.concurrency == "auto" else self.policy.concurrency
+        tasks = [asyncio.create_task(self._work(requests)) for _ in range(workers)]
         for task in tasks:
             self.progress.watch(task)
         try:
@@ -82,17 +93,18 @@ class Scheduler:
 
     async def _work(self, requests: Iterator[Request]) -> None:
         while not self.progress.stopping:
-            await self._open.wait()
-            request = next(requests, None)
-            if request is None:
-                return
-            self.progress.in_flight += 1
-            try:
-                prediction = await self._finish(request)
-                await self.keep(prediction)
-                self.progress.count(prediction)
-            finally:
-                self.progress.in_flight -= 1
+            async with self._places.place():
+                await self._open.wait()
+                request = None if self.progress.stopping else next(requests, None)
+                if request is None:
+                    return
+                self.progress.in_flight += 1
+                try:
+                    prediction = await self._finish(request)
+                    await self.keep(prediction)
+                    self.progress.count(prediction)
+                finally:
+                    self.progress.in_flight -= 1
             if self._timeouts >= self.policy.max_timeouts:
                 raise TimeoutsExceededError(f"{self._timeouts} requests timed out; gave up this benchmark")
 
@@ -104,7 +116,7 @@ class Scheduler:
             await self._open.wait()
             began = time.monotonic()
             try:
-                output = await self.engine.predict(request)
+                output = await self._ask(request)
             except EngineUnavailableError:
                 raise
             except TransientEngineError as error:
@@ -138,6 +150,22 @@ class Scheduler:
                 self.progress.retries += 1
                 continue
             return prediction
+
+    async def _ask(self, request: Request) -> Output:
+        """One attempt; how it ended may change how many are made at once."""
+        outcome: Attempt = "failed"
+        try:
+            output = await self.engine.predict(request)
+            outcome = "answered"
+        except TransientEngineError as error:
+            outcome = "refused" if error.rate else "failed"
+            raise
+        except EngineTimeoutError:
+            outcome = "timeout"
+            raise
+        finally:
+            self._places.note(outcome)
+        return output
 
     async def _pause(self, error: TransientEngineError, tries: int) -> None:
         self.progress.retries += 1

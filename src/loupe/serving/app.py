@@ -40,6 +40,8 @@ MOST_BYTES = 64 << 20
 MOST_PAGES = 100
 #: More requests than this wait for the engine: the next one is sent away.
 _QUEUE = 256
+#: Requests that are passed on at once to another server, where its profile leaves the number open.
+_AT_ONCE = 32
 #: Seconds that requests in flight get when the server stops.
 _PATIENCE = 30.0
 
@@ -65,7 +67,7 @@ async def serve(
         engine_module(settings.kind).open_engine(settings) as engine,
         page_reader(timeout=settings.timeout, workers=1) as reader,
     ):
-        seats = asyncio.Semaphore(settings.concurrency or 1)
+        seats = asyncio.Semaphore(_AT_ONCE if settings.concurrency == "auto" else settings.concurrency or 1)
         server = _Server(engine=engine, model=label, host=host, api_key=api_key, seats=seats, reader=reader)
         # A client that leaves frees its seat: its handler is cancelled.
         runner = web.AppRunner(
