@@ -146,6 +146,7 @@ def test_a_mended_page_has_no_fault_left(name: str) -> None:
         "$$\n\\begin{aligned} a &= b \\\\\n\nc &= d \\end{aligned}\n$$\n\nDone.",
         "\\[ a \\\\[2pt] b \\]\n\nDone.",
         "where $\\text{file\\_name} = 1$.",
+        "One line.\nAnother line.\n\n",
     ],
 )
 def test_a_clean_page_has_no_fault(answer: str) -> None:
@@ -176,6 +177,17 @@ def test_a_clean_page_has_no_fault(answer: str) -> None:
 )
 def test_how_a_page_is_mended(answer: str, mended: str) -> None:
     assert mend_all(answer, FAULTS) == mended
+
+
+def test_the_lines_of_a_markdown_table_stay_together() -> None:
+    answer = "first text\n| at | 10:30 |\n|---|---|\n| rain | 3 |\nmore of it\nlast"
+    assert faults_of(answer) == {"md-table": [2]}
+    mended = (
+        "first text\n\n<table><tr><td>at</td><td>10:30</td></tr><tr><td>rain</td><td>3</td></tr></table>\n\nmore of it"
+    )
+    assert mend_all(answer, FAULTS).startswith(mended)
+    bare = "one\nat | rain\n-- | --\n3 | 4\ntwo"
+    assert mend(bare, BY_NAME["single-newline"].edits(bare)) == "one\n\nat | rain\n-- | --\n3 | 4\n\ntwo"
 
 
 PIECES = [

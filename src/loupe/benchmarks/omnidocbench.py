@@ -93,7 +93,7 @@ def score(page: Sample, prediction: Prediction) -> Scored:
         attributes=info["page_attribute"],
         match=match,
         answered=mode == "fixed" or not prediction.failed,
-        flags=page_flags(match, markdown),
+        flags=page_flags(match),
     )
     scores = _scores(scored) if scored.answered else []
     return Scored(scores=scores + (_with_invented_text(scored) if mode == "fixed" else []), details=to_details(scored))

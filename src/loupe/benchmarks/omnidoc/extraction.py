@@ -2,28 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
+from loupe.benchmarks.omnidoc.bar_losses import bar_losses
 from loupe.benchmarks.omnidoc.bar_tables import take_bar_tables
 from loupe.benchmarks.omnidoc.formulas import take_formulas
 from loupe.benchmarks.omnidoc.html_tables import take_html_tables
 from loupe.benchmarks.omnidoc.latex_tables import take_latex_tables
 from loupe.benchmarks.omnidoc.preparation import prepare
-from loupe.benchmarks.omnidoc.records import Item
-from loupe.benchmarks.omnidoc.text_blocks import paragraphs, take_code_blocks, unwrap_headings
+from loupe.benchmarks.omnidoc.records import FormFacts, Item
+from loupe.benchmarks.omnidoc.text_blocks import is_split_by_lines, paragraphs, take_code_blocks, unwrap_headings
 
-_TAKES = (take_latex_tables, take_html_tables, take_formulas, take_bar_tables, take_code_blocks)
+_Take: TypeAlias = Callable[[str], tuple[list[Item], str]]
+
+#: What is taken out before any formula is looked for.
+TABLES: Sequence[_Take] = (take_latex_tables, take_html_tables)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extraction:
+    """The items of a page, sorted by where they start (those that start together in the order of the steps).
+
+    `form` says what the steps lost, or took for something else.
+    """
+
+    items: list[Item]
+    form: FormFacts
+
+
+def read_answer(markdown: str) -> Extraction:
+    """Take an answer apart."""
+    tables, text = take_each(prepare(markdown), TABLES)
+    formulas, rest = take_formulas(text)
+    inline = [text[item.start : item.end] for item in formulas if item.fine_category]
+    bar_tables, left = take_bar_tables(rest)
+    losses = bar_losses(rest, bar_tables)
+    code, left = take_code_blocks(left)
+    left = unwrap_headings(left)
+    blocks = paragraphs(left)
+    form = FormFacts(
+        formulas_over_paragraphs=sum("\n\n" in formula for formula in inline),
+        table_cells_lost=losses.cells,
+        lines_above_tables_lost=losses.lines_above,
+        stray_bars=losses.stray,
+        split_by_lines=is_split_by_lines(left),
+        text_blocks=len(blocks),
+    )
+    items = [*tables, *formulas, *bar_tables, *code, *blocks]
+    return Extraction(items=sorted(items, key=lambda item: item.start), form=form)
 
 
 def extract(markdown: str) -> list[Item]:
-    """The items of one page, sorted by where they start; those that start together in the order of the steps."""
-    text = prepare(markdown)
+    """The items alone."""
+    return read_answer(markdown).items
+
+
+def take_each(text: str, takes: Iterable[_Take]) -> tuple[list[Item], str]:
+    """What several steps take, and the text with blanks in the places."""
     items: list[Item] = []
-    for take in _TAKES:
+    for take in takes:
         found, text = take(text)
         items += found
-    items += paragraphs(unwrap_headings(text))
-    return sorted(items, key=lambda item: item.start)
+    return items, text
 
 
 def by_category(items: Iterable[Item]) -> dict[str, list[Item]]:

@@ -23,7 +23,7 @@ _IGNORED = ("taken by an ignored category", "matched to an ignored category")
 _TAG = re.compile("<[^<>]*>")
 
 
-def page_flags(match: PageMatch, markdown: str) -> dict[str, float]:
+def page_flags(match: PageMatch) -> dict[str, float]:
     """How often each flag is raised on a page; those that are not are left out."""
     facts = match.facts
     zeroed = [table for table in match.table if table.latex_zeroed and table.pieces]
@@ -41,7 +41,7 @@ def page_flags(match: PageMatch, markdown: str) -> dict[str, float]:
         "formula-as-text": len(match.formulas_as_text),
         "formula-beyond-limits": _beyond_limits(match),
         "upstream-error": int(bool(facts.upstream_error)),
-        **answer_faults(markdown),
+        **answer_faults(facts.form),
     }
     return {name: float(count) for name, count in found.items() if count}
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple, TypeAlias
 
 from loupe.benchmarks.omnidoc.delimiters import Delimiters, Piece, pieces
-from loupe.benchmarks.omnidoc.html_tables import take_html_tables
-from loupe.benchmarks.omnidoc.latex_tables import take_latex_tables
+from loupe.benchmarks.omnidoc.extraction import TABLES, take_each
 from loupe.types import Edit
 
 _FORMULAS = (Delimiters("$$", "$$"), Delimiters(r"\[", r"\]"), Delimiters("$", "$"), Delimiters(r"\(", r"\)"))
@@ -166,6 +165,4 @@ def _formula_end(text: str, start: int, limit: int) -> int:
 
 def _without_tables(text: str) -> str:
     """The text with blanks in place of its tables, in which no delimiter counts."""
-    for take in (take_latex_tables, take_html_tables):
-        _, text = take(text)
-    return text
+    return take_each(text, TABLES)[1]

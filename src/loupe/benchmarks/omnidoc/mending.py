@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from itertools import groupby, pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, groupby, pairwise
 
+from loupe.benchmarks.omnidoc.extraction import TABLES, read_answer, take_each
 from loupe.benchmarks.omnidoc.formulas import take_formulas
-from loupe.benchmarks.omnidoc.html_tables import take_html_tables
-from loupe.benchmarks.omnidoc.latex_tables import take_latex_tables
+from loupe.benchmarks.omnidoc.markdown_tables import tables_in
 from loupe.types import Edit
 
 _HEADING = re.compile(r"#{1,6} ")
@@ -36,16 +36,20 @@ _HTML_IMAGE = re.compile(r"<(div|p|figure|center)\b[^<>]*>\s*(?:<img\b[^<>]*>\s*
 
 
 def single_newlines(text: str) -> list[Edit]:
-    """An answer without an empty line, of which every line becomes a block (4, step 11).
+    """An answer without an empty line outside of tables and formulas: every line becomes a block (4, step 11).
 
     Where the lines are all about equally long the page was wrapped, and its paragraphs are put together again;
     otherwise each line is a paragraph.
     """
-    lines = _lines(text)
-    first, last = _first_and_last(text)
-    if any(not text[start:end].strip() for start, end in lines if first <= start < last):
+    form = read_answer(text).form
+    if not form.split_by_lines or form.text_blocks < 2:
         return []
     kept = _Standing(text)
+    lines = _lines(text)
+    first, last = _first_and_last(text)
+    # Empty lines with blanks in them are a fault of their own.
+    if any(not text[start:end].strip() and not kept.covers(start) for start, end in lines if first <= start < last):
+        return []
     breaks = [pair for pair in pairwise(lines) if first <= pair[0][1] < last and not kept.covers(pair[0][1])]
     wraps = _wrapped(text, breaks)
     return [
@@ -59,7 +63,7 @@ def joined_blocks(text: str) -> list[Edit]:
 
     An empty line with blanks in it separates nothing either (4, step 11).
     """
-    if "\n\n" not in text.strip() and not _BLANK_LINE.search(text.strip()):
+    if read_answer(text).form.split_by_lines and not _BLANK_LINE.search(text.strip()):
         return []
     kept = _Standing(text)
     edits = [Edit(*match.span(), "") for match in _BLANK_LINE.finditer(text) if not kept.covers(match.start())]
@@ -121,17 +125,13 @@ class _Standing:
     """Tables and displayed formulas: newlines within them say nothing; `newlines` are those right before and behind."""
 
     def __init__(self, text: str) -> None:
-        rest = text
-        spans = []
-        for take in (take_latex_tables, take_html_tables, take_formulas):
-            items, rest = take(rest)
-            spans += [(item.start, _without_newline(text, item.end)) for item in items if not item.fine_category]
+        items, rest = take_each(text, (*TABLES, take_formulas))
+        spans = [(item.start, _without_newline(text, item.end)) for item in items if not item.fine_category]
         self._starts: list[int] = []
         self._ends: list[int] = []
         self.newlines: set[int] = set()
-        for start, end in sorted(spans):
-            self._starts.append(start)
-            self._ends.append(max(end, self._ends[-1] if self._ends else 0))
+        self._cover(spans)
+        for start, end in spans:
             above = start
             while above and text[above - 1] in " \t":
                 above -= 1
@@ -140,6 +140,13 @@ class _Standing:
             stands = (above == 0 or text[above - 1] == "\n") and below and text[below.end() : below.end() + 1] in "\n"
             if stands and below:
                 self.newlines |= {above - 1, below.end()}
+        # What stands directly above a Markdown table is a fault of that table.
+        self._cover(_markdown_tables(rest))
+
+    def _cover(self, spans: Iterable[tuple[int, int]]) -> None:
+        merged = sorted([*zip(self._starts, self._ends, strict=True), *spans])
+        self._starts = [start for start, _ in merged]
+        self._ends = list(accumulate((end for _, end in merged), max))
 
     def covers(self, offset: int) -> bool:
         """Whether this character stands within one."""
@@ -149,6 +156,12 @@ class _Standing:
     def cuts(self, start: int, end: int) -> bool:
         """Whether one begins before this piece, or ends behind it."""
         return (self.covers(start) and self.covers(start - 1)) or (self.covers(end) and self.covers(end - 1))
+
+
+def _markdown_tables(text: str) -> Iterator[tuple[int, int]]:
+    lines = _lines(text)
+    for table in tables_in([text[start:end] for start, end in lines]):
+        yield lines[table.start][0], lines[table.stop - 1][1]
 
 
 def _without_newline(text: str, end: int) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from loupe.benchmarks.omnidoc.array_split import no_order_to_split, split_block_arrays, split_item_arrays
-from loupe.benchmarks.omnidoc.extraction import by_category, extract
+from loupe.benchmarks.omnidoc.extraction import by_category, read_answer
 from loupe.benchmarks.omnidoc.ground_truth import FORMULA, IGNORED, TEXTS, read_ground_truth
 from loupe.benchmarks.omnidoc.line_match import match_lines
 from loupe.benchmarks.omnidoc.lines import predicted_lines, shifted, truth_lines
@@ -28,7 +28,8 @@ _SCORED_TEXTS: Final = tuple(category for category in TEXTS if category not in I
 def match_page(page: Mapping[str, Any], markdown: str, *, mode: Mode = "parity") -> PageMatch:
     """All samples of one page, scored, how they came about, and what is in none of them."""
     ground_truth = read_ground_truth(page, mode)
-    items = extract(markdown)
+    extraction = read_answer(markdown)
+    items = extraction.items
     tables = assign_tables(ground_truth.tables(), items, mode)
     sources = split_item_arrays(_in_match_order([*_mixed(items), *tables.cells]))
     blocks = ground_truth.mixed()
@@ -56,6 +57,7 @@ def match_page(page: Mapping[str, Any], markdown: str, *, mode: Mode = "parity")
             upstream_error=ground_truth.upstream_error
             or tables.upstream_error
             or ("TypeError" if no_order_to_split(blocks) else ""),
+            form=extraction.form,
         ),
     )
 

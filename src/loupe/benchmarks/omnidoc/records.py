@@ -157,6 +157,21 @@ class StolenLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FormFacts:
+    """What extraction lost of an answer, or took for something else (section 4); flags and `loupe lint` read it."""
+
+    #: Inline formulas with an empty line within.
+    formulas_over_paragraphs: int = 0
+    #: Of Markdown tables (4.1): cells in no table of the conversion, lines swallowed above it, prose taken for rows.
+    table_cells_lost: int = 0
+    lines_above_tables_lost: int = 0
+    stray_bars: int = 0
+    #: What is left after all that was taken out has no empty line, so each line is a block (step 11).
+    split_by_lines: bool = False
+    text_blocks: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PageFacts:
     """What the flags of section 14 need to know of one page, beside its samples and unscored pieces."""
 
@@ -174,6 +189,7 @@ class PageFacts:
     plain_assignment: bool = False
     #: The exception with which upstream ends its whole run on this page; what we do instead is in `match_page`.
     upstream_error: str = ""
+    form: FormFacts = FormFacts()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -68,9 +68,7 @@ def _unwrap(text: str, wrapper: _Wrapper) -> str:
 
 def paragraphs(text: str) -> list[Item]:
     """The pieces between empty lines; where there is none, the lines (4, step 11)."""
-    raw_pieces = text.split("\n\n")
-    if len(raw_pieces) == 1:
-        raw_pieces = text.split("\n")
+    raw_pieces = text.split("\n" if is_split_by_lines(text) else "\n\n")
     items = []
     for raw, start in zip(raw_pieces, starts_without_separators(raw_pieces), strict=True):
         piece = "\n".join(filter(None, (line.strip() for line in raw.strip().split("\n"))))
@@ -83,6 +81,11 @@ def paragraphs(text: str) -> list[Item]:
             )
             items.append(item)
     return items
+
+
+def is_split_by_lines(text: str) -> bool:
+    """Without an empty line every line is a piece (4, step 11)."""
+    return "\n\n" not in text
 
 
 def starts_without_separators(raw_pieces: Sequence[str]) -> list[int]:
