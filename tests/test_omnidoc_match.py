@@ -77,6 +77,13 @@ def test_fast_and_plain_match_agree_on_blocks_that_are_cut_into_words(blocks: li
     assert fast(*page) == textbook.quick_match(*page)
 
 
+@settings(max_examples=60, deadline=None)
+@given(lines, st.lists(st.tuples(st.sampled_from(["a", "ab", "b", "x"]), st.integers(1, 12)), min_size=1, max_size=4))
+def test_fast_and_plain_match_agree_on_lines_in_a_loop(block: str, loops: list[tuple[str, int]]) -> None:
+    page = [block * 2, "xab"], [line for line, times in loops for _ in range(times)]
+    assert fast(*page) == textbook.quick_match(*page)
+
+
 @given(st.lists(lines, max_size=4), st.lists(lines, max_size=4))
 def test_the_matrix_holds_the_very_floats_of_a_division_in_python(rows: list[str], columns: list[str]) -> None:
     assert np.array_equal(distance_matrix(rows, columns), textbook.matrix(rows, columns))

@@ -49,10 +49,25 @@ class Runs:
         ends = np.cumsum(self.lengths + 1) - 1
         self.ends: list[int] = ends.tolist()
         self.starts: list[int] = (ends - self.lengths).tolist()
+        #: Behind the last of the predictions from each on that are all the same, as in the loop of a model.
+        self.same_until = _same_until(predicted)
 
     def text(self, start: int, stop: int) -> str:
         """A run as one text."""
         return self.joined[self.starts[start] : self.ends[stop - 1]]
+
+    def repeats(self, start: int, length: int) -> bool:
+        """Whether a run from `start` ends no better than one from the prediction before it, which is the same.
+
+        It does not if it meets the same lines up to more characters than `length`, where it ends; or if nothing can
+        follow these lines, for then the other is the same and one line longer, and no run gets worse as it grows.
+        """
+        if not start or not self.is_free[start - 1] or self.same_until[start] != self.same_until[start - 1]:
+            return False
+        end = self.same_until[start]
+        if end == len(self.predicted) or not self.is_free[end]:
+            return True
+        return self.ends[end - 1] - self.starts[start] > length
 
     def stops(self, start: int, shortest: float, longest: float) -> range:
         """The stops of all runs from `start` whose texts have between so many characters; with what is not free."""
@@ -67,6 +82,14 @@ def _by_length(lines: Iterable[str]) -> dict[int, list[str]]:
     found: dict[int, list[str]] = defaultdict(list)
     for line in dict.fromkeys(lines):
         found[len(line)].append(line)
+    return found
+
+
+def _same_until(lines: Sequence[str]) -> list[int]:
+    found = list(range(1, len(lines) + 1))
+    for index in reversed(range(len(lines) - 1)):
+        if lines[index] == lines[index + 1]:
+            found[index] = found[index + 1]
     return found
 
 
@@ -100,10 +123,15 @@ class BlockFit:
         return self._fits[line]
 
     def promising(self) -> list[int]:
-        """The starts of runs, in the order in which it is worth trying them; of no effect on the result."""
+        """The starts of runs, in the order in which it is worth trying them; of no effect on the result.
+
+        A start that only repeats the one before it is left out: of equals the first is taken.
+        """
         longer = np.maximum(self.runs.lengths, len(self.text))
         misplaced: list[float] = ((self.distances * longer - longer) / self.runs.lengths).tolist()
-        starts = [index for index, free in enumerate(self.runs.is_free) if free]
+        length = len(self.text)
+        free = (index for index, is_free in enumerate(self.runs.is_free) if is_free)
+        starts = [index for index in free if not self.runs.repeats(index, length)]
         return sorted(starts, key=lambda start: (-self._probes_found(start), misplaced[start]))
 
     def _probes_found(self, index: int) -> int:
