@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import tests.omnidoc_plain as plain
 from loupe.benchmarks.omnidoc.bar_tables import bar_tables_to_html, stretches_of_bars
-from loupe.benchmarks.omnidoc.delimiters import between
+from loupe.benchmarks.omnidoc.delimiters import with_replacements
 from loupe.benchmarks.omnidoc.extraction import by_category, extract
 from loupe.benchmarks.omnidoc.formulas import take_formulas
 from loupe.benchmarks.omnidoc.html_tables import take_html_tables
@@ -100,7 +100,9 @@ def test_formulas_are_found_as_by_the_regexes(text: str) -> None:
 @given(marked)
 def test_stretches_of_bars_are_replaced_as_if_looked_for_again(text: str) -> None:
     found = stretches_of_bars(text)
-    assert between(text, found, ["<x>"] * len(found)) == plain.with_each_stretch_replaced(text, lambda stretch: "<x>")
+    assert with_replacements(text, found, ["<x>"] * len(found)) == plain.with_each_stretch_replaced(
+        text, lambda stretch: "<x>"
+    )
 
 
 @given(marked)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from typing import Any
 
 import msgspec
@@ -186,6 +187,13 @@ def test_a_long_block_cut_into_lines_reaches_upstreams_limit() -> None:
     assert match.text_block[0].step == "run merge"
     # Not all: the blanks that upstream puts between them make the run as long as the block before its end.
     assert len(match.text_block[0].pieces) == 117
+
+
+def test_an_answer_that_loops_is_matched_in_time() -> None:
+    start = time.process_time()
+    match = match_page(page_of("The harbour lies quiet in the morning. " * 20, "the end"), "$a " * 10_000)
+    assert not match.facts.plain_assignment
+    assert time.process_time() - start < 5
 
 
 def test_the_record_of_a_page_survives_json() -> None:

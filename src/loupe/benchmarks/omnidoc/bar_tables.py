@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from loupe.benchmarks.omnidoc.delimiters import Delimiters, Piece, between, blank, pieces, replaced
+from loupe.benchmarks.omnidoc.delimiters import Delimiters, Piece, blank, pieces, replaced, with_replacements
 from loupe.benchmarks.omnidoc.records import Item
 
 _BARS = Delimiters("|", "|\n")
@@ -46,7 +46,7 @@ def bar_tables_to_html(text: str) -> str:
     """The text with its Markdown tables as HTML, and the damage that the official conversion does (4.1)."""
     text = text.replace("\r", "") + "\n"
     rows = stretches_of_bars(text)
-    text = between(text, rows, [_render(text[row.start : row.end]) for row in rows])
+    text = with_replacements(text, rows, [_render(text[row.start : row.end]) for row in rows])
     text = "\n".join(merge_neighbours(text.split("\n")))
     return text.replace("<table>", '<table border="1" >').replace("<td>", '<td colspan="1" rowspan="1">')
 

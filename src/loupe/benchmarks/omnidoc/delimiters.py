@@ -60,7 +60,7 @@ def _end_of_line(text: str, start: int) -> int:
     return len(text) if newline < 0 else newline
 
 
-def between(text: str, pairs: Iterable[Piece], replacements: Iterable[str]) -> str:
+def with_replacements(text: str, pairs: Iterable[Piece], replacements: Iterable[str]) -> str:
     """The text with each piece replaced."""
     parts: list[str] = []
     cursor = 0
@@ -79,7 +79,7 @@ def replaced(text: str, delimiters: Delimiters, replacement: str, *, one_line: b
     if delimiters.begin not in text:
         return text
     found = list(pieces(text, [delimiters], one_line=one_line))
-    return between(text, found, [replacement] * len(found))
+    return with_replacements(text, found, [replacement] * len(found))
 
 
 def blank(text: str, spans: Iterable[tuple[int, int]]) -> str:

@@ -2,7 +2,7 @@ r"""Formulas of an answer (section 4, step 7): `$$…$$`, `\[…\]`, `$…$` and
 
 from __future__ import annotations
 
-from loupe.benchmarks.omnidoc.delimiters import Delimiters, Piece, between, blank, pieces
+from loupe.benchmarks.omnidoc.delimiters import Delimiters, Piece, blank, pieces, with_replacements
 from loupe.benchmarks.omnidoc.records import Item
 
 _DOLLARS, _BRACKETS = Delimiters("$$", "$$"), Delimiters(r"\[", r"\]")
@@ -41,4 +41,4 @@ def formulas_within_brackets(formula: str) -> tuple[str, bool]:
         return formula, True
     displayed = found[0].kind == 0 and found[0].inside != ""
     kept = [each.inside if (each.kind == 0) == displayed else "" for each in found]
-    return between(formula, found, [f"\\[{inside}\\]" for inside in kept]), displayed
+    return with_replacements(formula, found, [f"\\[{inside}\\]" for inside in kept]), displayed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from loupe.benchmarks.omnidoc.delimiters import Delimiters, Piece, between, pieces
+from loupe.benchmarks.omnidoc.delimiters import Delimiters, Piece, pieces, with_replacements
 from loupe.benchmarks.omnidoc.latex_text import convert, latex_to_text
 
 __all__ = ["clean", "formulas_beyond_limits", "formulas_to_unicode", "latex_to_text", "normalize_text"]
@@ -22,7 +22,7 @@ def normalize_text(text: str) -> str:
 def formulas_to_unicode(text: str) -> str:
     r"""Inline formulas with a backslash, `^` or `_` in them as plain characters; others stay as they are."""
     formulas = _formulas_to_convert(text)
-    return between(text, formulas, [_as_unicode(text, formula) for formula in formulas])
+    return with_replacements(text, formulas, [_as_unicode(text, formula) for formula in formulas])
 
 
 def formulas_beyond_limits(text: str) -> int:
