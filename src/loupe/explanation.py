@@ -1,7 +1,8 @@
 """How an answer was matched with the ground truth of its page: what a benchmark tells, and the report draws.
 
-A benchmark that stores `details` beside its scores may turn them into an `Explanation`. Nothing here is specific to
-one: areas of a page, judged units (blocks, tables, facts), and what was in no score.
+A benchmark that stores `details` beside its scores may turn them into an `Explanation`: areas of a page, judged units
+(blocks, tables, facts), and what was in no score. Formulas, tables, equations and facts have records of their own, made
+for the kinds of benchmark that judge them; no record knows a benchmark by its name.
 """
 
 from __future__ import annotations
