@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 
 import pytest
 
+from loupe.metrics.cdm import tex_documents
 from loupe.metrics.cdm.boxes import PageInk
+from loupe.metrics.cdm.harmless_formulas import is_harmless
 from loupe.metrics.cdm.pdf_pages import PageReader
-from loupe.metrics.cdm.tex_documents import Template, is_lasting, is_refused
+from loupe.metrics.cdm.tex_documents import Template, is_refused
 from loupe.metrics.cdm.tex_runs import PageSource, set_formulas
 from tests.tex import need_tex
 
@@ -57,6 +61,16 @@ BROKEN = (
     r"\everymath{\frac} a",
     r"\outer\def\a{} a",
     r"\LoupePage3.",
+    r"\end{displaymath}\let\frac\binom\begin{displaymath}",
+    r"\]\endgroup\let\frac\binom\begingroup\[ a}",
+    r"\end{array}\large\begin{array}{c} a",
+    r"\end{displaymath}\def\mathcolor[#1]#2#3{q}\begin{displaymath} a",
+    r"\begin{gdef}\frac#1#2{q} a",
+    r"\hoffset=3cm a",
+    r"\tag{1} a",
+    r"\begin{equation} a \end{equation}",
+    r"\InputIfFileExists{formulas.tex}{}{} a",
+    r"\begin{input} formulas.tex",
     "",
 )
 PASSWD = Path("/etc/passwd")
@@ -113,10 +127,59 @@ def test_nothing_is_written_outside_the_folder_and_no_shell_is_there(tmp_path: P
     assert set(Path.cwd().iterdir()) == before
 
 
-@pytest.mark.parametrize("tex", [r"\special{psfile=/etc/passwd}", r"\csname special\endcsname{x}", "^^5cspecial{x}"])
+SPECIALS = (
+    r"\special{psfile=/etc/passwd}",
+    r"\csname special\endcsname{x}",
+    "^^5cspecial{x}",
+    r"\begin{special}{pdf:fstream @x (/etc/passwd)} a",
+    r"\catcode`\!=0 !special{pdf:fstream @x (/etc/passwd)} a",
+)
+
+
+@pytest.mark.parametrize("tex", SPECIALS)
 def test_the_printer_is_out_of_reach(tex: str) -> None:
     assert is_refused(tex)
     assert set_formulas(PLAIN, [tex])[0].failure == "refused"
+
+
+UNNAMED = (
+    r"\begin {tex_special:D}{pdf:fstream @x (FILE)}\begin {tex_special:D}{pdf:put @catalog << /Foo @x >>} a",
+    r"\begingroup\lccode`\~=`\s \lowercase{\endgroup\begin{~pecial}}{pdf:fstream @x (FILE)} a",
+    r"\def\x{spec}\begin {\x ial}{pdf:image (FILE)} a",
+    r"\begin {tex_pdfximage:D}{FILE} a",
+    r"\begin {tex_ximage:D}{FILE} a",
+    r"\begin {@@input}FILE  a",
+)
+
+
+@pytest.mark.parametrize("program", ["pdflatex", "xelatex"])
+def test_no_other_spelling_brings_a_file_into_the_drawing(program: str, tmp_path: Path) -> None:
+    if program == "xelatex":
+        need_tex("omnidocbench")
+    template = Template("xelatex" if program == "xelatex" else "pdflatex", ("amsmath", "xcolor"), "a5")
+    secret = tmp_path / "secret.txt"
+    secret.write_text("SECRETSECRET42 " * 20)
+    for tex in UNNAMED:
+        assert not is_refused(tex)
+        found = set_formulas(template, [tex.replace("FILE", str(secret))])[0]
+        parts = found.pdf.split(b"stream")
+        assert b"SECRETSECRET42" not in b"".join([found.pdf, *map(inflated, parts)]), tex
+
+
+def inflated(part: bytes) -> bytes:
+    try:
+        return zlib.decompressobj().decompress(part.lstrip(b"\r\n"))
+    except zlib.error:
+        return b""
+
+
+def test_the_printer_of_xetex_is_asked_for_pages_and_colours_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    need_tex("omnidocbench")
+    template = Template("xelatex", ("amsmath", "xcolor"), "a5")
+    # As if no name were known: the traces in TeX's output decide.
+    monkeypatch.setattr(tex_documents, "_REFUSED", re.compile(r"(?!)"))
+    found = [page.failure for page in set_formulas(template, [*SPECIALS[:1], *SPECIALS[2:], GOOD])]
+    assert found == ["refused"] * 4 + [""]
 
 
 @pytest.mark.slow
@@ -148,10 +211,22 @@ def test_ten_megabytes_are_given_up_at_once() -> None:
     assert time.monotonic() - began < 60
 
 
-def test_harmless_formulas_are_not_kept_apart() -> None:
-    assert not is_lasting(GOOD)
-    assert not is_lasting(r"\begin{array}{c} \let x \end{array} \partial \pagebreaking \theta \inputs \tag{1}")
-    assert is_lasting(r"\gdef\a{}") and is_lasting(r"\the\hoffset") and is_lasting(r"\end { document }")
+def test_only_formulas_of_known_commands_share_a_run() -> None:
+    assert is_harmless(GOOD)
+    assert is_harmless(r"\begin{array}{c} \alpha \\ \partial \end{array} \operatorname*{x} \left\{ \big( \, \{ \}")
+    for tex in (
+        r"\gdef\a{}",
+        r"\the\hoffset",
+        r"\end { document }",
+        r"\begin{equation}x",
+        r"\] x",
+        "$$",
+        r"\begin\x",
+        r"\label{a}",
+        r"\unheard x",
+        r"\begin{pdfximage}",
+    ):
+        assert not is_harmless(tex), tex
 
 
 def test_tex_sees_nothing_of_the_users_environment() -> None:

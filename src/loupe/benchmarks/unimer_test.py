@@ -98,9 +98,9 @@ def prepare(pairs: Sequence[tuple[Sample, Prediction]]) -> None:
     """Draw all formulas of these samples and answers at once."""
     for renderer in get_args(Renderer):
         same = [pair for pair in pairs if renderer_of(pair[0], "layout") == renderer]
-        sides = [side for sample, prediction in same for pair in _pairs(sample, prediction) for side in pair]
-        if sides:
-            prepare_formulas(sides, profile=_CDM, renderer=renderer)
+        both = [pair for sample, prediction in same for pair in _pairs(sample, prediction)]
+        if both:
+            prepare_formulas(both, profile=_CDM, renderer=renderer)
 
 
 def conclude(rows: Sequence[SampleScores]) -> Conclusion:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -73,23 +74,39 @@ def _cache() -> RenderCache:
     return RenderCache(cache_root())
 
 
-def prepare_formulas(formulas: Iterable[str], *, profile: str, renderer: Renderer = "layout") -> None:
-    """Draw many formulas at once, so that scoring finds them drawn."""
+def prepare_formulas(pairs: Iterable[tuple[str, str]], *, profile: str, renderer: Renderer = "layout") -> None:
+    """Draw the formulas of many pairs (prediction, reference) at once, so that scoring finds them drawn."""
     if missing_tools(profile, renderer):
         return
     from loupe.metrics.cdm.rendering import profile_named, render
+    from loupe.metrics.cdm.tex_tools import BrokenTexError
 
-    render(list(formulas), profile=profile_named(profile), renderer=renderer, cache=_cache())
+    every = list(pairs)
+    # A broken TeX is told of by the scores.
+    with contextlib.suppress(BrokenTexError):
+        for side in (1, 0):
+            formulas = [pair[side] for pair in every]
+            render(formulas, profile=profile_named(profile), renderer=renderer, cache=_cache())
 
 
 def cdm_outcomes(pairs: Sequence[tuple[str, str]], *, profile: str, renderer: Renderer = "layout") -> list[CdmOutcome]:
     """CDM of pairs (prediction, reference)."""
     if problem := missing_tools(profile, renderer):
         return [CdmOutcome(failure=problem.message)] * len(pairs)
-    return [_outcome(found) for found in cdm_pairs(pairs, profile=profile, renderer=renderer, cache=_cache())]
+    from loupe.metrics.cdm.tex_tools import BrokenTexError
+
+    try:
+        found = cdm_pairs(pairs, profile=profile, renderer=renderer, cache=_cache())
+    except BrokenTexError as error:
+        return [CdmOutcome(failure=str(error))] * len(pairs)
+    return [_outcome(one) for one in found]
 
 
 def _outcome(found: CdmResult) -> CdmOutcome:
+    from loupe.metrics.cdm.rendering import KILLED
+
+    if KILLED in (found.prediction_failure, found.reference_failure):
+        return CdmOutcome(failure="TeX was ended from outside (a lack of memory, or ten minutes on the clock)")
     return CdmOutcome(
         f1=found.f1,
         precision=found.precision,
@@ -103,18 +120,21 @@ def _outcome(found: CdmResult) -> CdmOutcome:
 def cdm_warnings(outcomes: Mapping[str, CdmOutcome | Mapping[str, Any]], *, profile: str) -> list[str]:
     """What a reader must know of the pairs (by sample): not computed, not drawn, left out."""
     known = {name: msgspec.convert(outcome, CdmOutcome) for name, outcome in outcomes.items()}
-    absent = next((outcome.failure for outcome in known.values() if outcome.f1 is None), "")
+    absent = {name: outcome.failure for name, outcome in known.items() if outcome.f1 is None}
+    found = []
     if absent:
+        reason = next(iter(absent.values()))
         problem = missing_tools(profile) or missing_tools(profile, "ghostscript")
-        hint = f"; {problem.hint}" if problem and problem.hint else ""
-        return [f"CDM is not computed: {absent}{hint}, then score again"]
+        hint = f"; {problem.hint}, then score again" if problem and problem.hint else "; score again"
+        some = "" if len(absent) == len(known) else f" for {len(absent):,} of {len(known):,} ({_some(list(absent))})"
+        found.append(f"CDM is not computed{some}: {reason}{hint}")
+        known = {name: outcome for name, outcome in known.items() if name not in absent}
     left_out = [name for name, outcome in known.items() if not outcome.counted]
     zeros = {
         name: outcome.failure or outcome.reference_failure
         for name, outcome in known.items()
         if outcome.counted and (outcome.failure or outcome.reference_failure)
     }
-    found = []
     if left_out:
         found.append(
             f"CDM leaves out {len(left_out):,} of {len(known):,} formulas whose ground truth is not drawn, as upstream "

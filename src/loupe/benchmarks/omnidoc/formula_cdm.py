@@ -20,7 +20,7 @@ OF_REFERENCE: Final = "ground truth "
 def prepare_pages(matches: Sequence[PageMatch], renderer: Renderer) -> None:
     """Draw the formulas of many pages at once."""
     pairs = (cdm_pair(sample) for match in matches for sample in match.display_formula)
-    prepare_formulas((side for pair in pairs for side in pair), profile=PROFILE, renderer=renderer)
+    prepare_formulas(pairs, profile=PROFILE, renderer=renderer)
 
 
 def with_cdm(match: PageMatch, renderer: Renderer) -> PageMatch:

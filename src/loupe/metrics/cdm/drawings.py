@@ -63,8 +63,11 @@ def draw_pairs(
 ) -> list[DrawnPair]:
     """Draw pairs (prediction, reference), all together; some hundred at a time. Raises what `cdm_pairs` raises."""
     chosen = profile_named(profile)
-    sides = list(dict.fromkeys(formula for pair in pairs for formula in pair))
-    renderings = dict(zip(sides, render(sides, profile=chosen, renderer=renderer, cache=cache), strict=True))
+    renderings: dict[str, Rendering] = {}
+    for side in (1, 0):
+        formulas = [pair[side] for pair in pairs]
+        drawn = render(formulas, profile=chosen, renderer=renderer, cache=cache)
+        renderings |= zip(formulas, drawn, strict=True)
     coloured = {formula: colour(formula, chosen) for formula, one in renderings.items() if one.has_boxes}
     pages = dict(zip(coloured, formula_pages(list(coloured.values()), chosen), strict=True))
     artist = _Artist(renderings, coloured, pages)

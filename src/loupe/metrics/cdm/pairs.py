@@ -78,19 +78,22 @@ def cdm_pairs(
     renderer: Renderer = "layout",
     cache: Path | RenderCache | None = None,
 ) -> list[CdmResult]:
-    """CDM of pairs (prediction, reference), all rendered together."""
+    """CDM of pairs (prediction, reference): all references rendered together, then all predictions.
+
+    Never both in one TeX run: what a prediction does cannot reach a reference, which is remembered for others.
+    """
     from loupe.metrics.cdm.render_cache import RenderCache
     from loupe.metrics.cdm.rendering import profile_named, render
 
     chosen = profile_named(profile)
     memory = cache if isinstance(cache, RenderCache) else RenderCache(cache)
-    sides = [formula for pair in pairs for formula in pair]
     try:
-        drawn = render(sides, profile=chosen, renderer=renderer, cache=memory)
+        true = render([reference for _, reference in pairs], profile=chosen, renderer=renderer, cache=memory)
+        said = render([prediction for prediction, _ in pairs], profile=chosen, renderer=renderer, cache=memory)
     finally:
         if memory is not cache:
             memory.close()
-    return [_compared(drawn[2 * index], drawn[2 * index + 1], chosen, renderer) for index in range(len(pairs))]
+    return [_compared(*sides, chosen, renderer) for sides in zip(said, true, strict=True)]
 
 
 def _compared(prediction: Rendering, reference: Rendering, profile: CdmProfile, renderer: Renderer) -> CdmResult:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import msgspec
 
@@ -23,13 +24,17 @@ from loupe.metrics.cdm.tex_documents import Template, template_of
 from loupe.metrics.cdm.tex_runs import PageSource, set_formulas
 from loupe.metrics.cdm.tex_tools import cjk_font, tex_tools
 
+#: Begins the failure of a formula whose program was ended from outside.
+KILLED: Final = "killed"
+
 
 class Rendering(msgspec.Struct, frozen=True, kw_only=True):
     """A drawn formula: its visible tokens, a box for each (empty without ink), the size of the drawing; in pixels.
 
     `failure` says why there is none: `not coloured` (the official text steps fail on it), `no page` (TeX gives up),
     `several pages`, `too slow`, `too large`, `too much output`, `refused` (a command that could reach outside),
-    `crashed`, `not drawn` (Ghostscript fails). `detail` is for people.
+    `crashed`, `not drawn` (Ghostscript fails); `killed`: ended from outside, which says nothing of the formula (see
+    `is_known`). `detail` is for people.
     """
 
     tokens: tuple[str, ...] = ()
@@ -37,6 +42,11 @@ class Rendering(msgspec.Struct, frozen=True, kw_only=True):
     size: tuple[int, int] = (0, 0)
     failure: str = ""
     detail: str = ""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether another time it would come out the same."""
+        return self.failure != KILLED
 
     @property
     def has_boxes(self) -> bool:
@@ -49,7 +59,8 @@ def render(
 ) -> list[Rendering]:
     """Render every formula as this profile does; equal ones once.
 
-    Raises MissingTexError, naming what to install, where the programs that the profile needs are not there.
+    Formulas of one call share TeX runs: predictions are for a call of their own, never with ground truths. Raises
+    MissingTexError, naming what to install, where the programs that the profile needs are not there or do not work.
     """
     tools = tex_tools(profile, renderer)
     tools.check()
@@ -59,7 +70,7 @@ def render(
     found = dict(zip(wanted, cache.get(kind, wanted, Rendering), strict=True))
     missing = [formula for formula, rendering in found.items() if rendering is None]
     fresh = dict(_rendered(missing, profile, renderer))
-    cache.put(kind, fresh)
+    cache.put(kind, {formula: rendering for formula, rendering in fresh.items() if rendering.is_known})
     return [found[formula] or fresh[formula] for formula in formulas]
 
 

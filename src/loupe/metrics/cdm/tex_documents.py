@@ -31,30 +31,46 @@ _UNICODE: Final = ("amsmath", "upgreek", "amssymb", "xcolor", "xeCJK")
 #: Tokens from which on a larger page is taken: more than 600, more than 1300.
 _PAPERS: Final = ((1300, "a3"), (600, "a4"), (-1, "a5"))
 
-#: Commands whose effect may outlast the page; a formula with one of them is set in a document of its own.
-_LASTING: Final = re.compile(
-    r"""\\end\s*\{\s*document | \\(?:
-        [gx]def | global | globaldefs | new(?:count|dimen|skip|muskip|box|toks|read|write|fam|insert|if|counter|length
-        |savebox|theorem|page|font|mathalphabet|symbolfont) | Declare[A-Za-z]+ | definecolor | colorlet | pagecolor
-        | (?:set|addto|step|refstep)counter | page | the | thepage | jobname | inputlineno
-        | caption | (?:sub)*section | (?:sub)?paragraph | chapter | part | title | author | date | maketitle
-        | pagestyle | thispagestyle | pagenumbering | footnote[a-z]* | bibliography[a-z]*
-        | font | fontdimen | hyphenchar | skewchar | hyphenation | patterns
-        | input | include[a-z]* | openin | openout | closein | closeout | read | readline | write | immediate
-        | message | typeout | typein | show[a-z]* | error[a-z]+ | shipout | output | mark[a-z]* | insert | vadjust
-        | every[a-z]+ | clearpage | cleardoublepage | pagebreak | eject | vsplit | stop | bye | dump | enddocument
-        | batchmode | nonstopmode | scrollmode | errorstopmode | interactionmode | loop | repeat | advance
-        | At[A-Z][A-Za-z]* | Add[A-Z][A-Za-z]* | ExplSyntax[A-Za-z]* | pdf[a-z]+ | XeTeX[A-Za-z]+ | tracing[a-z]+
-    )(?![A-Za-z@])""",
-    re.VERBOSE,
-)
 #: How TeX reports an argument, a definition or a condition that does not end before the next page.
 _RAN_ON: Final = re.compile(r"^! (?:Forbidden control sequence found|Incomplete \\if|File ended)", re.MULTILINE)
-#: What drives the printer or spells out commands, by which it could; never set at all.
+#: What drives the printer, spells out commands, or makes other characters spell them; as an "environment", too, which
+#: is a way to say a command. Never set at all. That it is out of reach under any name: `_out_of_reach`, xdv_specials.
 _REFUSED: Final = re.compile(
-    r"\\(?:special|csname|scantokens|primitive|pdfprimitive|pdf(?:literal|obj|refobj|ximage|catalog|info|extension)"
-    r"|XeTeX(?:pic|pdf)file)(?![A-Za-z])|\^\^"
+    r"(?:\\|\\begin\s*\{\s*)(?:special|csname|catcode|scantokens|scantextokens|primitive|pdfprimitive|directlua"
+    r"|XeTeX(?:pic|pdf)file|pdf(?:literal|obj|refobj|ximage|catalog|info|names"
+    r"|trailer|extension|mapfile|mapline|filedump|mdfivesum|filesize|filemoddate))(?![A-Za-z])|\^\^"
 )
+#: Primitives by which TeX itself could hand files to the PDF or tell of them. No template needs them.
+_OUTWARD: Final[dict[Program, tuple[str, ...]]] = {
+    "pdflatex": (
+        *(
+            "openout",
+            "special",
+            "primitive",
+            "pdfprimitive",
+            "pdfliteral",
+            "pdfobj",
+            "pdfrefobj",
+            "pdfximage",
+            "pdfrefximage",
+        ),
+        *("pdfcatalog", "pdfinfo", "pdfnames", "pdftrailer", "pdfmapfile", "pdfmapline", "pdffontattr"),
+        *(
+            "pdffiledump",
+            "pdfmdfivesum",
+            "pdffilesize",
+            "pdffilemoddate",
+            "pdfannot",
+            "pdfstartlink",
+            "pdfglyphtounicode",
+        ),
+    ),
+    # `\special` is what colours are made of: its traces are looked through before the driver sees them.
+    "xelatex": (
+        *("openout", "primitive", "pdfprimitive", "XeTeXpicfile", "XeTeXpdffile", "filedump", "mdfivesum", "filesize"),
+        "filemoddate",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +99,6 @@ def is_refused(tex: str) -> bool:
     return bool(_REFUSED.search(tex))
 
 
-def is_lasting(tex: str) -> bool:
-    """Whether setting this may change what is set after it."""
-    return bool(_LASTING.search(tex))
-
-
 def single_document(template: Template, tex: str) -> str:
     """A document with this formula alone, as upstream has it."""
     return f"{_preamble(template)}{_display(template, tex)}\\end{{document}}\n"
@@ -96,45 +107,48 @@ def single_document(template: Template, tex: str) -> str:
 @dataclass(frozen=True, slots=True)
 class PageReport:
     """What the log of a batch says of one formula: pages shipped while it was set, groups it left open, and whether a
-    command of it looked for its arguments beyond its page."""
+    command of it looked for its arguments beyond its page. `stayed`: its page ended in the group that it began in."""
 
     pages: int
     groups: int
     ran_on: bool
+    stayed: bool
 
     @property
     def is_clean(self) -> bool:
         """One page, and nothing left behind."""
-        return self.pages == 1 and self.groups == 0 and not self.ran_on
+        return self.pages == 1 and self.groups == 0 and self.stayed
 
 
 def batch_document(template: Template, formulas: Sequence[str], *, nonce: str) -> str:
     r"""A document with one page a formula; before each page and after the last the log has a line of the state of TeX.
 
     The command that starts a page is \outer: no argument reaches beyond it, which TeX reports as an error. The nonce is
-    unknown to those who wrote the formulas, so no formula can vouch for itself or another.
+    unknown to those who wrote the formulas, so no formula can vouch for itself or another. Every page is in a group of
+    its own that has a mark: who leaves the group loses the mark, even if as many groups are open as before.
     """
-    report = r"\the\ReadonlyShipoutCounter\space\the\currentgrouplevel"
+    report = r"\the\ReadonlyShipoutCounter\space\the\currentgrouplevel\space\LoupeMark"
     # The page number and, with pdfTeX, the colour are put right, whatever the page before has done to them.
     black = r"\pdfcolorstack0 set{0 g 0 G}" if template.program == "pdflatex" else ""
     turn = (
-        rf"\outer\def\LoupePage#1.{{\newpage\immediate\write-1{{{nonce} #1 {report}}}\global\count0=1{black}}}"
-        "\n\\errorcontextlines=-1\n"
+        rf"\outer\def\LoupePage#1.{{\newpage\immediate\write-1{{{nonce} #1 {report}}}\endgroup"
+        rf"\global\count0=1\setcounter{{equation}}{{0}}{black}\begingroup\def\LoupeMark{{#1}}}}"
+        "\n\\errorcontextlines=-1\n\\def\\LoupeMark{none}\\begingroup\n"
     )
     pages = (f"\\LoupePage{index}.\n{_display(template, tex)}" for index, tex in enumerate(formulas))
-    return f"{_preamble(template)}{turn}{''.join(pages)}\\LoupePage{len(formulas)}.\n\\end{{document}}\n"
+    return f"{_preamble(template)}{turn}{''.join(pages)}\\LoupePage{len(formulas)}.\n\\endgroup\\end{{document}}\n"
 
 
 def page_reports(log: str, nonce: str) -> list[PageReport]:
     """What the log says of the formulas from the first on, as far as it goes without a gap."""
-    parts = re.split(rf"^{nonce} (\d+) (\d+) (\d+)$", log, flags=re.MULTILINE)
-    states = list(zip(parts[1::4], parts[2::4], parts[3::4], parts[4::4], strict=True))
+    parts = re.split(rf"^{nonce} (\d+) (\d+) (\d+) (\w+)$", log, flags=re.MULTILINE)
+    states = list(zip(parts[1::5], parts[2::5], parts[3::5], parts[4::5], parts[5::5], strict=True))
     reports: list[PageReport] = []
     for number, (state, following) in enumerate(pairwise(states)):
         if (int(state[0]), int(following[0])) != (number, number + 1):
             break
         pages, groups = (int(following[place]) - int(state[place]) for place in (1, 2))
-        reports.append(PageReport(pages, groups, bool(_RAN_ON.search(state[3]))))
+        reports.append(PageReport(pages, groups, bool(_RAN_ON.search(state[4])), following[3] == str(number)))
     return reports
 
 
@@ -149,7 +163,21 @@ def _preamble(template: Template) -> str:
     if template.cjk_font:
         lines += [rf"\setCJK{kind}font{{{template.cjk_font}}}" for kind in ("main", "sans", "mono")]
         lines.append(r"\xeCJKsetup{CJKmath=true}")
-    return "\n".join([*lines, r"\begin{document}", _TEXTCOLOR, ""])
+    return "\n".join([*lines, r"\begin{document}", _TEXTCOLOR, _out_of_reach(template.program), ""])
+
+
+def _out_of_reach(program: Program) -> str:
+    """Primitives that reach outside made unknown, under the names that LaTeX has for them, too."""
+    names = (
+        rf"\let\{name}\LoupeNothing\expandafter\let\csname tex_{name}:D\endcsname\LoupeNothing"
+        for name in _OUTWARD[program]
+    )
+    short = (
+        rf"\expandafter\let\csname tex_{name.removeprefix('pdf')}:D\endcsname\LoupeNothing"
+        for name in _OUTWARD[program]
+        if name.startswith("pdf")
+    )
+    return "%\n".join([*names, *short])
 
 
 #: Colour without a group of its own around the argument's spacing, as upstream has it.

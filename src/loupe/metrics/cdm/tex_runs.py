@@ -1,39 +1,39 @@
-"""Running TeX on hostile input: in an empty folder, without shell, with limits, and with many formulas in one run.
+r"""Running TeX on hostile input: in an empty folder, without shell, with limits, and with many formulas in one run.
 
-A batch is believed only as far as its log confirms every page. A formula that is not confirmed is set alone, what was
-set after it in a new batch: nothing that one formula does reaches another. Alone, one is rendered if there is a PDF
-of one page, whatever TeX complained about (protocol page cdm.md, section D). One whose command looks for its arguments
+Only formulas that are known to be harmless share a run, and even these are believed only as far as the log confirms
+every page, and if a known formula looks the same on the last page as on the first. What is not confirmed is set alone,
+the others in a new batch: nothing that one formula does reaches another. Alone, one is rendered if there is a PDF of
+one page, whatever TeX complained about (protocol page cdm.md, section D). One whose command looks for its arguments
 beyond the page is not: alone, it would look on to the end of the document and swallow that, too.
-
-Limits are in CPU time, never on the clock, so that a busy machine changes no score.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import secrets
 import shutil
-import signal
-import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal
 
-from loupe.metrics.cdm.pdf_pages import page_count
+from loupe.metrics.cdm.harmless_formulas import is_harmless
+from loupe.metrics.cdm.limited_processes import Ending, read_bounded, run_limited
+from loupe.metrics.cdm.pdf_pages import PageReader, page_count
 from loupe.metrics.cdm.tex_documents import (
     PageReport,
     Template,
     batch_document,
-    is_lasting,
     is_refused,
     page_reports,
     single_document,
 )
+from loupe.metrics.cdm.tex_tools import BrokenTexError
+from loupe.metrics.cdm.xdv_specials import is_harmless_xdv
 
-Failure = Literal["", "refused", "too large", "no page", "several pages", "too slow", "too much output", "crashed"]
+Failure = Ending | Literal["refused", "too large", "no page", "several pages"]
 
 #: Formulas in one run, at most.
 LARGEST_BATCH: Final = 300
@@ -41,13 +41,13 @@ LARGEST_BATCH: Final = 300
 _ALONE_SECONDS: Final = 8
 _BATCH_SECONDS: Final = 4
 _CHARACTERS_A_SECOND: Final = 50_000  # a quarter of what TeX sets
-_MEMORY_KIB: Final = 3 << 20
-_OUTPUT_BLOCKS: Final = 64 << 11  # of 512 bytes
-_LOG_BYTES: Final = 64 << 20
 _LARGEST_TEX: Final = 1 << 20
-#: Nobody computes that long within the limits of CPU time; what waits for something is ended.
-_WALL_SECONDS: Final = 600
-_LIMITED: Final = 'ulimit -c 0; ulimit -t "$1"; ulimit -v "$2" 2>/dev/null; ulimit -f "$3"; shift 3; exec "$@"'
+#: A formula with what formulas have; it is set first and last in a batch, and where TeX is to be shown to work.
+_CANARY: Final = (
+    r"\mathcolor[RGB]{0,0,15}{x} \mathcolor[RGB]{0,0,30}{\frac{\mathrm{y}}{\mathbf{z}}}"
+    r"\mathcolor[RGB]{0,0,45}{\sum_{i}^{n}} \mathcolor[RGB]{0,0,60}{\sqrt{2}} \mathcolor[RGB]{0,0,75}{"
+    r"\left( \begin{array}{cc} a & b \\ c & \text{d} \end{array} \right)}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,10 @@ class PageSource:
 
 
 def set_formulas(template: Template, formulas: Sequence[str]) -> list[PageSource]:
-    """Set every formula on a page of its own. Raises OSError where TeX cannot be started at all."""
+    """Set every formula on a page of its own.
+
+    Raises OSError where TeX cannot be started at all, BrokenTexError where it sets not even a formula known to be good.
+    """
     found = [PageSource(failure="no page")] * len(formulas)
     together: list[int] = []
     for index, tex in enumerate(formulas):
@@ -68,7 +71,7 @@ def set_formulas(template: Template, formulas: Sequence[str]) -> list[PageSource
             found[index] = PageSource(failure="too large")
         elif is_refused(tex):
             found[index] = PageSource(failure="refused")
-        elif is_lasting(tex):
+        elif not is_harmless(tex):
             found[index] = _set_alone(template, tex)
         else:
             together.append(index)
@@ -79,50 +82,60 @@ def set_formulas(template: Template, formulas: Sequence[str]) -> list[PageSource
 
 
 def _set_batch(template: Template, formulas: Sequence[str], batch: list[int]) -> Iterator[tuple[int, PageSource]]:
-    """Set a batch, what spoils it alone, and what may have been spoilt in a batch again."""
+    """Set a batch; what spoils it alone, the others again."""
     while len(batch) > 1:
         nonce = secrets.token_hex(12)
-        run = _run_tex(
-            template,
-            batch_document(template, [formulas[index] for index in batch], nonce=nonce),
-            seconds=_BATCH_SECONDS + sum(len(formulas[index]) for index in batch) // _CHARACTERS_A_SECOND,
-        )
-        reports = page_reports(run.log, nonce)
-        if run.pages != sum(report.pages for report in reports) or not reports:
-            # No PDF, as after a fatal error, or another one than the log tells of.
-            reports = reports[: _first(reports, lambda report: not report.is_clean)]
-            culprit = len(reports)
-            if culprit == len(batch):
-                yield from _set_batch(template, formulas, batch[: culprit // 2])
-                yield from _set_batch(template, formulas, batch[culprit // 2 :])
-                return
-            yield batch[culprit], _set_alone(template, formulas[batch[culprit]])
-            del batch[culprit]
-            continue
-        # Up to the first formula that leaves something behind, pages are what they are alone.
-        sound = _first(reports, lambda report: report.pages != 1 or report.groups != 0)
-        for position, report in enumerate(reports[:sound]):
-            yield batch[position], PageSource(failure="no page") if report.ran_on else PageSource(run.pdf, position)
-        culprits = {position for position, report in enumerate(reports) if not report.is_clean and position >= sound}
-        culprits |= {len(reports)} if len(reports) < len(batch) else set()
-        for position in sorted(culprits):
+        texts = [_CANARY, *(formulas[index] for index in batch), _CANARY]
+        seconds = _BATCH_SECONDS + sum(map(len, texts)) // _CHARACTERS_A_SECOND
+        run = _run_tex(template, batch_document(template, texts, nonce=nonce), seconds=seconds)
+        reports = page_reports(run.log, nonce)[1:]
+        spoilt = {position for position, report in enumerate(reports[: len(batch)]) if not report.is_clean}
+        spoilt |= {len(reports)} if len(reports) < len(batch) else set()
+        if run.failure or not reports or not (spoilt or _is_sound(run, reports, len(batch))):
+            # Something is wrong, and nothing says with which formula.
+            _check_that_it_works(template)
+            yield from _set_batch(template, formulas, batch[: len(batch) // 2])
+            yield from _set_batch(template, formulas, batch[len(batch) // 2 :])
+            return
+        if not spoilt:
+            for position, index in enumerate(batch):
+                ran_on = reports[position].ran_on
+                yield index, PageSource(failure="no page") if ran_on else PageSource(run.pdf, position + 1)
+            return
+        for position in sorted(spoilt):
             yield batch[position], _set_alone(template, formulas[batch[position]])
-        batch = [index for position, index in enumerate(batch) if position >= sound and position not in culprits]
+        batch = [index for position, index in enumerate(batch) if position not in spoilt]
     for index in batch:
         yield index, _set_alone(template, formulas[index])
 
 
-def _first(reports: Sequence[PageReport], is_it: Callable[[PageReport], bool]) -> int:
-    return next((position for position, report in enumerate(reports) if is_it(report)), len(reports))
+def _is_sound(run: _Run, reports: Sequence[PageReport], formulas: int) -> bool:
+    """Whether the log tells of every page of the PDF, and the last page looks like the first."""
+    if len(reports) != formulas + 1 or not reports[-1].is_clean or run.pages != formulas + 2:
+        return False
+    with PageReader(run.pdf) as reader:
+        first, last = reader.ink(0), reader.ink(run.pages - 1)
+    return bool(first.colours) and (first.size, first.colours) == (last.size, last.colours)
 
 
 def _set_alone(template: Template, tex: str) -> PageSource:
     run = _run_tex(template, single_document(template, tex), seconds=_ALONE_SECONDS)
-    if run.failure:
-        return PageSource(failure=run.failure)
-    if run.pages != 1:
-        return PageSource(failure="several pages" if run.pages else "no page")
-    return PageSource(run.pdf)
+    if run.pages == 1 and not run.failure:
+        return PageSource(run.pdf)
+    _check_that_it_works(template)
+    return PageSource(failure=run.failure or ("several pages" if run.pages else "no page"))
+
+
+def _check_that_it_works(template: Template) -> None:
+    """No failure is believed of a TeX that has not yet set anything in this process."""
+    if not _works(template, shutil.which(template.program) or ""):
+        _works.cache_clear()  # it may be repaired
+        raise BrokenTexError(template.program)
+
+
+@lru_cache(maxsize=64)
+def _works(template: Template, program: str) -> bool:
+    return _run_tex(template, single_document(template, _CANARY), seconds=_ALONE_SECONDS).pages == 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,46 +150,25 @@ def _run_tex(template: Template, document: str, *, seconds: int) -> _Run:
     with tempfile.TemporaryDirectory(prefix="loupe-tex-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         (folder / "formulas.tex").write_text(document, encoding="utf-8")
-        words = [template.program, "-no-shell-escape", "-interaction=batchmode", "formulas.tex"]
-        limits = [str(seconds), str(_MEMORY_KIB), str(_OUTPUT_BLOCKS)]
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", _LIMITED, "tex", *limits, *words],
-            cwd=folder,
-            env=_environment(folder, template.program),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        try:
-            code = process.wait(_WALL_SECONDS)
-        except subprocess.TimeoutExpired:
-            code = -signal.SIGKILL
-        finally:
-            # Also what it may have started, such as the printer driver of XeTeX.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        pdf = _read(folder / "formulas.pdf")
-        return _Run(pdf, page_count(pdf), _read(folder / "formulas.log").decode(errors="replace"), _ended(code))
+        environment = _environment(folder, template.program)
+        driven = template.program == "xelatex"
+        words = [template.program, "-no-shell-escape", "-interaction=batchmode", *["-no-pdf"] * driven, "formulas.tex"]
+        failure: Failure = run_limited(words, folder, seconds=seconds, environment=environment)
+        pdf = b"" if driven else read_bounded(folder / "formulas.pdf")
+        if driven and not failure and (xdv := read_bounded(folder / "formulas.xdv")):
+            pdf, failure = _driven(xdv, seconds=seconds) if is_harmless_xdv(xdv) else (b"", "refused")
+        log = read_bounded(folder / "formulas.log").decode(errors="replace")
+        return _Run(pdf, page_count(pdf), log, failure)
 
 
-def _ended(code: int) -> Failure:
-    """What the exit code says, if TeX did not end by itself. The shell reports signals as 128 and more."""
-    number = -code if code < 0 else code - 128
-    if number in (signal.SIGXCPU, signal.SIGKILL):
-        return "too slow"
-    if number == signal.SIGXFSZ:
-        return "too much output"
-    return "crashed" if number > 0 else ""
-
-
-def _read(path: Path) -> bytes:
-    """A file that TeX has written, if it is there, is a file, and is of bounded size."""
-    if path.is_symlink() or not path.is_file():
-        return b""
-    with path.open("rb") as file:
-        return file.read(_LOG_BYTES)
+def _driven(xdv: bytes, *, seconds: int) -> tuple[bytes, Failure]:
+    """XeTeX's output as PDF; in a folder of its own, where the formula cannot have left settings or fonts."""
+    with tempfile.TemporaryDirectory(prefix="loupe-xdv-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        (folder / "formulas.xdv").write_bytes(xdv)
+        words = ["xdvipdfmx", "-q", "-E", "-o", "formulas.pdf", "formulas.xdv"]
+        failure = run_limited(words, folder, seconds=seconds, environment=_environment(folder, "xelatex"))
+        return read_bounded(folder / "formulas.pdf"), failure
 
 
 def _environment(folder: Path, program: str) -> dict[str, str]:

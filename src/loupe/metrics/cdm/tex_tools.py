@@ -56,6 +56,15 @@ class MissingTexError(Exception):
         self.hint = hint
 
 
+class BrokenTexError(MissingTexError):
+    """TeX is there and sets nothing at all: what it fails on says nothing of a formula."""
+
+    def __init__(self, program: str) -> None:
+        Exception.__init__(self, f"CDM needs TeX, and {program} is there, but sets nothing")
+        self.missing = (program,)
+        self.hint = f"see what {program} says of a document of your own"
+
+
 @dataclass(frozen=True, slots=True)
 class TexTools:
     """What was found: a description of the release, or what is missing and what brings it."""

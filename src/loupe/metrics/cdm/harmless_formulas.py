@@ -1,0 +1,73 @@
+r"""Which formulas may share a TeX run: those of which every command is known to set mathematics and nothing else.
+
+A formula is text that a model wrote, and TeX a programming language: one that says `\def`, `\catcode` or
+`\end{displaymath}` could change what is set after it, or read the document that it stands in. So nothing is listed as
+dangerous, but what is known as harmless: anything else is set in a run of its own, which is slower and otherwise the
+same. Numbered environments are among the others: their number would depend on their neighbours.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from loupe.metrics.cdm.grammar import FUNCTIONS, WHOLE_SYMBOLS
+
+
+def _names(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_COMMAND: Final = re.compile(r"\\(?:([A-Za-z]+)|.)", re.DOTALL)
+_ENVIRONMENT: Final = re.compile(r"\\(?:begin|end)\s*(?:\{\s*([A-Za-z]*)\*?\s*\})?")
+_ENVIRONMENTS: Final = _names(
+    "array tabular aligned alignedat gathered matrix pmatrix bmatrix Bmatrix vmatrix Vmatrix smallmatrix cases subarray"
+)
+#: Of the tokenizer's tables: what reads, writes, numbers, takes registers or is no mathematics.
+_NOT_HARMLESS: Final = _names("label comment put picture line circle makebox raisebox framebox noalign tag")
+_MORE: Final = _names(
+    """
+    mathcolor textcolor begin end left right middle limits nolimits displaylimits operatorname operatornamewithlimits
+    overset underset substack sideset binom genfrac cfrac dfrac tfrac dbinom tbinom above brace brack
+    mathord mathrel mathopen mathclose mathpunct mathinner mathop mathbin mathchoice mathnormal boldsymbol pmb bm
+    textnormal textmd textit textsc textsf texttt textup textsl textrm textbf emph rm bf it sf tt sl cal mit
+    hphantom vphantom phantom smash mathstrut strut null hfill kern mkern mskip hskip quad qquad enspace enskip
+    thinspace medspace thickspace negthinspace negmedspace negthickspace hspace vspace noindent
+    overbrace overleftarrow overrightarrow overleftrightarrow underleftarrow underrightarrow underleftrightarrow
+    xleftarrow xrightarrow iiiint idotsint dotsb dotsc dotsi dotsm dotso ddddot dddot mathring Hat Check Tilde Acute
+    Grave Dot Ddot Breve Bar Vec hline cline multicolumn multirow toprule midrule bottomrule cmidrule
+    bmod pmod mod pod injlim projlim varinjlim varprojlim varlimsup varliminf nonumber notag boxed fbox ensuremath
+    alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi omicron pi varpi rho
+    varrho sigma varsigma tau upsilon phi varphi chi psi omega varGamma varDelta varTheta varLambda varXi varPi
+    varSigma varUpsilon varPhi varPsi varOmega
+    upalpha upbeta upgamma updelta upepsilon upvarepsilon upzeta upeta uptheta upvartheta upiota upkappa uplambda upmu
+    upnu upxi uppi upvarpi uprho upvarrho upsigma upvarsigma uptau upupsilon upphi upvarphi upchi uppsi upomega
+    ldots lbrace rbrace lnot iff implies impliedby S P L l O o AA aa AE ae OE oe ss i j dag ddag copyright pounds
+    textdegree textbackslash textless textgreater textunderscore textquoteright textquoteleft textasciitilde
+    matrix pmatrix cases bigstar circ rightleftharpoons longmapsto hookrightarrow hookleftarrow ominus bigstar
+    leftharpoonup Longleftrightarrow relbar Relbar joinrel mathellipsis textellipsis degree arcmin
+    """
+)
+_HARMLESS: Final = (
+    frozenset(name[1:] for name in (*FUNCTIONS, *WHOLE_SYMBOLS) if name[1:].isalpha()) | _MORE
+) - _NOT_HARMLESS
+#: Single characters after a backslash that leave or enter mathematics, or that the reader of a file acts on.
+_NOT_HARMLESS_SIGNS: Final = frozenset("[]()\n\r")
+
+
+def is_harmless(tex: str) -> bool:
+    """Whether setting this can change nothing that is set after it, as far as names tell."""
+    if "$$" in tex or "^^" in tex:
+        return False
+    for found in _COMMAND.finditer(tex):
+        name = found[1]
+        if name is None:
+            if found[0][1] in _NOT_HARMLESS_SIGNS:
+                return False
+        elif name in ("begin", "end"):
+            environment = _ENVIRONMENT.match(tex, found.start())
+            if environment is None or environment[1] not in _ENVIRONMENTS:
+                return False
+        elif name not in _HARMLESS:
+            return False
+    return True
