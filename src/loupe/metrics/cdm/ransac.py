@@ -51,19 +51,28 @@ def ransac_inliers(source: Points, target: Points, *, samples: int, threshold: f
         if trial >= trials:
             break
         squares = _squared_residuals(source, target, block[: trials - trial])
-        near: Flags = np.sqrt(squares) < threshold
-        counts, sums = near.sum(axis=1), squares.sum(axis=1)
+        distances: Points = np.sqrt(squares)
+        near: Flags = distances < threshold
+        counts = near.sum(axis=1)
         for number in range(len(squares)):
             if trial >= trials:
                 break
             trial += 1
-            found, total = int(counts[number]), float(sums[number])
+            found = int(counts[number])
+            if found < best_count:
+                continue
+            total = _sum_of_squares(distances[number])
             if found > best_count or (found == best_count and total < best_sum):
                 best, best_count, best_sum = near[number], found, total
                 trials = min(trials, _trials_needed(found, count, samples))
                 if total <= 0:
                     return best
     return best
+
+
+def _sum_of_squares(distances: Points) -> float:
+    """As scikit-image has it, of the roots again: the last bits decide between samples that are equally good."""
+    return float(np.dot(distances, distances))
 
 
 @lru_cache(maxsize=4096)
