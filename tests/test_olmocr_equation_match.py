@@ -9,8 +9,7 @@ from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loupe.benchmarks.olmocr import equation_match
-from loupe.benchmarks.olmocr.equation_match import UndecidedError, embed
+from loupe.benchmarks.olmocr.equation_match import Budget, UndecidedError, embed
 from loupe.benchmarks.olmocr.rendering.drawing import Box, Drawing
 from loupe.benchmarks.olmocr.symbols import (
     DIRECTIONS,
@@ -117,10 +116,19 @@ def test_a_long_line_of_equal_symbols_is_searched_quickly() -> None:
     assert embed(line("a" * 300 + "b"), line("a" * 5_000)) is None
 
 
-def test_a_search_that_takes_too_many_steps_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(equation_match, "MOST_WORK", 10)
+def test_a_search_that_takes_too_many_steps_is_given_up() -> None:
     with pytest.raises(UndecidedError):
-        embed(line("aba"), line("ababab"))
+        embed(line("aba"), line("ababab"), Budget(10))
+
+
+def test_the_searches_of_one_test_share_their_steps() -> None:
+    budget = Budget(1_000)
+    assert embed(line("aba"), line("ababab"), budget) is not None
+    assert 0 < budget.left < 1_000
+    with pytest.raises(UndecidedError):
+        embed(line("a" * 30), line("a" * 500), budget)
+    with pytest.raises(UndecidedError):
+        embed(line("aba"), line("ababab"), budget)
 
 
 def line(text: str) -> Symbols:

@@ -7,6 +7,7 @@ docs/benchmarks/olmocr_bench.md.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,7 +18,7 @@ import numpy as np
 from loupe.benchmarks.olmocr.candidates import CandidateFiles, answer_name, join_repeats, repeats_of
 from loupe.benchmarks.olmocr.conclusion import conclude
 from loupe.benchmarks.olmocr.equation_pictures import EquationPictures
-from loupe.benchmarks.olmocr.equations import check_tools, prepare_questions, renderer_versions
+from loupe.benchmarks.olmocr.equations import check_tools, one_sample, prepare_questions, renderer_versions
 from loupe.benchmarks.olmocr.loading import BASELINE, PdfTests, read_test_set
 from loupe.benchmarks.olmocr.math_facts import questions
 from loupe.benchmarks.olmocr.outcomes import Outcome, failed
@@ -130,7 +131,8 @@ def score(sample: Sample, prediction: Prediction) -> Scored:
     tests = truth.page.tests
     repeats = repeats_of(prediction)
     absent = truth.missing == "official" and prediction.failed
-    runs = [_outcomes(None if absent else text, tests) for text in repeats]
+    with one_sample() if any(test.kind == "math" for test in tests) else nullcontext():
+        runs = [_outcomes(None if absent else text, tests) for text in repeats]
     facts = [_fact(test, [outcomes[number] for outcomes in runs]) for number, test in enumerate(tests)]
     scores = [
         Score(

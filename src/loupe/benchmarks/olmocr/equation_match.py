@@ -12,12 +12,20 @@ from dataclasses import dataclass
 
 from loupe.benchmarks.olmocr.symbols import DIRECTIONS, Neighbours, Symbols
 
-#: Candidates looked at before a search is given up, counted and not timed; real equations need a few thousand.
+#: Candidates looked at for one test, over all equations of the page, before its search is given up; counted and not
+#: timed. Real equations need a few thousand each.
 MOST_WORK = 20_000_000
 
 
 class UndecidedError(Exception):
     """The search was given up."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """Candidates that the searches of one test may still look at."""
+
+    left: int = MOST_WORK
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,25 +41,31 @@ class _Step:
 _Candidates = list[set[int]]
 
 
-def embed(reference: Symbols, hypothesis: Symbols) -> list[int] | None:
+def embed(reference: Symbols, hypothesis: Symbols, budget: Budget | None = None) -> list[int] | None:
     """For each symbol of the reference another one of the hypothesis that stands for it; None where there are none.
 
     Both have the same character. Where a symbol has a neighbour, its counterpart must have one in that direction: the
     neighbour's own counterpart if the neighbour is earlier in the list, else just one with its character. Upstream
     checks no more than that when the later of the two gets its turn, and neither does this. Raises UndecidedError.
     """
-    return _Search(reference, hypothesis).run()
+    budget = budget or Budget()
+    search = _Search(reference, hypothesis, most=budget.left)
+    try:
+        return search.run()
+    finally:
+        budget.left -= search.work
 
 
 class _Search:
-    def __init__(self, reference: Symbols, hypothesis: Symbols) -> None:
+    def __init__(self, reference: Symbols, hypothesis: Symbols, *, most: int) -> None:
         self._text = reference.text
         self._steps = sorted(_steps(reference, hypothesis), key=lambda step: step.symbol)
         self._same: dict[str, list[int]] = {}
         for symbol, character in enumerate(reference.text):
             self._same.setdefault(character, []).append(symbol)
         self._start = _first_candidates(reference, hypothesis)
-        self._work = 0
+        self._most = most
+        self.work = 0
 
     def run(self) -> list[int] | None:
         """The assignment that is found first, if there is one; choices not yet tried wait on a stack."""
@@ -142,9 +156,9 @@ class _Search:
         return True
 
     def _count(self, looked_at: int) -> None:
-        self._work += looked_at
-        if self._work > MOST_WORK:
-            raise UndecidedError(f"more than {MOST_WORK} candidates")
+        self.work += looked_at
+        if self.work > self._most:
+            raise UndecidedError(f"more than {self._most} candidates")
 
 
 def _hand_over(free: int, symbol: int, came_from: dict[int, int], owner: dict[int, int]) -> None:

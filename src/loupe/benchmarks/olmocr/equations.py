@@ -6,17 +6,18 @@ MathML and characters decide nearly all pairs; boxes are asked for only where th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from loupe.benchmarks.olmocr.equation_match import UndecidedError, embed
+from loupe.benchmarks.olmocr.equation_match import Budget, UndecidedError, embed
 from loupe.benchmarks.olmocr.rendering.drawing import Drawing
 from loupe.benchmarks.olmocr.rendering.renderer import check_tools, renderer_versions, the_renderer
 from loupe.benchmarks.olmocr.symbols import characters, presentation, symbols_of
-from loupe.errors import LoupeError
+from loupe.errors import LoupeError, MissingToolError
 
-__all__ = ["MathOutcome", "check_tools", "prepare_questions", "render_and_match", "renderer_versions"]
+__all__ = ["MathOutcome", "check_tools", "one_sample", "prepare_questions", "render_and_match", "renderer_versions"]
 
 #: Equations of a page that a reference is compared with, the likest first. Upstream takes all; pages have up to 300.
 MOST_EQUATIONS = 2_000
@@ -45,20 +46,22 @@ def render_and_match(reference: str, equations: Sequence[str]) -> MathOutcome:
     renderer = the_renderer()
     equations = equations[:MOST_EQUATIONS]
     [sought] = renderer.draw([reference])
-    if sought.lost:
-        raise LoupeError(f"the reference {reference[:80]!r} cannot be rendered: {sought.lost}", hint="loupe doctor")
+    _check_reference(reference, sought)
     if _is_in_anything(sought):
         return MathOutcome(matched=0)
     drawings = renderer.draw(equations)
     glance = _glance(sought, drawings)
     if glance.matched is not None or not glance.open:
         return MathOutcome(glance.matched, glance.lost)
+    budget = Budget()
     [measured], not_compared = renderer.draw([reference], measured=True), glance.lost
+    _check_reference(reference, measured)
     symbols = symbols_of(measured)
     for place in glance.open:
         [hypothesis] = renderer.draw([equations[place]], measured=True)
+        not_compared += bool(hypothesis.lost)
         try:
-            if embed(symbols, symbols_of(hypothesis)) is not None:
+            if embed(symbols, symbols_of(hypothesis), budget) is not None:
                 return MathOutcome(place)
         except UndecidedError:
             not_compared += 1
@@ -69,16 +72,39 @@ def prepare_questions(questions: Iterable[tuple[str, Sequence[str]]]) -> None:
     """Draw whatever `render_and_match` will ask for on these questions, all together. Raises as it does."""
     asked = [(reference, equations[:MOST_EQUATIONS]) for reference, equations in questions]
     renderer = the_renderer()
-    renderer.prepare(each for reference, equations in asked for each in (reference, *equations))
-    measured: list[str] = []
+    renderer.forget_lost()
+    # References first, so that none of them is in one batch with an equation that hangs the browser.
+    renderer.prepare(reference for reference, _ in asked)
+    renderer.prepare(each for _, equations in asked for each in equations)
+    measured: tuple[list[str], list[str]] = [], []
     for reference, equations in asked:
         [sought] = renderer.draw([reference])
         if not equations or sought.lost or _is_in_anything(sought):
             continue
         glance = _glance(sought, renderer.draw(equations))
         if glance.matched is None and glance.open:
-            measured += [reference, *(equations[place] for place in glance.open)]
-    renderer.prepare(measured, measured=True)
+            measured[0].append(reference)
+            measured[1].extend(equations[place] for place in glance.open)
+    for each in measured:
+        renderer.prepare(each, measured=True)
+
+
+def _check_reference(reference: str, drawing: Drawing) -> None:
+    if drawing.lost:
+        raise LoupeError(f"the reference {reference[:80]!r} cannot be rendered: {drawing.lost}", hint="loupe doctor")
+
+
+@contextmanager
+def one_sample() -> Iterator[None]:
+    """Equations that the browser did not survive are not tried twice for one sample, and again for the next."""
+    try:
+        renderer = the_renderer()
+    except MissingToolError:
+        # Said where something has to be drawn; a page without equations needs no tools.
+        yield
+        return
+    with renderer.one_sample():
+        yield
 
 
 @dataclass(slots=True)

@@ -9,12 +9,14 @@ import asyncio
 import atexit
 import contextlib
 import os
+import re
 import shutil
 import threading
 from collections.abc import Coroutine, Iterator, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
@@ -33,6 +35,12 @@ _BATCH, _BATCH_CHARACTERS = 200, 20_000
 #: Seconds after which a page is taken to hang: a batch takes less than one, the longest equation three. What hangs
 #: defines macros that expand to millions of symbols.
 HANGS_AFTER = 30.0
+#: An equation of a batch that hung gets a part of that time alone. After so many hangs, or crashes, whatever one call
+#: has not drawn is lost: a page with many bombs costs a minute, and its other tests count.
+_ALONE = 1 / 3
+_MOST_HANGS, _MOST_CRASHES = 4, 20
+#: Only what defines macros has ever hung or crashed a page, so it is drawn last: no other equation is lost with it.
+_DEFINES = re.compile(r"\\(?:[egx]?def|(?:re)?newcommand|providecommand|let|futurelet)(?![a-zA-Z])")
 _STOPS_AFTER = 10.0
 _PAGE = """<!DOCTYPE html>
 <html><head><style>
@@ -45,11 +53,27 @@ T = TypeVar("T")
 
 
 class _LostError(Exception):
-    """The page gave no answer; `hung` if it was only too late."""
+    """The page gave no answer that can be read: it crashed, hung, or holds what is no drawing."""
 
-    def __init__(self, reason: str, *, hung: bool = False) -> None:
+    def __init__(self, reason: str, cause: Literal["crash", "hang", "unreadable"]) -> None:
         super().__init__(reason)
-        self.hung = hung
+        self.cause = cause
+
+
+@dataclass(slots=True)
+class _Patience:
+    """How many hangs and crashes one call still bears."""
+
+    hangs: int = _MOST_HANGS
+    crashes: int = _MOST_CRASHES
+
+    def spend(self, cause: str) -> None:
+        self.hangs -= cause == "hang"
+        self.crashes -= cause == "crash"
+
+    @property
+    def spent(self) -> bool:
+        return self.hangs <= 0 or self.crashes <= 0
 
 
 class EquationBrowser:
@@ -97,27 +121,34 @@ class EquationBrowser:
     async def _draw(self, equations: Sequence[str], measured: bool) -> list[Drawing]:
         drawings = [Drawing(error=refused_unseen(equation)) for equation in equations]
         shown = [place for place, drawing in enumerate(drawings) if not drawing.error]
+        shown.sort(key=lambda place: _DEFINES.search(equations[place]) is not None)
+        patience = _Patience()
         for batch in _batches(equations, shown):
-            drawn = await self._batch([equations[place] for place in batch], measured)
+            drawn = await self._batch([equations[place] for place in batch], measured, patience, self._hangs_after)
             for place, drawing in zip(batch, drawn, strict=True):
                 drawings[place] = drawing
         return drawings
 
-    async def _batch(self, equations: list[str], measured: bool) -> list[Drawing]:
+    async def _batch(self, equations: list[str], measured: bool, patience: _Patience, seconds: float) -> list[Drawing]:
         """A batch; after a crash once more; then, or if it hung, each equation alone: only the guilty one is lost."""
         for _ in range(2):
+            if patience.spent:
+                return [Drawing(lost="not drawn: too many others hung or crashed the browser")] * len(equations)
             try:
-                return await self._ask(equations, measured)
+                return await self._ask(equations, measured, seconds)
             except _LostError as error:
-                await self._stop()
                 reason = str(error)
-                if error.hung:
+                patience.spend(error.cause)
+                if error.cause != "unreadable":
+                    await self._stop()
+                if error.cause != "crash":
                     break
         if len(equations) == 1:
             return [Drawing(lost=reason)]
-        return [drawing for equation in equations for drawing in await self._batch([equation], measured)]
+        alone = self._hangs_after * _ALONE
+        return [drawing for each in equations for drawing in await self._batch([each], measured, patience, alone)]
 
-    async def _ask(self, equations: list[str], measured: bool) -> list[Drawing]:
+    async def _ask(self, equations: list[str], measured: bool, seconds: float) -> list[Drawing]:
         from playwright.async_api import Error
 
         page = self._page or await self._start()
@@ -126,12 +157,15 @@ class EquationBrowser:
             call = page.evaluate(
                 f"([equations, measured]) => ({self._function})(equations, measured)", [asked, measured]
             )
-            answer = await asyncio.wait_for(call, self._hangs_after)
+            answer = await asyncio.wait_for(call, seconds)
         except TimeoutError:
-            raise _LostError(f"the browser did not draw it within {self._hangs_after:g} s", hung=True) from None
+            raise _LostError(f"the browser did not draw it within {seconds:g} s", "hang") from None
         except Error as error:
-            raise _LostError(f"the browser was lost: {error.message.splitlines()[0]}") from None
-        return msgspec.json.decode(answer, type=list[Drawing])
+            raise _LostError(f"the browser was lost: {error.message.splitlines()[0]}", "crash") from None
+        try:
+            return msgspec.json.decode(answer, type=list[Drawing])
+        except msgspec.DecodeError as error:
+            raise _LostError(f"what the browser drew cannot be read: {error}", "unreadable") from None
 
     async def _start(self) -> Page:
         """A browser with a page that knows KaTeX, and no way to the network."""

@@ -24,5 +24,8 @@
     target.replaceChildren();
     return drawn;
   };
-  return JSON.stringify(JSON.parse(equations).map(draw));
+  // Half a surrogate pair (\char"D800) is no text for who reads this: one character stands for it.
+  const whole = (_, value) => (typeof value === "string" ? value.replace(/[\uD800-\uDFFF]/gu, "\uFFFD") : value);
+  const drawings = JSON.parse(equations).map(draw), answer = JSON.stringify(drawings);
+  return answer.includes("\\ud") ? JSON.stringify(drawings, whole) : answer;
 }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 
 from loupe.benchmarks.olmocr.rendering.browser import EquationBrowser
@@ -29,6 +30,23 @@ class Renderer:
         self._browser = browser
         self._cache = cache
         self._remembered: OrderedDict[tuple[str, bool], Drawing] = OrderedDict()
+        # What was lost is lost for one sample only, as this may be the machine's fault; and which of it was asked for.
+        self._lost: dict[tuple[str, bool], Drawing] = {}
+        self._asked: set[tuple[str, bool]] = set()
+
+    @contextmanager
+    def one_sample(self) -> Iterator[None]:
+        """What is lost, or was lost in preparing, stays so for one sample; the next one tries again."""
+        self._asked.clear()
+        try:
+            yield
+        finally:
+            for key in self._asked:
+                self._lost.pop(key, None)
+
+    def forget_lost(self) -> None:
+        """Try again whatever was lost."""
+        self._lost.clear()
 
     def prepare(self, equations: Iterable[str], *, measured: bool = False) -> None:
         """Draw whatever is not on disk yet, in large batches, without holding it all. Raises as `draw`."""
@@ -42,6 +60,8 @@ class Renderer:
         Raises MissingToolError where something that draws is missing, LoupeError if the browser cannot be started.
         """
         found = {each: self._remembered[each, measured] for each in equations if (each, measured) in self._remembered}
+        lost = [each for each in dict.fromkeys(equations) if (each, measured) in self._lost]
+        found |= {each: self._lost[each, measured] for each in lost}
         missing = [each for each in dict.fromkeys(equations) if each not in found]
         if missing:
             found |= self._cache.find(missing, measured=measured)
@@ -51,7 +71,11 @@ class Renderer:
             self._cache.keep(drawn, measured=measured)
             found |= drawn
         for equation, drawing in found.items():
-            self._remember((equation, measured), drawing)
+            if drawing.lost:
+                self._lost[equation, measured] = drawing
+                self._asked.add((equation, measured))
+            else:
+                self._remember((equation, measured), drawing)
         return [found[each] for each in equations]
 
     def close(self) -> None:
