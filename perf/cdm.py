@@ -36,7 +36,7 @@ from loupe.metrics.cdm.tex_documents import template_of
 from loupe.metrics.cdm.tex_runs import set_formulas
 from loupe.metrics.cdm.tex_tools import cjk_font
 
-LETTERS = [*"abcdefghijklmnpqrstuvwxyzABCDEFGHKLMNPQRSTUVXYZ0123456789", *"αβγδ".replace("α", "")]
+LETTERS = [*"abcdefghijklmnpqrstuvwxyzABCDEFGHKLMNPQRSTUVXYZ0123456789"]
 GREEK = [rf"\{name}" for name in ("alpha", "beta", "gamma", "delta", "lambda", "mu", "phi", "omega", "sigma")]
 
 
@@ -132,7 +132,7 @@ def drawn_pixels(pdf: bytes) -> Iterator[np.ndarray]:
     ghostscript.ink_of_pixels = lambda page: (kept.append(page), original(page))[1]
     try:
         for ink in ghostscript.drawn_pages(pdf, range(1)):
-            if ink is not None and ink.all:
+            if not isinstance(ink, str) and ink.all:
                 left, top, right, bottom = ink.all
                 yield np.asarray(Image.fromarray(kept[-1]).crop((left - 8, top - 8, right + 8, bottom + 8)))
     finally:

@@ -6,9 +6,10 @@ direction; the alpha channel is then dropped, and whatever a glyph touches has i
 
 from __future__ import annotations
 
-import subprocess
+import shutil
 import tempfile
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Final
 
@@ -16,40 +17,54 @@ import numpy as np
 from PIL import Image
 
 from loupe.metrics.cdm.boxes import DPI, PageInk, ink_of_pixels
+from loupe.metrics.cdm.limited_processes import read_bounded, run_limited
+from loupe.metrics.cdm.pdf_pages import PageReader
 
 _SECONDS_A_PAGE: Final = 20
 _PAGES_AT_ONCE: Final = 20  # what is drawn lies on disk, uncompressed it is some megabytes a page
-_LIMITED: Final = 'ulimit -c 0; ulimit -t "$1"; shift; exec "$@"'
+#: In points: the long side of A3, the largest paper that a formula is set on, and a little.
+_LARGEST_SIDE: Final = 1200
 
 
-def drawn_pages(pdf: bytes, pages: range) -> Iterator[PageInk | None]:
-    """The ink of these pages (from 0); None where Ghostscript did not draw one. Raises OSError without Ghostscript."""
+def drawn_pages(pdf: bytes, pages: range) -> Iterator[PageInk | str]:
+    """The ink of these pages (from 0), or why a page is not drawn: `not drawn`, or how Ghostscript ended.
+
+    What is missing of many is tried alone, so that no page spoils another.
+    """
     for start in range(pages.start, pages.stop, _PAGES_AT_ONCE):
-        yield from _drawn(pdf, range(start, min(start + _PAGES_AT_ONCE, pages.stop)))
+        some = range(start, min(start + _PAGES_AT_ONCE, pages.stop))
+        for number, found in zip(some, _drawn(pdf, some), strict=True):
+            again = isinstance(found, str) and len(some) > 1
+            yield _drawn(pdf, range(number, number + 1))[0] if again else found
 
 
-def _drawn(pdf: bytes, pages: range) -> Iterator[PageInk | None]:
-    with tempfile.TemporaryDirectory(prefix="loupe-gs-") as name:
+def _drawn(pdf: bytes, pages: range) -> list[PageInk | str]:
+    if not _are_pages_of_ours(pdf, pages):
+        return ["not drawn"] * len(pages)
+    with tempfile.TemporaryDirectory(prefix="loupe-gs-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         (folder / "formulas.pdf").write_bytes(pdf)
         words = [
-            *("gs", "-q", "-dBATCH", "-dNOPAUSE", "-dSAFER", "-sDEVICE=pngalpha", f"-r{DPI}"),
+            *(shutil.which("gs") or "gs", "-q", "-dBATCH", "-dNOPAUSE", "-dSAFER", "-sDEVICE=pngalpha", f"-r{DPI}"),
             *("-dTextAlphaBits=4", "-dGraphicsAlphaBits=4"),
             *(f"-dFirstPage={pages.start + 1}", f"-dLastPage={pages.stop}", "-o", "page-%d.png", "formulas.pdf"),
         ]
-        subprocess.run(
-            ["/bin/sh", "-c", _LIMITED, "gs", str(_SECONDS_A_PAGE * len(pages)), *words],
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            check=False,
-        )
-        for number in range(1, len(pages) + 1):
-            file = folder / f"page-{number}.png"
-            if not file.is_file():
-                yield None
-                continue
-            with Image.open(file) as image:
-                # Dropping the alpha channel is the point: edge pixels keep the colour of the glyph.
-                yield ink_of_pixels(np.asarray(image.convert("RGB")))
+        environment = {"PATH": "/usr/bin:/bin", "HOME": name, "LC_ALL": "C.UTF-8"}
+        ending = run_limited(words, folder, seconds=_SECONDS_A_PAGE * len(pages), environment=environment)
+        files = [read_bounded(folder / f"page-{number}.png") for number in range(1, len(pages) + 1)]
+    return [_ink(file) or ending or "not drawn" for file in files]
+
+
+def _are_pages_of_ours(pdf: bytes, pages: range) -> bool:
+    """Whether none is larger than our papers: a formula may set its own, and a drawing takes memory by its size."""
+    with PageReader(pdf) as reader:
+        return all(max(reader.size(number)) <= _LARGEST_SIDE for number in pages)
+
+
+def _ink(file: bytes) -> PageInk | None:
+    try:
+        with Image.open(BytesIO(file)) as image:
+            # Dropping the alpha channel is the point: edge pixels keep the colour of the glyph.
+            return ink_of_pixels(np.asarray(image.convert("RGB")))
+    except (OSError, SyntaxError):
+        return None  # not there, or cut off

@@ -51,6 +51,11 @@ class PageReader:
     def __exit__(self, *_: object) -> None:
         self._document.close()
 
+    def size(self, number: int) -> tuple[float, float]:
+        """Width and height of a page, in points."""
+        width, height = self._document.get_page_size(number)
+        return width, height
+
     def ink(self, number: int) -> PageInk:
         """The smallest box, in pixels of the page, around the ink of every colour; and around all ink."""
         page = self._document[number]

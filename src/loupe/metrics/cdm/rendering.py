@@ -99,26 +99,26 @@ def formula_pages(formulas: Sequence[ColouredFormula], profile: CdmProfile) -> l
     return found
 
 
-def _rendering(coloured: ColouredFormula, page: PageSource, ink: PageInk | None) -> Rendering:
+def _rendering(coloured: ColouredFormula, page: PageSource, ink: PageInk | str) -> Rendering:
     if page.failure:
         return Rendering(failure=page.failure)
-    if ink is None:
-        return Rendering(failure="not drawn")
+    if isinstance(ink, str):
+        return Rendering(failure=ink)
     # Colours and tokens are paired one by one; the shorter list ends it (section E).
     boxes = ink.boxes(coloured.colours[: len(coloured.tokens)])
     return Rendering(tokens=coloured.tokens[: len(boxes)], boxes=boxes, size=ink.size)
 
 
-def _inks(pages: Sequence[PageSource], renderer: Renderer) -> list[PageInk | None]:
-    """The ink of every page, each PDF opened once."""
-    inks: list[PageInk | None] = [None] * len(pages)
+def _inks(pages: Sequence[PageSource], renderer: Renderer) -> list[PageInk | str]:
+    """The ink of every page, or why there is none; each PDF opened once."""
+    inks: list[PageInk | str] = ["not drawn"] * len(pages)
     by_pdf: dict[int, list[int]] = defaultdict(list)
     for index, page in enumerate(pages):
         if not page.failure:
             by_pdf[id(page.pdf)].append(index)
     for members in by_pdf.values():
         pdf, numbers = pages[members[0]].pdf, [pages[index].page for index in members]
-        drawn: dict[int, PageInk | None]
+        drawn: dict[int, PageInk | str]
         if renderer == "ghostscript":
             span = range(min(numbers), max(numbers) + 1)
             drawn = dict(zip(span, drawn_pages(pdf, span), strict=True))
