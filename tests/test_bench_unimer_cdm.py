@@ -87,6 +87,14 @@ def test_without_tex_everything_else_is_scored_and_the_result_says_what_is_missi
     assert cdm_scores.cdm_tools("unimernet") == {"CDM": "", "CDM, exact": ""}
 
 
+def test_an_unwrapped_answer_that_is_not_drawn_is_named() -> None:
+    need_tex("unimernet")
+    sample, prediction = asked("x + y", "```latex\n\\frac{a+b{c\n```")
+    row = describe(sample, prediction, scored=score(sample, prediction), error="")
+    (bare,) = [one for one in conclude([row]).warnings if one.startswith("CDM of unwrapped answers")]
+    assert "is 0 for 1 of 1 formulas that are not drawn: no page 1" in bare
+
+
 def test_options_of_cdm_are_no_part_of_the_data_and_off_computes_none(tmp_path: Path) -> None:
     write_prepared("unimer_test", tmp_path / "data", 2)
     names = ({}, {"cdm": "off"}, {"renderer": "ghostscript"}, {"cdm": "off", "renderer": "ghostscript"})

@@ -76,6 +76,8 @@ def score(sample: Sample, prediction: Prediction) -> Scored:
         outcome, of_bare = cdm_outcomes(pairs, profile=_CDM, renderer=renderer)
         counts |= _cdm_counts(outcome) | {f"{name}_unwrapped": each for name, each in _cdm_counts(of_bare).items()}
         details = {"cdm": msgspec.to_builtins(outcome)}
+        if pairs[1] != pairs[0]:
+            details |= {"cdm_unwrapped": msgspec.to_builtins(of_bare)}
         compared = pairs[0][0].encode("utf-8", "replace").decode()  # files have no lone surrogates
         details |= {"compared": compared} if len(compared) <= _KEPT else {}
     return Scored(scores=[Score(measure=name, counts=each) for name, each in counts.items()], details=details)
@@ -113,7 +115,12 @@ def conclude(rows: Sequence[SampleScores]) -> Conclusion:
             "mean_score": round(sum(values) / len(values), 3),
             "exp_rate": round(sum(value == 1 for value in values) / len(values), 3),
         }
-    return Conclusion(figures=figures, warnings=cdm_warnings(outcomes, profile=_CDM))
+    # Of answers that were wrapped; a ground truth that is not drawn has been told of.
+    bare = {row.sample: row.details["cdm_unwrapped"] for row in rows if "cdm_unwrapped" in row.details}
+    of_bare = {name: each for name, each in bare.items() if each["counted"] and each["f1"] is not None}
+    warnings = cdm_warnings(outcomes, profile=_CDM)
+    warnings += cdm_warnings(of_bare, profile=_CDM, measure="CDM of unwrapped answers")
+    return Conclusion(figures=figures, warnings=warnings)
 
 
 def explain(sample: Sample, scores: SampleScores) -> Explanation | None:

@@ -117,7 +117,9 @@ def _outcome(found: CdmResult) -> CdmOutcome:
     )
 
 
-def cdm_warnings(outcomes: Mapping[str, CdmOutcome | Mapping[str, Any]], *, profile: str) -> list[str]:
+def cdm_warnings(
+    outcomes: Mapping[str, CdmOutcome | Mapping[str, Any]], *, profile: str, measure: str = "CDM"
+) -> list[str]:
     """What a reader must know of the pairs (by sample): not computed, not drawn, left out."""
     known = {name: msgspec.convert(outcome, CdmOutcome) for name, outcome in outcomes.items()}
     absent = {name: outcome.failure for name, outcome in known.items() if outcome.f1 is None}
@@ -127,7 +129,7 @@ def cdm_warnings(outcomes: Mapping[str, CdmOutcome | Mapping[str, Any]], *, prof
         problem = missing_tools(profile) or missing_tools(profile, "ghostscript")
         hint = f"; {problem.hint}, then score again" if problem and problem.hint else "; score again"
         some = "" if len(absent) == len(known) else f" for {len(absent):,} of {len(known):,} ({_some(list(absent))})"
-        found.append(f"CDM is not computed{some}: {reason}{hint}")
+        found.append(f"{measure} is not computed{some}: {reason}{hint}")
         known = {name: outcome for name, outcome in known.items() if name not in absent}
     left_out = [name for name, outcome in known.items() if not outcome.counted]
     zeros = {
@@ -137,14 +139,14 @@ def cdm_warnings(outcomes: Mapping[str, CdmOutcome | Mapping[str, Any]], *, prof
     }
     if left_out:
         found.append(
-            f"CDM leaves out {len(left_out):,} of {len(known):,} formulas whose ground truth is not drawn, as upstream "
-            f"does ({_some(left_out)})"
+            f"{measure} leaves out {len(left_out):,} of {len(known):,} formulas whose ground truth is not drawn, as "
+            f"upstream does ({_some(left_out)})"
         )
     if zeros:
         reasons = Counter(reason.partition(":")[0] for reason in zeros.values())
         listed = ", ".join(f"{reason} {count:,}" for reason, count in reasons.most_common())
         found.append(
-            f"CDM is 0 for {len(zeros):,} of {len(known):,} formulas that are not drawn: {listed} "
+            f"{measure} is 0 for {len(zeros):,} of {len(known):,} formulas that are not drawn: {listed} "
             f"({_some(list(zeros))})"
         )
     return found

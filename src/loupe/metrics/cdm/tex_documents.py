@@ -38,7 +38,7 @@ _RAN_ON: Final = re.compile(r"^! (?:Forbidden control sequence found|Incomplete 
 _REFUSED: Final = re.compile(
     r"(?:\\|\\begin\s*\{\s*)(?:special|csname|catcode|scantokens|scantextokens|primitive|pdfprimitive|directlua"
     r"|XeTeX(?:pic|pdf)file|pdf(?:literal|obj|refobj|ximage|catalog|info|names"
-    r"|trailer|extension|mapfile|mapline|filedump|mdfivesum|filesize|filemoddate))(?![A-Za-z])|\^\^"
+    r"|trailer|extension|mapfile|mapline|filedump|mdfivesum|filesize|filemoddate))(?![A-Za-z])"
 )
 #: Primitives by which TeX itself could hand files to the PDF or tell of them. No template needs them.
 _OUTWARD: Final[dict[Program, tuple[str, ...]]] = {
