@@ -14,17 +14,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loupe.benchmarks.olmocr.baseline import without_images
+from loupe.benchmarks.olmocr.conclusion import conclude
 from loupe.benchmarks.olmocr.extract_equations import extract_equations
 from loupe.benchmarks.olmocr.footnotes import marker_places
 from loupe.benchmarks.olmocr.formats import texts_in_format
 from loupe.benchmarks.olmocr.html_tables import parse_html_tables
+from loupe.benchmarks.olmocr.loading import PdfTests
 from loupe.benchmarks.olmocr.normalization import compose
 from loupe.benchmarks.olmocr.page_facts import check_page
 from loupe.benchmarks.olmocr.records import read_test
 from loupe.benchmarks.olmocr.table_cells import ReadTable
 from loupe.benchmarks.olmocr.table_grid import TableReadError
 from loupe.benchmarks.olmocr.text_search import find_near_matches
+from loupe.benchmarks.olmocr_bench import PageTruth, score
 from loupe.metrics import levenshtein_distance
+from loupe.types import Prediction, Sample, SampleScores, Scored
 
 _PIECES = [
     "*",
@@ -136,6 +140,8 @@ HOSTILE = {
     "open images": "![" * 200_000,
     "open math": r"\(" * 200_000,
     "open bold": "<b" * 200_000,
+    "comments without end": "<table>" + "<!--" * 99_000 + "x" * 600_000,
+    "tags without end": "<table>" + "<a b=' " * 99_000 + "x" * 300_000,
     "one cell": "|" + "Tot|Tot|\n" * 20_000,
 }
 _TESTS: list[dict[str, Any]] = [
@@ -169,3 +175,37 @@ def test_a_hostile_answer_is_scored_in_seconds(name: str) -> None:
     assert len(outcomes) == len(tests)
     assert all(len(str(value)) < 1000 for outcome in outcomes for value in outcome.figures.values())
     assert time.process_time() - began < 20
+
+
+def test_a_limit_of_ours_fails_html_tables_alone_and_voids_no_candidate() -> None:
+    def page(answer: str, *cells: str) -> Scored:
+        tests = [
+            read_test({"pdf": "a.pdf", "page": 1, "id": cell, "type": "table", "cell": cell}, category="t")
+            for cell in cells
+        ]
+        truth = PageTruth(PdfTests("a.pdf", 1, tuple(tests)), ("t",), "official")
+        return score(Sample(id="a_pg1_repeat1", images=(), truth=truth), Prediction(text=answer))
+
+    beyond = page("|here|b|\n|c|d|\n\n<table><tr><td>x</td></tr></table>" + "<" * 100_001, "here", "nowhere")
+    assert [fact["explanation"] for fact in beyond.details["tests"]] == ["pass", "table_too_large"]
+    assert "at most 100,000" in beyond.details["tests"][1]["figures"]["unread"]
+    assert "candidate_errors" not in beyond.details
+    found = conclude(
+        [SampleScores(sample="a", group="", tags={}, outcome="ok", scores=[], details=dict(beyond.details))]
+    )
+    assert found.figures["not_judged"] == {"math_tests": 0, "equations": 0, "table_tests": 1}
+    assert any("too large to be read" in warning for warning in found.warnings)
+
+
+def test_what_the_browser_did_not_survive_is_counted_and_warned_of() -> None:
+    fact = {"id": "m", "pdf": "a", "type": "math", "category": "t", "passed": False, "explanation": "math_no_match"}
+    details = {"tests": [fact, fact | {"figures": {"not_compared": 3}}]}
+    found = conclude([SampleScores(sample="a", group="", tags={}, outcome="ok", scores=[], details=details)])
+    assert found.figures["not_judged"] == {"math_tests": 1, "equations": 3, "table_tests": 0}
+    assert found.warnings[0].startswith("3 equations in 1 failed math tests were not compared")
+
+
+def test_no_number_of_repeats_is_an_error_of_the_test_as_upstream() -> None:
+    test = read_test({"pdf": "a.pdf", "page": 1, "id": "b", "type": "baseline", "max_repeats": None})
+    assert [outcome.explanation for outcome in check_page("words", [test])] == ["run_error"]
+    assert [outcome.explanation for outcome in check_page("", [test])] == ["baseline_no_alnum"]

@@ -64,9 +64,12 @@ CATEGORIES = (
 DEVIATIONS = (
     "a page without an answer counts as an empty one and voids nothing; missing=official has the official rule",
     "of near matches that are equally good the first counts, where upstream leaves it to Python's hash seed",
-    "tables of more than a million places, or nested so deep that reading them is quadratic, fail their tests",
+    "HTML of more than 100,000 tags, of 10,000,000 characters read in vain for tags that never end, or of 3,000,000 "
+    "elements to look at, and tables of more than a million places are not read: tests of them fail and void nothing",
     "pages without any test are not asked for, where upstream stops without --force",
     "equations of more than 20,000 characters count as refused by KaTeX; of more than 2,000 equations the likest count",
+    "no match: equations that hang or crash the browser, wait behind 4 hangs or 20 crashes, or 20 million search steps",
+    "a page or count that is no whole number, and a `pdf` that is no path of a .pdf, are refused when they are read",
 )
 Missing: TypeAlias = Literal["empty", "official"]
 

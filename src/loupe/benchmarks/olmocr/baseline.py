@@ -26,6 +26,8 @@ def check_baseline(markdown: str, rule: BaselineRule) -> Outcome:
         return failed("baseline_blank_expected", alnum_count=count, max_length=rule.max_length, nearest=shown.strip())
     if count_alphanumerics(markdown) == 0:
         return failed("baseline_no_alnum", alnum_count=0)
+    if rule.max_repeats is None:
+        raise TypeError("`max_repeats` is null, which upstream accepts and then cannot compare with")
     for size, count in enumerate(trailing_repeats(markdown), 1):
         if count > rule.max_repeats:
             unit = _BLANKS.sub(" ", markdown[-1000:])[-size:]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from loupe.benchmarks.olmocr.loading import BASELINE
@@ -40,6 +40,8 @@ def conclude(rows: Sequence[SampleScores]) -> Conclusion:
         more = f" and {len(errors) - 1:,} more" if len(errors) > 1 else ""
         warning = f"candidate errors void every score, as officially: {errors[0]}{more}; by default they do not"
         return Conclusion(figures=figures, warnings=[warning])
+    if unjudged := _unjudged(facts):
+        figures["not_judged"] = unjudged
     low, high = official_interval(categories)
     figures["interval"] = {
         "low": low,
@@ -49,7 +51,28 @@ def conclude(rows: Sequence[SampleScores]) -> Conclusion:
         "samples": SAMPLES,
         "seed": 0,
     }
-    return Conclusion(figures=figures)
+    return Conclusion(figures=figures, warnings=list(_limits_met(unjudged)))
+
+
+def _unjudged(facts: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Failed tests in which a limit of ours, and no fact about the answer, may have decided."""
+    lost = [int(fact.get("figures", {}).get("not_compared", 0)) for fact in facts]
+    found = {
+        "math_tests": sum(count > 0 for count in lost),
+        "equations": sum(lost),
+        "table_tests": sum(fact["explanation"] == "table_too_large" for fact in facts),
+    }
+    return found if any(found.values()) else {}
+
+
+def _limits_met(unjudged: Mapping[str, int]) -> Iterator[str]:
+    if unjudged.get("math_tests"):
+        yield (
+            f"{unjudged['equations']:,} equations in {unjudged['math_tests']:,} failed math tests were not compared: "
+            "the browser did not survive them, or the search was given up"
+        )
+    if unjudged.get("table_tests"):
+        yield f"{unjudged['table_tests']:,} table tests failed because a table was too large to be read"
 
 
 def official_interval(categories: Mapping[str, Sequence[Mapping[str, Any]]], *, seed: int = 0) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loupe.benchmarks.olmocr.table_grid import CellText, Table, TableReadError, lay_out
+from loupe.benchmarks.olmocr.table_grid import CellText, Table, TableLimitError, TableReadError, lay_out
 from loupe.benchmarks.table_answers.soup import parse_html
 from loupe.metrics.table_tree import TableTooLargeError, TedsError
 
@@ -19,12 +19,14 @@ MAX_WORK = 3_000_000
 
 
 def parse_html_tables(markdown: str) -> list[Table]:
-    """The tables in the order of their tags. Raises TableReadError where they cannot be read."""
+    """The tables in the order of their tags. TableReadError: upstream cannot read them either; TableLimitError."""
     if "<table" not in markdown.lower():
         return []
     try:
         soup = parse_html(markdown)
-    except (TedsError, TableTooLargeError) as error:
+    except TableTooLargeError as error:
+        raise TableLimitError(str(error)) from error
+    except TedsError as error:
         raise TableReadError(str(error)) from error
     for line_break in soup.find_all("br"):
         # Upstream does so within cells only, but nothing else is looked at.
@@ -82,7 +84,7 @@ class _Reader:
     def _count(self, work: int) -> None:
         self._work += work
         if self._work > MAX_WORK:
-            raise TableReadError(f"tables that nest too deep: more than {MAX_WORK:,} elements to look at")
+            raise TableLimitError(f"tables that nest too deep: more than {MAX_WORK:,} elements to look at")
 
 
 def _rowspan(value: object, rows_left: int) -> int:

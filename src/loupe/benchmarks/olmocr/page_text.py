@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 from loupe.benchmarks.olmocr.extract_equations import extract_equations
@@ -9,6 +10,7 @@ from loupe.benchmarks.olmocr.html_tables import parse_html_tables
 from loupe.benchmarks.olmocr.markdown_tables import parse_markdown_tables
 from loupe.benchmarks.olmocr.normalization import normalize
 from loupe.benchmarks.olmocr.table_cells import ReadTable
+from loupe.benchmarks.olmocr.table_grid import Table, TableLimitError
 
 
 class PageText:
@@ -17,6 +19,8 @@ class PageText:
     def __init__(self, markdown: str) -> None:
         self.markdown = markdown
         self._equations: dict[bool, list[str]] = {}
+        #: Why tables were not read, by kind; filled when they are asked for.
+        self.table_limits: dict[str, str] = {}
 
     @cached_property
     def normalized(self) -> str:
@@ -30,13 +34,20 @@ class PageText:
 
     @cached_property
     def markdown_tables(self) -> list[ReadTable]:
-        """Pipe tables, in order."""
-        return [ReadTable(table) for table in parse_markdown_tables(self.markdown)]
+        """Pipe tables, in order; none where they are beyond a limit of ours."""
+        return self._within_limits(parse_markdown_tables, "Markdown")
 
     @cached_property
     def html_tables(self) -> list[ReadTable]:
-        """HTML tables, in order. Raises TableReadError where there is no reading them."""
-        return [ReadTable(table) for table in parse_html_tables(self.markdown)]
+        """HTML tables, in order; as above. Raises TableReadError where upstream raises in reading them."""
+        return self._within_limits(parse_html_tables, "HTML")
+
+    def _within_limits(self, parse: Callable[[str], list[Table]], kind: str) -> list[ReadTable]:
+        try:
+            return [ReadTable(table) for table in parse(self.markdown)]
+        except TableLimitError as error:
+            self.table_limits[kind] = str(error)
+            return []
 
     def equations(self, *, ignore_dollars: bool = False) -> list[str]:
         """What is delimited as math."""

@@ -33,6 +33,7 @@ _WHY = {
     "order_after_not_found": "The text that should come later is not there.",
     "order_not_satisfied": "Both texts are there, in the wrong order.",
     "table_none": "The answer has no table.",
+    "table_too_large": "Tables of the answer are too large to be read: a limit of Loupe, upstream has none.",
     "table_cell_not_found": "No table has such a cell.",
     "table_relation_failed": "Such a cell is there, but not with these cells around it.",
     "baseline_no_alnum": "The answer has no letter and no digit.",
@@ -148,7 +149,8 @@ def _baseline(rule: BaselineRule) -> str:
     plausible = (
         " and must have no Chinese or Japanese characters and no emoji" if rule.check_disallowed_characters else ""
     )
-    return f"The answer must have text, must not end in more than {rule.max_repeats:,} repetitions{plausible}."
+    repeats = "no number of" if rule.max_repeats is None else f"{rule.max_repeats:,}"
+    return f"The answer must have text, must not end in more than {repeats} repetitions{plausible}."
 
 
 def _footnote(rule: FootnoteRule, max_diffs: int) -> Words:

@@ -69,7 +69,7 @@ class BaselineRule:
 
     max_length: int | None = None
     max_length_skips_image_alt_tags: bool = False
-    max_repeats: int = 30
+    max_repeats: int | None = 30
     check_disallowed_characters: bool = True
 
 
@@ -222,11 +222,10 @@ def _math(record: Mapping[str, Any]) -> str:
 
 
 def _baseline(record: Mapping[str, Any]) -> BaselineRule:
-    repeats = _count(record, "max_repeats", 30)
     return BaselineRule(
         max_length=_count(record, "max_length"),
         max_length_skips_image_alt_tags=bool(record.get("max_length_skips_image_alt_tags", False)),
-        max_repeats=30 if repeats is None else repeats,
+        max_repeats=_count(record, "max_repeats", 30),
         check_disallowed_characters=bool(record.get("check_disallowed_characters", True)),
     )
 

@@ -18,13 +18,16 @@ _LEAST = 0.5
 def check_table(page: PageText, rule: TableRule, max_diffs: int) -> Outcome:
     """Pass on the first cell that is similar to the one looked for and has all relations.
 
-    Raises TableReadError where upstream fails to read the tables, TypeError for a rule without a cell.
+    Tables beyond a limit of ours are not read, and fail a test that no other table passes. Raises TableReadError where
+    upstream fails to read the tables, TypeError for a rule without a cell.
     """
     if rule.cell is None:
         raise TypeError("`cell` is null, which upstream accepts and then cannot search for")
     tables = [*([] if rule.ignore_markdown_tables else page.markdown_tables), *page.html_tables]
+    kinds = [kind for kind in page.table_limits if kind == "HTML" or not rule.ignore_markdown_tables]
+    unread = {"unread": "; ".join(f"{kind} tables: {page.table_limits[kind]}" for kind in kinds)} if kinds else {}
     if not tables:
-        return failed("table_none")
+        return failed("table_too_large" if unread else "table_none", **unread)
     threshold = max(_LEAST, threshold_of(rule.cell, max_diffs))
     similar = [table.similarities(rule.cell) for table in tables]
     candidates = [[index for index, ratio in enumerate(ratios) if ratio >= threshold] for ratios in similar]
@@ -41,6 +44,8 @@ def check_table(page: PageText, rule: TableRule, max_diffs: int) -> Outcome:
         "row": tables[number].table.cells[best].row,
         "col": tables[number].table.cells[best].col,
     }
+    if unread:
+        return failed("table_too_large", **figures, **unread)
     if not any(candidates):
         return failed("table_cell_not_found", **figures)
     return failed("table_relation_failed", **figures, **_wrong_relation(tables[number], best, rule, max_diffs))

@@ -20,7 +20,11 @@ MAX_PLACES = 1_000_000
 
 
 class TableReadError(Exception):
-    """A table on which the official evaluator raises, or that is too large to be read."""
+    """A table on which the official evaluator raises."""
+
+
+class TableLimitError(Exception):
+    """A table that upstream may read, and that is too large for us: a limit of ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +118,7 @@ def _before(line: Line, place: int, own: int) -> int | None:
 def lay_out(rows: Sequence[Sequence[CellText]]) -> Table | None:
     """Put cells in their places, row by row; None without any cell.
 
-    Raises TableReadError for more than MAX_PLACES places, and where upstream does: see `check_rows_like_official`.
+    Raises TableLimitError for more than MAX_PLACES places, TableReadError in `check_rows_like_official`.
     """
     layout = _Layout()
     for number, row in enumerate(rows):
@@ -176,7 +180,7 @@ class _Layout:
     def _reserve(self, places: int) -> None:
         self._places += places
         if self._places > MAX_PLACES:
-            raise TableReadError(f"a table of more than {MAX_PLACES:,} places")
+            raise TableLimitError(f"a table of more than {MAX_PLACES:,} places")
 
     def finish(self, height: int) -> Table:
         """Add the rows into which spans reach beyond the last one; of equal rows, which change nothing, only one."""

@@ -39,9 +39,14 @@ MAX_TAGS = 100_000
 
 
 def parse_html(source: str) -> BeautifulSoup:
-    """The parsed text. Raises TedsError where the parser gives up, TableTooLargeError for more than MAX_TAGS tags."""
+    """The parsed text. Raises TedsError where the parser gives up.
+
+    Raises TableTooLargeError for more than MAX_TAGS tags, or too many that never end.
+    """
     from bs4 import BeautifulSoup
     from bs4.exceptions import ParserRejectedMarkup
+
+    from loupe.benchmarks.table_answers.bounded_parser import BoundedTreeBuilder
 
     if source.count("<") > MAX_TAGS:
         raise TableTooLargeError(f"{source.count('<'):,} tags in one answer, at most {MAX_TAGS:,} are read")
@@ -49,6 +54,6 @@ def parse_html(source: str) -> BeautifulSoup:
         # It warns of text that looks like a file name or XML; answers do.
         warnings.simplefilter("ignore")
         try:
-            return BeautifulSoup(source, "html.parser")
+            return BeautifulSoup(source, builder=BoundedTreeBuilder())
         except (ParserRejectedMarkup, AssertionError) as error:
             raise TedsError(f"the HTML cannot be parsed: {error}", upstream=type(error).__name__) from error
