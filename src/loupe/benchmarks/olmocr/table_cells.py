@@ -14,6 +14,10 @@ _DIRECTIONS: dict[str, Direction] = {"up": "up", "down": "down", "left": "left",
 _AXES: dict[str, Axis] = {"top_heading": "up", "left_heading": "left"}
 
 
+#: Texts whose similarities to the cells are kept.
+_REMEMBERED = 16
+
+
 class ReadTable:
     """Cells by index; similarities lie in 0..1."""
 
@@ -21,15 +25,22 @@ class ReadTable:
         self.table = table
         self._further: dict[Axis, list[set[int]]] = {}
         self._headed: dict[Axis, list[bool]] = {}
+        self._ratios: dict[str, dict[str, float]] = {}
 
     @cached_property
     def texts(self) -> list[str]:
         """The normalised text of each cell."""
-        return [normalize(cell.text) for cell in self.table.cells]
+        written = {cell.text for cell in self.table.cells}
+        normalized = {text: normalize(text) for text in written}
+        return [normalized[cell.text] for cell in self.table.cells]
 
     def similarities(self, text: str) -> list[float]:
-        """How similar each cell is to a text."""
-        return [fuzz.ratio(text, cell) / 100.0 for cell in self.texts]
+        """How similar each cell is to a text; equal cells are compared once, for all tests of a page."""
+        if text not in self._ratios:
+            if len(self._ratios) >= _REMEMBERED:
+                del self._ratios[next(iter(self._ratios))]
+            self._ratios[text] = {cell: fuzz.ratio(text, cell) / 100.0 for cell in set(self.texts)}
+        return [self._ratios[text][cell] for cell in self.texts]
 
     def related(self, index: int, relation: str) -> set[int]:
         """The cells that a relation of a cell may be satisfied by."""
