@@ -24,7 +24,7 @@ _ENVIRONMENTS: Final = _names(
     "array tabular aligned alignedat gathered matrix pmatrix bmatrix Bmatrix vmatrix Vmatrix smallmatrix cases subarray"
 )
 #: Of the tokenizer's tables: what reads, writes, numbers, takes registers or is no mathematics.
-_NOT_HARMLESS: Final = _names("label comment put picture line circle makebox raisebox framebox noalign tag")
+_NOT_HARMLESS: Final = _names("label comment put picture line circle makebox raisebox framebox noalign")
 _MORE: Final = _names(
     """
     mathcolor textcolor begin end left right middle limits nolimits displaylimits operatorname operatornamewithlimits
@@ -42,6 +42,8 @@ _MORE: Final = _names(
     varSigma varUpsilon varPhi varPsi varOmega
     upalpha upbeta upgamma updelta upepsilon upvarepsilon upzeta upeta uptheta upvartheta upiota upkappa uplambda upmu
     upnu upxi uppi upvarpi uprho upvarrho upsigma upvarsigma uptau upupsilon upphi upvarphi upchi uppsi upomega
+    Upgamma Updelta Uptheta Uplambda Upxi Uppi Upsigma Upupsilon Upphi Uppsi Upomega
+    exists imath jmath arrowvert Arrowvert bracevert lhook rhook skew overunderset relax tag
     ldots lbrace rbrace lnot iff implies impliedby S P L l O o AA aa AE ae OE oe ss i j dag ddag copyright pounds
     textdegree textbackslash textless textgreater textunderscore textquoteright textquoteleft textasciitilde
     matrix pmatrix cases bigstar circ rightleftharpoons longmapsto hookrightarrow hookleftarrow ominus bigstar
