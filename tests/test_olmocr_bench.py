@@ -100,7 +100,7 @@ def test_overall_and_interval_of_official_outcomes_are_the_official_ones(
 
 def test_a_missing_answer_counts_as_an_empty_one_and_voids_nothing(roots: dict[str, Path], tmp_path: Path) -> None:
     result, facts = score(roots["split"], "missing_one", tmp_path)
-    assert result["outcomes"]["error"] == 1
+    assert result["outcomes"]["missing"] == 1
     assert result["measures"]["overall"]["value"] > 0.4
     lost = {fact["id"]: fact["passed"] for fact in facts if fact["pdf"] == "lincoln_letter.pdf"}
     assert lost

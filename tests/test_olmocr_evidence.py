@@ -34,7 +34,7 @@ def explained(record: dict[str, Any], *answers: str) -> Fact:
     """What is told of one test on these answers to its page, as the report gets it."""
     test = read_test({"pdf": "zoo.pdf", "page": 1, "id": "t", **record}, category="old_scans")
     sample = Sample(id="zoo_pg1_repeat1", truth=PageTruth(PdfTests("zoo.pdf", 1, (test,)), ("old_scans",)))
-    prediction = Prediction(sample=sample.id, text=join_repeats(answers))
+    prediction = Prediction(sample=sample.id, text=join_repeats(answers), joined=True)
     scored = score(sample, prediction)
     kept = SampleScores(sample=sample.id, scores=scored.scores, details=dict(scored.details))
     [fact] = facts(sample, prediction, kept)
