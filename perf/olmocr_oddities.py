@@ -84,7 +84,7 @@ def outcome(root: Path, candidate: Path) -> tuple[float, dict[str, bool]]:
     rows = []
     for sample in samples:
         texts = [(candidate / name).read_text(encoding="utf-8") for name in files[sample.id]]
-        scored = score(sample, Prediction(sample=sample.id, text=join_repeats(texts or [""])))
+        scored = score(sample, Prediction(sample=sample.id, text=join_repeats(texts or [""]), joined=True))
         rows.append(SampleScores(sample=sample.id, scores=scored.scores, details=dict(scored.details)))
     passed = {fact["id"]: fact["passed"] for row in rows for fact in row.details["tests"]}
     return float(conclude(rows).figures["overall"]), passed
