@@ -188,7 +188,7 @@ def test_a_megabyte_of_answer_is_cut_and_stays_quick(browser: Browser, report: P
     with opened(browser, report, after="#s=long") as seen:
         assert "more characters" in seen.text(".match")
         assert len(seen.text(".match")) < 20_000
-        seen.page.get_by_text("As compared").click()
+        seen.page.get_by_text("As compared", exact=True).click()
         seen.page.locator(".unit .diff").wait_for(timeout=3_000)
     assert report.stat().st_size < 400_000
 

@@ -234,6 +234,7 @@ def test_two_tabs_and_another_program_are_noticed_and_nobody_is_overwritten(brow
         running.process.terminate()
         press(page, "a")
         expect(page.locator("#trouble")).to_contain_text("does not answer")
+        running.process.wait(timeout=20)  # a Ctrl-C while it ends would be a second signal
 
 
 def test_hostile_texts_are_shown_as_texts_and_what_is_broken_is_named(mixed: tuple[Path, Page]) -> None:
