@@ -13,11 +13,10 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import patch
 
 from rapidfuzz import fuzz
 
@@ -68,11 +67,17 @@ ODDITIES: tuple[tuple[str, tuple[tuple[Any, str, Any], ...]], ...] = (
 @contextmanager
 def without(changes: Sequence[tuple[Any, str, Any]]) -> Iterator[None]:
     """The scorer without an oddity."""
-    with ExitStack() as stack:
-        for module, name, instead in changes:
-            stack.enter_context(patch.object(module, name, instead))
-        footnotes.clean.cache_clear()
+    before = [(module, name, getattr(module, name)) for module, name, _ in changes]
+    _put(changes)
+    try:
         yield
+    finally:
+        _put(before)
+
+
+def _put(places: Sequence[tuple[Any, str, Any]]) -> None:
+    for module, name, value in places:
+        setattr(module, name, value)
     footnotes.clean.cache_clear()
 
 

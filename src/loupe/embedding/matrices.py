@@ -181,7 +181,7 @@ def _check_rows(folder: Path, found: Embeddings) -> None:
 def _matrix(path: Path, failed: set[tuple[str, int]]) -> Matrix:
     """A matrix of rows of length 1; rows of zeros only where the meta file says why."""
     try:
-        matrix = np.load(path, mmap_mode="r" if path.stat().st_size > 1 << 20 else None, allow_pickle=False)
+        matrix: Matrix = np.load(path, mmap_mode="r" if path.stat().st_size > 1 << 20 else None, allow_pickle=False)
     except FileNotFoundError:
         raise DatasetError(f"{path} is missing", hint="loupe embed RUN makes it") from None
     except (OSError, ValueError, EOFError) as error:
@@ -194,7 +194,7 @@ def _matrix(path: Path, failed: set[tuple[str, int]]) -> Matrix:
         for row in np.flatnonzero(~(np.abs(lengths - 1.0) <= _TOLERANCE)).tolist():
             if not (lengths[row] == 0.0 and (path.name, start + row) in failed):
                 raise _damaged(f"{path}: row {start + row} has length {lengths[row]:.4g}, wanted 1")
-    return matrix  # type: ignore[no-any-return]
+    return matrix
 
 
 def _region_lines(path: Path) -> list[RegionLine]:
@@ -217,7 +217,11 @@ def _decoded(path: Path, kind: Any) -> Any:
 
 def _twice(ids: Sequence[str]) -> str:
     seen: set[str] = set()
-    return next(one for one in ids if one in seen or seen.add(one))  # type: ignore[func-returns-value]
+    for one in ids:
+        if one in seen:
+            break
+        seen.add(one)
+    return one
 
 
 def _damaged(message: str) -> LoupeError:

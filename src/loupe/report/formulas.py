@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import heapq
 import itertools
-import multiprocessing
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from typing import Any, TypeAlias
 
 from loupe.explanation import Explanation, FormulaPair
 from loupe.report.markup import without_surrogates
+from loupe.report.processes import process_pool
 from loupe.report.samples import compressed
 
 JsonObject: TypeAlias = dict[str, Any]
@@ -95,22 +95,19 @@ class Formulas:
 
 def _packed_all(pairs: Sequence[tuple[str, FormulaPair]], formulas: Formulas) -> Iterator[tuple[str, str]]:
     """Draw in batches, on all cores; a batch that dies or hangs costs its own drawings."""
-    from pebble import ProcessExpired, ProcessPool
+    from pebble import ProcessExpired
 
     batches = [pairs[start : start + _TOGETHER] for start in range(0, len(pairs), _TOGETHER)]
     workers = max(1, min(os.cpu_count() or 1, len(batches), 16))
-    with ProcessPool(max_workers=workers, context=multiprocessing.get_context("spawn")) as pool:
+    with process_pool(workers) as pool:
         futures = [pool.schedule(_packed, args=(batch,), timeout=_SECONDS) for batch in batches]
-        try:
-            for future in futures:
-                try:
-                    packed, note = future.result()
-                except (TimeoutError, ProcessExpired) as error:
-                    packed, note = [], f"drawing some of them failed ({type(error).__name__})"
-                formulas.note = formulas.note or note
-                yield from packed
-        finally:
-            pool.stop()  # type: ignore[no-untyped-call]
+        for future in futures:
+            try:
+                packed, note = future.result()
+            except (TimeoutError, ProcessExpired) as error:
+                packed, note = [], f"drawing some of them failed ({type(error).__name__})"
+            formulas.note = formulas.note or note
+            yield from packed
 
 
 def _packed(pairs: Sequence[tuple[str, FormulaPair]]) -> tuple[list[tuple[str, str]], str]:

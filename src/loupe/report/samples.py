@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import multiprocessing
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,6 +23,7 @@ from loupe.report.facts import packed_facts
 from loupe.report.markup import MARKUP_TASKS, render_markdown, without_surrogates
 from loupe.report.matches import packed_match, packed_page
 from loupe.report.pictures import Thumbnail, full_picture, make_thumbnail
+from loupe.report.processes import process_pool
 from loupe.scoring.adapters import apply_adapters
 from loupe.types import PackedImage, PageSource, PdfPage, Prediction
 
@@ -80,21 +80,15 @@ class PackedSample:
 
 def pack_all(jobs: Iterable[SampleJob], *, total: int, seconds: float = SAMPLE_SECONDS) -> Iterator[PackedSample]:
     """Pack samples on all cores, in order; only a few are in memory at a time."""
-    from pebble import ProcessPool
-
     workers = 1 if total < _SINGLE else min(os.cpu_count() or 1, 16)
     waiting: deque[tuple[SampleJob, Future[PackedSample]]] = deque()
-    context = multiprocessing.get_context("spawn")
-    with ProcessPool(max_workers=workers, max_tasks=1000, context=context) as pool:
-        try:
-            for job in jobs:
-                waiting.append((job, pool.schedule(pack, args=(job,), timeout=seconds)))
-                if len(waiting) >= 4 * workers:
-                    yield _finished(*waiting.popleft())
-            while waiting:
+    with process_pool(workers) as pool:
+        for job in jobs:
+            waiting.append((job, pool.schedule(pack, args=(job,), timeout=seconds)))
+            if len(waiting) >= 4 * workers:
                 yield _finished(*waiting.popleft())
-        finally:
-            pool.stop()  # type: ignore[no-untyped-call]
+        while waiting:
+            yield _finished(*waiting.popleft())
 
 
 def _finished(job: SampleJob, future: Future[PackedSample]) -> PackedSample:

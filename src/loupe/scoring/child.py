@@ -118,7 +118,7 @@ def _packed(reply: Reply) -> bytes:
 
     try:
         return msgspec.msgpack.encode(reply)
-    except Exception as error:  # noqa: BLE001  scores that cannot travel are an error of their sample
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:  # an error of its sample
         return msgspec.msgpack.encode(Reply(error=one_line(error)))
 
 
