@@ -17,8 +17,8 @@ from loupe.embedding.inputs import WHOLE, Box
 from loupe.engines.shared.cores import cores
 from loupe.engines.shared.isolation import WorkerPool, worker_pool
 from loupe.engines.shared.page_images import EncodedImage, encode, parse_rule
+from loupe.engines.shared.page_reader import ask_about_page
 from loupe.engines.shared.worker import Loaded
-from loupe.errors import EngineError, EngineUnavailableError, PageError
 from loupe.types import Output, PageSource, Request
 
 #: Smaller crops, in pixels a side, are skipped.
@@ -67,14 +67,7 @@ class Cutter:
         return EncodedImage(response["mime"], response["data"])
 
     async def _ask(self, source: PageSource, order: _Order) -> Output:
-        request = Request(id="crop", prompt=msgspec.json.encode(order).decode(), images=(source,))
-        try:
-            return await self._pool.ask(request, timeout=_SECONDS)
-        except EngineUnavailableError:
-            raise
-        except EngineError as error:
-            path = source if isinstance(source, Path) else source.path
-            raise PageError(f"{path}: cannot be decoded: {error.message}") from None
+        return await ask_about_page(self._pool, source, order, timeout=_SECONDS)
 
 
 @asynccontextmanager

@@ -57,14 +57,19 @@ class PageReader:
         return int((await self._ask(PdfPage(pdf), _Order(task="count"))).text)
 
     async def _ask(self, source: PageSource, order: _Order) -> Output:
-        request = Request(id=order.task, prompt=msgspec.json.encode(order).decode(), images=(source,))
-        try:
-            return await self._pool.ask(request, timeout=self._timeout)
-        except EngineUnavailableError:
-            raise
-        except EngineError as error:
-            path = source if isinstance(source, Path) else source.path
-            raise PageError(f"{path}: cannot be decoded: {error.message}") from None
+        return await ask_about_page(self._pool, source, order, timeout=self._timeout)
+
+
+async def ask_about_page(pool: WorkerPool, source: PageSource, order: msgspec.Struct, *, timeout: float) -> Output:
+    """Have a worker do something with a page. Raises PageError where that fails, takes too long or crashes."""
+    request = Request(id="page", prompt=msgspec.json.encode(order).decode(), images=(source,))
+    try:
+        return await pool.ask(request, timeout=timeout)
+    except EngineUnavailableError:
+        raise
+    except EngineError as error:
+        path = source if isinstance(source, Path) else source.path
+        raise PageError(f"{path}: cannot be decoded: {error.message}") from None
 
 
 @asynccontextmanager
