@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from loupe.benchmarks import fox, get_benchmark
+from loupe.benchmarks.fox_pages.files import FoxItem
 from loupe.benchmarks.registry import check_options
 from loupe.engines.shared.page_images import MIME_TYPES
 from loupe.errors import DatasetError, UsageError
@@ -35,17 +36,6 @@ class CompressionPage:
     image: PageSource
     name: str
     truth: GroundTruth | None = None
-
-
-class _Turn(msgspec.Struct):
-    value: str
-    speaker: str = msgspec.field(name="from")
-
-
-class _Item(msgspec.Struct):
-    image: str
-    conversations: list[_Turn]
-    len: int | None = None
 
 
 def find_pages(image: Path, ground_truth: Path | None = None, *, tokens: int | None = None) -> list[CompressionPage]:
@@ -124,14 +114,13 @@ def _truths(place: Path, images: list[Path]) -> Mapping[str, GroundTruth]:
 
 def _fox_truths(place: Path) -> Mapping[str, GroundTruth]:
     try:
-        items = msgspec.json.decode(place.read_bytes(), type=list[_Item])
+        items = msgspec.json.decode(place.read_bytes(), type=list[FoxItem])
     except msgspec.DecodeError as error:
         raise DatasetError(
             f"{place}: not the list of image, len and conversations that Fox publishes ({error})",
             hint="--ground-truth page.txt",
         ) from None
-    texts = ((item, next((turn.value for turn in item.conversations if turn.speaker == "gpt"), "")) for item in items)
-    return {item.image: GroundTruth(text=text, tokens=item.len) for item, text in texts}
+    return {item.image: GroundTruth(text=item.text or "", tokens=item.len) for item in items}
 
 
 def _read(path: Path) -> str:

@@ -43,10 +43,17 @@ class _Turn(msgspec.Struct):
     speaker: str = msgspec.field(name="from")
 
 
-class _Item(msgspec.Struct):
+class FoxItem(msgspec.Struct):
+    """A page in the list that Fox publishes; `len` is the number of tokens of its text."""
+
     image: str
     conversations: list[_Turn]
     len: int | None = None
+
+    @property
+    def text(self) -> str | None:
+        """What stands on the page, if the list says it."""
+        return next((turn.value for turn in self.conversations if turn.speaker == "gpt"), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +79,7 @@ def read_pages(files: Files, language: Language) -> Iterator[PageItem]:
     code = UPSTREAM[language]
     name = f"{code}_page_ocr.json"
     try:
-        items = msgspec.json.decode(files.read(name), type=list[_Item])
+        items = msgspec.json.decode(files.read(name), type=list[FoxItem])
     except (OSError, KeyError):
         hint = f"-o language={'zh' if language == 'en' else 'en'} leaves it out; expected {LAYOUT}"
         raise DatasetError(f"{files.path}: {name} is missing", hint=hint) from None
@@ -84,7 +91,7 @@ def read_pages(files: Files, language: Language) -> Iterator[PageItem]:
         image = files.image(f"{code}_pdf_png/{item.image}")
         if image is None:
             raise DatasetError(f"{files.path}: no image {code}_pdf_png/{item.image}", hint=f"expected {LAYOUT}")
-        text = next((turn.value for turn in item.conversations if turn.speaker == "gpt"), None)
+        text = item.text
         if text is None:
             raise DatasetError(f"{files.path}: {name} has no text for {item.image}", hint="loupe data verify")
         stem = item.image.rpartition(".")[0] or item.image
