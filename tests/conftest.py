@@ -1,11 +1,17 @@
 """Settings of all tests: hypothesis without deadlines, because two busy cores make any deadline a coin toss."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from loupe.benchmarks import trust
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 settings.register_profile("loupe", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("loupe")
@@ -18,3 +24,12 @@ def keep_home_clean(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trust, "_folder", lambda: folder)
         yield
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A browser for the tests of one file; Playwright's event loop must not outlive them."""
+    from tests.report_browser import chromium
+
+    with chromium() as found:
+        yield found

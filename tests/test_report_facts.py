@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from loupe.data.katex import katex_folder
 from .command_line import loupe
 from .math_renderer import need_renderer
 from .olmocr_set import EMPTY_PDF
-from .report_browser import chromium, opened
+from .report_browser import opened
 
 need_renderer()
 
@@ -55,12 +54,6 @@ ANSWERS = {
     "attacked": f"{ATTACK} storm {ATTACK}\n\n<table><tr><td>x{ATTACK}</td></tr><tr><td>quiet</td></tr></table>\n\n"
     r"$\text{<img src=x onerror=alert(4)>}$ $\href{javascript:alert(5)}{x}$",
 }
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from loupe.report.html import write_report
 from loupe.runs.folder import RunFolder
 
 from .command_line import loupe
-from .report_browser import chromium, opened
+from .report_browser import opened
 from .report_runs import draw_page
 from .tex import need_tex
 
@@ -29,12 +28,6 @@ need_tex("unimernet", "omnidocbench")
 
 TRUTHS = [r"y = 2 z + \sqrt { 3 x }", r"a ^ { 2 }", r"\frac { u } { v }", r"x _ { 1 } + 1"]
 ANSWERS = [r"y=2x+\sqrt{3z}", "a^{2}", r"\frac{u}{v", r"<img src=x onerror=alert(1)>"]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

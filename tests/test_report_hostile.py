@@ -14,7 +14,7 @@ from playwright.sync_api import Browser
 from loupe.report.html import write_report
 from loupe.types import Prediction, Sample
 
-from .report_browser import Opened, chromium, opened
+from .report_browser import Opened, opened
 from .report_runs import Toy, draw_page
 
 pytestmark = pytest.mark.browser
@@ -56,12 +56,6 @@ HOSTILE = {
     "images": "![a](" * 40_000,
     "dollars": "$" * 100_000 + "$$x" * 30_000,
 }
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,16 +10,10 @@ from playwright.sync_api import Browser
 from loupe.report.html import write_report
 from loupe.types import Prediction, Sample
 
-from .report_browser import chromium, opened
+from .report_browser import opened
 from .report_runs import Toy, draw_page, misread, toy_pages
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

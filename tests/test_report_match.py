@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +13,13 @@ from playwright.sync_api import Browser, Page
 from loupe.report.html import write_report
 
 from .command_line import loupe
-from .report_browser import chromium, opened
+from .report_browser import opened
 from .report_runs import draw_page
 
 pytestmark = pytest.mark.browser
 
 ATTACK = "<script>document.title='owned'</script><img src=x onerror=alert(1)><svg onload=alert(2)>"
 TABLE = "<table><tr><td>fish</td><td>weight</td></tr><tr><td>herring</td><td>12</td></tr></table>"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 def block(number: int, category: str, order: int | None, **content: str) -> dict[str, Any]:

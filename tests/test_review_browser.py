@@ -6,15 +6,15 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page, expect
 
 from loupe.data.katex import katex_folder, read_katex
 from loupe.errors import MissingToolError
-from tests.report_browser import chromium
 from tests.review_app import LINES, Served, make_set, served
 
 HOSTILE = (
@@ -44,60 +44,62 @@ TWO_KEYS_AT_ONCE = """for (const key of 'ar')
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def mixed(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Page]]:
+def mixed(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Reviewing]]:
     """A page with a review of good, hostile and broken lines, which two tests share: browsers are costly."""
     folder = tmp_path_factory.mktemp("mixed")
-    with reviewing(browser, folder, (*LINES[:-1], *HOSTILE)) as (_, page):
-        yield folder, page
+    with reviewing(browser, folder, (*LINES[:-1], *HOSTILE)) as review:
+        yield folder, review
+
+
+@dataclass
+class Heard:
+    """What all tabs of a browser said and asked for."""
+
+    trouble: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    warned: int = 0
+
+    def listen(self, context: BrowserContext) -> None:
+        """Note what the tabs complain about; a refused change is an answer, not a fault."""
+        refused = re.compile(r"status of (409|422|403|404)|ERR_CONNECTION")
+        context.on("console", lambda said: None if refused.search(said.text) else self.trouble.append(said.text))
+        context.on("weberror", lambda failed: self.trouble.append(str(failed.error)))
+        context.on("dialog", self.answer)
+        context.on("request", lambda request: self.asked.append(request.url))
+
+    def answer(self, dialog: Dialog) -> None:
+        """The browser's own question whether to leave what is not saved is counted; any other dialog is an attack."""
+        if dialog.type == "beforeunload":
+            self.warned += 1
+            dialog.accept()
+        else:
+            self.trouble.append(dialog.message)
+            dialog.dismiss()
+
+
+class Reviewing(NamedTuple):
+    """A served review and the page that shows it."""
+
+    running: Served
+    page: Page
+    heard: Heard
 
 
 @contextmanager
-def reviewing(browser: Browser, folder: Path, lines: tuple[str, ...] = LINES) -> Iterator[tuple[Served, Page]]:
+def reviewing(browser: Browser, folder: Path, lines: tuple[str, ...] = LINES) -> Iterator[Reviewing]:
     """A page with a review. Afterwards: no script error, no dialog, and no request but to the server itself."""
     file = make_set(folder, lines)
     with served(file) as running:
+        heard = Heard()
         context = browser.new_context(viewport={"width": 1120, "height": 640}, color_scheme="light")
-        page = watched(context)
+        heard.listen(context)
+        page = context.new_page()
         page.goto(running.address)
         page.locator("html[data-ready]").wait_for()
-        yield running, page
+        yield Reviewing(running, page, heard)
         context.close()
-        assert context.trouble == []  # type: ignore[attr-defined]
-        foreign = [url for url in context.asked if not url.startswith(f"http://127.0.0.1:{running.port}/")]  # type: ignore[attr-defined]
-        assert foreign == []
-
-
-def watched(context: BrowserContext) -> Page:
-    """A new tab of a context that remembers what went wrong in all its tabs."""
-    context.trouble, context.asked, context.warned = [], [], 0  # type: ignore[attr-defined]
-    page = context.new_page()
-    watch(context, page)
-    return page
-
-
-def watch(context: Any, page: Page) -> None:
-    """Note what a tab complains about; a refused change is an answer, not a fault."""
-    refused = re.compile(r"status of (409|422|403|404)|ERR_CONNECTION")
-    page.on("console", lambda said: context.trouble.append(said.text) if not refused.search(said.text) else None)
-    page.on("pageerror", lambda error: context.trouble.append(str(error)))
-    page.on("dialog", lambda dialog: answer(context, dialog))
-    page.on("request", lambda request: context.asked.append(request.url))
-
-
-def answer(context: Any, dialog: Dialog) -> None:
-    """The browser's own question whether to leave what is not saved is counted; any other dialog is an attack."""
-    if dialog.type == "beforeunload":
-        context.warned += 1
-        dialog.accept()
-    else:
-        context.trouble.append(dialog.message)
-        dialog.dismiss()
+        assert heard.trouble == []
+        assert [url for url in heard.asked if not url.startswith(f"http://127.0.0.1:{running.port}/")] == []
 
 
 def records(folder: Path) -> dict[str, dict[str, Any]]:
@@ -117,7 +119,7 @@ def press(page: Page, *keys: str) -> None:
 
 
 def test_a_whole_file_is_reviewed_edited_and_undone_with_the_keyboard_alone(browser: Browser, tmp_path: Path) -> None:
-    with reviewing(browser, tmp_path) as (_, page):
+    with reviewing(browser, tmp_path) as (_, page, _):
         at(page, "t1")
         expect(page.locator("#page-image")).to_have_attribute("data-picture", "0")
         expect(page.locator(".mark-box.of-text")).to_have_count(1)
@@ -161,8 +163,8 @@ def test_a_whole_file_is_reviewed_edited_and_undone_with_the_keyboard_alone(brow
         assert raw.splitlines(keepends=True)[5] == LINES[5] and '{"x":[1, 2.50]},"checked":"verified"}\r\n' in raw
 
 
-def test_filter_place_and_a_half_typed_edit_survive_a_reload(mixed: tuple[Path, Page]) -> None:
-    folder, page = mixed
+def test_filter_place_and_a_half_typed_edit_survive_a_reload(mixed: tuple[Path, Reviewing]) -> None:
+    folder, (_, page, heard) = mixed
     press(page, "/")
     page.keyboard.insert_text("头部")
     press(page, "Enter")
@@ -173,7 +175,7 @@ def test_filter_place_and_a_half_typed_edit_survive_a_reload(mixed: tuple[Path, 
     before = (folder / "tests.jsonl").read_bytes()
     page.reload()
     page.locator("html[data-ready]").wait_for()
-    assert page.context.warned == 1  # type: ignore[attr-defined]
+    assert heard.warned == 1
     at(page, "照片")
     expect(page.locator("[name=text]")).to_have_value("头部新")
     assert (folder / "tests.jsonl").read_bytes() == before
@@ -208,9 +210,8 @@ def check_preview(page: Page) -> None:
 
 
 def test_two_tabs_and_another_program_are_noticed_and_nobody_is_overwritten(browser: Browser, tmp_path: Path) -> None:
-    with reviewing(browser, tmp_path) as (running, page):
+    with reviewing(browser, tmp_path) as (running, page, _):
         second = page.context.new_page()
-        watch(page.context, second)
         second.goto(f"http://127.0.0.1:{running.port}/?line=1")
         second.locator("html[data-ready]").wait_for()
         expect(page.locator("#tabs")).to_contain_text("another tab", timeout=8000)
@@ -237,8 +238,8 @@ def test_two_tabs_and_another_program_are_noticed_and_nobody_is_overwritten(brow
         running.process.wait(timeout=20)  # a Ctrl-C while it ends would be a second signal
 
 
-def test_hostile_texts_are_shown_as_texts_and_what_is_broken_is_named(mixed: tuple[Path, Page]) -> None:
-    folder, page = mixed
+def test_hostile_texts_are_shown_as_texts_and_what_is_broken_is_named(mixed: tuple[Path, Reviewing]) -> None:
+    folder, (_, page, _) = mixed
     page.goto(re.sub(r"\?.*", "?line=9", page.url))
     before = (folder / "tests.jsonl").read_bytes()
     at(page, '"><img src=x onerror=alert(1)>')
