@@ -16,9 +16,9 @@ import msgspec
 
 from loupe.embedding.answers import BadVector, MalformedAnswerError, Vector, read_vectors
 from loupe.engines.shared.discovery import Patience, join_url, probe, root_url
+from loupe.engines.shared.http_body import read_body
 from loupe.engines.shared.http_failures import failure
 from loupe.engines.shared.redaction import Redaction
-from loupe.engines.shared.server_tokens import read_body
 from loupe.errors import (
     EngineError,
     EngineTimeoutError,

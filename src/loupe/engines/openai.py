@@ -36,13 +36,13 @@ from loupe.engines.shared.discovery import (
     shown,
 )
 from loupe.engines.shared.endpoints import NO_KEY, api_key, check_served, reach, server_facts
+from loupe.engines.shared.http_body import read_body
 from loupe.engines.shared.http_failures import failure, fitting_max_tokens
 from loupe.engines.shared.memory import keep_freed_memory
 from loupe.engines.shared.page_images import EncodedImage, ImageRule, encode_untouched, parse_rule
 from loupe.engines.shared.page_reader import PageReader, page_reader
 from loupe.engines.shared.redaction import Redaction, without_secret_arguments, without_secret_keys
 from loupe.errors import (
-    EngineError,
     EngineTimeoutError,
     RejectedError,
     TransientEngineError,
@@ -285,7 +285,7 @@ class _Client:
         url = join_url(place.base_url, "chat/completions")
         try:
             async with self.session.post(url, data=data, allow_redirects=False) as response:
-                answer = await self._read(response)
+                answer = await read_body(response, MOST_ANSWER_BYTES)
         except aiohttp.ConnectionTimeoutError:
             place.rests_until = time.monotonic() + _REST_SECONDS
             raise TransientEngineError(f"no connection within {self.settings.connect_timeout:g} s") from None
@@ -316,14 +316,6 @@ class _Client:
             if place.rests_until <= now:
                 return place
         return place
-
-    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
-        data = bytearray()
-        async for chunk in response.content.iter_any():
-            data += chunk
-            if len(data) > MOST_ANSWER_BYTES:
-                raise EngineError(f"the server's answer is longer than {MOST_ANSWER_BYTES // 10**6} MB")
-        return bytes(data)
 
     def _head(self, limit: int) -> bytes:
         """The body up to its messages."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from loupe.errors import EngineError
+from loupe.engines.shared.http_body import read_body
 
 if TYPE_CHECKING:
     import aiohttp
@@ -24,16 +24,6 @@ class _Tokens(msgspec.Struct):
 
 class _Text(msgspec.Struct):
     prompt: str
-
-
-async def read_body(response: aiohttp.ClientResponse, most: int) -> bytes:
-    """The whole body. Raises EngineError for one of more than `most` bytes."""
-    data = bytearray()
-    async for chunk in response.content.iter_any():
-        data += chunk
-        if len(data) > most:
-            raise EngineError(f"the server's answer is longer than {most // 10**6} MB")
-    return bytes(data)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,20 @@
+"""The body of a server's answer, which may be endless."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loupe.errors import EngineError
+
+if TYPE_CHECKING:
+    import aiohttp
+
+
+async def read_body(response: aiohttp.ClientResponse, most: int) -> bytes:
+    """The whole body. Raises EngineError for one of more than `most` bytes."""
+    data = bytearray()
+    async for chunk in response.content.iter_any():
+        data += chunk
+        if len(data) > most:
+            raise EngineError(f"the server's answer is longer than {most // 10**6} MB")
+    return bytes(data)
