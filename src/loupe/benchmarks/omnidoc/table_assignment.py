@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from scipy.optimize import linear_sum_assignment
 
@@ -23,19 +23,14 @@ from loupe.benchmarks.omnidoc.table_cells import cells_of
 from loupe.benchmarks.omnidoc.table_normalization import normalize_table
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableAssignment:
     """The table samples of a page, the cells that go into the mixed match, and what goes nowhere."""
 
-    mode: Mode
-    samples: list[MatchedSample] = field(default_factory=list)
-    cells: list[PredictedItem] = field(default_factory=list)
-    unscored: list[UnscoredPiece] = field(default_factory=list)
+    samples: Sequence[MatchedSample] = ()
+    cells: Sequence[PredictedItem] = ()
+    unscored: Sequence[UnscoredPiece] = ()
     upstream_error: str = ""
-
-    def leave(self, sources: Sequence[PredictedItem], reason: Unscored) -> None:
-        """Note tables that no sample has."""
-        self.unscored += [UnscoredPiece(piece=piece_of(source), reason=reason) for source in sources]
 
 
 def assign_tables(blocks: Sequence[Block], items: Sequence[Item], mode: Mode) -> TableAssignment:
@@ -47,43 +42,48 @@ def assign_tables(blocks: Sequence[Block], items: Sequence[Item], mode: Mode) ->
         items = [_in_html(item) if item.category == "latex_table" else item for item in items]
     html = [PredictedItem(index, item) for index, item in enumerate(items) if item.category == "html_table"]
     latex = [PredictedItem(index, item) for index, item in enumerate(items) if item.category == "latex_table"]
-    result = TableAssignment(mode=mode)
     if not blocks:
-        result.leave([*html, *latex], "no table in the ground truth")
-        return result
+        return TableAssignment(unscored=_left([*html, *latex], "no table in the ground truth"))
     in_latex = len(latex) > len(html)
-    predicted = latex if in_latex else html
-    result.leave(html if in_latex else latex, "other table format")
-    _assign(blocks, predicted, in_latex, result)
-    return result
+    predicted, others = (latex, html) if in_latex else (html, latex)
+    found = _assigned(blocks, predicted, mode, in_latex=in_latex)
+    return replace(found, unscored=[*_left(others, "other table format"), *found.unscored])
+
+
+def _left(sources: Sequence[PredictedItem], reason: Unscored) -> list[UnscoredPiece]:
+    """Tables that no sample has."""
+    return [UnscoredPiece(piece=piece_of(source), reason=reason) for source in sources]
 
 
 def _in_html(latex: Item) -> Item:
     return replace(latex, category="html_table", content=latex_table_to_html(latex.content) or latex.content)
 
 
-def _assign(
-    blocks: Sequence[Block], predicted: Sequence[PredictedItem], in_latex: bool, result: TableAssignment
-) -> None:
+def _assigned(
+    blocks: Sequence[Block], predicted: Sequence[PredictedItem], mode: Mode, *, in_latex: bool
+) -> TableAssignment:
     kept = [block for block in blocks if block.html and (block.latex or not in_latex)]
     if not kept:
         # Without any prediction upstream ends: it looks up the first of them. There is nothing to score either way.
-        result.upstream_error = "" if predicted else "IndexError"
-        result.leave(predicted, "unmatched")
-        return
+        return TableAssignment(unscored=_left(predicted, "unmatched"), upstream_error="" if predicted else "IndexError")
     distances = distance_matrix(
         [block.latex if in_latex else block.html for block in kept], [source.item.content for source in predicted]
     )
     rows, columns = (side.tolist() for side in linear_sum_assignment(distances))
     column_of = dict(zip(rows, columns, strict=True))
+    samples = []
     for row, block in enumerate(kept):
-        sample = _unmatched(row, block, looked_up=blocks[row] if result.mode == "parity" else block)
+        sample = _unmatched(row, block, looked_up=blocks[row] if mode == "parity" else block)
         if row in column_of:
             column = column_of[row]
-            sample = _matched(sample, column, predicted[column], float(distances[row, column]), result.mode)
-        result.samples.append(_without_prediction(sample) if in_latex else sample)
-    for column in sorted(set(range(len(predicted))) - set(columns)):
-        _give_back(predicted[column], result)
+            sample = _matched(sample, column, predicted[column], float(distances[row, column]), mode)
+        samples.append(_without_prediction(sample) if in_latex else sample)
+    given = [_given_back(predicted[column]) for column in sorted(set(range(len(predicted))) - set(columns))]
+    return TableAssignment(
+        samples=samples,
+        cells=[cell for cells, _ in given for cell in cells],
+        unscored=[piece for _, pieces in given for piece in pieces],
+    )
 
 
 def _unmatched(row: int, block: Block, *, looked_up: Block) -> MatchedSample:
@@ -142,15 +142,17 @@ def _without_prediction(sample: MatchedSample) -> MatchedSample:
     )
 
 
-def _give_back(source: PredictedItem, result: TableAssignment) -> None:
-    """The cells of a table without partner join the mixed match as texts; a cell with more than plain text does not."""
+def _given_back(source: PredictedItem) -> tuple[list[PredictedItem], list[UnscoredPiece]]:
+    """The cells of a table without partner, which join the mixed match as texts, and what does not join.
+
+    A cell with more than plain text does not.
+    """
     cells = cells_of(source.item.content)
     texts = [_as_item(source, cell.text) for cell in cells if cell.joins]
-    result.cells += texts
-    if texts:
-        result.leave([_as_item(source, cell.text) for cell in cells if not cell.joins], "cell with more than text")
-    else:
-        result.leave([source], "unmatched")
+    if not texts:
+        return [], _left([source], "unmatched")
+    others = [_as_item(source, cell.text) for cell in cells if not cell.joins]
+    return texts, _left(others, "cell with more than text")
 
 
 def _as_item(table: PredictedItem, cell: str) -> PredictedItem:
