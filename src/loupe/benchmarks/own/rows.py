@@ -15,6 +15,7 @@ from typing import Any, get_args
 from loupe.benchmarks.own.config import Config, Task
 from loupe.benchmarks.own.problems import Problem
 from loupe.benchmarks.own.tables import read_table
+from loupe.benchmarks.own.truth import may_lack_reference, truth_mistakes
 from loupe.errors import did_you_mean
 from loupe.runs.files import safe_name
 from loupe.types import PageSource, PdfPage
@@ -30,6 +31,7 @@ KEYS = {
     "prompt": "a string",
     "tags": "an object of strings",
     "group": "a string",
+    "truth": "whether the reference is verified",
 }
 TASK_NAMES: tuple[str, ...] = get_args(Task)
 _PDF_PAGE = re.compile(r"\A(.+)#page=([1-9][0-9]{0,5})\Z")
@@ -114,6 +116,7 @@ def _mistakes(values: dict[str, Any], config: Config) -> Iterator[tuple[str, str
     yield from _plain_mistakes(values)
     yield from _source_mistakes(values)
     yield from _task_mistakes(values, config)
+    yield from truth_mistakes(values)
 
 
 def _id_mistakes(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -191,7 +194,7 @@ def _task_mistakes(values: dict[str, Any], config: Config) -> Iterator[tuple[str
         yield "a question without a prompt", '"prompt": "What is the total?"'
     if "reference" not in values:
         yield "no reference", f"task {task}: {_REFERENCE_HINTS[task]}"
-    else:
+    elif values["reference"] is not None or not may_lack_reference(values):
         yield from _reference_mistakes(task, values["reference"], config)
 
 
