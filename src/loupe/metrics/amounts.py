@@ -1,0 +1,144 @@
+"""Amounts of money as documents write them, compared by value: 1.234,50 EUR and $1,234.50 are numbers, not texts.
+
+Our own rules (docs/own-data.md). Pure; digits of any width, grouped by dot, comma, apostrophe or space.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from decimal import Decimal
+from typing import NamedTuple
+
+#: Longer than any amount with its currency; what is longer is none.
+LONGEST = 60
+_EMPTY = frozenset({"", "-", "--", "null", "none", "n/a", "unknown"})
+
+_DOLLARS = ("USD", "CAD", "AUD", "NZD", "HKD", "SGD", "TWD", "MXN")
+#: What may stand for a currency beside its code; "$" and "kr" are those of several countries.
+_CURRENCIES: dict[str, tuple[str, ...]] = {
+    "€": ("EUR",), "euro": ("EUR",), "euros": ("EUR",),
+    "$": _DOLLARS, "us$": ("USD",), "usd$": ("USD",), "dollar": _DOLLARS, "dollars": _DOLLARS,
+    "c$": ("CAD",), "ca$": ("CAD",), "a$": ("AUD",), "au$": ("AUD",), "nz$": ("NZD",), "hk$": ("HKD",), "s$": ("SGD",),
+    "£": ("GBP",), "¥": ("JPY", "CNY"), "円": ("JPY",), "圓": ("CNY", "TWD"), "元": ("CNY", "TWD"), "rmb": ("CNY",),
+    "₩": ("KRW",), "원": ("KRW",), "₹": ("INR",), "rs": ("INR",), "rs.": ("INR",), "₽": ("RUB",), "₺": ("TRY",),
+    "fr": ("CHF",), "fr.": ("CHF",), "sfr": ("CHF",), "sfr.": ("CHF",),
+    "kr": ("SEK", "NOK", "DKK", "ISK"), "kr.": ("SEK", "NOK", "DKK", "ISK"),
+    "zł": ("PLN",), "kč": ("CZK",), "ft": ("HUF",), "₫": ("VND",), "₴": ("UAH",), "r$": ("BRL",),
+}  # fmt: skip
+_CODES = frozenset(
+    (
+        *("EUR", "USD", "CAD", "AUD", "NZD", "HKD", "SGD", "TWD", "MXN", "GBP", "JPY", "CNY", "KRW", "INR", "RUB"),
+        *("TRY", "CHF", "SEK", "NOK", "DKK", "ISK", "PLN", "CZK", "HUF", "VND", "UAH", "BRL", "RON", "BGN", "ILS"),
+        *("AED", "SAR", "EGP", "ZAR", "NGN", "KES", "THB", "IDR", "MYR", "PHP", "PKR", "BDT", "LKR", "ARS", "CLP"),
+        *("COP", "PEN", "UYU"),
+    )
+)
+
+_SIGN = r"[-+]?"
+_UNIT = r"[^\d\s.,'+()-][^\d\s,'+()-]{0,7}"
+_NUMBER = r"\d[\d.,' ]*"
+_AMOUNT = re.compile(
+    rf"(?P<open>\(?) ?(?P<sign>{_SIGN}) ?(?P<before>(?:{_UNIT})?) ?(?P<inner>{_SIGN}) ?"
+    rf"(?P<number>{_NUMBER}?)(?P<round>[.,]-{{1,2}})? ?(?P<behind>-?) ?(?P<after>(?:{_UNIT})?) ?(?P<last>-?) ?"
+    r"(?P<close>\)?)"
+)
+_SAME = str.maketrans({"−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "’": "'", "`": "'", "´": "'", "˙": "'"})
+
+
+class Amount(NamedTuple):
+    """A number of money, and the currencies that its sign may stand for; none: nothing is said of the currency."""
+
+    value: Decimal
+    currencies: frozenset[str] = frozenset()
+
+
+def read_amount(text: str) -> Amount | None:
+    """The amount that a text is; None for anything else.
+
+    Dot and comma: the last of the two is the decimal mark; one that occurs several times groups; one alone groups if
+    exactly three digits follow and one to three precede, the first of them not 0. Apostrophes and spaces group.
+    Negative: a minus before or behind, or brackets. `,-` behind a number is `,00`.
+
+    >>> read_amount("1.234,50 €").value, read_amount("USD 1,234.5").value, read_amount("(12)").value
+    (Decimal('1234.50'), Decimal('1234.5'), Decimal('-12'))
+    """
+    text = " ".join(unicodedata.normalize("NFKC", text.translate(_SAME)).translate(_SAME).split())
+    found = _AMOUNT.fullmatch(text) if len(text) <= LONGEST else None
+    if found is None or bool(found["open"]) != bool(found["close"]):
+        return None
+    units = [unit for unit in (found["before"], found["after"]) if unit]
+    currencies = _currencies(units)
+    value = _value(found["number"].strip(), whole=bool(found["round"]))
+    minus = [found[name] for name in ("sign", "inner", "behind", "last")].count("-") + bool(found["open"])
+    if value is None or currencies is None or minus > 1:
+        return None
+    return Amount(-value if minus else value, currencies)
+
+
+def is_no_amount(text: str) -> bool:
+    """Whether a text says that there is no amount: empty, a dash, `null`, `none`, `n/a`, `unknown`."""
+    return text.translate(_SAME).strip().casefold() in _EMPTY
+
+
+def amounts_match(prediction: str, reference: str) -> bool:
+    """Whether both are the same amount, or both say that there is none. Currencies differ only where both name one.
+
+    >>> amounts_match("1 234,50", "EUR 1.234,5"), amounts_match("12 EUR", "12 USD")
+    (True, False)
+    """
+    if is_no_amount(prediction) or is_no_amount(reference):
+        return is_no_amount(prediction) and is_no_amount(reference)
+    found, wanted = read_amount(prediction), read_amount(reference)
+    if found is None or wanted is None or found.value != wanted.value:
+        return False
+    return not (found.currencies and wanted.currencies) or bool(found.currencies & wanted.currencies)
+
+
+def _currencies(units: list[str]) -> frozenset[str] | None:
+    """The currencies that all units name; None where one is unknown, or two exclude each other."""
+    kept: frozenset[str] | None = None
+    for unit in units:
+        code = unit.upper().rstrip(".")
+        known = frozenset({code}) if code in _CODES else frozenset(_CURRENCIES.get(unit.casefold(), ()))
+        kept = known if kept is None else kept & known
+        if not kept:
+            return None
+    return kept if kept is not None else frozenset()
+
+
+def _value(number: str, *, whole: bool) -> Decimal | None:
+    """The value of digits with marks between them. `whole`: what follows is `,-`, so no mark in here is a decimal."""
+    mark = "" if whole else _decimal_mark(number)
+    integer, _, decimals = number.rpartition(mark) if mark else (number, "", "")
+    digits = _ungrouped(integer)
+    if digits is None or (mark and not decimals.isdecimal()):
+        return None
+    return Decimal(f"{digits}.{decimals or 0}")
+
+
+def _decimal_mark(number: str) -> str:
+    """`.` or `,` if it separates decimals, else nothing."""
+    marks = [char for char in number if char in ".,"]
+    if not marks or (len(set(marks)) == 1 and len(marks) > 1):
+        return ""
+    last = marks[-1]
+    if len(set(marks)) == 2:
+        return last
+    before, _, behind = number.partition(last)
+    groups = len(behind) == 3 and before.isdecimal() and len(before) <= 3 and not before.startswith("0")
+    return "" if groups else last
+
+
+def _ungrouped(integer: str) -> str | None:
+    """The digits of a whole number: groups of three by one kind of mark, or as in India (12,34,567); else None."""
+    marks = {char for char in integer if not char.isdecimal()}
+    if not marks:
+        return integer or None
+    if len(marks) > 1:
+        return None
+    first, *groups = integer.split(marks.pop())
+    lengths = [len(group) for group in groups]
+    usual = 1 <= len(first) <= 3 and all(length == 3 for length in lengths)
+    indian = 1 <= len(first) <= 2 and lengths[-1] == 3 and all(length == 2 for length in lengths[:-1])
+    return first + "".join(groups) if usual or indian else None
