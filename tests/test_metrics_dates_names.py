@@ -1,0 +1,157 @@
+"""Dates and names as model selection and typed fields compare them: every rule of docs/select.md, and hostile text."""
+
+import doctest
+import time
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import loupe.metrics.dates
+import loupe.metrics.names
+from loupe.metrics.dates import dates_match, normalize_date
+from loupe.metrics.names import names_match, normalize_name
+
+DAY = "2025-11-26"
+ONE_DAY = """2025-11-26; 2025/11/26; 2025.11.26; 20251126; 26.11.2025; 26.11.25; 26. 11. 2025; 26/11/2025
+26-11-2025; 11/26/2025; 11-26-2025; 26. November 2025; 26 November 2025; November 26, 2025
+Nov 26th, 2025; Nov. 26 2025; 26th of November 2025; 26-Nov-2025; 26 novembre 2025
+26 de noviembre de 2025; le 26 nov. 2025; NOVEMBER 26, 2025; 2025年11月26日; 2025년 11월 26일
+２０２５－１１－２６; 2025年11月26日(水); 2025年11月26日 水曜日; Wednesday, 26 November 2025
+Mittwoch, den 26. November 2025; Mi., 26.11.2025; 26.11.2025 (Mi); mar. 26 nov 2025
+2025-11-26T10:15:30Z; 2025-11-26T10:15:30.5+01:00; 2025-11-26 10:15; 26.11.2025, 14.30 Uhr
+26.11.2025 um 14:30 Uhr; Nov 26, 2025 2:30 PM; Nov 26, 2025 at 2 pm; 26/11/2025 14h30"""
+
+
+@pytest.mark.parametrize("text", [text.strip() for line in ONE_DAY.splitlines() for text in line.split(";")])
+def test_every_accepted_spelling_names_the_same_day(text: str) -> None:
+    assert normalize_date(f"  {text}\n") == DAY
+    assert normalize_date(text, "mdy") == DAY
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("6.1.25", "2025-01-06"),
+        ("1.1.69", "2069-01-01"),
+        ("1.1.70", "1970-01-01"),
+        ("Mar 3, 2025", "2025-03-03"),
+        ("3. März 2025", "2025-03-03"),
+        ("3. Mär. 2025", "2025-03-03"),
+        ("3 août 2024", "2024-08-03"),
+        ("1er janvier 2025", "2025-01-01"),
+        ("3 mag 2024", "2024-05-03"),
+        ("29.02.2024", "2024-02-29"),
+    ],
+)
+def test_months_years_and_short_forms(text: str, expected: str) -> None:
+    assert normalize_date(text) == expected
+
+
+def test_the_order_decides_only_where_neither_number_can_be_the_day() -> None:
+    assert (normalize_date("03/04/2025"), normalize_date("03/04/2025", "mdy")) == ("2025-04-03", "2025-03-04")
+    assert (normalize_date("03.04.2025"), normalize_date("03.04.2025", "mdy")) == ("2025-04-03", "2025-04-03")
+    assert normalize_date("11.26.2025") is None
+
+
+NO_DAY = """31.02.2025; 29.02.2025; 13/13/2025; 3 jui 2024; soon; 2025; 2025-13-01; 20251340; 0000-01-01
+November 2025; 26.11.2025 or later"""
+
+
+@pytest.mark.parametrize("text", [text.strip() for line in NO_DAY.splitlines() for text in line.split(";")])
+def test_impossible_days_and_anything_else_match_nothing(text: str) -> None:
+    assert normalize_date(text) is None
+    assert not dates_match(text, text)
+
+
+@pytest.mark.parametrize("text", ["", " ", "null", "None", "N/A", "unknown", "-"])
+def test_a_stated_absence_is_empty(text: str) -> None:
+    assert normalize_date(text) == ""
+
+
+@pytest.mark.parametrize(
+    ("prediction", "reference", "kind", "rule"),
+    [
+        ("Hoffmann GmbH", "Autohaus_Hoffmann_e.K.", "company", None),
+        ("Autohaus Hoffmann", "Autohaus_Hoffmann_e.K.", "company", "exact"),
+        ("Müller & Co. KG", "MUELLER GmbH", "company", "exact"),
+        ("Café Straße Ltd.", "cafe strasse", "company", "exact"),
+        ("Meyer und Co", "Meyer", "company", "exact"),
+        ("Foo UG (haftungsbeschränkt)", "foo", "company", "exact"),
+        ("GmbH & Co. KG", "AG", "company", None),
+        ("Auto Haus Nord", "Autohaus Nord", "company", "nospace"),
+        ("Autohaus Hofmann", "Autohaus Hoffmann AG", "company", "fuzzy"),
+        ("Meier", "Meyer", "company", None),
+        ("Nord Autohaus", "Autohaus Nord", "company", None),
+        ("Dr. med. Anna Weber", "Weber, A.", "person", "tokens"),
+        ("Prof. Dr. med. dent. Anna Weber", "Anna Weber, MD", "person", "exact"),
+        ("Weber, Anna", "anna_weber", "person", "exact"),
+        ("Weber Anna", "Anna Weber", "person", "tokens"),
+        ("A. M. Weber", "Anna Maria Weber", "person", "tokens"),
+        ("A. M. Weber", "Anna Weber", "person", None),
+        ("B. Weber", "Anna Weber", "person", None),
+        ("Weber", "Anna Weber", "person", None),
+        ("Anna Webex", "Anna Weber", "person", "fuzzy"),
+        ("", "Anna Weber", "person", None),
+        ("***", "Anna Weber", "person", None),
+        ("", "", "company", "exact"),
+    ],
+)
+def test_names_match_by_the_first_rule_that_holds(prediction: str, reference: str, kind: str, rule: str | None) -> None:
+    assert names_match(prediction, reference, kind) == rule  # type: ignore[arg-type]
+    assert names_match(reference, prediction, kind) == rule  # type: ignore[arg-type]
+
+
+@given(st.dates())
+def test_a_day_is_found_again_however_it_is_written(day: date) -> None:
+    for form in (
+        "{0:%d}.{0:%m}.{1:04}",
+        "{1:04}-{0:%m}-{0:%d}",
+        "{0:%B} {0:%d}, {1:04}",
+        "{1:04}年{0.month}月{0.day}日",
+    ):
+        assert normalize_date(form.format(day, day.year)) == day.isoformat()
+
+
+@given(
+    st.text(max_size=150) | st.text("0123456789 ./-,:TZth年월janmrsept", max_size=40), st.sampled_from(["dmy", "mdy"])
+)
+def test_any_text_is_a_day_or_none_and_a_day_stays_itself(text: str, order: str) -> None:
+    found = normalize_date(text, order)  # type: ignore[arg-type]
+    if found is not None:
+        assert normalize_date(found) == found
+        assert not found or date.fromisoformat(found)
+
+
+_WORDS = "Dr. med MD Anna A. Weber GmbH & Co. KG e.K. , _ Müller ﬁ ß İ"
+_NAMES = st.text(max_size=60) | st.lists(st.sampled_from(_WORDS.split()), max_size=7).map(" ".join)
+
+
+@given(_NAMES, _NAMES, st.sampled_from(["company", "person"]))
+def test_names_compare_the_same_both_ways_and_equal_themselves(a: str, b: str, kind: str) -> None:
+    assert names_match(a, b, kind) == names_match(b, a, kind)  # type: ignore[arg-type]
+    assert names_match(a, a, kind) == "exact"  # type: ignore[arg-type]
+
+
+@given(st.text(max_size=60))
+def test_a_normalised_company_stays_itself(text: str) -> None:
+    once = normalize_name(text, "company")
+    assert normalize_name(once, "company") == once
+
+
+@pytest.mark.parametrize("piece", ["2", " ", "a", "26.11.", "gmbh ", ",", "̖́", "(", "dr ", "ﷺ"])
+def test_a_megabyte_costs_no_time(piece: str) -> None:
+    text = piece * (1_000_000 // len(piece))
+    began = time.process_time()
+    for other in (text, text[:-1] + "x", "Anna Weber"):
+        names_match(text, other, "company")
+        names_match(text, other, "person")
+        dates_match(text, other)
+    names_match(text[:2000], text[:1999] + "x", "person")
+    assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize("module", [loupe.metrics.dates, loupe.metrics.names])
+def test_the_examples_are_true(module: object) -> None:
+    assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
