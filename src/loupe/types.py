@@ -78,7 +78,11 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """What an engine gives back for one request. `seconds` only if the engine knows better than the scheduler."""
+    """What an engine gives back for one request. `seconds` only if the engine knows better than the scheduler.
+
+    `discarded_tokens` (in, out) are those of answers that were given up for this one, and are paid for too. `endpoint`
+    is the server that answered, `first_token` the seconds until a streamed answer began.
+    """
 
     text: str
     finish_reason: str | None = None
@@ -87,12 +91,16 @@ class Output:
     reasoning: str | None = None
     seconds: float | None = None
     response: Mapping[str, Any] | None = None
+    discarded_tokens: tuple[int, int] = (0, 0)
+    endpoint: str = ""
+    first_token: float | None = None
 
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "class"}):
     """One ended attempt on one sample: a line of `predictions.jsonl`. `text` is exactly what the engine gave.
 
     `joined` says that `text` is what `AnswerLayout.join` made of several files. No engine can say so of its own answer.
+    `began` and `ended` (Unix time) enclose all attempts, pauses included, while `seconds` is the time of the last one.
     """
 
     sample: str = ""
@@ -107,6 +115,10 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "
     reasoning: str | None = None
     response: dict[str, Any] | None = None
     joined: bool | msgspec.UnsetType = msgspec.UNSET
+    endpoint: str | msgspec.UnsetType = msgspec.UNSET
+    began: float | msgspec.UnsetType = msgspec.UNSET
+    ended: float | msgspec.UnsetType = msgspec.UNSET
+    discarded_tokens: tuple[int, int] | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def failed(self) -> bool:
@@ -254,16 +266,33 @@ class Benchmark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Division:
+    """A page that is read in parts: requests to the same engine, and what makes one output of how these ended.
+
+    `join` gets one prediction for each part, in their order, failed ones too. It raises EngineError where none of the
+    parts could be read.
+    """
+
+    parts: Sequence[Request]
+    join: Callable[[Sequence[Prediction]], Output]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
     """An opened engine: one function that reads, and what is known about it.
 
     `facts` goes to run.json (resolved model id, server kind, package versions). `healthy` answers whether the engine as
-    a whole still works; None: every failure concerns its own sample only.
+    a whole still works; None: every failure concerns its own sample only. `status` says in a few words what a person
+    who watches should know ("1 of 2 servers out"). An engine that reads pages in parts has `divide`, for up to `dividers`
+    pages at once: its parts are then asked like requests of their own, those of several pages together.
     """
 
     predict: Predict
     facts: Mapping[str, str] = field(default_factory=dict)
     healthy: Callable[[], Awaitable[bool]] | None = None
+    status: Callable[[], str] | None = None
+    divide: Callable[[Request], Awaitable[Division]] | None = None
+    dividers: int = 1
 
 
 class SampleScores(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "class"}):

@@ -109,13 +109,14 @@ def _block(progress: Progress, unit: str) -> RenderableType:
 def status_line(progress: Progress, *, unit: str, brief: bool = False) -> str:
     """All counters in one line; what is zero is left out. `brief` leaves out what the bar shows."""
     parts = [] if brief else [f"{progress.resumed + progress.done:,}/{progress.total:,}"]
-    parts.append(f"{progress.pages_per_second:.2f} pages/s")
+    parts.append(f"{progress.pages_per_second:.2f} pages/s{_live_rate(progress)}")
     if progress.tokens_per_second:
         parts.append(f"{progress.tokens_per_second:,.0f} tokens/s")
     if progress.eta is not None and not brief:
         parts.append(f"{_duration(progress.eta)} left")
+    limit = f" of at most {progress.limit():,}" if progress.limit else ""
     counts = {
-        "in flight": progress.in_flight,
+        f"in flight{limit}": progress.in_flight,
         "from before": progress.resumed,
         "retries": progress.retries,
         "failed": progress.failed,
@@ -127,9 +128,15 @@ def status_line(progress: Progress, *, unit: str, brief: bool = False) -> str:
     if progress.headline is not None and progress.headline.value is not None:
         value, margin = format_value(progress.headline.value, unit), format_margin(progress.headline, unit)
         parts.append(f"{progress.headline_name} {value} {margin}".rstrip())
-    if progress.note:
-        parts.append(progress.note)
-    return " · ".join(parts)
+    parts += [tell() for tell in (progress.spent, progress.status) if tell is not None]
+    parts.append(progress.note)
+    return " · ".join(filter(None, parts))
+
+
+def _live_rate(progress: Progress) -> str:
+    """The rate of the last seconds, where it is not the mean."""
+    live = progress.live_rate
+    return "" if live is None else f" (now {live:.2f})"
 
 
 def _duration(seconds: float | None) -> str:

@@ -7,17 +7,12 @@ retries send the same bytes. The scheduler decides about retries; here everythin
 from __future__ import annotations
 
 import asyncio
-import binascii
 import io
-import math
+import itertools
 import os
-import re
-import secrets
-import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -25,30 +20,35 @@ import msgspec
 from loupe import __version__
 from loupe.engines.registry import Profile
 from loupe.engines.shared.chat_answers import read_answer
+from loupe.engines.shared.chat_bodies import SAMPLING, ChatBodies
 from loupe.engines.shared.discovery import (
     AUTO,
     AUTO_FIRST,
     Patience,
+    Server,
     choose_model,
     join_url,
     normalize_base_url,
     probe,
     shown,
 )
-from loupe.engines.shared.endpoints import NO_KEY, api_key, check_served, reach, server_facts
+from loupe.engines.shared.endpoint_pool import EndpointPool, Place, UnreachableError
+from loupe.engines.shared.endpoints import NO_KEY, api_key, check_served, reach_any, server_facts
 from loupe.engines.shared.http_body import read_body
 from loupe.engines.shared.http_failures import failure, fitting_max_tokens
 from loupe.engines.shared.memory import keep_freed_memory
-from loupe.engines.shared.page_images import EncodedImage, ImageRule, encode_untouched, parse_rule
-from loupe.engines.shared.page_reader import PageReader, page_reader
+from loupe.engines.shared.page_images import parse_rule
+from loupe.engines.shared.page_reader import page_reader
 from loupe.engines.shared.redaction import Redaction, without_secret_arguments, without_secret_keys
 from loupe.errors import (
     EngineTimeoutError,
+    EngineUnavailableError,
     RejectedError,
     TransientEngineError,
+    UsageError,
 )
 from loupe.runs.info import digest_of
-from loupe.types import Engine, Output, PageSource, PdfPage, Request
+from loupe.types import Engine, Output, Request
 
 if TYPE_CHECKING:
     import aiohttp
@@ -64,16 +64,9 @@ MOST_ANSWER_BYTES = 64_000_000
 
 #: Above this, aiohttp wants a stream, so that one write does not hold up the event loop.
 _ONE_WRITE = 1_000_000
-#: A server that could not be reached is left out for so many seconds, if there is another.
-_REST_SECONDS = 5.0
 _HEALTH_SECONDS = 5.0
-#: Bytes of page files up to which reading and Base64 (about a millisecond) may hold up the event loop.
-_QUICK_BYTES = 2_000_000
-#: Models of OpenAI that call the limit `max_completion_tokens`.
-_COMPLETION_TOKENS = re.compile(r"(o\d|gpt-5)", re.I)
 #: Connections where the number of requests in flight follows the server.
 _MOST_AT_ONCE = 256
-_SAMPLING = ("top_p", "top_k", "min_p", "repetition_penalty", "seed")
 #: Keys that say which server is to be started, and how (`loupe.servers`).
 _STARTED_SERVER = {"serve", "servers", "server_args", "server_port", "server_program", "gpus", "startup_timeout"}
 
@@ -136,7 +129,7 @@ class Settings(Profile, frozen=True, kw_only=True):
         if self.retry_truncated is not None:
             fixed["retry_max"] = str(self.retry_truncated)
         fixed["t"] = self.temperature if isinstance(self.temperature, str) else f"{self.temperature:g}"
-        fixed |= {key: f"{getattr(self, key):g}" for key in _SAMPLING if getattr(self, key) is not None}
+        fixed |= {key: f"{getattr(self, key):g}" for key in SAMPLING if getattr(self, key) is not None}
         if self.content_order != "image_first":
             fixed["order"] = self.content_order
         long = {"stop": self.stop, "system": self.system, "body": self.extra_body}
@@ -185,48 +178,45 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
         timeout=aiohttp.ClientTimeout(total=settings.timeout, sock_connect=settings.connect_timeout),
     ) as session:
         with redaction.errors():
-            endpoints, server = await reach(settings.base_urls, session, connect_timeout=settings.connect_timeout)
+            endpoints, server, silent = await reach_any(
+                settings.base_urls, session, connect_timeout=settings.connect_timeout
+            )
             model = settings.model or choose_model(endpoints[0], server)
             check_served(model, endpoints, server)
-        facts = {name: redaction.text(fact) for name, fact in server_facts(model, endpoints, server).items()}
+        facts = {name: redaction.text(fact) for name, fact in server_facts(model, endpoints, server, silent).items()}
         async with page_reader(timeout=settings.timeout) as reader:
-            places = [_Place(endpoint.base_url, lists_models=endpoint.models is not None) for endpoint in endpoints]
-            client = _Client(
-                settings, parse_rule(settings.image), model, redaction, session, reader, places, concurrency
-            )
-            yield Engine(predict=client.predict, healthy=client.healthy, facts=facts)
-
-
-@dataclass(slots=True)
-class _Place:
-    """One base URL, and until when it is left alone after it could not be reached."""
-
-    base_url: str
-    lists_models: bool = True
-    rests_until: float = 0.0
+            bodies = ChatBodies(settings, parse_rule(settings.image), model, reader)
+            places = [Place(endpoint.base_url, lists_models=endpoint.models is not None) for endpoint in endpoints]
+            client = _Client(settings, model, server, redaction, session, bodies, concurrency)
+            client.pool = EndpointPool([*places, *map(Place, silent)], client.is_up)
+            for place in client.pool.places[len(places) :]:
+                client.pool.take_out(place)
+            try:
+                yield Engine(predict=client.predict, healthy=client.healthy, facts=facts, status=client.pool.status)
+            finally:
+                await client.pool.close()
 
 
 @dataclass(slots=True)
 class _Client:
-    """Asks the servers in turn. `_bodies` keeps what was sent for requests that may be asked again."""
+    """Asks the servers. `_bodies` keeps what was sent for requests that may be asked again."""
 
     settings: Settings
-    rule: ImageRule
     model: str
+    server: Server
     redaction: Redaction
     session: aiohttp.ClientSession
-    reader: PageReader
-    places: list[_Place]
+    bodies: ChatBodies
     concurrency: int
-    _turn: int = 0
-    _bodies: dict[Request, bytes] = field(default_factory=dict)
+    pool: EndpointPool = field(init=False)
+    _kept: dict[Request, bytes] = field(default_factory=dict)
 
     async def predict(self, request: Request) -> Output:
         """Ask for one answer."""
         limit = self.settings.max_tokens or request.max_tokens or DEFAULT_MAX_TOKENS
-        body = self._bodies.pop(request, None)
+        body = self._kept.pop(request, None)
         if body is None:
-            body = await self._body(request, limit)
+            body = await self.bodies.make(request, limit)
         try:
             output = await self._ask_within_context(body, limit)
         except TransientEngineError:
@@ -241,28 +231,39 @@ class _Client:
     async def _ask_longer(self, body: bytes, limit: int, cut: Output) -> Output:
         """Ask once more with room for a longer answer; where that fails, the answer that was cut off stays."""
         longer = self.settings.retry_truncated or limit
-        rest = memoryview(body)[len(self._head(limit)) :]
         try:
-            output = await self._ask_within_context(self._head(longer) + rest, longer)
+            output = await self._ask_within_context(self.bodies.with_limit(body, limit, longer), longer)
         except (TransientEngineError, RejectedError, EngineTimeoutError):
             return cut
-        return replace(output, response={**(output.response or {}), "max_tokens_raised_to": longer})
+        billed = (cut.input_tokens or 0, cut.output_tokens or 0)
+        response = {**(output.response or {}), "max_tokens_raised_to": longer}
+        return replace(output, response=response, discarded_tokens=billed)
 
     async def healthy(self) -> bool:
-        """Whether at least one server lists its models."""
-        return any(await asyncio.gather(*(self._is_up(place) for place in self.places)))
+        """Whether at least one server lists its models; where all were out, those that do may have requests again."""
+        places = self.pool.places
+        up = await asyncio.gather(*(self.is_up(place) for place in places))
+        if all(place.is_out for place in places):
+            for place in itertools.compress(places, up):
+                self.pool.bring_back(place)
+        return any(up)
 
-    async def _is_up(self, place: _Place) -> bool:
+    async def is_up(self, place: Place) -> bool:
+        """Whether a server answers, and (where it tells) still has the model."""
         endpoint = await probe(self.session, place.base_url, Patience(_HEALTH_SECONDS, _HEALTH_SECONDS))
         if endpoint is None:
+            return False
+        try:
+            check_served(self.model, [endpoint], self.server)
+        except UsageError:
             return False
         return endpoint.models is not None if place.lists_models else endpoint.status < 500
 
     def _keep(self, request: Request, body: bytes) -> None:
         """Remember a body for the next attempt; the oldest give way."""
-        self._bodies[request] = body
-        while len(self._bodies) > self.concurrency:
-            del self._bodies[next(iter(self._bodies))]
+        self._kept[request] = body
+        while len(self._kept) > self.concurrency:
+            del self._kept[next(iter(self._kept))]
 
     async def _ask_within_context(self, body: bytes, limit: int) -> Output:
         """Ask; if prompt and limit exceed the context and the server gives the numbers, once more with what fits."""
@@ -272,29 +273,42 @@ class _Client:
             fitting = fitting_max_tokens(error.message, limit)
             if fitting is None:
                 raise
-        rest = memoryview(body)[len(self._head(limit)) :]
-        output = await self._ask(self._head(fitting) + rest)
+        output = await self._ask(self.bodies.with_limit(body, limit, fitting))
         return replace(output, response={**(output.response or {}), "max_tokens_reduced_to": fitting})
 
     async def _ask(self, body: bytes) -> Output:
+        """The answer of the least loaded server. Where one fails or refuses more requests, the next one is asked."""
+        tried: list[Place] = []
+        error: TransientEngineError | EngineUnavailableError | None = None
+        while (place := self.pool.choose(tried)) is not None:
+            tried.append(place)
+            try:
+                with self.pool.asking(place):
+                    return replace(await self._ask_at(place, body), endpoint=shown(place.base_url))
+            except EngineUnavailableError as reason:
+                error = reason if self.pool.all_gave_up else TransientEngineError(reason.message)
+            except TransientEngineError as reason:
+                error = reason
+        assert error is not None
+        raise error
+
+    async def _ask_at(self, place: Place, body: bytes) -> Output:
         """One HTTP request, with every failure as an error of ours."""
         import aiohttp
 
-        place = self._next_place()
         data = body if len(body) <= _ONE_WRITE else io.BytesIO(body)
         url = join_url(place.base_url, "chat/completions")
+        at = f" ({shown(place.base_url)})" if len(self.pool.places) > 1 else ""
         try:
             async with self.session.post(url, data=data, allow_redirects=False) as response:
                 answer = await read_body(response, MOST_ANSWER_BYTES)
         except aiohttp.ConnectionTimeoutError:
-            place.rests_until = time.monotonic() + _REST_SECONDS
-            raise TransientEngineError(f"no connection within {self.settings.connect_timeout:g} s") from None
+            raise UnreachableError(f"no connection within {self.settings.connect_timeout:g} s{at}") from None
         except TimeoutError:
-            raise EngineTimeoutError(f"no full answer within {self.settings.timeout:g} s") from None
+            raise EngineTimeoutError(f"no full answer within {self.settings.timeout:g} s{at}") from None
         except (aiohttp.ClientError, OSError) as error:
-            if isinstance(error, aiohttp.ClientConnectionError):
-                place.rests_until = time.monotonic() + _REST_SECONDS
-            raise TransientEngineError(self.redaction.text(f"{type(error).__name__}: {error}")) from None
+            kind = UnreachableError if isinstance(error, aiohttp.ClientConnectionError) else TransientEngineError
+            raise kind(self.redaction.text(f"{type(error).__name__}: {error}{at}")) from None
         with self.redaction.errors():
             return self._understand(response, self.redaction.data(answer))
 
@@ -306,81 +320,3 @@ class _Client:
         raise failure(
             response.status, answer, response.headers.get("Retry-After"), location=headers.get("Location", "")
         )
-
-    def _next_place(self) -> _Place:
-        """The servers in turn, without those that could not be reached just now, unless none is left."""
-        now = time.monotonic()
-        for _ in self.places:
-            place = self.places[self._turn % len(self.places)]
-            self._turn += 1
-            if place.rests_until <= now:
-                return place
-        return place
-
-    def _head(self, limit: int) -> bytes:
-        """The body up to its messages."""
-        settings = self.settings
-        name = settings.max_tokens_field
-        if not name:
-            name = "max_completion_tokens" if _COMPLETION_TOKENS.match(self.model) else "max_tokens"
-        head: dict[str, Any] = {"model": self.model, name: limit}
-        if settings.temperature != "server":
-            head["temperature"] = settings.temperature
-        head |= {key: getattr(settings, key) for key in _SAMPLING if getattr(settings, key) is not None}
-        head |= ({"stop": settings.stop} if settings.stop else {}) | settings.extra_body
-        return msgspec.json.encode(head)[:-1]
-
-    async def _body(self, request: Request, limit: int) -> bytes:
-        """The body of a request. Small pages that travel untouched cost less than handing them to a thread would."""
-        quick = sum(_file_size(source) for source in request.images) <= _QUICK_BYTES
-        images = [await self._encode(source, quick=quick) for source in request.images]
-        if sum(len(image.data) for image in images) <= _QUICK_BYTES:
-            return self._build(request, limit, images)
-        return await asyncio.to_thread(self._build, request, limit, images)
-
-    async def _encode(self, source: PageSource, *, quick: bool) -> EncodedImage:
-        """The page as it is sent: as it is, or decoded in another process, where it can do no harm."""
-        untouched: EncodedImage | None = None
-        if quick:
-            untouched = encode_untouched(source, self.rule)
-        elif not isinstance(source, PdfPage):
-            untouched = await asyncio.to_thread(encode_untouched, source, self.rule)
-        return untouched or await self.reader.encode(source, self.rule)
-
-    def _build(self, request: Request, limit: int, images: Sequence[EncodedImage]) -> bytes:
-        """Encode the body around the images, then put them in: a page of megabytes is copied only once."""
-        marks = [secrets.token_hex(16) for _ in images]
-        messages = [{"role": "user", "content": self._content(request, images, marks)}]
-        if self.settings.system:
-            messages.insert(0, {"role": "system", "content": self.settings.system})
-        rest = msgspec.json.encode(messages)
-        parts = [self._head(limit), b',"messages":']
-        for mark, image in zip(marks, images, strict=True):
-            before, rest = rest.split(mark.encode(), 1)
-            # Base64 needs no escapes in JSON.
-            parts += [before, binascii.b2a_base64(image.data, newline=False)]
-        return b"".join((*parts, rest, b"}"))
-
-    def _content(
-        self, request: Request, encoded: Sequence[EncodedImage], marks: Sequence[str]
-    ) -> str | list[dict[str, Any]]:
-        """Images and text in the profile's order. No prompt: no text part. No image: a plain string."""
-        text = "\n\n".join(part for part in (request.prompt, request.text) if part)
-        if not request.images:
-            return text
-        images: list[dict[str, Any]] = [
-            {"type": "image_url", "image_url": {"url": f"data:{image.mime};base64,{mark}"}}
-            for image, mark in zip(encoded, marks, strict=True)
-        ]
-        texts: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
-        return [*images, *texts] if self.settings.content_order == "image_first" else [*texts, *images]
-
-
-def _file_size(source: PageSource) -> float:
-    """Bytes of an image file; infinite for what has to be rendered, 0 for what is not there (reading will say so)."""
-    if not isinstance(source, Path):
-        return math.inf
-    try:
-        return source.stat().st_size
-    except OSError:
-        return 0

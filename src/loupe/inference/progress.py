@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
+from collections import Counter, deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from loupe.types import FAILED, Estimate, Prediction
 
+#: Seconds over which the live rate is counted.
+LIVE_SECONDS = 30.0
+
 
 @dataclass(slots=True)
 class Progress:
-    """Counters of one run. `resumed` samples were done before; `done` ended in this session."""
+    """Counters of one run. `resumed` samples were done before; `done` ended in this session.
+
+    `limit` tells how many requests may be in flight just now where that number follows the server, `status` what the
+    engine says of itself, `spent` what was paid so far, as "0.12 of 0.50 USD".
+    """
 
     engine: str = ""
     benchmark: str = ""
@@ -27,10 +35,14 @@ class Progress:
     headline: Estimate | None = None
     headline_name: str = ""
     note: str = ""
+    limit: Callable[[], int] | None = None
+    status: Callable[[], str] | None = None
+    spent: Callable[[], str] | None = None
     started: float = field(default_factory=time.monotonic)
     stopping: bool = False
     hurried: bool = False
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _ended: deque[float] = field(default_factory=deque)
 
     @property
     def seconds(self) -> float:
@@ -48,6 +60,14 @@ class Progress:
         return self.done / self.seconds if self.done else 0.0
 
     @property
+    def live_rate(self) -> float | None:
+        """Samples ended per second just now; None in the first seconds, when it is no other than the whole rate."""
+        now = time.monotonic()
+        while self._ended and self._ended[0] < now - LIVE_SECONDS:
+            self._ended.popleft()
+        return len(self._ended) / LIVE_SECONDS if self.done and self.seconds > LIVE_SECONDS else None
+
+    @property
     def tokens_per_second(self) -> float:
         """Output tokens per second, over the whole session; 0 where the engine counts none."""
         return self.output_tokens / self.seconds if self.output_tokens else 0.0
@@ -61,6 +81,7 @@ class Progress:
     def count(self, prediction: Prediction) -> None:
         """Take one ended sample into the counters."""
         self.done += 1
+        self._ended.append(time.monotonic())
         self.outcomes[prediction.outcome] += 1
         self.input_tokens += prediction.input_tokens or 0
         self.output_tokens += prediction.output_tokens or 0

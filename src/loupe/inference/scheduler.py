@@ -21,12 +21,10 @@ from loupe.errors import (
     TransientEngineError,
 )
 from loupe.inference.concurrency import MOST, AdaptivePlaces, Attempt, Places
+from loupe.inference.divided_pages import DividedPages
 from loupe.inference.progress import Progress
-from loupe.metrics.repetition import find_loop
-from loupe.types import Engine, Outcome, Output, Prediction, Request
-
-#: Characters from which looking for a loop would hold up the other requests.
-_LONG_TEXT = 50_000
+from loupe.inference.records import Attempts
+from loupe.types import Engine, Output, Prediction, Request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +67,10 @@ class Scheduler:
     def __post_init__(self) -> None:
         chosen = self.policy.concurrency
         self._places = AdaptivePlaces() if chosen == "auto" else Places(chosen)
+        if chosen == "auto":
+            self.progress.limit = lambda: self._places.limit
+        if self.engine.status is not None:
+            self.progress.status = self.engine.status
 
     async def ask_all(self, requests: Iterator[Request]) -> None:
         """Ask for every request; returns when all have ended, or after `progress.request_stop()`.
@@ -78,7 +80,14 @@ class Scheduler:
         self._open.set()
         failure: BaseException | None = None
         workers = MOST if self.policy.concurrency == "auto" else self.policy.concurrency
-        tasks = [asyncio.create_task(self._work(requests)) for _ in range(workers)]
+        if self.engine.divide is None:
+            work = [self._work(requests) for _ in range(workers)]
+        else:
+            pages = DividedPages(
+                self.engine, self._places, self.progress, self._finish, self.keep, self._check_timeouts
+            )
+            work = pages.tasks(requests, workers)
+        tasks = [asyncio.create_task(each) for each in work]
         for task in tasks:
             self.progress.watch(task)
         try:
@@ -105,16 +114,18 @@ class Scheduler:
                     self.progress.count(prediction)
                 finally:
                     self.progress.in_flight -= 1
-            if self._timeouts >= self.policy.max_timeouts:
-                raise TimeoutsExceededError(f"{self._timeouts} requests timed out; gave up this benchmark")
+            self._check_timeouts()
+
+    def _check_timeouts(self) -> None:
+        if self._timeouts >= self.policy.max_timeouts:
+            raise TimeoutsExceededError(f"{self._timeouts} requests timed out; gave up this benchmark")
 
     async def _finish(self, request: Request) -> Prediction:
         """Try one request until it has ended, one way or another."""
-        attempt, tries, waits, asked_again = 0, 0, 0, False
+        attempts, tries, waits, asked_again = Attempts(request), 0, 0, False
         while True:
-            attempt += 1
             await self._open.wait()
-            began = time.monotonic()
+            attempts.begin()
             try:
                 output = await self._ask(request)
             except EngineUnavailableError:
@@ -129,24 +140,24 @@ class Scheduler:
                     tries += 1
                     await self._pause(error, tries)
                     continue
-                return _failed(request, "error", error, began, attempt)
+                return attempts.failed("error", error)
             except EngineTimeoutError as error:
                 self._timeouts += 1
-                return _failed(request, "timeout", error, began, attempt)
+                return attempts.failed("timeout", error)
             except RejectedError as error:
-                return _failed(request, "rejected", error, began, attempt)
+                return attempts.failed("rejected", error)
             except LoupeError as error:
                 await self._note_error()
-                return _failed(request, "error", error, began, attempt)
+                return attempts.failed("error", error)
             except Exception as error:  # noqa: BLE001 - the border: one sample must not end the run; recorded and counted
                 await self._note_error()
-                return _failed(request, "error", EngineError(f"{type(error).__name__}: {error}"), began, attempt)
+                return attempts.failed("error", EngineError(f"{type(error).__name__}: {error}"))
             self._errors_in_a_row = 0
-            ended = time.monotonic()
-            prediction = _answered(request, output, await _classify(output), ended - began, attempt)
+            prediction = await attempts.answered(output)
             # A server may hiccup with an empty answer; a local engine is deterministic, and a blank page stays blank.
             if prediction.outcome == "empty" and self.engine.healthy is not None and not asked_again:
                 asked_again = True
+                attempts.discard(output)
                 self.progress.retries += 1
                 continue
             return prediction
@@ -202,40 +213,3 @@ class Scheduler:
                 )
             self.progress.note = "the server is down: waiting for it"
             await asyncio.sleep(self.policy.health_poll)
-
-
-def _answered(request: Request, output: Output, outcome: Outcome, seconds: float, attempt: int) -> Prediction:
-    return Prediction(
-        sample=request.id,
-        text=output.text,
-        outcome=outcome,
-        finish_reason=output.finish_reason,
-        input_tokens=output.input_tokens,
-        output_tokens=output.output_tokens,
-        seconds=round(seconds if output.seconds is None else output.seconds, 4),
-        attempt=attempt,
-        reasoning=output.reasoning,
-        response=dict(output.response) if output.response else None,
-    )
-
-
-async def _classify(output: Output) -> Outcome:
-    if len(output.text) < _LONG_TEXT:
-        loop = find_loop(output.text)
-    else:
-        loop = await asyncio.to_thread(find_loop, output.text)
-    if loop is not None:
-        return "repeated"
-    if output.finish_reason == "length":
-        return "truncated"
-    return "ok" if output.text.strip() else "empty"
-
-
-def _failed(request: Request, outcome: Outcome, error: LoupeError, began: float, attempt: int) -> Prediction:
-    return Prediction(
-        sample=request.id,
-        outcome=outcome,
-        error=error.message[:2000],
-        seconds=round(time.monotonic() - began, 4),
-        attempt=attempt,
-    )

@@ -67,24 +67,43 @@ async def reach(
     ports: Sequence[int] = PORTS,
 ) -> tuple[list[Endpoint], Server]:
     """Every server to be asked, each of which answers, and what the first one is. No URL: the one on this machine."""
+    found, server, silent = await reach_any(base_urls, session, connect_timeout=connect_timeout, ports=ports)
+    if silent:
+        raise _no_answer(silent[0])
+    return found, server
+
+
+async def reach_any(
+    base_urls: Sequence[str],
+    session: aiohttp.ClientSession,
+    *,
+    connect_timeout: float,
+    ports: Sequence[int] = PORTS,
+) -> tuple[list[Endpoint], Server, list[str]]:
+    """The servers that answer, at least one, what the first of them is, and the addresses where nobody answers."""
     urls = list(base_urls) or [AUTO]
     if urls[0] in (AUTO, AUTO_FIRST):
         urls = [choose(await discover(ports), first=urls[0] == AUTO_FIRST).base_url]
     patience = Patience(connect_timeout, connect_timeout)
-    bases = [normalize_base_url(url) for url in urls]
+    bases = list(dict.fromkeys(normalize_base_url(url) for url in urls))
     answers = await asyncio.gather(*(probe(session, base, patience) for base in bases))
-    found = [_usable(base, endpoint) for base, endpoint in zip(bases, answers, strict=True)]
-    return found, await identify(session, found[0], Patience(connect_timeout, _IDENTIFY_SECONDS))
+    found = [_with_key(endpoint) for endpoint in answers if endpoint is not None]
+    silent = [base for base, endpoint in zip(bases, answers, strict=True) if endpoint is None]
+    if not found:
+        raise _no_answer(silent[0])
+    return found, await identify(session, found[0], Patience(connect_timeout, _IDENTIFY_SECONDS)), silent
 
 
-def _usable(base: str, endpoint: Endpoint | None) -> Endpoint:
-    if endpoint is None:
-        raise EngineUnavailableError(
-            f"no server answers at {shown(base)}", hint="start it, or give its address: --base-url URL"
-        )
+def _no_answer(base: str) -> EngineUnavailableError:
+    return EngineUnavailableError(
+        f"no server answers at {shown(base)}", hint="start it, or give its address: --base-url URL"
+    )
+
+
+def _with_key(endpoint: Endpoint) -> Endpoint:
     if endpoint.needs_key:
         raise EngineUnavailableError(
-            f"{shown(base)} refuses the key (HTTP {endpoint.status})",
+            f"{shown(endpoint.base_url)} refuses the key (HTTP {endpoint.status})",
             hint="--api-key KEY, or export OPENAI_API_KEY=KEY",
         )
     return endpoint
@@ -113,12 +132,14 @@ def _is_listed(model: str, listed: Sequence[str]) -> bool:
     return any(name in spellings or (family and name.startswith(family)) for name in listed)
 
 
-def server_facts(model: str, endpoints: Sequence[Endpoint], server: Server) -> dict[str, str]:
-    """What run.json keeps about the server."""
+def server_facts(
+    model: str, endpoints: Sequence[Endpoint], server: Server, silent: Sequence[str] = ()
+) -> dict[str, str]:
+    """What run.json keeps about the server, and where else (`silent`) it may come to answer."""
     entry = next((entry for entry in endpoints[0].models or () if entry.get("id") == model), {})
     facts = {
         "model": model,
-        "base_url": ", ".join(shown(endpoint.base_url) for endpoint in endpoints),
+        "base_url": ", ".join(map(shown, [*(endpoint.base_url for endpoint in endpoints), *silent])),
         "server": server.kind,
         "server_version": server.version,
         "max_model_len": str(entry.get("max_model_len") or ""),

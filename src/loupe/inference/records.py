@@ -1,0 +1,90 @@
+"""The record of a sample: what its attempts came to, from the first one to the last."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+
+import msgspec
+
+from loupe.errors import LoupeError
+from loupe.metrics.repetition import find_loop
+from loupe.types import Outcome, Output, Prediction, Request
+
+#: Characters from which looking for a loop would hold up the other requests.
+_LONG_TEXT = 50_000
+
+
+@dataclass(slots=True)
+class Attempts:
+    """The attempts on one request. `started` is when the last one began; `discarded` are tokens of earlier answers."""
+
+    request: Request
+    count: int = 0
+    began: float = field(default_factory=time.time)
+    started: float = 0.0
+    discarded: tuple[int, int] = (0, 0)
+
+    def begin(self) -> None:
+        """One more attempt."""
+        self.count += 1
+        self.started = time.monotonic()
+
+    def discard(self, output: Output) -> None:
+        """An answer that another one takes the place of; its tokens were used all the same."""
+        self.discarded = _sum(self.discarded, _sum(output.discarded_tokens, _tokens(output)))
+
+    async def answered(self, output: Output) -> Prediction:
+        """The record of an answer."""
+        seconds = time.monotonic() - self.started
+        discarded = _sum(self.discarded, output.discarded_tokens)
+        return Prediction(
+            sample=self.request.id,
+            text=output.text,
+            outcome=await _classify(output),
+            finish_reason=output.finish_reason,
+            input_tokens=output.input_tokens,
+            output_tokens=output.output_tokens,
+            seconds=round(seconds if output.seconds is None else output.seconds, 4),
+            attempt=self.count,
+            reasoning=output.reasoning,
+            response=dict(output.response) if output.response else None,
+            endpoint=output.endpoint or msgspec.UNSET,
+            began=round(self.began, 3),
+            ended=round(time.time(), 3),
+            discarded_tokens=discarded if any(discarded) else msgspec.UNSET,
+        )
+
+    def failed(self, outcome: Outcome, error: LoupeError) -> Prediction:
+        """The record of a sample without an answer."""
+        return Prediction(
+            sample=self.request.id,
+            outcome=outcome,
+            error=error.message[:2000],
+            seconds=round(time.monotonic() - self.started, 4),
+            attempt=self.count,
+            began=round(self.began, 3),
+            ended=round(time.time(), 3),
+            discarded_tokens=self.discarded if any(self.discarded) else msgspec.UNSET,
+        )
+
+
+def _tokens(output: Output) -> tuple[int, int]:
+    return output.input_tokens or 0, output.output_tokens or 0
+
+
+def _sum(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+    return one[0] + other[0], one[1] + other[1]
+
+
+async def _classify(output: Output) -> Outcome:
+    if len(output.text) < _LONG_TEXT:
+        loop = find_loop(output.text)
+    else:
+        loop = await asyncio.to_thread(find_loop, output.text)
+    if loop is not None:
+        return "repeated"
+    if output.finish_reason == "length":
+        return "truncated"
+    return "ok" if output.text.strip() else "empty"
