@@ -19,6 +19,7 @@ import math
 import os
 import random
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -36,7 +37,7 @@ import msgspec
 from tests.synthetic import MAKERS, write_prepared
 
 #: Seconds of CPU time that a call may take (a megabyte of table rows takes 10), and seconds after which it hangs; the
-#: scoring worker allows 120.
+#: scoring worker allows 120. What waits without using time hangs after `PATIENCE` times as many seconds of the clock.
 SLOW = 20.0
 DEAD = 120.0
 #: Strings whose formulas are drawn together (of more, one that spoils a TeX run spoils more), and how much longer that
@@ -301,7 +302,7 @@ def attack(
         for start in range(0, len(numbers), together):
             batch = numbers[start : start + together]
             mark(batch[0], together > 1)
-            faulthandler.dump_traceback_later(DEAD * PATIENCE, exit=True)
+            _arm(DEAD * PATIENCE)
             for number, label, finding in _drawn_together(batch, subjects):
                 report({"number": number, "call": label, "length": len(hostile(number)), "finding": finding})
             for number in batch:
@@ -311,11 +312,22 @@ def attack(
                 metrics = (each for each in metric_calls(*_pair(number)) if alone or each[0] not in DRAWN)
                 calls = [*metrics, *adapter_calls(answer), *subjects.calls(number, answer, list(STEPS))]
                 for label, call in calls:
-                    faulthandler.dump_traceback_later(DEAD, exit=True)
+                    _arm(DEAD)
                     finding = _try(call)
                     if finding:
                         report({"number": number, "call": label, "length": len(answer), "finding": finding})
     faulthandler.cancel_dump_traceback_later()
+    signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def _arm(seconds: float) -> None:
+    """End this process, with a traceback, where the next call takes so much CPU time, or ten times as long waiting.
+
+    A machine with other work, or a low priority, is no hang.
+    """
+    faulthandler.register(signal.SIGPROF, all_threads=False, chain=True)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    faulthandler.dump_traceback_later(seconds * PATIENCE, exit=True)
 
 
 def _pair(number: int) -> tuple[str, str]:

@@ -95,7 +95,9 @@ def outcome(function: Callable[[str], str], markup: str) -> str:
 _TEXTS = st.sampled_from(
     ["", " ", "\n ", "a", "b c", "x > y", "\xa0", "'\"", "\0", "\r\n", "½", "&quot;&amp;lt;", "&lt;5"]
 )
-_ATTRIBUTES = st.sampled_from(["", "", ' class=" a  b"', ' b="x>y"', ' b="2" a="it\'s" b="3"', ' headers="\n"'])
+_ATTRIBUTES = st.sampled_from(
+    ["", "", " ", ' border="1" ', ' class=" a  b"', ' b="x>y"', ' b="2" a="it\'s" b="3"', ' headers="\n"']
+)
 _NAMES = st.sampled_from(["html", "table", "thead", "tbody", "tr", "td", "th", "b", "sup", "span", "div", "p"])
 _NESTED = st.recursive(
     _TEXTS,
