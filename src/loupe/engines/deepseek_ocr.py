@@ -1,0 +1,91 @@
+"""DeepSeek-OCR in this process family: with Transformers in any resolution mode, or with vLLM's offline engine.
+
+Source: deepseek-ai/DeepSeek-OCR @ e4ac34e1, `infer()` of its model repository, vLLM's recipe; protocols/engines.md B3
+and E, docs/engines/deepseek-ocr-sdk.md. A server cannot change its mode; this can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Literal
+
+import msgspec
+
+from loupe.engines.sdk.opening import Work, installed, open_package
+from loupe.engines.sdk.settings import SdkSettings
+from loupe.engines.shared.child_environment import without_secrets
+from loupe.metrics.vision_tokens import MODES
+from loupe.types import Engine
+
+WAY = "direct"
+UNPROVEN = "never run with the model: calls follow the vendor's and vLLM's code, the rest is checked with a stand-in"
+_INSTALL = {
+    "transformers": "pip install 'loupe-ocr[deepseek]'",
+    "vllm": "pip install 'vllm>=0.11.1'",
+}
+
+
+class Settings(SdkSettings, frozen=True, kw_only=True):
+    """Keys of the kind `deepseek_ocr`.
+
+    `backend` is "transformers" (any `mode`) or "vllm" (gundam alone: it has no other). `mode` is the resolution mode.
+    `tile` is the side of a tile in gundam: 640, and 768 for model 2. `revision` pins the model repository, whose code
+    is run; "" is its newest. `ngram_size` and `window_size` are the n-gram rule, `allowed_tokens` may always repeat
+    (`<td>`, `</td>`); size 0 leaves Transformers to `infer()` itself (no run of 35 twice) and vLLM without any rule.
+    `attention` is Transformers' name of an implementation. `vllm` holds further arguments of vLLM's `LLM`.
+    """
+
+    backend: Literal["transformers", "vllm"] = "transformers"
+    model: str = "deepseek-ai/DeepSeek-OCR"
+    revision: str = ""
+    mode: Literal["tiny", "small", "base", "large", "gundam"] = "gundam"
+    tile: int = 640
+    max_tokens: int = 8192
+    ngram_size: int = 30
+    window_size: int = 90
+    allowed_tokens: list[int] = msgspec.field(default_factory=lambda: [128821, 128822])
+    attention: str = "flash_attention_2"
+    dpi: float = 144.0
+    vllm: dict[str, Any] = msgspec.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.backend == "vllm" and self.mode != "gundam":
+            raise ValueError(f'mode = "{self.mode}": vLLM has gundam alone; backend = "transformers" has all modes')
+        if self.tile != MODES["gundam"].tile and self.mode != "gundam":
+            raise ValueError(f'mode = "{self.mode}": a model with tiles of {self.tile} pixels has gundam alone')
+        if self.ngram_size < 0 or self.ngram_size == 1 or self.window_size < 1:
+            raise ValueError("ngram_size is 0 or at least 2, and window_size at least 1")
+
+    def signature(self) -> dict[str, str]:
+        """The mode, the limit, and the n-gram rule."""
+        rule = f"{self.ngram_size}/{self.window_size}" if self.ngram_size else "none"
+        return {**super().signature(), "mode": self.mode, "max": str(self.max_tokens), "t": "0", "ngram": rule}
+
+
+@asynccontextmanager
+async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
+    """Load the model in a worker, then yield the engine. Raises MissingToolError without the back end."""
+    packages = ("torch", "transformers") if settings.backend == "transformers" else ("vllm",)
+    facts = installed(*packages, install=_INSTALL[settings.backend])
+    facts |= {"model": settings.model, "backend": settings.backend, "mode": settings.mode}
+    arguments: dict[str, object] = {
+        "model": settings.model,
+        "revision": settings.revision,
+        "max_tokens": settings.max_tokens,
+        "rule": {"size": settings.ngram_size, "window": settings.window_size, "allowed": settings.allowed_tokens},
+    }
+    if settings.backend == "transformers":
+        chosen = MODES[settings.mode]
+        tile = settings.tile if chosen.tiled else chosen.tile
+        sizes = {"base_size": chosen.page, "image_size": tile, "crop_mode": chosen.tiled}
+        arguments |= {"sizes": sizes, "attention": settings.attention}
+    else:
+        arguments |= {"options": settings.vllm}
+    work = Work(
+        factory=f"loupe.engines.sdk.deepseek_{settings.backend}:load",
+        arguments=arguments,
+        environment={**without_secrets(), "VLLM_NO_USAGE_STATS": "1"},
+    )
+    async with open_package(settings, work, facts=facts) as engine:
+        yield engine

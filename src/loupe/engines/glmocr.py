@@ -1,0 +1,188 @@
+"""GLM-OCR's own pipeline, package `glmocr`: layout model here, every region asked of a model server of yours.
+
+Source: zai-org/GLM-OCR @ cef4d0ea (0.1.5); protocols/engines.md B1, docs/engines/glm-ocr-sdk.md. By itself the package
+sends documents to a cloud, and a key in the environment is enough for that: here it never does (`_own_config`).
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from loupe.engines.sdk.opening import Work, installed, open_package
+from loupe.engines.sdk.outbound import Outbound, reading_here, without_proxies
+from loupe.engines.sdk.regions import WHOLE, region
+from loupe.engines.sdk.servers import one_server, reach_server
+from loupe.engines.sdk.settings import SdkSettings
+from loupe.engines.shared.child_environment import without_secrets
+from loupe.engines.shared.discovery import root_url
+from loupe.engines.shared.worker import Loaded
+from loupe.errors import EngineError, EngineUnavailableError, UsageError
+from loupe.types import Engine, Output, Request
+
+WAY = "pipeline"
+UNPROVEN = "never run with its models: calls are checked against glmocr 0.1.5, the rest with a stand-in for it"
+_INSTALL = "pip install 'loupe-ocr[glmocr]'"
+_START = "vllm serve zai-org/GLM-OCR --port 8080 --served-model-name glm-ocr"
+_MODELS = "hf download PaddlePaddle/PP-DocLayoutV3_safetensors"
+#: Where the vendor's cloud is.
+_CLOUD = ("bigmodel.cn", "z.ai")
+#: Variables with these beginnings steer the package, and one of them is enough to send documents to the cloud.
+_STEERING = ("GLMOCR_", "ZHIPU")
+
+
+class Settings(SdkSettings, frozen=True, kw_only=True):
+    """Keys of the kind `glmocr`.
+
+    `base_url` is the model server, `model` its name there; `api_mode` is "openai" or, for Ollama, "ollama_generate".
+    Sampling and `max_tokens` are for each region. `region_workers` regions are asked at a time, each for at most
+    `region_timeout` seconds and `region_retries` times more. `layout_device` is "cpu", "cuda", "cuda:1"; "" is the
+    package's choice. `config` overrides anything else of the package's config.yaml, as `[config.pipeline.layout]`.
+    """
+
+    base_url: str | list[str] = "http://127.0.0.1:8080/v1"
+    model: str = "glm-ocr"
+    api_mode: Literal["openai", "ollama_generate"] = "openai"
+    max_tokens: int = 8192
+    temperature: float = 0.0
+    top_p: float = 0.00001
+    top_k: int = 1
+    repetition_penalty: float = 1.1
+    region_workers: int = 32
+    region_timeout: int = 120
+    region_retries: int = 2
+    layout_device: str = ""
+    config: dict[str, Any] = msgspec.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        pipeline = self.config.get("pipeline", {})
+        if "maas" in self.config or (isinstance(pipeline, dict) and "maas" in pipeline):
+            raise ValueError("config.pipeline.maas: that is the vendor's cloud, and Loupe sends no document there")
+
+    def signature(self) -> dict[str, str]:
+        """The image, and what steers sampling."""
+        return {**super().signature(), "max": str(self.max_tokens), "t": f"{self.temperature:g}"}
+
+    def defining(self) -> dict[str, Any]:
+        """How many regions are asked at a time changes no answer."""
+        return {key: value for key, value in super().defining().items() if key != "region_workers"}
+
+
+@asynccontextmanager
+async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
+    """Check package and server, load the layout model, then yield the engine.
+
+    Raises MissingToolError without the package, EngineUnavailableError without the server, UsageError for the cloud.
+    """
+    facts = installed("glmocr", install=_INSTALL)
+    server = one_server(settings.base_url)
+    if server.host.endswith(_CLOUD):
+        raise UsageError(f"{server.host} is the vendor's cloud; Loupe sends no document there", hint=_START)
+    facts |= await reach_server(server, settings.model, start=_START) | {"model": settings.model, "mode": "selfhosted"}
+    environment = {name: value for name, value in without_secrets().items() if not name.startswith(_STEERING)}
+    work = Work(
+        factory="loupe.engines.glmocr:load",
+        arguments={
+            "config": _own_config(settings, server.url),
+            "layout_device": settings.layout_device or None,
+            "host": server.host,
+        },
+        environment=without_proxies(environment, [server.host]),
+    )
+    async with open_package(settings, work, facts=facts, healthy=server.answers) as engine:
+        yield engine
+
+
+def _own_config(settings: Settings, url: str) -> dict[str, Any]:
+    """What is not as in the package's config.yaml. Its cloud is off, and has no address and no key."""
+    path = f"{root_url(url)}/api/generate" if settings.api_mode == "ollama_generate" else f"{url}/chat/completions"
+    sampling = ("max_tokens", "temperature", "top_p", "top_k", "repetition_penalty")
+    ours = {
+        "pipeline": {
+            "maas": {"enabled": False, "api_url": "http://127.0.0.1:9/", "api_key": None},
+            "ocr_api": {
+                "api_url": path,
+                "model": settings.model,
+                "api_mode": settings.api_mode,
+                "request_timeout": settings.region_timeout,
+                "retry_max_attempts": settings.region_retries,
+            },
+            "max_workers": settings.region_workers,
+            "page_loader": {name: getattr(settings, name) for name in sampling},
+        },
+        "logging": {"level": "WARNING"},
+    }
+    return merged(ours, settings.config)
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """A table with another laid over it, table by table.
+
+    >>> merged({"a": {"b": 1, "c": 2}}, {"a": {"b": 3}})
+    {'a': {'b': 3, 'c': 2}}
+    """
+    found = dict(base)
+    for key, value in over.items():
+        below = found.get(key)
+        found[key] = merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+    return found
+
+
+def load(*, config: dict[str, Any], layout_device: str | None, host: str) -> Loaded:
+    """The engine as a worker uses it. Raises EngineUnavailableError if the package would use the cloud all the same."""
+    reader = _open(config, layout_device)
+    if reader.config_model.pipeline.maas.enabled or getattr(reader, "_use_maas", False):
+        raise EngineUnavailableError("glmocr insists on the vendor's cloud: nothing is read", hint=_INSTALL)
+
+    def read(request: Request) -> Output:
+        (path,) = request.images
+        return page_output(reader.parse(str(path), save_layout_visualization=False))
+
+    return Loaded(read=reading_here(read, Outbound([host]), package="glmocr", models=_MODELS))
+
+
+def _open(config: dict[str, Any], layout_device: str | None) -> Any:
+    """The package's reader. It is given files for everything, so that it looks for none of the user's by itself."""
+    package, packaged = import_module("glmocr"), import_module("glmocr.config")
+    default = Path(packaged.GlmOcrConfig.default_path()).read_text(encoding="utf-8")
+    whole = merged(import_module("yaml").safe_load(default) or {}, config)
+    with tempfile.TemporaryDirectory(prefix="loupe-glmocr-") as name:
+        folder = Path(name)
+        # JSON is YAML.
+        (folder / "config.yaml").write_text(json.dumps(whole), encoding="utf-8")
+        # Without one, it takes the next .env above the working folder, with the key and the address that stand there.
+        (folder / "empty.env").touch()
+        return package.GlmOcr(
+            config_path=str(folder / "config.yaml"),
+            mode="selfhosted",
+            env_file=str(folder / "empty.env"),
+            layout_device=layout_device,
+        )
+
+
+def page_output(result: Any) -> Output:
+    """What the package found on one page. Raises EngineError where no page was read, or where every region failed.
+
+    A region that failed is null in the package's raw result, and is missing from its text without a word.
+    """
+    if not result.json_result:
+        raise EngineError("glmocr could not load the page")
+    asked = [one.get("content") for page in result.raw_json_result or [] for one in page]
+    failed = sum(content is None for content in asked)
+    if failed and not any(asked):
+        raise EngineError(f"all {failed} regions that glmocr asked for failed")
+    regions = [
+        region(number, str(one.get("label", "")), one.get("content"), one.get("bbox_2d"), size=(WHOLE, WHOLE))
+        | {"native_label": str(one.get("native_label") or one.get("label", ""))}
+        for page in result.json_result[:1]
+        for number, one in enumerate(page)
+    ]
+    response = {"regions": regions, "failed_regions": failed, "calls": sum(bool(text) for text in asked) + failed}
+    return Output(text=result.markdown_result or "", finish_reason="stop", response=response)

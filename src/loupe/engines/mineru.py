@@ -1,0 +1,140 @@
+"""MinerU, package `mineru`: its pipeline, vision model and hybrid in versions 2 and 3, the tiers of version 4.
+
+Source: opendatalab/MinerU @ 79d6d8d7 (3.4.4) and PyPI mineru 4.0.12; protocols/engines.md B4, docs/engines/mineru.md.
+Which interface is used goes by the installed version. Version 4 can send documents to mineru.net: it is never asked to.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from loupe.engines.sdk.opening import Work, installed, open_package
+from loupe.engines.sdk.outbound import Outbound, reading_here, without_proxies
+from loupe.engines.sdk.servers import ModelServer, one_server, reach_server
+from loupe.engines.sdk.settings import SdkSettings
+from loupe.engines.shared.child_environment import without_secrets
+from loupe.engines.shared.worker import Loaded
+from loupe.errors import MissingToolError
+from loupe.types import Engine
+
+WAY = "pipeline"
+UNPROVEN = "never run with its models: calls are checked against mineru 3.4.5 and 4.0.12, the rest with a stand-in"
+_INSTALL = "pip install 'loupe-ocr[mineru]'"
+_START = "mineru-openai-server --port 30000"
+#: Variables that would have version 4 ask somebody else, over what the profile says.
+_STEERING = ("MINERU_LLM_AIDED", "MINERU_MODEL_VLM", "MINERU_VL_", "MINERU_CONFIG")
+_FIRST, _LAST = 2, 4
+
+
+class Settings(SdkSettings, frozen=True, kw_only=True):
+    """Keys of the kind `mineru`.
+
+    `method` is "auto", "txt" (text layer of a PDF) or "ocr". Versions 2 and 3: `backend` as the package names it
+    (pipeline, vlm-engine, vlm-http-client, hybrid-engine, hybrid-http-client), `effort` of hybrid ones, `language`,
+    `formulas`, `tables`. Version 4: `tier` (flash, basic, standard, advanced). `base_url` is the model server of the
+    http clients, in version 4 of any tier; "" is none. `pdf_pages` hands pages of a PDF over as they are; else as
+    images of `dpi`.
+    """
+
+    method: Literal["auto", "txt", "ocr"] = "auto"
+    backend: str = "hybrid-engine"
+    effort: Literal["medium", "high"] = "medium"
+    language: str = "ch"
+    formulas: bool = True
+    tables: bool = True
+    image_analysis: bool = True
+    tier: Literal["flash", "basic", "standard", "advanced"] = "standard"
+    base_url: str | list[str] = ""
+    model: str = ""
+    pdf_pages: bool = True
+
+    def signature(self) -> dict[str, str]:
+        """The image, or that there is none."""
+        return {"img": "pdf" if self.pdf_pages else f"dpi{self.dpi:g}", "method": self.method}
+
+
+@asynccontextmanager
+async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
+    """Check package and server, load the models by a page of our own, then yield the engine.
+
+    Raises MissingToolError without the package, or with a version that has neither interface.
+    """
+    facts = installed("mineru", install=_INSTALL)
+    major = major_version(facts["mineru"])
+    facts |= {"interface": "MinerUParser" if major == _LAST else "do_parse"}
+    facts |= {"tier": settings.tier} if major == _LAST else {"backend": settings.backend}
+    server = one_server(settings.base_url) if settings.base_url else None
+    if server is not None:
+        facts |= await reach_server(server, settings.model, start=_START)
+    hosts = [server.host] if server else []
+    with tempfile.TemporaryDirectory(prefix="loupe-mineru-") as name:
+        environment = {key: value for key, value in without_secrets().items() if not key.startswith(_STEERING)}
+        # Version 4 reads ~/.mineru/config.yaml, which may name servers of others: it is given a file of ours.
+        config = Path(name) / "config.yaml"
+        config.write_text("{}\n", encoding="utf-8")
+        work = Work(
+            factory=f"loupe.engines.mineru:load_{'tiers' if major == _LAST else 'backends'}",
+            arguments={"options": _options(settings, major, server), "hosts": hosts},
+            environment=without_proxies({**environment, "MINERU_CONFIG": str(config)}, hosts),
+            takes_pdf=settings.pdf_pages,
+        )
+        async with open_package(settings, work, facts=facts, healthy=server.answers if server else None) as engine:
+            yield engine
+
+
+def major_version(version: str) -> int:
+    """The version that decides about the interface. Raises MissingToolError for one that has none of ours."""
+    found = re.match(r"\d+", version)
+    if found is None or not _FIRST <= int(found[0]) <= _LAST:
+        raise MissingToolError(
+            f"mineru {version} has none of the interfaces that Loupe knows ({_FIRST}.x to {_LAST}.x)", hint=_INSTALL
+        )
+    return int(found[0])
+
+
+def _options(settings: Settings, major: int, server: ModelServer | None) -> dict[str, Any]:
+    url = server.url if server else ""
+    if major == _LAST:
+        return {
+            "tier": settings.tier,
+            "method": settings.method,
+            "image_analysis": settings.image_analysis,
+            "server_url": url,
+            "model": settings.model,
+        }
+    return {
+        "backend": settings.backend,
+        "parse_method": settings.method,
+        "formula_enable": settings.formulas,
+        "table_enable": settings.tables,
+        # The package adds /v1 itself.
+        "server_url": url.removesuffix("/v1") or None,
+        "image_analysis": settings.image_analysis,
+        "effort": settings.effort,
+        "language": settings.language,
+    }
+
+
+def load_backends(*, options: dict[str, Any], hosts: list[str]) -> Loaded:
+    """The engine of versions 2 and 3 as a worker uses it."""
+    from loupe.engines.sdk.mineru_backends import Backends
+
+    reader = Backends(**options)
+    reader.warm_up()
+    models = "mineru-models-download, then export MINERU_MODEL_SOURCE=local"
+    return Loaded(read=reading_here(reader.read, Outbound(hosts), package="mineru", models=models))
+
+
+def load_tiers(*, options: dict[str, Any], hosts: list[str]) -> Loaded:
+    """The engine of version 4 as a worker uses it."""
+    from loupe.engines.sdk.mineru_tiers import Tiers
+
+    reader = Tiers(**options)
+    reader.warm_up()
+    models = "mineru-models-download, then export MINERU_MODEL_SOURCE=local"
+    return Loaded(read=reading_here(reader.read, Outbound(hosts), package="mineru", models=models))

@@ -1,0 +1,81 @@
+"""Opening an engine around a vendor's package: is it installed, load it in workers, hand it one page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+
+from loupe.engines.sdk.settings import SdkSettings
+from loupe.engines.shared.isolation import worker_pool
+from loupe.engines.shared.page_files import page_file, single_page
+from loupe.engines.shared.page_reader import page_reader
+from loupe.errors import MissingToolError
+from loupe.types import Engine, Output, PdfPage, Request
+
+#: What every one of these packages reads from a file.
+_FORMATS = frozenset({"PNG", "JPEG"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What workers do: `factory` (`module:function`) with `arguments`, in `environment`.
+
+    `takes_pdf`: the package is handed a page of a PDF as it is, with its number, and not as an image.
+    """
+
+    factory: str
+    arguments: Mapping[str, object]
+    environment: Mapping[str, str]
+    takes_pdf: bool = False
+
+
+def installed(*packages: str, install: str) -> dict[str, str]:
+    """Versions of packages. Raises MissingToolError, with `install` as the hint, for the first that is not here.
+
+    A package counts by the name that it is imported by; where its version is not known, that is "unknown".
+    """
+    for package in packages:
+        if find_spec(package) is None:
+            raise MissingToolError(f"the package {package} is not installed", hint=install)
+    return {package: _version(package) for package in packages}
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+@asynccontextmanager
+async def open_package(
+    settings: SdkSettings,
+    work: Work,
+    *,
+    facts: Mapping[str, str],
+    healthy: Callable[[], Awaitable[bool]] | None = None,
+) -> AsyncIterator[Engine]:
+    """Load the package in a worker, then yield the engine. A crash or a hang costs the page that it happens on."""
+    workers = settings.concurrency or 1
+    async with (
+        page_reader(timeout=settings.timeout, workers=workers) as reader,
+        worker_pool(
+            work.factory,
+            work.arguments,
+            workers=workers,
+            environment=work.environment,
+            load_timeout=settings.load_timeout,
+        ) as pool,
+    ):
+
+        async def predict(request: Request) -> Output:
+            page = single_page(request)
+            if work.takes_pdf and isinstance(page, PdfPage) and not page.variant:
+                return await pool.ask(request, timeout=settings.timeout)
+            async with page_file(page, longest=None, dpi=settings.dpi, formats=_FORMATS, reader=reader) as path:
+                return await pool.ask(replace(request, images=(path,)), timeout=settings.timeout)
+
+        yield Engine(predict=predict, facts={**facts, **pool.facts}, healthy=healthy)

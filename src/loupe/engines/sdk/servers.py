@@ -1,0 +1,74 @@
+"""The model server that a package asks for every region of a page: one address, and whether somebody answers there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from loupe.engines.shared.discovery import normalize_base_url, probe, shown
+from loupe.errors import EngineUnavailableError, ProfileError, UsageError
+
+_HEALTH_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelServer:
+    """A model server by its base URL, such as http://127.0.0.1:8080/v1."""
+
+    url: str
+
+    @property
+    def host(self) -> str:
+        """The name or address of the machine."""
+        return urlsplit(self.url).hostname or ""
+
+    @property
+    def port(self) -> int:
+        """The port, that of the scheme if none is given."""
+        parts = urlsplit(self.url)
+        return parts.port or (443 if parts.scheme == "https" else 80)
+
+    async def answers(self) -> bool:
+        """Whether somebody listens there."""
+        try:
+            async with asyncio.timeout(_HEALTH_SECONDS):
+                _, writer = await asyncio.open_connection(self.host, self.port)
+        except (OSError, TimeoutError):
+            return False
+        writer.close()
+        return True
+
+
+def one_server(base_url: str | Sequence[str]) -> ModelServer:
+    """The server of a profile. Raises UsageError for none, for several, and for what is no address."""
+    urls = [base_url] if isinstance(base_url, str) else list(base_url)
+    if len(urls) != 1 or not urls[0]:
+        what = f"{len(urls)} servers" if len(urls) > 1 else "no server"
+        raise UsageError(f"this engine asks one model server, and got {what}", hint="--base-url URL")
+    try:
+        return ModelServer(normalize_base_url(urls[0]))
+    except ValueError as error:
+        raise ProfileError(str(error)) from None
+
+
+async def reach_server(server: ModelServer, model: str, *, start: str) -> dict[str, str]:
+    """Facts about the server. Raises EngineUnavailableError where none answers, or where it has not this model.
+
+    `start` is the command that starts such a server.
+    """
+    import aiohttp
+
+    async with aiohttp.ClientSession() as session:
+        endpoint = await probe(session, server.url)
+    if endpoint is None:
+        raise EngineUnavailableError(f"no model server answers at {shown(server.url)}", hint=start)
+    if endpoint.needs_key:
+        raise EngineUnavailableError(f"{shown(server.url)} wants a key, and this package is given none", hint=start)
+    if model and endpoint.model_ids and not {model, f"{model}:latest"} & set(endpoint.model_ids):
+        listed = ", ".join(endpoint.model_ids[:10])
+        raise EngineUnavailableError(
+            f"{shown(server.url)} does not serve {model!r}, only: {listed}", hint=f"--model {endpoint.model_ids[0]}"
+        )
+    return {"base_url": shown(server.url), "server": endpoint.server}
