@@ -45,6 +45,10 @@ def get_benchmark(name: str) -> Benchmark:
             )
         return benchmark
     path = Path(name)
+    if (path / "selection.json").is_file():
+        from loupe.benchmarks.selection import open_selection
+
+        return open_selection(path)
     if path.is_dir():
         from loupe.benchmarks.own import open_folder
 

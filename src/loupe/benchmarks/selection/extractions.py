@@ -1,0 +1,119 @@
+"""The date and the name in an answer, and whether they are those of the document. Source: docs/select.md."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from loupe.benchmarks.selection.prompts import Field
+from loupe.benchmarks.selection.verdicts import without_thinking
+from loupe.metrics.dates import DateOrder, normalize_date
+from loupe.metrics.names import NameRule, names_match
+
+#: Keys under which models give the name, whatever was asked for.
+_NAME_KEYS = ("secondaryfield", "secondary_field", "name")
+#: Bounds for hostile answers: characters looked at, objects tried, characters repaired (repair takes quadratic time).
+_LONGEST, _MOST_OBJECTS, _LONGEST_REPAIR = 20_000, 8, 4_000
+_STRINGS_AND_BRACES = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extraction:
+    """What an answer gives; both are empty, and `parsable` is not set, where no JSON object was found."""
+
+    date: str = ""
+    name: str = ""
+    parsable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """Whether an extraction is right, and by which rule the name is. A value that the truth lacks counts as right."""
+
+    date: bool
+    name: bool
+    rule: NameRule | None = None
+
+
+def parse_extraction(answer: str, field: Field) -> Extraction:
+    """The two values in an answer: those of its first JSON object, mended where commas, quotes or a brace are wrong."""
+    first: dict[str, Any] | None = None
+    keys = (field.key, *_NAME_KEYS, *field.synonyms) if field.key else ()
+    for found in _objects(without_thinking(answer)[:_LONGEST]):
+        folded = {str(key).strip().casefold(): value for key, value in found.items()}
+        first = folded if first is None else first
+        if "date" in folded or any(key in folded for key in keys):
+            first = folded
+            break
+    if first is None:
+        return Extraction()
+    names = (_text(first.get(key)) for key in keys)
+    return Extraction(date=_text(first.get("date")), name=next(filter(None, names), ""), parsable=True)
+
+
+def match_extraction(
+    prediction: Extraction, date: str, name: str, *, field: Field, date_order: DateOrder = "dmy"
+) -> Match:
+    """Whether date and name are those of the ground truth."""
+    rule = names_match(prediction.name, name, field.kind) if name and field.key else None
+    return Match(
+        date=not date or normalize_date(prediction.date, date_order) == date,
+        name=not (name and field.key) or rule is not None,
+        rule=rule,
+    )
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """Every JSON object in a text that can be read or mended, in order, a few at most."""
+    start = text.find("{")
+    for _ in range(_MOST_OBJECTS):
+        if start < 0:
+            return
+        end = _end_of_object(text, start)
+        written = text[start : end or len(text)]
+        found = _read(written)
+        if found is not None:
+            yield found
+        start = text.find("{", end if end and found is not None else start + 1)
+
+
+def _end_of_object(text: str, start: int) -> int:
+    """Behind the brace that closes the one at `start`; 0 where none does."""
+    depth = 0
+    for found in _STRINGS_AND_BRACES.finditer(text, start):
+        depth += {"{": 1, "}": -1}.get(found[0], 0)
+        if not depth:
+            return found.end()
+    return 0
+
+
+def _read(written: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(written)
+    except (ValueError, RecursionError):
+        found = _repaired(written[:_LONGEST_REPAIR])
+    return found if isinstance(found, dict) and found else None
+
+
+def _repaired(written: str) -> Any:
+    from json_repair import repair_json
+
+    try:
+        return repair_json(written, return_objects=True)
+    except (ValueError, RecursionError, AssertionError):  # json_repair asserts what some broken answers do not hold to
+        return None
+
+
+def _text(value: Any) -> str:
+    """A value as text: of a list its first entry, null as nothing, what is no text as Python writes it."""
+    if isinstance(value, list):
+        value = value[0] if value else ""
+    if value is None:
+        return ""
+    try:
+        return value.strip() if isinstance(value, str) else str(value)
+    except (ValueError, RecursionError):
+        return ""

@@ -1,0 +1,110 @@
+"""A selection on disk: the documents, their texts and ground truth as they were, so that its runs are benchmark runs.
+
+`loupe select --save` writes it; the folder opens as a benchmark wherever one is named.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from loupe.benchmarks.selection.documents import Document
+from loupe.benchmarks.selection.prompts import EXTRACTION_TOKENS, VERDICT_TOKENS
+from loupe.benchmarks.selection.questions import (
+    IMAGE_MEASURES,
+    TEXT_MEASURES,
+    Known,
+    Phase,
+    Rules,
+    image_samples,
+    score_image,
+    score_text,
+    text_samples,
+)
+from loupe.errors import DatasetError
+from loupe.metrics.dates import DateOrder
+from loupe.runs.files import write_atomically
+from loupe.types import Benchmark, Sample
+
+FILE = "selection.json"
+#: How each phase is called where its runs are filed.
+NAMES: dict[Phase, str] = {"a": "select_vlm", "b": "select_textllm"}
+VERSION = "1"
+
+
+class SavedDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """One document, its text and its ground truth; `path` is relative to the folder of the selection."""
+
+    path: str
+    positive: bool
+    text: str = ""
+    date: str = ""
+    name: str = ""
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of `selection.json`."""
+
+    phase: Phase
+    document_type: str
+    documents: list[SavedDocument]
+    field: str = "company"
+    negative_points: int = 2
+    date_order: DateOrder = "dmy"
+
+
+def save_selection(
+    folder: Path, phase: Phase, rules: Rules, documents: Sequence[Document], known: Mapping[str, Known]
+) -> None:
+    """Write the selection of one phase into a folder."""
+    saved = Selection(
+        phase=phase,
+        document_type=rules.document_type,
+        field=rules.field,
+        negative_points=rules.negative_points,
+        date_order=rules.date_order,
+        documents=[_saved(folder, document, known.get(document.id, Known())) for document in documents],
+    )
+    write_atomically(folder / FILE, msgspec.json.format(msgspec.json.encode(saved), indent=1) + b"\n")
+
+
+def _saved(folder: Path, document: Document, known: Known) -> SavedDocument:
+    path = os.path.relpath(document.path.resolve(), folder.resolve())
+    return SavedDocument(path=path, positive=document.positive, text=known.text, date=known.date, name=known.name)
+
+
+def open_selection(folder: Path) -> Benchmark:
+    """The benchmark of a saved selection. Raises DatasetError where its file is damaged."""
+    file = folder / FILE
+    try:
+        selection = msgspec.json.decode(file.read_bytes(), type=Selection)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise DatasetError(f"{file}: {error}", hint="loupe select --save writes it anew") from None
+    rules = Rules(
+        document_type=selection.document_type,
+        field=selection.field,
+        negative_points=selection.negative_points,
+        date_order=selection.date_order,
+    )
+    documents = [Document(path=folder / each.path, positive=each.positive) for each in selection.documents]
+    known = {
+        document.id: Known(text=each.text, date=each.date, name=each.name)
+        for document, each in zip(documents, selection.documents, strict=True)
+    }
+
+    def load(root: Path | None) -> Iterator[Sample]:
+        return image_samples(documents, rules) if selection.phase == "a" else text_samples(documents, known, rules)
+
+    by_image = selection.phase == "a"
+    return Benchmark(
+        title=f"{'Vision' if by_image else 'Text'} models on {selection.document_type} documents",
+        version=VERSION,
+        task="category",
+        measures=IMAGE_MEASURES if by_image else TEXT_MEASURES,
+        load=load,
+        score=score_image if by_image else score_text,
+        max_tokens=VERDICT_TOKENS if by_image else EXTRACTION_TOKENS,
+    )

@@ -1,0 +1,146 @@
+"""Ground-truth files of model selection: one JSON file beside each document. Form and rules: docs/select.md."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+from loupe.benchmarks.selection.documents import Document
+from loupe.errors import DatasetError
+from loupe.runs.files import write_atomically
+
+#: A larger file is no ground truth.
+LARGEST = 1_000_000
+_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truth:
+    """What stands on a document: the day as `YYYY-MM-DD` and the name, "" where there is none or nobody looked.
+
+    `text_model` and `vlm_model` made it, if anybody but a person did; `verified`: a person confirmed it.
+    """
+
+    date: str = ""
+    name: str = ""
+    verified: bool = False
+    text_model: str = ""
+    vlm_model: str = ""
+    generated: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The ground-truth file of a document: `truth` if it can be used, else `problem`, or neither if there is none.
+
+    `wrong_folder`: it says that the document is in the wrong one.
+    """
+
+    truth: Truth | None = None
+    problem: str = ""
+    wrong_folder: bool = False
+
+    @property
+    def missing(self) -> bool:
+        """Whether there is no file at all."""
+        return self.truth is None and not self.problem
+
+
+def read_truth(document: Document, document_type: str) -> Found:
+    """Read and check the file beside a document."""
+    written, problem = _decode(document.truth_file)
+    if written is None:
+        return Found(problem=problem)
+    metadata = written.get("metadata", {})
+    problem = _problem(written, metadata, document_type)
+    if problem:
+        return Found(problem=problem)
+    truth = Truth(
+        date=written.get("date", ""),
+        name=written.get("secondaryField", ""),
+        verified=metadata.get("verified", False),
+        text_model=metadata.get("textModel", ""),
+        vlm_model=metadata.get("vlmModel", ""),
+        generated=metadata.get("generatedAt", ""),
+    )
+    return Found(truth=truth, wrong_folder=written.get("isMatch") is not document.positive)
+
+
+def write_truth(document: Document, document_type: str, truth: Truth) -> None:
+    """Write the file beside a document, whole or not at all. Keys that are not ours stay as they are."""
+    before, _ = _decode(document.truth_file)
+    kept = before or {}
+    metadata = kept.get("metadata")
+    value = kept | {
+        "date": truth.date,
+        "documentType": document_type,
+        "isMatch": document.positive,
+        "metadata": (metadata if isinstance(metadata, dict) else {})
+        | {
+            "generatedAt": truth.generated or now(),
+            "textModel": truth.text_model,
+            "vlmModel": truth.vlm_model,
+            "verified": truth.verified,
+        },
+        "secondaryField": truth.name,
+    }
+    text = json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)
+    try:
+        write_atomically(document.truth_file, f"{text}\n".encode("utf-8", "replace"))
+    except OSError as error:
+        raise DatasetError(f"{document.truth_file}: cannot be written ({error.strerror})") from None
+
+
+def now() -> str:
+    """This moment, as the files have it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def is_day(text: str) -> bool:
+    """Whether a text is `YYYY-MM-DD` and names a day of the calendar."""
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
+def _decode(path: Path) -> tuple[dict[str, Any] | None, str]:
+    """The object in a file, or why there is none; neither where there is no file."""
+    try:
+        if path.stat().st_size > LARGEST:
+            return None, f"larger than {LARGEST // 10**6} MB"
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None, ""
+    except (ValueError, RecursionError) as error:
+        return None, f"no valid JSON ({' '.join(str(error).split())[:100]})"
+    except OSError as error:
+        return None, f"cannot be read ({error.strerror})"
+    return (found, "") if isinstance(found, dict) else (None, "no JSON object")
+
+
+def _problem(written: dict[str, Any], metadata: Any, document_type: str) -> str:
+    """What is wrong with the values of a file, "" if nothing is."""
+    if not isinstance(metadata, dict):
+        return "metadata is no object"
+    texts = [(key, written.get(key)) for key in ("date", "documentType", "secondaryField")]
+    optional = [(key, metadata.get(key, "")) for key in ("generatedAt", "textModel", "vlmModel")]
+    for key, value in (*texts, *optional):
+        if not isinstance(value, str):
+            return f"{key} is {'missing' if value is None else 'no text'}"
+    if written["documentType"] != document_type:
+        return f"documentType is {written['documentType'][:40]!r}, not {document_type!r}"
+    if written["date"] and not is_day(written["date"]):
+        return f"date {written['date'][:40]!r} is no day as YYYY-MM-DD"
+    if not isinstance(written.get("isMatch"), bool):
+        return "isMatch is neither true nor false"
+    if not isinstance(metadata.get("verified", False), bool):
+        return "metadata.verified is neither true nor false"
+    moment = metadata.get("generatedAt", "")
+    return (
+        f"generatedAt {moment[:40]!r} is not YYYY-MM-DDTHH:MM:SSZ" if moment and not _MOMENT.fullmatch(moment) else ""
+    )
