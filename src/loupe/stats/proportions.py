@@ -1,0 +1,43 @@
+"""Shares of yes-or-no outcomes: an interval for one, an exact test for two over the same documents.
+
+Sources: E. B. Wilson, JASA 22 (1927), the score interval; Q. McNemar, Psychometrika 12 (1947), in its exact form: of the
+documents on which two models differ, either is right equally often.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+
+CONFIDENCE = 0.95
+
+
+def wilson_interval(successes: float, n: int, *, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
+    """The interval of a share `successes / n`, within 0..1 and never without width; None for n = 0.
+
+    >>> tuple(round(end, 4) for end in wilson_interval(8, 10))
+    (0.4902, 0.9433)
+    """
+    if n <= 0:
+        return None
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    share, square = successes / n, z * z / n
+    middle = (share + square / 2) / (1 + square)
+    half = z / (1 + square) * math.sqrt(share * (1 - share) / n + square / (4 * n))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def mcnemar_exact(a: Sequence[bool], b: Sequence[bool]) -> float:
+    """The two-sided p-value of two models that were right or wrong on the same documents, in the same order.
+
+    1.0 where they never differ. Raises ValueError for sequences of different lengths.
+
+    >>> mcnemar_exact([True] * 6 + [False], [False] * 6 + [False])
+    0.03125
+    """
+    only_a = sum(mine and not other for mine, other in zip(a, b, strict=True))
+    only_b = sum(other and not mine for mine, other in zip(a, b, strict=True))
+    differing = only_a + only_b
+    tail = sum(math.comb(differing, k) for k in range(min(only_a, only_b) + 1))
+    return min(1.0, 2 * tail / 2**differing)
