@@ -168,3 +168,9 @@ def test_mathml_contains_what_a_parser_says_it_contains(mathml: str) -> None:
 def test_spaces_and_escapes_in_mathml_are_as_a_parser_has_them(text: str) -> None:
     mathml = f"<math><semantics><mrow><mi>{text}</mi></mrow><annotation>{text}</annotation></semantics></math>"
     assert presentation(mathml) == parsed(mathml)
+
+
+def test_what_may_not_stand_in_xml_is_dropped_as_by_a_parser() -> None:
+    text = "a".join(map(chr, {*range(0x20), *range(0x7F, 0xA0), *range(0xFFF0, 0x10000)} - {0x26, 0x3C}))
+    mathml = f"<math><semantics><mrow><mi>{text}</mi></mrow><annotation>x</annotation></semantics></math>"
+    assert presentation(mathml) == parsed(mathml)

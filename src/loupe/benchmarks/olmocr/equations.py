@@ -21,6 +21,8 @@ __all__ = ["MathOutcome", "check_tools", "one_sample", "prepare_questions", "ren
 
 #: Equations of a page that a reference is compared with, the likest first. Upstream takes all; pages have up to 300.
 MOST_EQUATIONS = 2_000
+#: MathML of so many characters is worth remembering; that of a long equation has thirty times as many.
+_SHORT = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,4 +137,9 @@ def _glance(reference: Drawing, hypotheses: Sequence[Drawing]) -> _Glance:
     return found
 
 
-_presentation = lru_cache(maxsize=2_000)(presentation)
+def _presentation(mathml: str) -> str:
+    """`presentation`, remembered for MathML that is not long: memory is bounded by both."""
+    return _of_short(mathml) if len(mathml) <= _SHORT else presentation(mathml)
+
+
+_of_short = lru_cache(maxsize=2_000)(presentation)

@@ -16,6 +16,8 @@ DIRECTIONS = ("up", "down", "left", "right")
 _UNSEEN = re.compile(r"[\s\u200a-\u200d\u2060\ufeff]+")
 #: As the browser writes U+00A0; XML knows no such entity, and upstream's parser drops it.
 _NO_BREAK_SPACE = "&nbsp;"
+#: May not stand in XML; upstream's parser drops these characters.
+_NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]+")
 
 
 def without_spaces(text: str) -> str:
@@ -35,7 +37,7 @@ def presentation(mathml: str) -> str:
     '<mrow><mi>x</mi></mrow>'
     """
     inside = mathml.partition("<semantics>")[2].partition("<annotation")[0]
-    return without_spaces(inside.replace(_NO_BREAK_SPACE, ""))
+    return without_spaces(_NOT_XML.sub("", inside.replace(_NO_BREAK_SPACE, "")))
 
 
 #: For each symbol the one that is next to it in one direction, None where there is none.

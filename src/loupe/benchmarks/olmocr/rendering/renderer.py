@@ -16,8 +16,10 @@ from loupe.data.extras import need
 from loupe.data.katex import VERSION, read_katex
 from loupe.errors import MissingToolError
 
-#: Drawings that are kept in memory, and how many are taken through it at a time.
+#: Drawings that are kept in memory, the longest of them in characters of MathML (others are on disk), and how many are
+#: taken through it at a time.
 _REMEMBERED = 4_000
+_LONGEST_REMEMBERED = 20_000
 _AT_A_TIME = 250
 #: A picture is worth less patience than a score.
 _PICTURE_SECONDS = 10.0
@@ -84,6 +86,8 @@ class Renderer:
         self._cache.close()
 
     def _remember(self, key: tuple[str, bool], drawing: Drawing) -> None:
+        if len(drawing.mathml) > _LONGEST_REMEMBERED:
+            return
         self._remembered[key] = drawing
         self._remembered.move_to_end(key)
         if len(self._remembered) > _REMEMBERED:
