@@ -1,6 +1,8 @@
 """The folder format for a user's own documents: `loupe.toml` + `samples.jsonl` (docs/own-data.md)."""
 
-from loupe.benchmarks.own.folder import check_folder, open_folder, survey_folder
+from loupe.benchmarks.own.checking import check_folder
+from loupe.benchmarks.own.folder import open_folder
 from loupe.benchmarks.own.problems import Problem
+from loupe.benchmarks.own.survey import survey_folder
 
 __all__ = ["Problem", "check_folder", "open_folder", "survey_folder"]

@@ -5,18 +5,24 @@ Format: docs/own-data.md. Unknown keys are refused with their line.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 
+from loupe.benchmarks.own.field_types import FIELD_TYPES, FieldType, canonical_key
 from loupe.benchmarks.own.problems import Problem
 from loupe.errors import did_you_mean
+from loupe.metrics.dates import DateOrder
 
 CONFIG = "loupe.toml"
 SAMPLES = "samples.jsonl"
+
+_TABLES = ("benchmark", "fields", "engines")
 
 Task: TypeAlias = Literal["text", "markdown", "table", "formula", "fields", "question", "class"]
 
@@ -25,6 +31,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=Tr
     """The table `[benchmark]`. `task` is that of samples which name none; `labels` are those that a class may have.
 
     `whitespace`: "collapse" (runs count as one space, see `prepare_text`), "keep" or "ignore". `headline` is a measure.
+    `date_order` says what 05/06/2024 is in fields of the type date.
     """
 
     title: str = ""
@@ -35,16 +42,27 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=Tr
     labels: list[str] = []
     ignore_case: bool = False
     whitespace: Literal["collapse", "keep", "ignore"] = "collapse"
+    date_order: DateOrder = "dmy"
     max_tokens: int = 4096
+
+
+class FolderConfig(Config, frozen=True, kw_only=True):
+    """All settings of a folder: `[benchmark]`, and with `fields` the table `[fields]`, the type of each field."""
+
+    fields: dict[str, FieldType] = {}
 
     def protocol(self) -> str:
         """The version with every setting that changes a score, so that unlike numbers are never put side by side."""
         changed = ["ignore_case"] if self.ignore_case else []
         changed += [f"whitespace={self.whitespace}"] if self.whitespace != "collapse" else []
+        if self.fields:
+            types = msgspec.json.encode(self.fields, order="sorted")
+            changed += [f"types={hashlib.sha256(types).hexdigest()[:6]}"]
+            changed += [f"date_order={self.date_order}"] if self.date_order != "dmy" else []
         return "+".join([self.version, *changed])
 
 
-def read_config(folder: Path) -> tuple[Config | None, list[Problem]]:
+def read_config(folder: Path) -> tuple[FolderConfig | None, list[Problem]]:
     """The settings in `folder`, or None with what is wrong with them. `[engines]` belongs to others and is ignored."""
     path = folder / CONFIG
     try:
@@ -68,7 +86,25 @@ def read_config(folder: Path) -> tuple[Config | None, list[Problem]]:
             msgspec.convert(part, Config)
         except msgspec.ValidationError as error:
             problems.append(_explain(path, text, str(error), part))
-    return (None if problems else msgspec.convert(settings, Config)), problems
+    fields = tables.get("fields", {})
+    problems += _field_problems(path, text, fields)
+    return (None if problems else msgspec.convert({**settings, "fields": fields}, FolderConfig)), problems
+
+
+def _field_problems(path: Path, text: str, fields: Any) -> Iterator[Problem]:
+    """What is wrong with `[fields]`; two names that differ only in case or punctuation would be one field."""
+    seen: dict[str, str] = {}
+    for name, kind in fields.items() if isinstance(fields, dict) else [("fields", fields)]:
+        known = ", ".join(FIELD_TYPES)
+        message = ""
+        if not isinstance(kind, str) or kind not in FIELD_TYPES:
+            meant = did_you_mean(kind, FIELD_TYPES) if isinstance(kind, str) else ""
+            message = f"fields: {name}: no type {kind!r}{meant}"
+        elif seen.setdefault(canonical_key(name), name) != name:
+            message = f"fields: {name!r} and {seen[canonical_key(name)]!r} are one name"
+        if message:
+            hint = f'[fields] holds names and types: total = "amount"; types: {known}'
+            yield Problem(file=str(path), line=_line_of(text, name), message=message, hint=hint)
 
 
 def _syntax_problem(path: Path, message: str) -> Problem:
@@ -78,13 +114,13 @@ def _syntax_problem(path: Path, message: str) -> Problem:
 
 
 def _unknown_tables(path: Path, text: str, tables: dict[str, Any]) -> list[Problem]:
-    unknown = [name for name in tables if name not in ("benchmark", "engines")]
+    unknown = [name for name in tables if name not in _TABLES]
     return [
         Problem(
             file=str(path),
             line=_line_of(text, name),
-            message=f"unknown key or table {name!r}{did_you_mean(name, ['benchmark', 'engines'])}",
-            hint="profiles of engines stand below [engines.NAME], keys of the benchmark below [benchmark]",
+            message=f"unknown key or table {name!r}{did_you_mean(name, _TABLES)}",
+            hint="tables: [benchmark] for its keys, [fields] for types of fields, [engines.NAME] for profiles",
         )
         for name in unknown
     ]
@@ -126,8 +162,11 @@ def _rewritten(name: str, wanted: str, value: Any) -> str:
     return examples.get(wanted, f"write it as a table: [{name}]")
 
 
+_CHOICES = {"task": get_args(Task), "whitespace": ("collapse", "keep", "ignore"), "date_order": get_args(DateOrder)}
+
+
 def _choices(name: str, value: str) -> str:
-    allowed = {"task": get_args(Task), "whitespace": ("collapse", "keep", "ignore")}.get(name, ())
+    allowed = _CHOICES.get(name, ())
     return did_you_mean(value, allowed) or f"; one of {', '.join(allowed)}"
 
 

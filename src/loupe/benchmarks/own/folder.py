@@ -1,4 +1,4 @@
-"""A folder with `loupe.toml` and `samples.jsonl` as a benchmark, and everything that can be wrong with one.
+"""A folder with `loupe.toml` and `samples.jsonl` as a benchmark.
 
 Format: docs/own-data.md. Opening reads the settings and the tasks; samples are read one by one when they are needed.
 """
@@ -6,20 +6,24 @@ Format: docs/own-data.md. Opening reads the settings and the tasks; samples are 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from loupe.benchmarks.own.config import CONFIG, SAMPLES, Config, read_config
+from loupe.benchmarks.own.checking import missing_files, missing_samples, no_samples, repeated, unknown_headline
+from loupe.benchmarks.own.class_figures import FIGURE, class_details, class_figures
+from loupe.benchmarks.own.config import SAMPLES, FolderConfig, read_config
 from loupe.benchmarks.own.normalization import Comparison
-from loupe.benchmarks.own.problems import Problem
-from loupe.benchmarks.own.rows import Row, file_name, page_source, paths_of, read_rows
-from loupe.benchmarks.own.scorers import TASKS
-from loupe.errors import PageError, UsageError, did_you_mean
-from loupe.types import Benchmark, Measure, PageSource, PdfPage, Prediction, Sample, Score, Values
+from loupe.benchmarks.own.rows import Row, page_source, paths_of, read_rows
+from loupe.benchmarks.own.survey import Contents, contents_of
+from loupe.benchmarks.own.task_measures import mean_of_headlines, measures_of
+from loupe.benchmarks.own.truth import TruthState, truth_state
+from loupe.benchmarks.own.typed_fields import scoring_of
+from loupe.errors import UsageError
+from loupe.types import Benchmark, Conclusion, Prediction, Sample, SampleScores, Score, Scored
+
+#: The tag of samples in a run that takes unverified truth, too: "verified" or "draft".
+TRUTH_TAG = "truth"
 
 _FIELDS_PROMPT = (
     "Extract the following fields from this document image.\n"
@@ -37,21 +41,44 @@ def open_folder(path: Path) -> Benchmark:
     if config is None:
         raise problems[0].error()
     if not (folder / SAMPLES).is_file():
-        raise _missing_samples(folder).error()
-    tasks, labels = _survey(folder, config)
-    measures = _measures(tasks)
+        raise missing_samples(folder).error()
+    contents = contents_of(folder, config)
+    tasks = contents.tasks
+    measures = measures_of(tasks, config)
     if config.headline and config.headline not in {measure.name for measure in measures}:
-        raise _unknown_headline(folder, config, measures).error()
+        raise unknown_headline(folder, config, measures).error()
     comparison = Comparison(config.ignore_case, config.whitespace)
 
-    def load(root: Path | None = None) -> Iterator[Sample]:
-        """Yield the samples in file order. Raises UsageError for a `root`: the folder is the data."""
+    def load(root: Path | None = None, allow_unverified: bool = False, draft_for: str = "") -> Iterator[Sample]:
+        """Yield the samples in file order; skipped ones are left out.
+
+        `allow_unverified` takes drafts for truth, too. `draft_for` yields those that an engine of this name is yet to
+        draft, without truth. Raises UsageError for a `root` (the folder is the data), and for drafts unless allowed.
+        """
         if root is not None:
             raise UsageError(f"{folder.name}: a folder is its own data", hint="leave out --data")
-        return _load(folder, config, labels)
+        if draft_for:
+            return _undrafted(folder, config, contents.labels, draft_for)
+        if contents.states["draft"] and not allow_unverified:
+            raise unverified(path, contents)
+        return _load(folder, config, contents.labels, mixed=contents.states["draft"] > 0)
 
-    def score(sample: Sample, prediction: Prediction) -> list[Score]:
-        return TASKS[sample.task].score(prediction.text, sample.truth, comparison)
+    def score(sample: Sample, prediction: Prediction) -> list[Score] | Scored:
+        scores = scoring_of(sample.task, config).score(prediction.text, sample.truth, comparison)
+        if sample.task != "class":
+            return scores
+        return Scored(scores=scores, details=class_details(prediction.text, sample.truth, contents.labels))
+
+    def conclude(rows: Sequence[SampleScores]) -> Conclusion:
+        """Which labels were taken for which, and what part of the truth nobody has verified."""
+        figures: dict[str, Any] = {}
+        if classes := class_figures(rows, contents.labels):
+            figures[FIGURE] = classes
+        drafts = sum(row.tags.get(TRUTH_TAG) == "draft" for row in rows) if contents.states["draft"] else 0
+        if contents.states["draft"] or contents.states["skipped"]:
+            figures[TRUTH_TAG] = {"samples": _truth_counts(contents, len(rows) - drafts, drafts)}
+        warning = f"unverified truth: {drafts} of {len(rows)} samples are compared with drafts that nobody has checked"
+        return Conclusion(figures=figures, warnings=[warning] if drafts else [])
 
     return Benchmark(
         title=config.title or folder.name,
@@ -62,238 +89,90 @@ def open_folder(path: Path) -> Benchmark:
         headline=config.headline,
         load=load,
         score=score,
-        summarize=_mean_of_headlines(tasks) if len(tasks) > 1 else None,
+        summarize=mean_of_headlines(tasks, config) if len(tasks) > 1 else None,
         reference=reference_text,
         max_tokens=config.max_tokens,
         suffix=".md" if {"markdown", "table"} & set(tasks) else ".txt",
+        conclude=conclude,
     )
 
 
-def check_folder(path: Path) -> list[Problem]:
-    """Everything that is wrong with a folder, in the order of its lines; every page is opened and decoded."""
-    folder = path.resolve()
-    if not folder.is_dir():
-        return [Problem(file=str(path), message="no such folder")]
-    config, problems = read_config(path)
-    if not (folder / SAMPLES).is_file():
-        return [*problems, _missing_samples(path)]
-    seen: dict[str, tuple[int, str]] = {}
-    pages: dict[PageSource, str] = {}
-    tasks: set[str] = set()
-    count = 0
-    for row in read_rows(folder / SAMPLES, config or Config()):
-        count += 1
-        problems += row.problems(path / SAMPLES)
-        problems += _repeated(path, row, seen)
-        problems += _page_problems(path, folder, row, pages)
-        tasks.add(str(row.values.get("task", (config or Config()).task)))
-    if not count:
-        problems.append(_no_samples(path))
-    measures = _measures(tuple(task for task in TASKS if task in tasks))
-    if config and config.headline and config.headline not in {measure.name for measure in measures}:
-        problems.insert(0, _unknown_headline(path, config, measures))
-    return problems
-
-
-def survey_folder(path: Path) -> tuple[dict[str, int], list[str]]:
-    """How many samples of each task a folder has, and the unusual settings of how it is scored, as `key = value`.
-
-    Raises DatasetError for a folder without settings or samples; lines that are wrong are left to `check_folder`.
-    """
-    config, problems = read_config(path)
-    if config is None:
-        raise problems[0].error()
-    if not (path / SAMPLES).is_file():
-        raise _missing_samples(path).error()
-    counted = Counter(str(row.values.get("task", config.task)) for row in read_rows(path / SAMPLES, config))
-    usual = msgspec.to_builtins(Config())
-    facts = ("title", "version", "task", "prompt", "headline")
-    given = msgspec.to_builtins(config)
-    settings = [
-        f"{key} = {json.dumps(value, ensure_ascii=False)}"
-        for key, value in given.items()
-        if key not in facts and value != usual[key]
-    ]
-    return {task: counted[task] for task in TASKS if task in counted}, settings
-
-
 def reference_text(sample: Sample) -> str:
-    """The right answer as one text, to show beside a prediction and to diagnose it."""
+    """The right answer as one text, to show beside a prediction and to diagnose it; "" where there is none yet."""
     if isinstance(sample.truth, dict):
         return json.dumps(sample.truth, ensure_ascii=False, indent=1)
-    return str(sample.truth[0]) if isinstance(sample.truth, list) else str(sample.truth)
+    return str(sample.truth[0]) if isinstance(sample.truth, list) else str(sample.truth or "")
 
 
-def _load(folder: Path, config: Config, labels: tuple[str, ...]) -> Iterator[Sample]:
+def unverified(folder: Path, contents: Contents) -> UsageError:
+    """What stops a run on truth that nobody has looked at."""
+    drafts, total = contents.states["draft"], sum(contents.states[name] for name in ("draft", "verified", "skipped"))
+    return UsageError(
+        f"{folder}: the truth of {drafts} of {total} samples is an unverified draft",
+        hint=f"check it with loupe review {folder}, or take it as it is, with a mark, by --allow-unverified",
+    )
+
+
+def _truth_counts(contents: Contents, verified: int, drafts: int) -> Mapping[str, int]:
+    """Samples by the state of their truth, as they were scored; zeros are left out."""
+    counts = {
+        "verified": verified,
+        "unverified": drafts,
+        "skipped": contents.states["skipped"],
+        "without truth": contents.states["without reference"],
+    }
+    return {name: count for name, count in counts.items() if count}
+
+
+def _load(folder: Path, config: FolderConfig, labels: tuple[str, ...], *, mixed: bool) -> Iterator[Sample]:
+    """The samples that can be scored; where verified truth and drafts are mixed, each is tagged with which it is."""
+    count = 0
+    for row, state in _readable(folder, config):
+        count += 1
+        if state.status != "skipped" and row.values["reference"] is not None:
+            tags = {TRUTH_TAG: state.status} if mixed else {}
+            yield _sample(folder, row.values, config, labels, tags)
+    if not count:
+        raise no_samples(folder).error()
+
+
+def _undrafted(folder: Path, config: FolderConfig, labels: tuple[str, ...], engine: str) -> Iterator[Sample]:
+    """Samples whose truth nobody has verified and this engine has not drafted; without truth, so that none can leak."""
+    for row, state in _readable(folder, config):
+        if state.status == "draft" and state.drafts.get(engine) is None:
+            yield _sample(folder, {**row.values, "reference": None}, config, labels, {})
+
+
+def _readable(folder: Path, config: FolderConfig) -> Iterator[tuple[Row, TruthState]]:
+    """Every line with its state. Raises DatasetError for the first one with a problem."""
     file = folder / SAMPLES
     seen: dict[str, tuple[int, str]] = {}
-    count = 0
     for row in read_rows(file, config):
-        count += 1
-        for problem in (*row.problems(file), *_repeated(folder, row, seen), *_missing_files(folder, folder, row)):
+        for problem in (*row.problems(file), *repeated(folder, row, seen), *missing_files(folder, folder, row)):
             raise problem.error()
-        yield _sample(folder, row.values, config, labels)
-    if not count:
-        raise _no_samples(folder).error()
+        yield row, truth_state(row.values)
 
 
-def _sample(folder: Path, values: dict[str, Any], config: Config, labels: tuple[str, ...]) -> Sample:
+def _sample(
+    folder: Path, values: dict[str, Any], config: FolderConfig, labels: tuple[str, ...], more_tags: Mapping[str, str]
+) -> Sample:
     task = values.get("task", config.task)
     return Sample(
         id=values["id"],
         images=tuple(page_source(folder, path) for path in paths_of(values) or ()),
         truth=values["reference"],
-        prompt=values.get("prompt", "") or _own_prompt(task, values["reference"], config, labels),
+        prompt=values.get("prompt", "") or own_prompt(task, values["reference"], config, labels),
         task=task,
         group=values.get("group", ""),
         text=values.get("text", ""),
-        tags=values.get("tags", {}),
+        tags={**values.get("tags", {}), **more_tags},
     )
 
 
-def _own_prompt(task: str, reference: Any, config: Config, labels: tuple[str, ...]) -> str:
+def own_prompt(task: str, reference: Any, config: FolderConfig, labels: tuple[str, ...]) -> str:
     """The question where it depends on the sample or the folder: which fields, which labels. Other tasks: ""."""
     if task == "fields":
-        return (config.prompt or _FIELDS_PROMPT).replace("{fields}", ", ".join(reference))
+        return (config.prompt or _FIELDS_PROMPT).replace("{fields}", ", ".join(config.fields or reference or ()))
     if task == "class":
         return (config.prompt or _CLASS_PROMPT).replace("{labels}", ", ".join(labels))
     return ""
-
-
-def _survey(folder: Path, config: Config) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The tasks and the labels that occur. Lines that cannot be read are left to `load`, which names them."""
-    tasks: set[str] = set()
-    labels: dict[str, None] = dict.fromkeys(config.labels)
-    with (folder / SAMPLES).open("rb") as file:
-        for line in file:
-            # Most folders have one task and never name it: their lines need no parsing here.
-            if not line.strip() or (b'"task"' not in line and config.task != "class"):
-                tasks |= {config.task} if line.strip() else set()
-                continue
-            try:
-                values = json.loads(line)
-                task = values.get("task", config.task)
-            except (ValueError, AttributeError, RecursionError):
-                continue
-            if isinstance(task, str):
-                tasks.add(task)
-            if task == "class" and not config.labels and isinstance(values.get("reference"), str):
-                labels.setdefault(values["reference"])
-    found = tuple(task for task in TASKS if task in tasks) or (config.task,)
-    return found, tuple(labels) if config.labels else tuple(sorted(labels))
-
-
-def _measures(tasks: tuple[str, ...]) -> tuple[Measure, ...]:
-    own = tuple(measure for task in tasks for measure in TASKS[task].measures)
-    return (Measure(name="overall", title="mean of the tasks"), *own) if len(tasks) > 1 else own
-
-
-def _mean_of_headlines(tasks: tuple[str, ...]) -> Any:
-    names = [TASKS[task].measures[0].name for task in tasks]
-
-    def summarize(values: Values) -> Values:
-        """The mean over the tasks that occur (in a slice, or in a draw of the bootstrap): each task counts once."""
-        import numpy as np
-
-        present = [np.asarray(values[name], float) for name in names if values.get(name) is not None]
-        if not present:
-            return {}
-        stacked = np.stack(np.broadcast_arrays(*present))
-        known = ~np.isnan(stacked)
-        count = known.sum(axis=0)
-        total = np.where(known, stacked, 0.0).sum(axis=0)
-        return {"overall": np.where(count > 0, total / np.maximum(count, 1), np.nan)[()]}
-
-    return summarize
-
-
-def _repeated(folder: Path, row: Row, seen: dict[str, tuple[int, str]]) -> Iterator[Problem]:
-    """An id that was used before; ids name files, and some file systems do not tell large letters from small ones."""
-    if not row.ident:
-        return
-    number, ident = seen.setdefault(row.ident.casefold(), (row.number, row.ident))
-    if number != row.number:
-        message = f"id {row.ident!r} was used in line {number}"
-        if ident != row.ident:
-            message = f"id {row.ident!r} differs from {ident!r} in line {number} only in upper and lower case"
-        yield Problem(file=str(folder / SAMPLES), line=row.number, message=message, hint="every id once")
-
-
-def _missing_files(shown: Path, folder: Path, row: Row) -> Iterator[Problem]:
-    """Pages that are not there, are empty, or lie outside the folder behind a link; nothing is opened."""
-    if row.wrong:
-        return
-    for path in paths_of(row.values) or ():
-        name = file_name(path)
-        target = (folder / name).resolve()
-        message, hint = "", ""
-        if not target.is_relative_to(folder):
-            message, hint = f"{name!r} leads out of the folder through a link", "copy the file into the folder"
-        elif not target.is_file():
-            near = "a folder, not a file" if target.is_dir() else f"no such file{_nearby(folder / name)}"
-            message, hint = f"{name!r}: {near}", "paths are relative to the folder"
-        elif target.stat().st_size == 0:
-            message, hint = f"{name!r} is empty (0 bytes)", "copy the file again"
-        if message:
-            yield Problem(file=str(shown / SAMPLES), line=row.number, message=message, hint=hint)
-
-
-def _nearby(path: Path) -> str:
-    names = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
-    return did_you_mean(path.name, names)
-
-
-def _page_problems(shown: Path, folder: Path, row: Row, pages: dict[PageSource, str]) -> Iterator[Problem]:
-    """What the files themselves hide; every page is decoded once, however many samples ask about it."""
-    missing = list(_missing_files(shown, folder, row))
-    yield from missing
-    if row.wrong or missing:
-        return
-    for path in paths_of(row.values) or ():
-        source = page_source(folder, path)
-        if source not in pages:
-            pages[source] = _unreadable(source, path)
-        if pages[source]:
-            yield Problem(
-                file=str(shown / SAMPLES),
-                line=row.number,
-                message=f"{path!r}: {pages[source]}",
-                hint="mend or replace the file, or take the line out",
-            )
-
-
-def _unreadable(source: PageSource, path: str) -> str:
-    from loupe.data.pages import page_size, pdf_page_count, thumbnail
-
-    try:
-        if isinstance(source, PdfPage) and "#" not in path:
-            count = pdf_page_count(source.path)
-            if count > 1:
-                return f"has {count} pages; name one: {path}#page=1"
-        page_size(source)
-        thumbnail(source, 64)
-    except PageError as error:
-        name = source.path if isinstance(source, PdfPage) else source
-        return error.message.removeprefix(f"{name}: ").removeprefix(f"{name}")
-    return ""
-
-
-def _missing_samples(folder: Path) -> Problem:
-    return Problem(
-        file=str(folder / SAMPLES),
-        message="not found",
-        hint="one JSON object per line; docs/own-data.md has an example",
-    )
-
-
-def _no_samples(folder: Path) -> Problem:
-    return Problem(file=str(folder / SAMPLES), message="no samples: the file is empty", hint="one JSON object per line")
-
-
-def _unknown_headline(folder: Path, config: Config, measures: tuple[Measure, ...]) -> Problem:
-    names = [measure.name for measure in measures]
-    return Problem(
-        file=str(folder / CONFIG),
-        message=f"headline: no measure {config.headline!r} here{did_you_mean(config.headline, names)}",
-        hint=f"measures of these tasks: {', '.join(names)}",
-    )

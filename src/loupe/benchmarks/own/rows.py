@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, get_args
 
-from loupe.benchmarks.own.config import Config, Task
+from loupe.benchmarks.own.config import FolderConfig, Task
+from loupe.benchmarks.own.field_types import is_readable
 from loupe.benchmarks.own.problems import Problem
 from loupe.benchmarks.own.tables import read_table
 from loupe.benchmarks.own.truth import may_lack_reference, truth_mistakes
@@ -58,7 +59,7 @@ class Row:
             yield Problem(file=str(file), line=self.number, message=message, hint=hint)
 
 
-def read_rows(path: Path, config: Config) -> Iterator[Row]:
+def read_rows(path: Path, config: FolderConfig) -> Iterator[Row]:
     """Every line that is not empty, checked by itself; nothing but this file is touched."""
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
@@ -66,7 +67,7 @@ def read_rows(path: Path, config: Config) -> Iterator[Row]:
                 yield read_row(line, number, config)
 
 
-def read_row(line: bytes, number: int, config: Config) -> Row:
+def read_row(line: bytes, number: int, config: FolderConfig) -> Row:
     """One line as a Row."""
     values, wrong = _decode(line, number)
     if wrong:
@@ -106,7 +107,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return values
 
 
-def _mistakes(values: dict[str, Any], config: Config) -> Iterator[tuple[str, str]]:
+def _mistakes(values: dict[str, Any], config: FolderConfig) -> Iterator[tuple[str, str]]:
     if _SURROGATE.search(json.dumps(values, ensure_ascii=False)):
         yield "half of a surrogate pair (\\ud800 to \\udfff)", "write the character itself, or both halves"
     for key in values:
@@ -117,6 +118,7 @@ def _mistakes(values: dict[str, Any], config: Config) -> Iterator[tuple[str, str
     yield from _source_mistakes(values)
     yield from _task_mistakes(values, config)
     yield from truth_mistakes(values)
+    yield from _value_mistakes(values, config)
 
 
 def _id_mistakes(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -184,7 +186,7 @@ def _page_mistakes(path: str) -> Iterator[tuple[str, str]]:
         yield f"{path!r}: only PDF files have pages", f'write "{file}"'
 
 
-def _task_mistakes(values: dict[str, Any], config: Config) -> Iterator[tuple[str, str]]:
+def _task_mistakes(values: dict[str, Any], config: FolderConfig) -> Iterator[tuple[str, str]]:
     task = values.get("task", config.task)
     if not isinstance(task, str) or task not in TASK_NAMES:
         meant = did_you_mean(task, TASK_NAMES) if isinstance(task, str) else ""
@@ -209,7 +211,7 @@ _REFERENCE_HINTS = {
 }
 
 
-def _reference_mistakes(task: str, reference: object, config: Config) -> Iterator[tuple[str, str]]:
+def _reference_mistakes(task: str, reference: object, config: FolderConfig) -> Iterator[tuple[str, str]]:
     hint = f"task {task}: {_REFERENCE_HINTS[task]}"
     if task == "fields":
         if not isinstance(reference, dict) or not reference:
@@ -218,6 +220,7 @@ def _reference_mistakes(task: str, reference: object, config: Config) -> Iterato
         for name, value in reference.items():
             if not isinstance(value, str):
                 yield f"field {name!r} is a {_kind(value)}", f'write "{name}": "{_json(value)}"'
+        yield from _typed_mistakes(reference, config)
     elif task == "question":
         answers = reference if isinstance(reference, list) else []
         if not answers or not all(isinstance(answer, str) and answer.strip() for answer in answers):
@@ -233,6 +236,26 @@ def _reference_mistakes(task: str, reference: object, config: Config) -> Iterato
             f"label {reference!r} is not one of labels{did_you_mean(reference, config.labels)}",
             f"labels in loupe.toml: {', '.join(config.labels)}",
         )
+
+
+def _typed_mistakes(reference: dict[str, object], config: FolderConfig) -> Iterator[tuple[str, str]]:
+    """Fields that `[fields]` does not have: nobody would be asked for them."""
+    for name in reference if config.fields else ():
+        if name not in config.fields:
+            known = ", ".join(config.fields)
+            yield f"field {name!r} is not in [fields]{did_you_mean(name, config.fields)}", f"fields: {known}"
+
+
+def _value_mistakes(values: dict[str, Any], config: FolderConfig) -> Iterator[tuple[str, str]]:
+    """Verified values that are not what their type says: no answer could equal them by value. Drafts may be wrong."""
+    reference = values.get("reference")
+    if may_lack_reference(values) or not isinstance(reference, dict) or values.get("task", config.task) != "fields":
+        return
+    for name, value in reference.items():
+        kind = config.fields.get(name, "text")
+        if isinstance(value, str) and not is_readable(kind, value, config.date_order):
+            example = '"2024-05-11"' if kind == "date" else '"1234.50"'
+            yield f"field {name!r}: {value[:60]!r} is no {kind}", f'write it as on the page, or {example}; "" for none'
 
 
 def paths_of(values: dict[str, Any]) -> tuple[str, ...] | None:

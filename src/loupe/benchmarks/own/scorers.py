@@ -6,13 +6,13 @@ Definitions in words: docs/own-data.md. Every function takes (answer, reference,
 from __future__ import annotations
 
 import json
-import re
 import string
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from loupe.benchmarks.answer_text.fences import remove_fence
+from loupe.benchmarks.own.field_types import canonical_key
 from loupe.benchmarks.own.normalization import (
     Comparison,
     prepare_formula,
@@ -20,6 +20,7 @@ from loupe.benchmarks.own.normalization import (
     prepare_text,
     separate_words,
 )
+from loupe.benchmarks.own.table_similarity import score_teds
 from loupe.benchmarks.own.tables import read_table
 from loupe.metrics import anls, character_errors, normalized_edit_similarity, rate_of_sums, word_errors
 from loupe.types import Measure, Score
@@ -58,7 +59,7 @@ def score_formula(answer: str, reference: str, comparison: Comparison) -> list[S
 
 
 def score_table(answer: str, reference: str, comparison: Comparison) -> list[Score]:
-    """F1 of cells: each cell earns the edit similarity to the cell at the same place of the other table."""
+    """F1 of cells: each cell earns the edit similarity to the cell at the same place of the other table; and TEDS."""
     found, wanted = read_table(answer), read_table(reference)
     earned = sum(
         normalized_edit_similarity(prepare_text(found[place], comparison), prepare_text(text, comparison))
@@ -66,7 +67,8 @@ def score_table(answer: str, reference: str, comparison: Comparison) -> list[Sco
         if place in found
     )
     cells = len(found) + len(wanted)
-    return [Score(measure="cell_f1", counts=(2 * earned / cells if cells else 1.0, 1.0))]
+    cell_f1 = Score(measure="cell_f1", counts=(2 * earned / cells if cells else 1.0, 1.0))
+    return [cell_f1, score_teds(answer, reference, comparison)]
 
 
 def score_fields(answer: str, reference: Mapping[str, str], comparison: Comparison) -> list[Score]:
@@ -88,7 +90,7 @@ def score_question(answer: str, reference: list[str], comparison: Comparison) ->
 
 def score_class(answer: str, reference: str, comparison: Comparison) -> list[Score]:
     """1 if the answer is the label and nothing else, but for case, outer punctuation and white space."""
-    return [Score(measure="accuracy", counts=(float(_label(answer) == _label(reference)), 1.0))]
+    return [Score(measure="accuracy", counts=(float(bare_label(answer) == bare_label(reference)), 1.0))]
 
 
 def read_fields(answer: str) -> dict[str, str] | None:
@@ -108,18 +110,14 @@ def read_fields(answer: str) -> dict[str, str] | None:
     return {canonical_key(key): _field_text(value) for key, value in found.items()}
 
 
-def canonical_key(name: str) -> str:
-    """A field name without case, spaces and punctuation: "Total amount" and "total_amount" are the same field."""
-    return re.sub(r"[\W_]+", "_", name.casefold()).strip("_") or name
-
-
 def _field_text(value: object) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _label(text: str) -> str:
+def bare_label(text: str) -> str:
+    """A label as it is compared: without fence, case, outer punctuation and needless white space."""
     return " ".join(remove_fence(text).casefold().split()).strip(string.punctuation + " “”‘’")
 
 
@@ -142,7 +140,9 @@ TASKS: Mapping[str, TaskScoring] = {
         score=score_text,
     ),
     "markdown": TaskScoring(measures=(Measure(name="markdown_similarity", title="markdown"),), score=score_markdown),
-    "table": TaskScoring(measures=(Measure(name="cell_f1", title="table cells"),), score=score_table),
+    "table": TaskScoring(
+        measures=(Measure(name="cell_f1", title="table cells"), Measure(name="teds", title="TEDS")), score=score_table
+    ),
     "formula": TaskScoring(measures=(Measure(name="formula_similarity", title="formula"),), score=score_formula),
     "fields": TaskScoring(
         measures=(

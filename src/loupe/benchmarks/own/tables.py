@@ -39,8 +39,22 @@ class _Cell:
 
 def read_table(answer: str) -> Grid:
     """The first table of an answer (HTML before Markdown); no table: an empty grid."""
+    return place(_rows(answer))
+
+
+def read_rows(answer: str) -> list[list[_Cell]]:
+    """The rows of the first table of an answer, with the same limits; no table: no rows."""
+    kept: list[list[_Cell]] = []
+    left = MAX_CELLS
+    for row in _rows(answer)[:MAX_ROWS]:
+        kept.append(row[: min(left, MAX_COLUMNS)])
+        left -= len(kept[-1])
+    return kept
+
+
+def _rows(answer: str) -> list[list[_Cell]]:
     start = re.search(r"<table\b", answer, re.IGNORECASE)
-    return place(_html_rows(answer[start.start() :])) if start else place(_markdown_rows(answer))
+    return _html_rows(answer[start.start() :]) if start else _markdown_rows(answer)
 
 
 def place(rows: Iterable[list[_Cell]]) -> Grid:

@@ -1,0 +1,63 @@
+"""Which labels were taken for which: confusion matrix, and precision, recall and F1 of every label with intervals.
+
+Counts over the samples; a label that was never answered has no precision, one that never occurs no recall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from loupe.benchmarks.own.scorers import bare_label
+from loupe.stats.estimates import estimate
+from loupe.types import Measure, SampleScores, Score
+
+#: In place of a label: the answer was none of them, or there was no answer.
+OTHER, NONE = "other", "no answer"
+#: With more labels the matrix is no table any more.
+MOST_LABELS = 40
+#: The name in `figures` of a result.
+FIGURE = "classes"
+
+_RATIOS = (Measure(name="precision"), Measure(name="recall"), Measure(name="f1"))
+
+
+def class_details(answer: str, reference: str, labels: Sequence[str]) -> dict[str, str]:
+    """What a sample contributes to the matrix: the label it has, and the one that was answered."""
+    by_spelling = {bare_label(label): label for label in (*labels, reference)}
+    answered = by_spelling.get(bare_label(answer), f"({OTHER})" if answer.strip() else f"({NONE})")
+    return {"label": by_spelling[bare_label(reference)], "answered": answered}
+
+
+def class_figures(rows: Iterable[SampleScores], labels: Sequence[str]) -> dict[str, Any]:
+    """The matrix as truth → answered → samples, and for each label its three ratios; {} without any class."""
+    pairs = [
+        (row.group or row.sample, row.details["label"], row.details["answered"])
+        for row in rows
+        if row.details.keys() >= {"label", "answered"}
+    ]
+    known = [label for label in labels if any(label in pair[1:] for pair in pairs)]
+    if not pairs or len(known) > MOST_LABELS:
+        return {}
+    others = sorted({answered for _, _, answered in pairs} - set(known))
+    matrix = {truth: dict.fromkeys([*known, *others], 0) for truth in known}
+    for _, truth, answered in pairs:
+        matrix[truth][answered] += 1
+    return {"matrix": matrix, "labels": {label: _ratios(pairs, label) for label in known}}
+
+
+def _ratios(pairs: Sequence[tuple[str, str, str]], label: str) -> dict[str, Any]:
+    scores = []
+    for cluster, truth, answered in pairs:
+        hit, wanted, given = float(truth == answered == label), float(truth == label), float(answered == label)
+        scores += [
+            (cluster, Score(measure="precision", counts=(hit, given))),
+            (cluster, Score(measure="recall", counts=(hit, wanted))),
+            (cluster, Score(measure="f1", counts=(2 * hit, wanted + given))),
+        ]
+    found = estimate(_RATIOS, scores)
+    occurs, given = (sum(pair[place] == label for pair in pairs) for place in (1, 2))
+    counts = {"precision": given, "recall": occurs, "f1": occurs}
+    return {name: msgspec.to_builtins(msgspec.structs.replace(found[name], n=n)) for name, n in counts.items()}

@@ -1,0 +1,175 @@
+"""Folders with typed fields, and with truth that nobody has verified: how they are scored, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from loupe.benchmarks.own import check_folder, open_folder
+from loupe.benchmarks.own.class_figures import class_figures
+from loupe.benchmarks.own.field_types import FIELD_TYPES, FieldType, field_score
+from loupe.benchmarks.own.normalization import Comparison
+from loupe.errors import UsageError
+from loupe.types import Prediction, SampleScores, Scored
+
+Make = Callable[..., Path]
+FIELDS = 'task = "fields"\n[fields]\nday = "date"\ntotal = "amount"\nnumber = "id"\nseller = "company"\nnote = "text"'
+TRUTH = {
+    "day": "2024-05-11",
+    "total": "1,234.50",
+    "number": "RE 2024-17",
+    "seller": "Autohaus Hoffmann e.K.",
+    "note": "net",
+}
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """Write a folder of one page with these settings and lines."""
+
+    def write(config: str, *lines: dict[str, Any]) -> Path:
+        folder = tmp_path / "docs"
+        folder.mkdir()
+        (folder / "loupe.toml").write_text(f"[benchmark]\n{config}\n", encoding="utf-8")
+        rows = [{"id": f"s{n}", "image": "a.png", **line} for n, line in enumerate(lines, 1)]
+        (folder / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        Image.new("RGB", (40, 30), "white").save(folder / "a.png")
+        return folder
+
+    return write
+
+
+def score_of(kind: FieldType, prediction: str, reference: str) -> float:
+    return field_score(kind, prediction, reference, comparison=Comparison())
+
+
+@pytest.mark.parametrize(
+    ("kind", "prediction", "reference", "right"),
+    [
+        ("date", "11. Mai 2024", "2024-05-11", 1.0),
+        ("date", "12.05.2024", "2024-05-11", 0.0),
+        ("date", "soon", "soon", 1.0),
+        ("amount", "EUR 1.234,50", "1,234.50", 1.0),
+        ("amount", "1.234,51", "1,234.50", 0.0),
+        ("id", "re 2024 - 17", "RE2024-17", 1.0),
+        ("id", "RE2024-71", "RE2024-17", 0.0),
+        ("company", "AUTOHAUS HOFFMANN", "Autohaus Hoffmann e.K.", 1.0),
+        ("person", "Weber, A.", "Dr. Anna Weber", 1.0),
+        ("text", "hello wurld", "Hello World", 10 / 11),
+        ("text", "other", "Hello World", 0.0),
+    ],
+)
+def test_each_type_has_its_own_idea_of_equal(kind: FieldType, prediction: str, reference: str, right: float) -> None:
+    assert score_of(kind, prediction, reference) == pytest.approx(right)
+
+
+@given(st.sampled_from(FIELD_TYPES), st.text(max_size=30), st.text(max_size=30))
+def test_a_value_is_right_against_itself_and_only_nothing_against_nothing(kind: FieldType, a: str, b: str) -> None:
+    assert score_of(kind, a, a) == 1.0
+    assert 0.0 <= score_of(kind, a, b) <= 1.0
+    assert score_of(kind, "", "x1") == 0.0 and score_of(kind, "x1", "") == 0.0
+
+
+def test_fields_with_types_are_asked_for_together_and_scored_by_type(make: Make) -> None:
+    benchmark = open_folder(make(FIELDS, {"reference": {**TRUTH, "note": ""}}, {"reference": {"total": "7"}}))
+    first, second = benchmark.load()
+    assert first.prompt == second.prompt and "keys: day, total, number, seller, note\n" in first.prompt
+    answer = {
+        "Day": "11/05/2024",
+        "total": "€ 1 234,50",
+        "number": "RE2024-17",
+        "seller": "Autohaus Hofmann",
+        "note": 1,
+    }
+    scores = benchmark.score(first, Prediction(text=json.dumps(answer)))
+    assert isinstance(scores, list)
+    right = {score.unit: score.counts[0] for score in scores if score.measure == "field_score"}
+    assert right == {"day": 1.0, "total": 1.0, "number": 1.0, "seller": 1.0, "note": 0.0}
+    assert {score.tags["field"] for score in scores if score.unit} == set(TRUTH)
+    assert benchmark.headline_measure == "field_score" and "+types=" in benchmark.version
+
+
+def test_without_types_fields_are_scored_as_they_always_were(make: Make) -> None:
+    benchmark = open_folder(make('task = "fields"', {"reference": {"total": "12.50"}}))
+    (sample,) = benchmark.load()
+    assert [measure.name for measure in benchmark.measures] == ["field_similarity", "field_accuracy", "json_validity"]
+    scores = benchmark.score(sample, Prediction(text='{"total": "12,50"}'))
+    assert isinstance(scores, list)
+    assert [score.counts for score in scores if score.measure == "field_similarity"] == [(0.8, 1.0)]
+    assert (benchmark.version, sample.tags) == ("1", {})
+
+
+def test_mistakes_in_types_and_typed_values_are_named(make: Make) -> None:
+    config = 'task = "fields"\n[fields]\ntotal = "amuont"\nday = "date"\nDay = "date"'
+    folder = make(config, {"reference": TRUTH})
+    found = [str(problem).removeprefix(f"{folder}/") for problem in check_folder(folder)]
+    assert found[0].startswith("loupe.toml:4: fields: total: no type 'amuont'; did you mean 'amount'?")
+    assert found[1].startswith("loupe.toml:6: fields: 'Day' and 'day' are one name")
+
+
+def test_values_that_are_not_what_their_type_says_are_named_unless_they_are_drafts(make: Make) -> None:
+    wrong = {"day": "yesterday", "totel": "1"}
+    folder = make(FIELDS, {"reference": wrong}, {"reference": wrong, "truth": {"status": "draft"}})
+    found = [str(problem).removeprefix(f"{folder}/").partition(" (")[0] for problem in check_folder(folder)]
+    unknown = "field 'totel' is not in [fields]; did you mean 'total'?"
+    assert found == [
+        f"samples.jsonl:1: {unknown}",
+        "samples.jsonl:1: field 'day': 'yesterday' is no date",
+        f"samples.jsonl:2: {unknown}",
+    ]
+
+
+MIXED = (
+    {"reference": "a"},
+    {"reference": "b", "truth": {"status": "draft", "engines": ["x"], "drafts": {"x": "b"}}},
+    {"reference": None, "truth": {"status": "draft", "engines": ["x"], "drafts": {"x": None}}},
+    {"reference": "d", "truth": {"status": "skipped"}},
+    {"reference": "e", "truth": {"status": "verified", "by": "Ada", "at": "2026-11-22T04:00:00Z"}},
+)
+
+
+def test_unverified_truth_is_refused_and_taken_only_with_a_mark(make: Make) -> None:
+    folder = make('task = "text"', *MIXED)
+    benchmark = open_folder(folder)
+    assert check_folder(folder) == []
+    with pytest.raises(UsageError, match="the truth of 2 of 5 samples is an unverified draft") as caught:
+        list(benchmark.load())
+    assert "--allow-unverified" in caught.value.hint
+    samples = list(benchmark.load(allow_unverified=True))
+    assert [(one.id, one.tags["truth"]) for one in samples] == [("s1", "verified"), ("s2", "draft"), ("s5", "verified")]
+    assert benchmark.conclude is not None
+    found = benchmark.conclude([SampleScores(sample=one.id, tags=dict(one.tags)) for one in samples])
+    assert found.warnings == ["unverified truth: 1 of 3 samples are compared with drafts that nobody has checked"]
+    assert found.figures["truth"]["samples"] == {"verified": 2, "unverified": 1, "skipped": 1, "without truth": 1}
+
+
+def test_an_engine_is_asked_to_draft_what_it_has_not_drafted_and_nobody_verified(make: Make) -> None:
+    benchmark = open_folder(make('task = "text"', *MIXED))
+    assert [(one.id, one.truth) for one in benchmark.load(draft_for="x")] == [("s3", None)]
+    assert [one.id for one in benchmark.load(draft_for="y")] == ["s2", "s3"]
+
+
+def test_labels_are_counted_against_each_other(make: Make) -> None:
+    labels = ["invoice"] * 6 + ["letter"] * 4
+    answers = ["Invoice."] * 5 + ["letter"] + ["letter"] * 2 + ["invoice", "a novel"]
+    benchmark = open_folder(make('task = "class"', *({"reference": label} for label in labels)))
+    rows = []
+    for sample, answer in zip(benchmark.load(), answers, strict=True):
+        scored = benchmark.score(sample, Prediction(text=answer))
+        assert isinstance(scored, Scored)
+        rows.append(SampleScores(sample=sample.id, scores=scored.scores, details=dict(scored.details)))
+    found = class_figures(rows, ["invoice", "letter"])
+    assert found["matrix"] == {
+        "invoice": {"invoice": 5, "letter": 1, "(other)": 0},
+        "letter": {"invoice": 1, "letter": 2, "(other)": 1},
+    }
+    ratios = {label: [round(each[name]["value"], 4) for name in each] for label, each in found["labels"].items()}
+    assert ratios == {"invoice": [0.8333, 0.8333, 0.8333], "letter": [0.6667, 0.5, 0.5714]}
+    assert found["labels"]["letter"]["recall"]["low"] < 0.5 < found["labels"]["letter"]["recall"]["high"]
