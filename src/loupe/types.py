@@ -368,7 +368,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     `slices` maps tag → value of the tag → measure → estimate. `outcomes` counts samples by class (those without any
     record as `missing`, too); `total` is the number of samples asked for. `diagnostics` are shares and counts beside
-    the score, `figures` further numbers in the layout of the benchmark's official evaluator.
+    the score, `figures` further numbers in the layout of the benchmark's official evaluator. `speed` holds time, tokens
+    and costs, these in `currency`.
     """
 
     benchmark: str
@@ -385,6 +386,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     failures: list[Failure] = []
     diagnostics: dict[str, float] = {}
     speed: dict[str, float] = {}
+    currency: str = ""
     statistics: dict[str, Any] = {}
     figures: dict[str, Any] = {}
     failed_are: FailedAre = "empty"

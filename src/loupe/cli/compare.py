@@ -14,6 +14,7 @@ from loupe.cli.run_paths import exit_with, is_root, readable_runs
 from loupe.cli.runs import open_run
 from loupe.errors import RunError, UsageError
 from loupe.report.published import published_sections
+from loupe.report.speed import speed_columns
 from loupe.report.terminal import Section, failed_count, format_margin, format_range, format_value
 from loupe.runs.folder import RunFolder
 from loupe.stats.comparison import LEVEL, Difference, compare, shared_ranks
@@ -30,6 +31,8 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     total: int
     signature: str
     measures: dict[str, Estimate]
+    speed: dict[str, float] = {}
+    currency: str = ""
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,6 +151,8 @@ def _ranked(
             total=found[run].total,
             signature=found[run].signature,
             measures=found[run].measures,
+            speed=found[run].speed,
+            currency=found[run].currency,
         )
         for run, rank in ranks.items()
     ]
@@ -191,12 +196,13 @@ def sections(compared: Compared) -> list[Section]:
     """The comparison as tables: who ranks where, then every difference with its interval."""
     unit = compared.units.get(compared.headline, "fraction")
     rows = []
-    for item in compared.runs:
+    titles, figures = speed_columns([(item.speed, item.currency) for item in compared.runs])
+    for item, speed in zip(compared.runs, figures, strict=True):
         estimate = item.measures[compared.headline]
         value, margin = format_value(estimate.value, unit), format_margin(estimate, unit)
         failed = f"{item.failed:,} of {item.total:,}" if item.failed else "–"
-        rows.append((str(item.rank or "–"), item.engine, value, margin, failed, item.run))
-    header = ("rank", "engine", compared.headline, "±", "failed", "run")
+        rows.append((str(item.rank or "–"), item.engine, value, margin, failed, *speed, item.run))
+    header = ("rank", "engine", compared.headline, "±", "failed", *titles, "run")
     title = f"{compared.benchmark}@{compared.version}"
     return [
         Section(title=title, header=header, rows=rows),

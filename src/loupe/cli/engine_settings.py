@@ -6,13 +6,14 @@ import inspect
 import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 
-from loupe.benchmarks.registry import get_benchmark
+from loupe.benchmarks.registry import check_options, get_benchmark
 from loupe.engines.registry import Profile, built_in, changed_settings, engine_module, load_profile
 from loupe.errors import LoupeError, UsageError, did_you_mean
+from loupe.types import Benchmark
 
 #: In the order of the help.
 PROMPT_OPTIONS = (
@@ -47,9 +48,10 @@ def given_prompt(text: str | None, file: Path | None) -> str | None:
 def split_options(
     benchmark: str, pairs: Sequence[str], engines: Iterable[str]
 ) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """`key=value` pairs that are for the benchmark, and as a table those that only the engines have a setting for.
+    """`key=value` pairs that are for the benchmark, and as a table those that the engines have a setting for.
 
-    Raises UsageError for a name that is only a slip away from a setting.
+    What both have goes to whom the value fits, to both if it fits both: `mode=small` says how pages of `fox` are counted
+    and how DeepSeek-OCR reads them. Raises UsageError for a name that is only a slip away from a setting.
     """
     if not pairs:
         return (), {}
@@ -62,6 +64,9 @@ def split_options(
         key, equals, value = pair.partition("=")
         if equals and key in fields and key not in known:
             settings[key] = _value(value)
+        elif equals and key in fields and value in _choices(key, engines):
+            settings[key] = value
+            kept += [pair] if _fits(loaded, key, value) else []
         elif key not in known and not did_you_mean(key, known) and (meant := did_you_mean(key, fields)):
             raise UsageError(
                 f"{loaded.title} has no option {key!r}, and the engine no setting{meant}",
@@ -80,12 +85,35 @@ def _settings_of(engine: str) -> tuple[str, ...]:
         return engine_module("openai").Settings.__struct_fields__ if engine == "openai" else ()
 
 
+def _choices(key: str, engines: Iterable[str]) -> set[str]:
+    """The values that a setting of these engines may have, if they can be counted."""
+    found: set[str] = set()
+    for engine in engines:
+        if key in _settings_of(engine):
+            hint = get_type_hints(type(load_profile(engine)[1]))[key]
+            found |= set(get_args(hint)) if get_origin(hint) is Literal else set()
+    return found
+
+
+def _fits(benchmark: Benchmark, key: str, value: str) -> bool:
+    try:
+        check_options(benchmark, {key: value})
+    except UsageError:
+        return False
+    return True
+
+
 def _value(text: str) -> Any:
     """A value as TOML has it (`0.2`, `true`, `["strip"]`); anything else is a text."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
+
+
+def caution(profile: Profile) -> str:
+    """What of an engine has never been tried, as its kind says it in `UNPROVEN`; "" where nothing is left to say."""
+    return str(getattr(engine_module(profile.kind), "UNPROVEN", ""))
 
 
 def differences(profile: Profile) -> list[str]:

@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from loupe.benchmarks.registry import check_options, get_benchmark
-from loupe.cli.engine_settings import PROMPT_OPTIONS, differences, given_prompt, split_options
+from loupe.cli.engine_settings import PROMPT_OPTIONS, caution, differences, given_prompt, split_options
 from loupe.cli.output import say
 from loupe.cli.server_options import (
     SERVER_OPTIONS,
@@ -88,6 +88,8 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     fresh: bool = False
     redo: tuple[str, ...] = ()
     jobs: int | None = None
+    allow_unverified: bool = False
+    max_cost: float | None = None
 
 
 _POSITIVE = click.IntRange(min=1)
@@ -158,7 +160,14 @@ _OPTIONS = (
         metavar="CLASS",
         help="Read samples of this class again (empty, truncated, repeated, …).",
     ),
+    click.option(
+        "--max-cost",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="X",
+        help="Stop before the run costs more, at the prices of the profile (docs/runs.md).",
+    ),
     click.option("-j", "--jobs", type=_POSITIVE, metavar="N", help="Processes that score. Default: one per core."),
+    click.option("--allow-unverified", is_flag=True, help="Take drafts of your own folder for truth, with a mark."),
 )
 
 
@@ -172,13 +181,15 @@ def reading_options(function: F) -> F:
 def make_plans(benchmark: str, flags: Flags) -> list[Plan]:
     """One plan for each engine asked for. Everything a user can get wrong is found here, before anything is read."""
     pairs, settings = split_options(benchmark, flags.option, _engine_names(flags))
-    options = parse_options(benchmark, pairs)
+    options = parse_options(benchmark, pairs) | unverified_option(benchmark, flags)
     flags = msgspec.structs.replace(flags, settings=settings)
     pass_key(flags.api_key)
     engines = choose_engines(flags)
     for label, profile in engines:
         for line in differences(profile):
             say(f"{label} is not as in {profile.version.partition('+')[0]}: {line}")
+        if unproven := caution(profile):
+            say(f"{label}: {unproven}")
     check_server_settings(override_table(flags), engines)
     if flags.download:
         download_data(benchmark, flags)
@@ -197,10 +208,23 @@ def make_plans(benchmark: str, flags: Flags) -> list[Plan]:
             fresh=flags.fresh,
             redo=frozenset(flags.redo),
             jobs=flags.jobs,
+            max_cost=flags.max_cost,
         )
         for label, profile in engines
     ]
+    if flags.max_cost is not None:
+        from loupe.pipeline.stages import priced
+
+        for plan in plans:
+            priced(plan)
     return in_server_order(plans)
+
+
+def unverified_option(benchmark: str, flags: Flags) -> dict[str, str]:
+    """`--allow-unverified` as an option of the benchmark: only folders of one's own have truth of that kind."""
+    if flags.allow_unverified and not Path(benchmark).is_dir():
+        raise UsageError(f"{benchmark}: --allow-unverified is for folders of your own", hint="leave it out")
+    return {"allow_unverified": "true"} if flags.allow_unverified else {}
 
 
 def download_data(benchmark: str, flags: Flags) -> None:

@@ -16,10 +16,11 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
+from loupe.engines.shared.prices import Price
 from loupe.errors import ProfileError, UsageError, did_you_mean
 
 BUILT_IN = Path(__file__).parent / "profiles"
@@ -49,6 +50,7 @@ _NOT_DEFINING = frozenset(
         "retries",
         "max_timeouts",
         "errors_before_check",
+        "price",
         "prompts",
     }
 )
@@ -63,7 +65,11 @@ class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=T
     `concurrency` is how many requests are in flight; "auto" follows what makes a server faster.
     `timeout` is in seconds per request; `retries` counts further attempts after a transient error. After
     `errors_before_check` errors in a row the server's health is checked; `max_timeouts` time-outs end the benchmark.
+    `price` turns tokens, pages and hours into money.
     """
+
+    #: Whether `prompts` are for the regions of a page, by their task; samples' own questions are not asked then.
+    asks_regions: ClassVar[bool] = False
 
     kind: str
     title: str = ""
@@ -76,6 +82,7 @@ class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=T
     retries: int = 2
     max_timeouts: int = 50
     errors_before_check: int = 3
+    price: Price | None = None
 
     def signature(self) -> dict[str, str]:
         """The short settings that stand in a signature (`img`, `max`, `t`); a kind adds its own."""

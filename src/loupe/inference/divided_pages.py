@@ -1,14 +1,14 @@
 """Pages that are read in parts: divided ahead, their parts asked together with those of other pages, then joined.
 
 Three stages with bounded queues (docs/engines/layout.md): up to `dividers` pages are divided at once, and only while
-few parts wait; parts are asked in the order of their pages, as many as there are places; a page ends with its last part.
+few parts wait; parts are asked in the order of their pages, as many as there are places; the last part ends a page.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 
 from loupe.errors import EngineError, EngineTimeoutError, EngineUnavailableError, LoupeError, RejectedError
@@ -48,15 +48,15 @@ class DividedPages:
     _dividing: int = 0
     _over: bool = False
 
-    def tasks(self, requests: Iterator[Request], workers: int) -> list[Coroutine[None, None, None]]:
-        """What has to run until all pages have ended: who divides, and who asks."""
+    def tasks(self, take: Callable[[], Awaitable[Request | None]], workers: int) -> list[Coroutine[None, None, None]]:
+        """What has to run until all pages have ended: who divides, and who asks. `take` gives the next page."""
         self._dividing = self.engine.dividers
-        dividers = [self._divide_pages(requests, workers) for _ in range(self._dividing)]
+        dividers = [self._divide_pages(take, workers) for _ in range(self._dividing)]
         return [*dividers, *(self._ask_parts() for _ in range(workers))]
 
-    async def _divide_pages(self, requests: Iterator[Request], workers: int) -> None:
+    async def _divide_pages(self, take: Callable[[], Awaitable[Request | None]], workers: int) -> None:
         while await self._is_wanted():
-            request = next(requests, None)
+            request = await take()
             if request is None:
                 break
             self._pages += 1

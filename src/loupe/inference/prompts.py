@@ -18,7 +18,12 @@ TASK_PROMPTS = {
 
 
 def template_for(task: str, *, profile: Profile, benchmark: Benchmark, benchmark_id: str) -> str:
-    """The prompt for samples of `task` without a question of their own. `"*"` in a profile stands for everything."""
+    """The prompt for samples of `task` without a question of their own. `"*"` in a profile stands for everything.
+
+    An engine that asks regions has no prompt for pages.
+    """
+    if profile.asks_regions:
+        return ""
     for key in ("*", benchmark_id, task):
         if key in profile.prompts:
             return profile.prompts[key]

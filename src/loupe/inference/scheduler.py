@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from loupe.errors import (
@@ -20,6 +21,7 @@ from loupe.errors import (
     RejectedError,
     TransientEngineError,
 )
+from loupe.inference.budget import Budget
 from loupe.inference.concurrency import MOST, AdaptivePlaces, Attempt, Places
 from loupe.inference.divided_pages import DividedPages
 from loupe.inference.progress import Progress
@@ -58,6 +60,7 @@ class Scheduler:
     policy: Policy
     progress: Progress
     keep: Callable[[Prediction], Awaitable[None]]
+    budget: Budget | None = None
     _errors_in_a_row: int = 0
     _timeouts: int = 0
     _open: asyncio.Event = field(default_factory=asyncio.Event)
@@ -71,11 +74,14 @@ class Scheduler:
             self.progress.limit = lambda: self._places.limit
         if self.engine.status is not None:
             self.progress.status = self.engine.status
+        if self.budget is not None:
+            self.progress.spent = self.budget.status
 
     async def ask_all(self, requests: Iterator[Request]) -> None:
         """Ask for every request; returns when all have ended, or after `progress.request_stop()`.
 
-        Raises EngineUnavailableError or TimeoutsExceededError when going on is pointless. Ended samples are kept.
+        Raises EngineUnavailableError or TimeoutsExceededError when going on is pointless, BudgetSpentError when the
+        money is spent. Ended samples are kept.
         """
         self._open.set()
         failure: BaseException | None = None
@@ -84,9 +90,9 @@ class Scheduler:
             work = [self._work(requests) for _ in range(workers)]
         else:
             pages = DividedPages(
-                self.engine, self._places, self.progress, self._finish, self.keep, self._check_timeouts
+                self.engine, self._places, self.progress, self._finish, self._keep, self._check_timeouts
             )
-            work = pages.tasks(requests, workers)
+            work = pages.tasks(partial(self._next, requests), workers)
         tasks = [asyncio.create_task(each) for each in work]
         for task in tasks:
             self.progress.watch(task)
@@ -99,22 +105,38 @@ class Scheduler:
             await asyncio.gather(*tasks, return_exceptions=True)
         if failure is not None:
             raise failure
+        if self.budget is not None and self.budget.is_spent and not self.progress.stopping:
+            raise self.budget.refusal()
 
     async def _work(self, requests: Iterator[Request]) -> None:
         while not self.progress.stopping:
             async with self._places.place():
                 await self._open.wait()
-                request = None if self.progress.stopping else next(requests, None)
+                request = await self._next(requests)
                 if request is None:
                     return
                 self.progress.in_flight += 1
                 try:
                     prediction = await self._finish(request)
-                    await self.keep(prediction)
+                    await self._keep(prediction)
                     self.progress.count(prediction)
                 finally:
                     self.progress.in_flight -= 1
             self._check_timeouts()
+
+    async def _next(self, requests: Iterator[Request]) -> Request | None:
+        """The next page to ask for; None when there is none, none is wanted, or none can be paid for any more."""
+        request = None if self.progress.stopping else next(requests, None)
+        if request is not None and self.budget is not None:
+            if not await self.budget.admits(lambda: self.progress.stopping):
+                return None
+            self.budget.begin()
+        return request
+
+    async def _keep(self, prediction: Prediction) -> None:
+        await self.keep(prediction)
+        if self.budget is not None:
+            self.budget.settle(prediction)
 
     def _check_timeouts(self) -> None:
         if self._timeouts >= self.policy.max_timeouts:

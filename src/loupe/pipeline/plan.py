@@ -24,7 +24,10 @@ from loupe.types import Benchmark, Sample
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """One engine on one benchmark. `redo` names classes of done samples to ask again; `name` files the run apart."""
+    """One engine on one benchmark. `redo` names classes of done samples to ask again; `name` files the run apart.
+
+    `max_cost` is what all attempts of the run may cost, in the currency of the profile's prices.
+    """
 
     benchmark: str
     label: str
@@ -38,6 +41,7 @@ class Plan:
     redo: frozenset[str] = frozenset()
     jobs: int | None = None
     policy: Policy | None = None
+    max_cost: float | None = None
 
     @property
     def path(self) -> Path:
@@ -116,9 +120,13 @@ def survey(
 def make_info(plan: Plan, benchmark: Benchmark, found: Survey) -> RunInfo:
     """The `run.json` of a plan, but for what only the opened engine knows."""
     ident = benchmark_id(plan.benchmark)
-    prompts = {
-        task: template_for(task, profile=plan.profile, benchmark=benchmark, benchmark_id=ident) for task in found.tasks
-    }
+    if plan.profile.asks_regions:
+        prompts = dict(plan.profile.prompts)
+    else:
+        prompts = {
+            task: template_for(task, profile=plan.profile, benchmark=benchmark, benchmark_id=ident)
+            for task in found.tasks
+        }
     parts = plan.profile.signature()
     defining = plan.profile.defining()
     # An engine with a token limit that its profile leaves open takes the benchmark's.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
@@ -13,15 +13,18 @@ import msgspec
 
 from loupe.benchmarks import benchmark_id, benchmark_of_run, get_benchmark
 from loupe.engines.registry import Profile
-from loupe.errors import DatasetError, LoupeError, RunError
+from loupe.engines.shared.prices import Price
+from loupe.errors import DatasetError, LoupeError, RunError, UsageError
+from loupe.inference.budget import Budget, BudgetSpentError
 from loupe.inference.journal import Journal
 from loupe.inference.progress import Progress
 from loupe.inference.prompts import make_request
 from loupe.inference.scheduler import Policy, Scheduler, TimeoutsExceededError
 from loupe.pipeline.plan import Plan, Survey, make_info, open_samples, samples_of, survey
+from loupe.pipeline.speed import speed_of, usages
 from loupe.pipeline.unchanged import remember_result, standing_result
 from loupe.runs.files import RecordLog
-from loupe.runs.folder import Place, RunFolder, claim
+from loupe.runs.folder import RunFolder, claim
 from loupe.runs.info import signature
 from loupe.scoring.adapters import apply_adapters, check_adapters
 from loupe.scoring.pool import ScorePool, score_digest
@@ -109,7 +112,7 @@ async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scori
             try:
                 opened = open_profile(plan.profile, folder=folder.path, keeper=keeper, watch=_watch(progress))
                 await _ask(plan, benchmark, folder, progress, done, opened, scoring=scoring)
-            except TimeoutsExceededError as error:
+            except (TimeoutsExceededError, BudgetSpentError) as error:
                 failure = error
         stopped = failure.message if failure else "interrupted" if progress.stopping else ""
         folder.write_info(msgspec.structs.replace(folder.info, stopped=stopped))
@@ -146,6 +149,7 @@ async def _ask(
         if engine.facts.get("server_origin") == EXTERNAL and _UNKNOWN_SERVER not in folder.info.notes:
             folder.write_info(msgspec.structs.replace(folder.info, notes=[*folder.info.notes, _UNKNOWN_SERVER]))
         policy = plan.policy or policy_of(plan.profile)
+        budget = _budget(plan, folder)
         progress.started = time.monotonic()
         async with Journal(RecordLog(folder.predictions_file)) as journal:
 
@@ -155,7 +159,24 @@ async def _ask(
                 if scoring:
                     await score(waiting.pop(prediction.sample), prediction)
 
-            await Scheduler(engine, policy, progress, keep).ask_all(requests())
+            await Scheduler(engine, policy, progress, keep, budget).ask_all(requests())
+
+
+def _budget(plan: Plan, folder: RunFolder) -> Budget | None:
+    """The money that is left for a run. Raises UsageError for `--max-cost` without prices."""
+    if plan.max_cost is None:
+        return None
+    return Budget.after(priced(plan), plan.max_cost, usages(folder))
+
+
+def priced(plan: Plan) -> Price:
+    """The prices of a plan. Raises UsageError where there are none."""
+    if plan.profile.price is None:
+        raise UsageError(
+            f"--max-cost: no prices are known for {plan.label}",
+            hint="[price] in its profile, or: -o 'price={input=0.10, output=0.40}' (per million tokens)",
+        )
+    return plan.profile.price
 
 
 def policy_of(profile: Profile) -> Policy:
@@ -245,6 +266,7 @@ async def _score(folder: RunFolder, found: Survey, *, jobs: int | None) -> Resul
                 rows.append(await window.popleft())
         rows += await asyncio.gather(*window)
     folder.write_scores(msgspec.json.encode(row) for row in rows)
+    scoring_seconds, speed = time.monotonic() - began, speed_of(folder, predictions)
     result = summarise(
         benchmark,
         rows,
@@ -253,8 +275,9 @@ async def _score(folder: RunFolder, found: Survey, *, jobs: int | None) -> Resul
         signature=info.signature,
         total=info.total,
         missing=missing,
-        speed=_speed(folder, predictions, time.monotonic() - began),
+        speed=speed.figures | {"scoring_seconds": scoring_seconds},
     )
+    result = msgspec.structs.replace(result, currency=speed.currency, warnings=[*result.warnings, *speed.warnings])
     if info.stopped:
         answered = sum(row.outcome not in FAILED for row in rows)
         warning = f"partial: {info.stopped}; {answered} of {info.total} samples have an answer"
@@ -263,17 +286,6 @@ async def _score(folder: RunFolder, found: Survey, *, jobs: int | None) -> Resul
     folder.write_result(result)
     remember_result(folder, benchmark, found)
     return result
-
-
-def _speed(folder: RunFolder, places: Mapping[str, Place], scoring_seconds: float) -> dict[str, float]:
-    """Seconds per answered page as the engine needed them, and tokens where it counted them."""
-    answered = [place for place in places.values() if place.mark not in FAILED]
-    seconds, tokens, count = 0.0, 0, len(answered)
-    for prediction in folder.read_predictions(answered):
-        seconds += prediction.seconds
-        tokens += prediction.output_tokens or 0
-    speed = {"seconds_per_page": seconds / count if count else 0.0, "scoring_seconds": scoring_seconds}
-    return speed | ({"output_tokens_per_page": tokens / count} if tokens else {})
 
 
 def _export(folder: RunFolder, benchmark: Benchmark, asked: tuple[str, ...]) -> None:

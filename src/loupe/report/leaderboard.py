@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from loupe.report.collect import Entrant, Group
+from loupe.report.speed import speed_table
 from loupe.report.terminal import ALARMING, failed_count, format_diagnostic, format_margin, format_value
 from loupe.types import Estimate, Measure
 
@@ -234,8 +235,8 @@ def diagnostic_rows(group: Group) -> list[tuple[str, list[str]]]:
 
 
 def speed_rows(group: Group) -> list[tuple[str, list[str]]]:
-    """Seconds and tokens, for each engine."""
-    return _named((entrant.result.speed if entrant.result else {}) for entrant in group.entrants)
+    """Time, tokens and money, for each engine."""
+    return speed_table(entrant.result for entrant in group.entrants)
 
 
 def _diagnostic(name: str, column: dict[str, float]) -> str:
@@ -246,15 +247,6 @@ def _diagnostic(name: str, column: dict[str, float]) -> str:
     if share is not None:
         return f"{value:,.6g} ({format_value(share, 'fraction')})" if value else "0"
     return format_value(value, "fraction") if name.endswith("_share") else format_diagnostic(name, value)
-
-
-def _named(numbers: Iterable[dict[str, float]]) -> list[tuple[str, list[str]]]:
-    columns = list(numbers)
-    names = list(dict.fromkeys(name for column in columns for name in column))
-    return [
-        (name.replace("_", " "), [f"{column[name]:,.4g}" if name in column else "–" for column in columns])
-        for name in names
-    ]
 
 
 def failures(group: Group) -> tuple[list[tuple[str, str, str, str]], int]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loupe.report.control_characters import printable
+from loupe.report.speed import speed_rows
 from loupe.report.table_width import column_widths, fitted, is_of_numbers
 from loupe.types import FAILED, Estimate, Result
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 #: A larger share of failed samples than this is shown in red: the numbers then say little about the engine.
 ALARMING = 0.05
 WORST_SLICES = 5
-#: Numbers about the machine that scored, not about the engine; result.json has them.
-_NOT_SHOWN = frozenset({"scoring_seconds"})
 LISTED_FAILURES = 5
 
 _WORDS = {
@@ -191,8 +190,7 @@ def _beside(result: Result) -> Section | None:
         share = result.diagnostics.get(f"{name}_share")
         text = format_diagnostic(name, value)
         rows.append((name.replace("_", " "), text if share is None else f"{text} ({100 * share:.1f} %)"))
-    shown = {name: value for name, value in result.speed.items() if value and name not in _NOT_SHOWN}
-    rows += [(name.replace("_", " "), f"{value:,.4g}") for name, value in shown.items()]
+    rows += speed_rows(result)
     return Section(title="beside the score", rows=rows) if rows else None
 
 

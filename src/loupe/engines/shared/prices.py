@@ -1,0 +1,92 @@
+"""What an engine costs: `[price]` of a profile, per million tokens, per page, or per hour of its machine."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from loupe.types import FAILED, Prediction
+
+_MILLION = 1_000_000
+
+
+class Price(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True, omit_defaults=True):
+    """Prices in one currency; those that are set add up. `input` and `output` are for a million tokens."""
+
+    input: float | None = None
+    output: float | None = None
+    page: float | None = None
+    hour: float | None = None
+    currency: str = "USD"
+
+    def __post_init__(self) -> None:
+        prices = {key: getattr(self, key) for key in ("input", "output", "page", "hour")}
+        if all(value is None for value in prices.values()):
+            raise ValueError("[price] names no price: input and output (per million tokens), page, or hour")
+        for key, value in prices.items():
+            if value is not None and not (value >= 0 and math.isfinite(value)):
+                raise ValueError(f"price.{key} = {value}: must be a number from 0 on")
+        if not (self.currency.isalpha() and len(self.currency) <= 8):
+            raise ValueError(f"price.currency = {self.currency!r}: must be a short name such as USD")
+
+    @property
+    def needs_tokens(self) -> bool:
+        """Whether the cost of an answer cannot be told without its tokens."""
+        return self.input is not None or self.output is not None
+
+    def of(self, usage: Usage) -> float | None:
+        """What the requests for one sample cost, without the hours; None where their tokens are not known."""
+        if usage.outcome == "missing":
+            return 0.0
+        answered = usage.outcome not in FAILED
+        if answered and self.needs_tokens and usage.input_tokens is None and usage.output_tokens is None:
+            return None
+        more_input, more_output = usage.discarded_tokens
+        tokens = (usage.input_tokens or 0) + more_input, (usage.output_tokens or 0) + more_output
+        cost = ((self.input or 0.0) * tokens[0] + (self.output or 0.0) * tokens[1]) / _MILLION
+        return cost + ((self.page or 0.0) if answered else 0.0)
+
+    def of_hours(self, seconds: float) -> float:
+        """What the machine costs for so long."""
+        return (self.hour or 0.0) * seconds / 3600
+
+
+class Usage(msgspec.Struct, rename={"outcome": "class"}):
+    """What a record of a sample says of its cost and time; read from `predictions.jsonl` without the rest."""
+
+    sample: str = ""
+    outcome: str = "ok"
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    discarded_tokens: tuple[int, int] = (0, 0)
+    seconds: float = 0.0
+    began: float | None = None
+    ended: float | None = None
+
+    @classmethod
+    def of(cls, record: Prediction) -> Usage:
+        """The same of a record that was read already."""
+        return cls(
+            sample=record.sample,
+            outcome=record.outcome,
+            input_tokens=record.input_tokens,
+            output_tokens=record.output_tokens,
+            discarded_tokens=record.discarded_tokens or (0, 0),
+            seconds=record.seconds,
+            began=record.began or None,
+            ended=record.ended or None,
+        )
+
+
+def busy_seconds(spans: list[tuple[float, float]]) -> float:
+    """For how long at least one of the time spans lasted.
+
+    >>> busy_seconds([(0, 2), (1, 3), (10, 11)])
+    4.0
+    """
+    busy, until = 0.0, -math.inf
+    for began, ended in sorted(spans):
+        busy += max(0.0, ended - max(began, until))
+        until = max(until, ended)
+    return float(busy)

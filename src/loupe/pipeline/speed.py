@@ -1,0 +1,100 @@
+"""What a run took beside its quality: time, tokens and money, from what `predictions.jsonl` says of every attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from loupe.engines.shared.prices import Price, Usage, busy_seconds
+from loupe.errors import RunError
+from loupe.runs.files import read_lines
+from loupe.runs.folder import Place, RunFolder
+from loupe.types import FAILED
+
+#: Percentiles of the seconds that single pages took.
+PERCENTILES = (50, 95, 99)
+
+
+class Speed(NamedTuple):
+    """Figures by name, the currency of the costs among them, and what a reader must know."""
+
+    figures: dict[str, float]
+    currency: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+def speed_of(folder: RunFolder, places: Mapping[str, Place]) -> Speed:
+    """The figures of a run whose counting records stand at `places`.
+
+    Latency and tokens are those of the answers that count. Pages per second go over the time in which at least one
+    request was in flight, in all sessions; cost over all attempts, those that were tried again included.
+    """
+    records = list(usages(folder))
+    counted = [
+        Usage.of(record)
+        for record in folder.read_predictions(place for place in places.values() if place.mark not in FAILED)
+    ]
+    figures: dict[str, float] = {"seconds_per_page": 0.0}
+    if counted:
+        seconds = [usage.seconds for usage in counted]
+        figures["seconds_per_page"] = sum(seconds) / len(counted)
+        found = np.percentile(seconds, PERCENTILES)
+        figures |= {f"latency_p{each}": float(value) for each, value in zip(PERCENTILES, found, strict=True)}
+    figures |= _tokens(counted) | _throughput(records)
+    price = price_of(folder)
+    if price is None:
+        return Speed(figures)
+    return _with_cost(figures, price, records, len(counted))
+
+
+def usages(folder: RunFolder) -> Iterator[Usage]:
+    """What every record of a run says of its cost and time, also those that another one has replaced."""
+    for number, _, line in read_lines(folder.predictions_file):
+        try:
+            yield msgspec.json.decode(line, type=Usage)
+        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+            raise RunError(f"{folder.predictions_file}:{number}: not a record of this run: {error}") from None
+
+
+def price_of(folder: RunFolder) -> Price | None:
+    """The prices in the profile that the run was last continued with."""
+    stored = folder.info.profile.get("price")
+    return msgspec.convert(stored, Price) if stored else None
+
+
+def _tokens(counted: list[Usage]) -> dict[str, float]:
+    """Tokens per page, where the engine counted them."""
+    sums = {
+        "input_tokens_per_page": sum(usage.input_tokens or 0 for usage in counted),
+        "output_tokens_per_page": sum(usage.output_tokens or 0 for usage in counted),
+    }
+    return {name: total / len(counted) for name, total in sums.items() if total}
+
+
+def _throughput(records: list[Usage]) -> dict[str, float]:
+    """Pages and tokens per second; nothing for runs of before, whose records do not say when they ended."""
+    answered = [usage for usage in records if usage.outcome not in FAILED]
+    spans = [(each.began, each.ended) for each in records if each.began is not None and each.ended is not None]
+    busy = busy_seconds(spans)
+    if not answered or busy <= 0 or any(usage.ended is None for usage in answered):
+        return {}
+    tokens = sum(usage.output_tokens or 0 for usage in answered)
+    return {"pages_per_second": len(answered) / busy} | ({"output_tokens_per_second": tokens / busy} if tokens else {})
+
+
+def _with_cost(figures: dict[str, float], price: Price, records: list[Usage], pages: int) -> Speed:
+    costs = [price.of(usage) for usage in records]
+    unknown = sum(cost is None for cost in costs)
+    timed = all(usage.ended is not None for usage in records if usage.outcome not in FAILED)
+    if unknown or (price.hour is not None and not timed):
+        why = f"tokens of {unknown:,} answers are not known" if unknown else "records of this run do not say when"
+        return Speed(figures, warnings=(f"no cost: {why}",))
+    spans = [(each.began, each.ended) for each in records if each.began is not None and each.ended is not None]
+    total = sum(cost for cost in costs if cost is not None) + price.of_hours(busy_seconds(spans))
+    figures |= {"cost": total} | ({"cost_per_page": total / pages} if pages else {})
+    late = sum(usage.outcome == "timeout" for usage in records)
+    warnings = (f"what {late:,} requests cost that timed out is not known, and not in the cost",) if late else ()
+    return Speed(figures, price.currency, warnings if price.needs_tokens else ())
