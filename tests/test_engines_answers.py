@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loupe.engines.answers.deepseek import deepseek_grounding
+from loupe.engines.answers.dots import dots_layout, layout_markdown
+from loupe.engines.answers.paddle_otsl import otsl_to_html, paddle_tables
+from loupe.engines.answers.paddle_text import paddle_math, paddle_repeats, truncate_repetition
 from loupe.metrics import vision_tokens
 from loupe.scoring.adapters import STEPS
-from loupe.scoring.model_answers.deepseek import deepseek_grounding
-from loupe.scoring.model_answers.dots import dots_layout, layout_markdown
-from loupe.scoring.model_answers.paddle_otsl import otsl_to_html, paddle_tables
-from loupe.scoring.model_answers.paddle_text import paddle_math, paddle_repeats, truncate_repetition
 from tests.shared import cases
 
 

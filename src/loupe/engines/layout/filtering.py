@@ -5,8 +5,9 @@ The arithmetic follows the SDK step by step, because coordinates are cut off to 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from loupe.engines.layout.labels import IMAGE, LABELS, PRESERVED, TASKS, Task, label_of
 
@@ -15,8 +16,15 @@ _SAME_CLASS, _OTHER_CLASS = 0.6, 0.98
 _CONTAINED = 0.8
 #: An image over more of the page than this is the page itself (wide pages, others).
 _WHOLE_WIDE, _WHOLE_OTHER = 0.82, 0.93
-#: The one class whose containers go, instead of what it contains.
+#: The one class whose containers go, instead of what it contains (in GLM-OCR's pipeline).
 _SMALL = "reference"
+#: Whose settings say which boxes go because they lie inside others.
+Nesting: TypeAlias = Literal["glm", "paddle"]
+#: Labels that take what lies inside them: all others in GLM-OCR's pipeline, these five in that of PaddleOCR-VL 1.5.
+_TAKING: Mapping[Nesting, Collection[str]] = {
+    "glm": frozenset(LABELS) - {_SMALL},
+    "paddle": frozenset({"chart", "display_formula", "doc_title", "inline_formula", "paragraph_title"}),
+}
 #: Boxes of regions are thousandths of the page.
 _SCALE = 1000
 
@@ -55,11 +63,13 @@ class Region:
     score: float = 1.0
 
 
-def keep_areas(detections: Sequence[Detection], width: int, height: int, *, least_score: float = SCORE) -> list[Area]:
+def keep_areas(
+    detections: Sequence[Detection], width: int, height: int, *, least_score: float = SCORE, nesting: Nesting = "glm"
+) -> list[Area]:
     """The areas of a page of `width` x `height` pixels: no doubles, nothing inside something else, in reading order."""
     kept = _without_doubles([one for one in detections if one.score >= least_score])
     kept = _without_page_images(kept, width, height)
-    kept = _without_contained(kept)
+    kept = _without_contained(kept, nesting)
     kept.sort(key=lambda one: one.order)
     areas = (_area(one, width, height) for one in kept)
     return [area for area in areas if area is not None]
@@ -142,7 +152,7 @@ def _size_on_page(box: Box, width: int, height: int) -> float:
     return (min(width, right) - max(0, left)) * (min(height, bottom) - max(0, top))
 
 
-def _without_contained(detections: list[Detection]) -> list[Detection]:
+def _without_contained(detections: list[Detection], nesting: Nesting) -> list[Detection]:
     """Without boxes inside others; of a list of references and its entries the list goes.
 
     All is decided on the same boxes: one that goes still takes others with it.
@@ -154,12 +164,13 @@ def _without_contained(detections: list[Detection]) -> list[Detection]:
         else []
         for number, one in enumerate(detections)
     ]
-    holders = {other for number, others in enumerate(inside) if labels[number] == _SMALL for other in others}
+    small = {_SMALL} if nesting == "glm" else set()
+    holders = {other for number, others in enumerate(inside) if labels[number] in small for other in others}
     return [
         one
         for number, one in enumerate(detections)
-        if not any(labels[other] != _SMALL and labels[other] in LABELS for other in inside[number])
-        and (number not in holders or (labels[number] == _SMALL and inside[number]))
+        if not any(labels[other] in _TAKING[nesting] for other in inside[number])
+        and (number not in holders or (labels[number] in small and inside[number]))
     ]
 
 

@@ -22,7 +22,7 @@ from loupe.types import PackedImage, PageSource, PdfPage
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-RuleKind: TypeAlias = Literal["none", "fit", "longest", "smart"]
+RuleKind: TypeAlias = Literal["none", "fit", "longest", "smart", "glm"]
 
 #: MIME type by file suffix; anything else is called a PNG.
 MIME_TYPES = {
@@ -38,9 +38,9 @@ MIME_TYPES = {
 _PASSED_ON = {"JPEG": "image/jpeg", "PNG": "image/png"}
 #: Formats without loss that not every server decodes.
 _LOSSLESS = {"TIFF", "GIF"}
-_RULE = re.compile(r"(none)|(fit)(\d+)|(longest|smart)\(([\d\s,]*)\)")
+_RULE = re.compile(r"(none|glm)|(fit)(\d+)|(longest|smart)\(([\d\s,]*)\)")
 #: Numbers that each rule takes.
-_COUNTS = {"none": 0, "fit": 1, "longest": 1, "smart": 3}
+_COUNTS = {"none": 0, "glm": 0, "fit": 1, "longest": 1, "smart": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,12 @@ class ImageRule:
     numbers: tuple[int, ...] = ()
 
     def target(self, width: int, height: int) -> tuple[int, int]:
-        """The size that an image of this size is given. Raises ValueError where `smart` has no answer."""
+        """The size that an image of this size is given. Raises ValueError where `smart` or `glm` has no answer."""
+        if self.kind == "glm":
+            new_height, new_width = glm_resize(height, width)
+            if 0 in (new_height, new_width):
+                raise ValueError("glm leaves nothing of a shape that long")
+            return new_width, new_height
         if self.kind == "smart":
             factor, least, most = self.numbers
             new_height, new_width = smart_resize(height, width, factor=factor, min_pixels=least, max_pixels=most)
@@ -78,7 +83,7 @@ def parse_rule(text: str) -> ImageRule:
     """
     found = _RULE.fullmatch(text.strip())
     if not found:
-        raise ValueError(f"image rule {text!r}: use none, fit2048, longest(1288) or smart(28, 3136, 11289600)")
+        raise ValueError(f"image rule {text!r}: use none, fit2048, longest(1288), glm or smart(28, 3136, 11289600)")
     kind = cast(RuleKind, found[1] or found[2] or found[4])
     written = [found[3]] if found[3] else [number for number in (found[5] or "").split(",") if number.strip()]
     numbers = tuple(int(number) for number in written)
@@ -132,13 +137,19 @@ def glm_resize(
 def encode(source: PageSource, rule: ImageRule) -> EncodedImage:
     """The image as it is sent. Raises PageError if it cannot be read."""
     if isinstance(source, PdfPage):
-        return _encode_pixels(_resize(_render(source, rule), rule, source.path), lossless=False)
+        return encode_image(_render(source, rule), rule, source.path)
     name, data = _bytes_of(source)
     untouched = _untouched(source, name, data, rule)
     if untouched is not None:
         return untouched
     with open_image(data, name) as image:
-        return _encode_pixels(_resize(to_rgb(image, name), rule, name), lossless=image.format in _LOSSLESS)
+        lossless = image.format in _LOSSLESS and rule.kind != "glm"
+        return _encode_pixels(_resize(to_rgb(image, name), rule, name), rule, lossless=lossless)
+
+
+def encode_image(image: Image, rule: ImageRule, name: Path) -> EncodedImage:
+    """An upright RGB image in memory as it is sent. Raises PageError where the rule has no size for it."""
+    return _encode_pixels(_resize(image, rule, name), rule)
 
 
 def encode_untouched(source: PageSource, rule: ImageRule) -> EncodedImage | None:
@@ -184,7 +195,12 @@ def _read(path: Path) -> bytes:
 
 def _needs_no_change(image: Image, data: bytes, rule: ImageRule, path: Path) -> bool:
     """Whether the bytes may travel as they are; looks at the header only."""
-    if image.format not in _PASSED_ON or image.mode not in ("RGB", "L") or "transparency" in image.info:
+    if (
+        rule.kind == "glm"
+        or image.format not in _PASSED_ON
+        or image.mode not in ("RGB", "L")
+        or "transparency" in image.info
+    ):
         return False
     # Pillow sees an EXIF block behind the pixels of a PNG only after decoding them.
     if not is_upright(image) or (image.format == "PNG" and b"eXIf" in data):
@@ -203,6 +219,8 @@ def _resize(image: Image, rule: ImageRule, path: Path) -> Image:
     from PIL import Image as Pillow
 
     size = _target(rule, image.size, path)
+    if rule.kind == "glm":
+        return _twice_encoded(image).resize(size, Pillow.Resampling.BICUBIC)
     if rule.kind == "fit":
         return shrink(image, rule.numbers[0])
     return image if size == image.size else image.resize(size, Pillow.Resampling.LANCZOS)
@@ -215,8 +233,21 @@ def _target(rule: ImageRule, size: tuple[int, int], path: Path) -> tuple[int, in
         raise PageError(f"{path}: {error}") from None
 
 
-def _encode_pixels(image: Image, *, lossless: bool) -> EncodedImage:
+def _twice_encoded(image: Image) -> Image:
+    """Kept from GLM-OCR's SDK: a crop goes through JPEG once before it is resized and becomes one for good."""
+    from PIL import Image as Pillow
+
     buffer = io.BytesIO()
+    image.save(buffer, "JPEG")
+    return Pillow.open(buffer).convert("RGB")
+
+
+def _encode_pixels(image: Image, rule: ImageRule, *, lossless: bool = False) -> EncodedImage:
+    buffer = io.BytesIO()
+    if rule.kind == "glm":
+        # With Pillow's own quality (75), as the SDK has it.
+        image.save(buffer, "JPEG")
+        return EncodedImage("image/jpeg", buffer.getvalue())
     if lossless:
         # Higher levels cost seconds per page and save a few percent.
         image.save(buffer, "PNG", compress_level=1)

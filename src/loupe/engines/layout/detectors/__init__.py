@@ -1,0 +1,64 @@
+"""What finds the areas of a page: one module each, with `load(options)`; its name is that of the detector.
+
+A detector gets the page as an upright RGB image and gives back detections in its pixels, in any order; `order` is the
+place in reading order.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+
+from loupe.engines.layout.filtering import Detection
+from loupe.errors import ProfileError, did_you_mean
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Detect: TypeAlias = Callable[["Image"], list[Detection]]
+
+
+class DetectorOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a detector may need to be loaded; `least_score` is the lowest score that anybody wants to see."""
+
+    model: str = ""
+    revision: str = ""
+    download: bool = False
+    device: str = ""
+    least_score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedDetector:
+    """A detector that is ready, and what run.json says of it."""
+
+    detect: Detect
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+def detector_names() -> list[str]:
+    """The detectors there are."""
+    return sorted(info.name for info in pkgutil.iter_modules(__path__))
+
+
+def check_detector(name: str) -> str:
+    """What a signature says of a detector: its name and version. Raises ProfileError where there is none of the name.
+
+    The version of a model is that of its weights, which only the loaded detector knows.
+    """
+    if name not in detector_names():
+        raise ProfileError(f"no detector {name!r}{did_you_mean(name, detector_names())}", hint=str(detector_names()))
+    version = getattr(importlib.import_module(f"{__name__}.{name}"), "VERSION", "")
+    return f"{name}/{version}" if version else name
+
+
+def load_detector(name: str, options: DetectorOptions) -> LoadedDetector:
+    """Load a detector. Raises MissingToolError where it is not installed, or its model is not on this machine."""
+    check_detector(name)
+    loaded: LoadedDetector = importlib.import_module(f"{__name__}.{name}").load(options)
+    return loaded

@@ -1,0 +1,86 @@
+"""PP-DocLayoutV3 through `transformers`: the layout model of GLM-OCR's and PaddleOCR-VL's own pipelines.
+
+Model: PaddlePaddle/PP-DocLayoutV3_safetensors; calls as in `layout_detector.py` of the GLM-OCR SDK @ cef4d0ea, written
+against transformers 5.23. Nothing is downloaded unless that is asked for.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from loupe.engines.layout.detectors import DetectorOptions, LoadedDetector
+from loupe.engines.layout.filtering import Detection
+from loupe.engines.layout.labels import LABELS
+from loupe.errors import EngineUnavailableError, MissingToolError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+MODEL = "PaddlePaddle/PP-DocLayoutV3_safetensors"
+_PACKAGES = ("torch", "torchvision", "transformers", "cv2")
+_INSTEAD = "-o detector=geometric needs no model (born-digital pages)"
+
+
+def load(options: DetectorOptions) -> LoadedDetector:
+    """Load model and image processor from this machine; from the hub only if `download` is set."""
+    missing = [name for name in _PACKAGES if find_spec(name) is None]
+    if missing:
+        hint = f"pip install 'loupe-ocr[layout]'; {_INSTEAD}"
+        raise MissingToolError(f"PP-DocLayoutV3 needs {', '.join(missing)}", hint=hint)
+    if not options.download:
+        # Libraries below would otherwise ask the hub whether a file has changed.
+        os.environ["HF_HUB_OFFLINE"] = "1"
+    import torch
+    import transformers
+
+    if not hasattr(transformers, "PPDocLayoutV3ForObjectDetection"):
+        found = version("transformers")
+        raise MissingToolError(f"transformers {found} has no PP-DocLayoutV3", hint="pip install -U 'loupe-ocr[layout]'")
+    name = options.model or MODEL
+    where: dict[str, Any] = {"local_files_only": not options.download}
+    if options.revision:
+        where["revision"] = options.revision
+    try:
+        processor = transformers.PPDocLayoutV3ImageProcessor.from_pretrained(name, **where)
+        model = transformers.PPDocLayoutV3ForObjectDetection.from_pretrained(name, **where)
+    except OSError as error:
+        said = " ".join(str(error).split())[:200]
+        raise MissingToolError(
+            f"the layout model {name} is not on this machine ({said})",
+            hint=f"hf download {name}, or -o detector_download=true; {_INSTEAD}",
+        ) from None
+    _check_labels(name, model.config.id2label)
+    device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    model = model.eval().to(device)
+
+    def detect(image: Image) -> list[Detection]:
+        inputs = {key: value.to(device) for key, value in processor(images=[image], return_tensors="pt").items()}
+        with torch.no_grad():
+            outputs = model(**inputs)
+        sizes = torch.tensor([image.size[::-1]], device=device)
+        (found,) = processor.post_process_object_detection(outputs, threshold=options.least_score, target_sizes=sizes)
+        return _detections(found)
+
+    facts = {name: version(name) for name in ("torch", "transformers")}
+    commit = getattr(model.config, "_commit_hash", None)
+    return LoadedDetector(
+        detect=detect, facts={**facts, "layout_model": f"{name}@{commit}" if commit else name, "layout_device": device}
+    )
+
+
+def _check_labels(name: str, labels: dict[int, str]) -> None:
+    """The rules of pipelines go by class number: a model with other classes would be read wrongly without a word."""
+    if [labels.get(number) for number in range(len(labels))] != list(LABELS):
+        raise EngineUnavailableError(f"{name} does not have the 25 labels of PP-DocLayoutV3, in their order")
+
+
+def _detections(found: dict[str, Any]) -> list[Detection]:
+    """`order_seq` counts from 0 in the order in which areas are read."""
+    columns = (found[key].tolist() for key in ("labels", "scores", "boxes", "order_seq"))
+    return [
+        Detection(class_id=int(label), score=float(score), box=(box[0], box[1], box[2], box[3]), order=int(order))
+        for label, score, box, order in zip(*columns, strict=True)
+    ]

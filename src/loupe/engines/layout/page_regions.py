@@ -1,0 +1,138 @@
+"""A page cut into its regions, in a worker process: loaded, searched, filtered, cropped, encoded.
+
+Crops come from the page at its own resolution. Steps and arithmetic: protocols/engines.md D, L2.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from loupe.data.pages import load_page
+from loupe.engines.layout.detectors import Detect, DetectorOptions, load_detector
+from loupe.engines.layout.filtering import Detection, Nesting, Region, crop_box, keep_areas, regions
+from loupe.engines.layout.labels import label_of
+from loupe.engines.shared.page_images import EncodedImage, ImageRule, encode_image
+from loupe.engines.shared.worker import Loaded
+from loupe.errors import EngineUnavailableError, LoupeError, PageError
+from loupe.types import Output, PdfPage, Request
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+#: More regions are not read of one page; PP-DocLayoutV3 cannot give more either.
+MOST_REGIONS = 300
+#: Pixels lighter than this are margin where margins are trimmed.
+_INK = 200
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """How pages are cut. `dpi` and `longest` are for PDF pages; image files keep their size."""
+
+    detector: str
+    options: DetectorOptions
+    threshold: float
+    thresholds: Mapping[str, float] = {}
+    nesting: Nesting = "glm"
+    rule: ImageRule
+    trim_formulas: bool = False
+    dpi: float = 200.0
+    longest: int = 3500
+
+
+class CutRegion(msgspec.Struct, frozen=True, kw_only=True):
+    """A region of a page, with its crop if it is to be read; `error` says why there is no crop."""
+
+    index: int
+    label: str
+    task: Literal["text", "table", "formula", "skip", "abandon"]
+    box: tuple[int, int, int, int]
+    score: float
+    mime: str = ""
+    data: bytes = b""
+    error: str = ""
+
+
+class CutPage(msgspec.Struct, frozen=True, kw_only=True):
+    """All regions of a page. `failed` says why the detector gave none; `found` counts what it gave."""
+
+    width: int
+    height: int
+    found: int = 0
+    regions: list[CutRegion] = []
+    left_out: int = 0
+    failed: str = ""
+    seconds: float = 0.0
+
+
+def load(*, order: bytes) -> Loaded:
+    """The cutter as a worker uses it; `order` is an `Order` in JSON."""
+    cut = msgspec.json.decode(order, type=Order)
+    detector = load_detector(cut.detector, cut.options)
+
+    def read(request: Request) -> Output:
+        return Output(text="", response={"page": msgspec.msgpack.encode(cut_page(request, cut, detector.detect))})
+
+    return Loaded(read=read, facts=detector.facts)
+
+
+def cut_page(request: Request, order: Order, detect: Detect) -> CutPage:
+    """Cut the one page of a request. Raises PageError where it cannot be read."""
+    (source,) = request.images
+    pdf = isinstance(source, PdfPage)
+    image = load_page(source, dpi=order.dpi if pdf else None, longest=order.longest if pdf else None)
+    began = time.perf_counter()
+    width, height = image.size
+    try:
+        detections = detect(image)
+    except EngineUnavailableError:
+        raise
+    except Exception as error:  # noqa: BLE001  a detector's border: the page has no regions then, and says so
+        said = error.message if isinstance(error, LoupeError) else f"{type(error).__name__}: {error}"
+        return CutPage(width=width, height=height, failed=" ".join(said.split())[:500] or type(error).__name__)
+    wanted = [one for one in detections if one.score >= _least_score(one, order)]
+    found = regions(keep_areas(wanted, width, height, least_score=0.0, nesting=order.nesting), width, height)
+    kept = found[:MOST_REGIONS]
+    return CutPage(
+        width=width,
+        height=height,
+        found=len(detections),
+        regions=[_cut(image, region, order) for region in kept],
+        left_out=len(found) - len(kept),
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _least_score(one: Detection, order: Order) -> float:
+    return order.thresholds.get(label_of(one.class_id), order.threshold)
+
+
+def _cut(image: Image, region: Region, order: Order) -> CutRegion:
+    plain = CutRegion(index=region.index, label=region.label, task=region.task, box=region.box, score=region.score)
+    if region.task == "skip":
+        return plain
+    left, top, right, bottom = crop_box(region.box, *image.size)
+    if left >= right or top >= bottom:
+        return msgspec.structs.replace(plain, error="nothing is left of the region after rounding")
+    crop = image.crop((left, top, right, bottom))
+    if order.trim_formulas and region.task == "formula":
+        crop = trimmed(crop)
+    try:
+        encoded = _encoded(crop, order.rule)
+    except PageError as error:
+        return msgspec.structs.replace(plain, error=error.message)
+    return msgspec.structs.replace(plain, mime=encoded.mime, data=encoded.data)
+
+
+def _encoded(crop: Image, rule: ImageRule) -> EncodedImage:
+    return encode_image(crop, rule, Path("region"))
+
+
+def trimmed(image: Image) -> Image:
+    """Without its white margins; an image without ink stays as it is."""
+    box = image.convert("L").point([255 if level < _INK else 0 for level in range(256)]).getbbox()
+    return image.crop(box) if box else image

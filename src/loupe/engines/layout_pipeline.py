@@ -1,0 +1,240 @@
+"""A layout pipeline around any vision model: a detector cuts the page up, the model reads each region with the prompt
+of its task, and the answers become one page.
+
+Protocol: protocols/engines.md D; docs/engines/layout.md. The model is asked as by the kind `openai`, whose keys this
+kind has too. The page is cut in worker processes, its regions are asked like requests of their own (`Engine.divide`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import msgspec
+
+from loupe.engines import openai
+from loupe.engines.answers.steps import check_adapters
+from loupe.engines.layout.detectors import DetectorOptions, check_detector
+from loupe.engines.layout.filtering import SCORE, Nesting
+from loupe.engines.layout.labels import LABELS
+from loupe.engines.layout.page_regions import CutPage, CutRegion, Order
+from loupe.engines.layout.page_text import Joiner
+from loupe.engines.shared.child_environment import without_secrets
+from loupe.engines.shared.cores import cores
+from loupe.engines.shared.encoded_request import EncodedRequest
+from loupe.engines.shared.isolation import WorkerPool, worker_pool
+from loupe.engines.shared.page_files import single_page
+from loupe.engines.shared.page_images import EncodedImage, parse_rule
+from loupe.errors import EngineError, EngineTimeoutError, EngineUnavailableError, LoupeError, PageError, RejectedError
+from loupe.runs.info import digest_of
+from loupe.types import Division, Engine, Outcome, Output, Prediction, Request
+
+#: `-e layout_pipeline:MODEL`
+ARGUMENT = "model"
+#: The model sees regions, not pages (`loupe reproduce` tells the two apart).
+WAY = "pipeline"
+#: Regions that one page may have in flight where it is not the scheduler that asks.
+_AT_ONCE = 8
+#: What a detector alone needs, and where it runs: no answer depends on it.
+_NOT_DEFINING = {"detector_download", "detector_device", "detector_processes", "layout_timeout"}
+_TASKS = ("text", "table", "formula")
+
+
+class Settings(openai.Settings, frozen=True, kw_only=True):
+    """Keys of a `layout_pipeline` profile, beside those of `openai`; see docs/engines/layout.md.
+
+    `prompts` are by task of a region (text, table, formula), or `"*"` for all. `image` is how crops are sent. `timeout`
+    is that of a region, `layout_timeout` that of cutting a page. `concurrency` counts regions in flight.
+    """
+
+    asks_regions: ClassVar[bool] = True
+
+    detector: str = "pp_doclayout_v3"
+    detector_model: str = ""
+    detector_revision: str = ""
+    detector_download: bool = False
+    detector_device: str = ""
+    detector_processes: int | None = None
+    threshold: float = SCORE
+    thresholds: dict[str, float] = msgspec.field(default_factory=dict)
+    nesting: Nesting = "glm"
+    trim_formulas: bool = False
+    images: Literal["keep", "drop"] = "keep"
+    dpi: float = 200.0
+    longest: int = 3500
+    layout_timeout: float = 120.0
+    region_adapters: list[str] = msgspec.field(
+        default_factory=lambda: ["newlines", "think", "end_tokens", "unfence", "strip"]
+    )
+    adapters: list[str] = msgspec.field(default_factory=list)
+    prompts: dict[str, str] = msgspec.field(
+        default_factory=lambda: {
+            "text": "Transcribe all text in this image in reading order. Output ONLY the text, no explanations.",
+            "table": "Convert this table image to HTML. Output ONLY the HTML table, no explanations.",
+            "formula": "Convert this mathematical expression to LaTeX. Output ONLY the LaTeX code, nothing else.",
+        }
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_detector(self.detector)
+        check_adapters(self.region_adapters)
+        missing = [task for task in _TASKS if task not in self.prompts and "*" not in self.prompts]
+        unknown = [task for task in self.prompts if task not in (*_TASKS, "*")]
+        if missing or unknown:
+            said = f"none for {', '.join(missing)}" if missing else f"regions have no task {unknown[0]!r}"
+            raise ValueError(f'prompts: {said}; a pipeline asks with text, table and formula, or with "*"')
+        for name, least in {"threshold": self.threshold, **self.thresholds}.items():
+            if not 0 <= least <= 1:
+                raise ValueError(f"{name} = {least}: a score is from 0 to 1")
+        if strange := [name for name in self.thresholds if name not in LABELS]:
+            raise ValueError(f"thresholds: no label {strange[0]!r}; there are {', '.join(LABELS)}")
+        for key in ("dpi", "longest", "layout_timeout", "detector_processes"):
+            value = getattr(self, key)
+            if value is not None and not (0 < value < math.inf):
+                raise ValueError(f"{key} = {value}: must be above 0, and an end")
+
+    def prompt_for(self, task: str) -> str:
+        """What a region of this task is asked."""
+        return self.prompts.get("*", self.prompts.get(task, ""))
+
+    def signature(self) -> dict[str, str]:
+        """What a VLM's signature has, the detector with its version and threshold, and a digest of the other rules."""
+        rules = [self.thresholds, self.nesting, self.trim_formulas, self.dpi, self.longest, self.region_adapters]
+        weights = [self.detector_model, self.detector_revision]
+        layout = {"layout": f"{check_detector(self.detector)}@{self.threshold:g}", "images": self.images}
+        return {**super().signature(), **layout, "regions": digest_of([*rules, *weights])[:8]}
+
+    def defining(self) -> dict[str, Any]:
+        """Also the version of the detector; not where it runs."""
+        found = {key: value for key, value in super().defining().items() if key not in _NOT_DEFINING}
+        return {**found, "detector": check_detector(self.detector)}
+
+    def order(self) -> Order:
+        """How a worker cuts pages."""
+        least = min([self.threshold, *self.thresholds.values()])
+        options = DetectorOptions(
+            model=self.detector_model,
+            revision=self.detector_revision,
+            download=self.detector_download,
+            device=self.detector_device,
+            least_score=least,
+        )
+        return Order(
+            detector=self.detector,
+            options=options,
+            threshold=self.threshold,
+            thresholds=self.thresholds,
+            nesting=self.nesting,
+            rule=parse_rule(self.image),
+            trim_formulas=self.trim_formulas,
+            dpi=self.dpi,
+            longest=self.longest,
+        )
+
+    @property
+    def processes(self) -> int:
+        """Processes that cut pages: one for a model, which has threads or a GPU of its own; else one per core."""
+        return self.detector_processes or (cores() if self.detector == "geometric" else 1)
+
+
+@asynccontextmanager
+async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
+    """Load the detector and find the server, then yield the engine.
+
+    Raises MissingToolError where the detector or its model is not installed, and what opening `openai` raises.
+    """
+    count = settings.processes
+    threads = str(max(1, cores() // count))
+    environment = {**without_secrets(), "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
+    keys = {"order": msgspec.json.encode(settings.order())}
+    factory = "loupe.engines.layout.page_regions:load"
+    async with (
+        worker_pool(factory, keys, workers=count, environment=environment) as pool,
+        openai.open_engine(settings) as model,
+    ):
+        pipeline = _Pipeline(settings, pool, model, Joiner(settings.region_adapters, images=settings.images))
+        facts = {"detector": check_detector(settings.detector), **pool.facts}
+        yield replace(
+            model, predict=pipeline.predict, facts={**model.facts, **facts}, divide=pipeline.divide, dividers=count
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Pipeline:
+    settings: Settings
+    pool: WorkerPool
+    model: Engine
+    joiner: Joiner
+
+    async def predict(self, request: Request) -> Output:
+        """The answer for a region; or a whole page, for those who ask one alone and not through a scheduler."""
+        if isinstance(request, EncodedRequest):
+            return await self.model.predict(request)
+        division = await self.divide(request)
+        places = asyncio.Semaphore(_AT_ONCE)
+
+        async def ask(part: Request) -> Prediction:
+            async with places:
+                return await self._ended(part)
+
+        return division.join(await asyncio.gather(*map(ask, division.parts)))
+
+    async def divide(self, request: Request) -> Division:
+        """Cut the page up. Raises PageError where it cannot be read; where its layout fails, it has no regions."""
+        single_page(request)
+        page = await self._cut(request)
+        read = [region for region in page.regions if region.data]
+        parts = [self._part(request, region) for region in read]
+        return Division(parts=parts, join=lambda ended: self.joiner.join(request, page, ended))
+
+    async def _cut(self, request: Request) -> CutPage:
+        """Once more where the process died or took too long: it may have been another's fault."""
+        error: EngineError | None = None
+        for _ in range(2):
+            try:
+                output = await self.pool.ask(request, timeout=self.settings.layout_timeout)
+            except EngineUnavailableError:
+                raise
+            except EngineError as reason:
+                error = reason
+                if isinstance(reason, EngineTimeoutError):
+                    break
+            else:
+                return msgspec.msgpack.decode((output.response or {})["page"], type=CutPage)
+        assert error is not None
+        return CutPage(width=0, height=0, failed=error.message)
+
+    def _part(self, request: Request, region: CutRegion) -> EncodedRequest:
+        return EncodedRequest(
+            id=f"{request.id}#{region.index}",
+            prompt=self.settings.prompt_for(region.task),
+            task=region.task,
+            max_tokens=request.max_tokens,
+            encoded=(EncodedImage(region.mime, region.data),),
+        )
+
+    async def _ended(self, part: Request) -> Prediction:
+        try:
+            output = await self.model.predict(part)
+        except EngineUnavailableError:
+            raise
+        except LoupeError as error:
+            return Prediction(sample=part.id, outcome=_outcome(error), error=error.message)
+        return Prediction(
+            sample=part.id,
+            text=output.text,
+            finish_reason=output.finish_reason,
+            input_tokens=output.input_tokens,
+            output_tokens=output.output_tokens,
+        )
+
+
+def _outcome(error: LoupeError) -> Outcome:
+    if isinstance(error, EngineTimeoutError):
+        return "timeout"
+    return "rejected" if isinstance(error, (RejectedError, PageError)) else "error"
