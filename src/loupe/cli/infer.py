@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from loupe.cli.errors import INTERRUPTED
-from loupe.cli.options import Flags, make_plans, reading_options
+from loupe.cli.options import Flags, allow_unverified, make_plans, reading_options
 from loupe.cli.output import as_json, json_option, plain_option, say
 from loupe.cli.run import headline_of, pointing_to_check, read_all
 
@@ -16,6 +16,7 @@ from loupe.cli.run import headline_of, pointing_to_check, read_all
 @click.command("infer")
 @click.argument("benchmark")
 @reading_options
+@allow_unverified
 @json_option
 @plain_option
 @click.pass_context

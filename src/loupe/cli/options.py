@@ -167,7 +167,10 @@ _OPTIONS = (
         help="Stop before the run costs more, at the prices of the profile (docs/runs.md).",
     ),
     click.option("-j", "--jobs", type=_POSITIVE, metavar="N", help="Processes that score. Default: one per core."),
-    click.option("--allow-unverified", is_flag=True, help="Take drafts of your own folder for truth, with a mark."),
+)
+
+allow_unverified = click.option(
+    "--allow-unverified", is_flag=True, help="Take drafts of your own folder for truth, with a mark."
 )
 
 

@@ -25,6 +25,10 @@ SECTIONS = {
         "review": "Go through a benchmark's ground truth beside the page, in a browser: verify, reject, edit.",
         "export": "Write the answers of a run as files, for the official evaluators.",
     },
+    "Your documents": {
+        "init": "Make a folder of images and PDF files a benchmark.",
+        "draft": "Let engines write draft truth for the documents of a folder, to be checked with `loupe review`.",
+    },
     "Data": {
         "data": "Bring the data of benchmarks here, check it, and carry it to machines without network.",
         "setup": "Get the data of all benchmarks, as `loupe data get` does; or, with `math`, KaTeX for math tests.",

@@ -16,7 +16,7 @@ import click
 import msgspec
 
 from loupe.cli.errors import BELOW, INTERRUPTED, MISSING, SOME_FAILED, show_error
-from loupe.cli.options import Flags, make_plans, reading_options
+from loupe.cli.options import Flags, allow_unverified, make_plans, reading_options
 from loupe.cli.output import as_json, json_option, plain_option, say, tables
 from loupe.cli.progress import supervise
 from loupe.cli.suites import SUITES, check_target, run_suite
@@ -36,6 +36,7 @@ Stage: TypeAlias = "Callable[..., Coroutine[Any, Any, RunFolder]]"
 @click.option("--suite", type=click.Choice(list(SUITES)), help="A list of benchmarks instead of one (docs/suites.md).")
 @click.option("--skip-missing", is_flag=True, help="With --suite: leave out benchmarks whose data is not here.")
 @reading_options
+@allow_unverified
 @click.option("--strict", is_flag=True, help="Exit with 3 if any sample failed.")
 @click.option("--fail-under", metavar="X", help="Exit with 1 if the headline is worse than X (in percent, as printed).")
 @json_option

@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from loupe.errors import DatasetError, LoupeError
@@ -55,6 +55,27 @@ class LineFile:
                 lines = [*self.lines[: place - 1], after, *self.lines[place:]]
                 if self._swap(b"".join(lines), identity):
                     return place
+        raise ConflictError(f"{self.path} is being changed by another program again and again; nothing was written")
+
+    def replace_all(self, changes: Mapping[int, tuple[bytes, bytes]]) -> set[int]:
+        """Put many lines in place of others (number → before, after) in one write; the numbers of those left alone.
+
+        A line that is not what it was before stays as others have made it. Raises as `replace`.
+        """
+        if not changes:
+            return set()
+        with self._lock, _only_one_process(self.path.parent):
+            for _ in range(5):
+                content, identity = self._read()
+                self._take(content, identity)
+                lines, left = list(self.lines), set()
+                for number, (before, after) in changes.items():
+                    try:
+                        lines[self._find(number, before) - 1] = after
+                    except ConflictError:
+                        left.add(number)
+                if self._swap(b"".join(lines), identity):
+                    return left
         raise ConflictError(f"{self.path} is being changed by another program again and again; nothing was written")
 
     def _find(self, number: int, line: bytes) -> int:

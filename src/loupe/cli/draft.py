@@ -1,0 +1,124 @@
+"""`loupe draft`: let engines read the documents of a folder, and write what they read as truth to be checked."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from loupe.cli.errors import INTERRUPTED, show_error
+from loupe.cli.options import Flags, make_plans, reading_options
+from loupe.cli.output import as_json, json_option, plain_option, say, table
+from loupe.errors import LoupeError, UsageError
+
+if TYPE_CHECKING:
+    from loupe.benchmarks.own.config import FolderConfig
+    from loupe.pipeline import Plan
+    from loupe.review.drafting import Written
+
+#: Where the runs lie, below the folder: they have no scores, and would only be in the way among those that do.
+RUNS = Path(".loupe/drafts")
+LISTED = 10
+
+
+@click.command("draft")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
+@reading_options
+@json_option
+@plain_option
+@click.pass_context
+def command(context: click.Context, /, folder: Path, json: bool, plain: bool, **flags: Any) -> None:
+    """Let engines write draft truth for the documents of a folder, to be checked with `loupe review`.
+
+    Drafts are marked as such and never take the place of verified truth. With several engines, fields in which they
+    differ are marked and come first in review. The same command again asks only for what has no draft yet. The runs are
+    kept in DIR/.loupe/drafts.
+    """
+    from loupe.benchmarks.own.config import read_config
+    from loupe.review.drafting import count_states
+
+    config, problems = read_config(folder)
+    if config is None:
+        raise problems[0].error()
+    check_questions(folder, config)
+    given = msgspec.convert(flags, Flags)
+    plans = make_plans(str(folder), given)
+    if len({plan.name or plan.label for plan in plans}) < len(plans):
+        raise UsageError("--name goes with one engine", hint="loupe draft DIR -e ENGINE --name NAME")
+    found: dict[str, Written] = {}
+    worst = 0
+    for plan in plans:
+        try:
+            written, code = draft_one(plan, folder, config, default_runs=given.runs == Flags().runs, plain=plain)
+        except LoupeError as error:
+            if len(plans) == 1:
+                raise
+            show_error(f"{plan.label}: {error.message}", error.hint)
+            worst = max(worst, error.exit_code)
+            continue
+        found[plan.name or plan.label] = written
+        worst = max(worst, code)
+        if code == INTERRUPTED:
+            break
+    show(folder, found, dict(count_states(folder, config)), json=json, plain=plain)
+    context.exit(worst)
+
+
+def check_questions(folder: Path, config: FolderConfig) -> None:
+    """Raise UsageError where the question would need truth that there is not: names of fields, labels."""
+    from loupe.benchmarks.own.survey import survey_folder
+
+    tasks, _ = survey_folder(folder)
+    if "fields" in tasks and not config.fields:
+        raise UsageError(f"{folder / 'loupe.toml'}: no table [fields] to ask for", hint='[fields]\ntotal = "amount"')
+    if "class" in tasks and not config.labels:
+        raise UsageError(f"{folder / 'loupe.toml'}: no labels to ask for", hint='labels = ["invoice", "letter"]')
+
+
+def draft_one(
+    plan: Plan, folder: Path, config: FolderConfig, *, default_runs: bool, plain: bool
+) -> tuple[Written, int]:
+    """Ask one engine for what it has not drafted yet, and write that; also what there is of it after Ctrl-C."""
+    from loupe.cli.run import read_all
+    from loupe.pipeline import infer
+    from loupe.review.drafting import Written, undrafted, write_drafts
+
+    name = plan.name or plan.label
+    wanted = undrafted(folder, config, name)
+    if not wanted:
+        say(f"{name}: nothing left to draft")
+        return Written(), 0
+    # Other samples make another run: what was drafted is not asked for again, and an interrupted run is continued.
+    batch = hashlib.sha256("\n".join(wanted).encode()).hexdigest()[:8]
+    runs = folder / RUNS / batch if default_runs else plan.runs
+    plan = dataclasses.replace(plan, runs=runs, options={"draft_for": name})
+    folders, code = read_all([plan], infer, plain=plain, unit="fraction")
+    written = write_drafts(folder, config, name, folders[0])
+    return written, code
+
+
+def show(folder: Path, found: dict[str, Written], states: dict[str, int], *, json: bool, plain: bool) -> None:
+    """What every engine drafted, what failed and why, and how much there is to review."""
+    if json:
+        engines = {name: dataclasses.asdict(written) for name, written in found.items()}
+        as_json({"folder": str(folder), "engines": engines, "samples": states})
+        return
+    header = ("engine", "drafted", "failed", "left alone")
+    rows = [
+        (name, f"{len(one.drafted):,}", f"{len(one.failed):,}", f"{len(one.verified) + len(one.changed):,}")
+        for name, one in found.items()
+    ]
+    table(header, rows, plain=plain)
+    for name, one in found.items():
+        for ident, why in list(one.failed.items())[:LISTED]:
+            say(f"{name} failed on {ident}: {why}")
+        if len(one.failed) > LISTED:
+            say(f"{name} failed on {len(one.failed) - LISTED} more")
+    said = ", ".join(f"{count:,} {name}" for name, count in states.items() if count)
+    say(f"{folder}: {said}")
+    if any(states[name] for name in ("agree", "differ", "one draft", "no draft")):
+        say(f"to check them: loupe review {folder}")

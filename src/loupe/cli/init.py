@@ -1,0 +1,196 @@
+"""`loupe init`: make a folder of images and PDF files a benchmark: what is asked, and one line per page or document."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from loupe.benchmarks.own.field_types import FIELD_TYPES
+from loupe.cli.output import as_json, json_option, say
+from loupe.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from loupe.benchmarks.own.config import Task
+    from loupe.benchmarks.own.field_types import FieldType
+    from loupe.benchmarks.own.starting import Beginning, Found
+
+#: What may be asked of documents, with a word on each. `tables` is how people say `table`.
+TASKS = {
+    "text": "what stands on each page",
+    "markdown": "the same with headings, lists and tables",
+    "table": "one table per page",
+    "fields": "values by name: date, total, …",
+    "class": "what kind of document it is",
+}
+_LISTED = 5
+
+
+@click.command("init")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
+@click.option("--task", metavar="TASK", help=f"What is asked: {', '.join(TASKS)}.")
+@click.option(
+    "--field",
+    multiple=True,
+    metavar="NAME:TYPE",
+    help=f"A field, its type {', '.join(FIELD_TYPES)}; again for more.",
+)
+@click.option(
+    "--label", multiple=True, metavar="[FOLDER=]NAME", help="A label, or what the documents of a sub-folder are."
+)
+@click.option("--title", default="", metavar="TEXT", help="Default: the name of the folder.")
+@click.option(
+    "--pages", type=click.IntRange(min=1), metavar="N", help="Pages used of a document. Default: fields 4, class 1."
+)
+@json_option
+def command(
+    folder: Path,
+    task: str | None,
+    field: Sequence[str],
+    label: Sequence[str],
+    title: str,
+    pages: int | None,
+    json: bool,
+) -> None:
+    """Make a folder of images and PDF files a benchmark.
+
+    Writes loupe.toml and samples.jsonl into DIR: for text, markdown and table one line per page, for fields and class
+    one per document. In a terminal it asks what is not given. Documents in `positive/` and `negative/` have their class
+    by that; everything else is left to `loupe draft` and `loupe review`. Nothing is overwritten.
+    """
+    from loupe.benchmarks.own.config import CONFIG, SAMPLES
+    from loupe.benchmarks.own.starting import FIRST_PAGES, begin, cut_documents, find_documents, refuse_existing
+
+    refuse_existing(folder)
+    found = find_documents(folder)
+    beginning = ask(found, task=task, fields=field, labels=label, title=title, pages=pages)
+    samples = begin(folder, found, beginning)
+    if json:
+        counts = {"documents": len(found.documents), "samples": samples}
+        as_json({"folder": str(folder), "task": beginning.task, **counts, "left_out": dict(found.left_out)})
+        return
+    documents = _count(len(found.documents), "document")
+    click.echo(f"{folder}: {documents}, {_count(samples, 'sample')}, task {beginning.task}")
+    for name, why in list(found.left_out.items())[:_LISTED]:
+        say(f"left out {name}: {why}")
+    if len(found.left_out) > _LISTED:
+        say(f"left out {len(found.left_out) - _LISTED} more")
+    if cut := cut_documents(found, beginning):
+        shown = beginning.pages or FIRST_PAGES[beginning.task]
+        say(f"{_count(cut, 'document')} with more pages: only the first {shown} are used (--pages N)")
+    say(f"wrote {folder / CONFIG} and {folder / SAMPLES}")
+    say(next_step(folder, beginning, found))
+
+
+def ask(
+    found: Found,
+    *,
+    task: str | None,
+    fields: Sequence[str],
+    labels: Sequence[str],
+    title: str,
+    pages: int | None,
+) -> Beginning:
+    """What the flags say, and in a terminal the answers to what they leave open. Raises UsageError."""
+    from loupe.benchmarks.own.starting import Beginning, label_map
+
+    people = sys.stdin.isatty() and sys.stderr.isatty()
+    chosen = _task(task or _usual_task(found, fields, labels) or (_ask_task(found) if people else ""))
+    if fields and chosen != "fields":
+        raise UsageError("--field goes with --task fields", hint="loupe init DIR --task fields --field date:date")
+    if labels and chosen != "class":
+        raise UsageError("--label goes with --task class", hint="loupe init DIR --task class --label invoice")
+    types = dict(map(_field, fields))
+    if chosen == "fields" and not types:
+        types = _ask_fields() if people else {}
+        if not types:
+            raise UsageError("no field named", hint="--field date:date --field total:amount")
+    named = label_map(found, labels) if chosen == "class" else {}
+    if chosen == "class" and people and not labels:
+        named = _ask_labels(found, named)
+    if chosen == "class" and len(set(named.values())) < 2:
+        raise UsageError("a class needs two labels or more", hint="--label invoice --label letter, or FOLDER=NAME")
+    return Beginning(task=chosen, title=title, fields=types, labels=named, pages=pages)
+
+
+def _usual_task(found: Found, fields: Sequence[str], labels: Sequence[str]) -> str:
+    """The task that flags or folders leave no doubt about."""
+    if fields and not labels:
+        return "fields"
+    return "class" if labels or (found.is_sorted and not sys.stdin.isatty()) else ""
+
+
+def _task(name: str) -> Task:
+    """Raises UsageError for a name that is none, and for none."""
+    plain = {"tables": "table", "classes": "class", "field": "fields"}.get(name, name)
+    if not plain:
+        raise UsageError("which task?", hint=f"--task {', --task '.join(TASKS)}")
+    if plain not in TASKS:
+        raise UsageError(f"no task {name!r}{did_you_mean(name, TASKS)}", hint=f"tasks: {', '.join(TASKS)}")
+    return plain  # type: ignore[return-value]
+
+
+def _field(text: str) -> tuple[str, FieldType]:
+    """`name:type`; a bare name is a text. Raises UsageError for a type that there is not."""
+    name, _, kind = text.strip().rpartition(":") if ":" in text else (text.strip(), "", "text")
+    kind = kind.strip()
+    if not name.strip() or kind not in FIELD_TYPES:
+        raise UsageError(
+            f"field {text!r}: no type {kind!r}{did_you_mean(kind, FIELD_TYPES)}",
+            hint=f"NAME:TYPE, types: {', '.join(FIELD_TYPES)}",
+        )
+    return name.strip(), kind  # type: ignore[return-value]
+
+
+def _ask_task(found: Found) -> str:
+    for name, meaning in TASKS.items():
+        say(f"  {name:<9} {meaning}")
+    usual = "class" if found.is_sorted else "fields"
+    while True:
+        answer = str(click.prompt("What is asked of the documents?", default=usual, err=True))
+        try:
+            return _task(answer.strip())
+        except UsageError as error:
+            say(error.message)
+
+
+def _ask_fields() -> dict[str, FieldType]:
+    say(f"Fields as name:type, one per line, an empty line ends; types: {', '.join(FIELD_TYPES)}")
+    found: dict[str, FieldType] = {}
+    while answer := str(click.prompt("field", default="", show_default=False, err=True)).strip():
+        try:
+            name, kind = _field(answer)
+            found[name] = kind
+        except UsageError as error:
+            say(error.message)
+    return found
+
+
+def _ask_labels(found: Found, named: dict[str, str]) -> dict[str, str]:
+    """What the documents of each folder are; without folders, the labels one by one."""
+    if found.folders:
+        return {
+            name: str(
+                click.prompt(f"What are the documents in {name}/?", default=named.get(name, name), err=True)
+            ).strip()
+            for name in found.folders
+        }
+    say("Labels, one per line, an empty line ends")
+    labels: dict[str, str] = {}
+    while answer := str(click.prompt("label", default="", show_default=False, err=True)).strip():
+        labels[answer] = answer
+    return labels
+
+
+def next_step(folder: Path, beginning: Beginning, found: Found) -> str:
+    """What to do now."""
+    if beginning.task == "class" and all(one.sorted_into in beginning.labels for one in found.documents):
+        return f"next: loupe run {folder} -e ENGINE"
+    return f"next: loupe draft {folder} -e ENGINE, then loupe review {folder}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,97 @@
+"""Writing an engine's answers into `samples.jsonl` as drafts: other keys and lines stay as they are, to the byte."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from loupe.benchmarks.own.config import SAMPLES, FolderConfig
+from loupe.benchmarks.own.drafts import draft_of, with_draft
+from loupe.benchmarks.own.rows import read_row
+from loupe.benchmarks.own.truth import truth_state
+from loupe.review.json_line import with_values
+from loupe.review.line_file import LineFile
+from loupe.runs.folder import RunFolder
+from loupe.scoring.adapters import apply_adapters
+from loupe.types import Prediction
+
+
+@dataclass(slots=True)
+class Written:
+    """What became of an engine's answers: samples drafted, verified or changed meanwhile (left alone), and failed."""
+
+    drafted: list[str] = field(default_factory=list)
+    verified: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+def write_drafts(folder: Path, config: FolderConfig, engine: str, run: RunFolder) -> Written:
+    """Put every answer of the run into the line of its sample, in one write. Verified and skipped lines stay.
+
+    Raises DatasetError where the file cannot be written, ConflictError where others keep changing it.
+    """
+    answers = {name: _text(prediction, run) for name, prediction in run.predictions().items()}
+    file = LineFile(folder / SAMPLES)
+    written = Written()
+    changes: dict[int, tuple[bytes, bytes]] = {}
+    places: dict[int, str] = {}
+    for number, before in enumerate(file.lines, 1):
+        row = read_row(before, number, config) if before.strip() else None
+        if row is None or row.wrong or row.ident not in answers:
+            continue
+        text, why = answers[row.ident]
+        draft = draft_of(text, str(row.values.get("task", config.task)), config)
+        reference, why = (None, why) if why else (draft.reference, draft.why)
+        new = with_draft(row.values, engine, reference, config)
+        if new is None:
+            written.verified.append(row.ident)
+            continue
+        changes[number] = before, with_values(before.decode(), new).encode()
+        places[number] = row.ident
+        if reference is None:
+            written.failed[row.ident] = why
+    left = file.replace_all(changes)
+    written.changed = [places[number] for number in sorted(left)]
+    written.drafted = [name for name in places.values() if name not in {*written.failed, *written.changed}]
+    return written
+
+
+def _text(prediction: Prediction, run: RunFolder) -> tuple[str, str]:
+    """The answer as it would be scored, and why there is none."""
+    if prediction.failed:
+        return "", prediction.error or prediction.outcome
+    return apply_adapters(prediction.text, run.info.adapters), ""
+
+
+def undrafted(folder: Path, config: FolderConfig, engine: str) -> list[str]:
+    """The ids of samples that nobody has verified and this engine has not drafted."""
+    found = []
+    for number, line in enumerate(LineFile(folder / SAMPLES).lines, 1):
+        row = read_row(line, number, config) if line.strip() else None
+        if row is not None and not row.wrong:
+            state = truth_state(row.values)
+            found += [row.ident] if state.status == "draft" and state.drafts.get(engine) is None else []
+    return found
+
+
+def count_states(folder: Path, config: FolderConfig) -> Mapping[str, int]:
+    """Samples by what is to be done with them: drafts that agree, that differ, … and those that are done."""
+    counts = dict.fromkeys(("agree", "differ", "one draft", "no draft", "verified", "skipped"), 0)
+    for number, line in enumerate(LineFile(folder / SAMPLES).lines, 1):
+        row = read_row(line, number, config) if line.strip() else None
+        if row is not None and not row.wrong:
+            counts[_state(row.values)] += 1
+    return counts
+
+
+def _state(values: Mapping[str, object]) -> str:
+    state = truth_state(values)
+    if state.status != "draft":
+        return state.status
+    if values.get("reference") is None:
+        return "no draft"
+    if len(state.engines) < 2:
+        return "one draft"
+    return "differ" if state.differs else "agree"
