@@ -16,6 +16,7 @@ from loupe.errors import RunError, UsageError
 from loupe.report.published import published_sections
 from loupe.report.speed import speed_columns
 from loupe.report.terminal import Section, failed_count, format_margin, format_range, format_value
+from loupe.report.visible_differences import visible_differences
 from loupe.runs.folder import RunFolder
 from loupe.stats.comparison import LEVEL, Difference, compare, shared_ranks
 from loupe.types import Benchmark, Estimate, PublishedRow, Result, SampleScores
@@ -208,7 +209,22 @@ def sections(compared: Compared) -> list[Section]:
         Section(title=title, header=header, rows=rows),
         *published_sections(compared.published, compared.units),
         *(_pair_section(compared, pair) for pair in compared.pairs),
+        *visible_sections(compared),
     ]
+
+
+def visible_sections(compared: Compared) -> list[Section]:
+    """What difference in the headline so few documents could have shown at all; nothing where they are many."""
+    base = next(item.engine for item in compared.runs if item.run == compared.baseline)
+    pairs = [(f"{pair.engine} minus {base}", pair.measures[compared.headline]) for pair in compared.pairs]
+    return visible_differences(pairs, compared.headline, compared.units.get(compared.headline, "fraction"))
+
+
+def ranking(paths: Sequence[Path]) -> list[Section]:
+    """Who ranks where, and what could have been seen of the difference to the best; the best run comes first."""
+    best = compare_runs(paths).runs[0].run
+    compared = compare_runs([Path(best), *(path for path in paths if str(path) != best)])
+    return [sections(compared)[0], *visible_sections(compared)]
 
 
 def _pair_section(compared: Compared, pair: Pair) -> Section:

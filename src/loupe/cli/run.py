@@ -72,6 +72,7 @@ def command(
             if number and not plain:
                 click.echo()
             show_result(path, result, plain=plain)
+        show_ranking([path for path, _ in results], plain=plain)
         _say_next([path for path, _ in results])
     context.exit(max(codes, key=(0, BELOW, 2, SOME_FAILED, MISSING, INTERRUPTED).index))
 
@@ -206,6 +207,16 @@ def show_result(path: Path, result: Result, *, plain: bool) -> None:
     tables(result_sections(result), plain=plain)
     click.echo(result.signature)
     click.echo(f"saved in {path}")
+
+
+def show_ranking(paths: list[Path], *, plain: bool) -> None:
+    """Several engines as one table, best first, and what their difference would have to be to be seen."""
+    if len(paths) < 2:
+        return
+    from loupe.cli.compare import ranking
+
+    click.echo()
+    tables(ranking(paths), plain=plain)
 
 
 def _say_next(paths: list[Path]) -> None:

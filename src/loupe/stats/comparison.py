@@ -16,6 +16,7 @@ import msgspec
 from loupe.stats.bootstrap import DRAWS, Resampled, can_vary, interval, resample
 from loupe.stats.clusters import Clustered, Row, sort_into_clusters
 from loupe.stats.permutation import permutation_p_values
+from loupe.stats.power import clusters_needed, detectable_difference, standard_error
 from loupe.types import Measure, SampleScores, Values
 
 #: With fewer shared clusters no exchange of scores is rare enough to be called significant: 2 / 2⁵ is above 5 %.
@@ -28,7 +29,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """One measure of two runs over the samples that both have, of `shared` clusters: a minus b.
 
     None where it was not computed in one of the runs; interval and p-values are None for a single cluster, too, and the
-    interval where the difference is the same in all draws.
+    interval where the difference is the same in all draws. `detectable` is the smallest difference that these clusters
+    show in four of five cases, `needed` how many clusters would show the one found (None: it is 0, or over a million).
     """
 
     value_a: float | None = None
@@ -39,6 +41,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     p: float | None = None
     p_holm: float | None = None
     shared: int = 0
+    detectable: float | None = None
+    needed: int | None = None
 
 
 def compare(
@@ -150,4 +154,14 @@ def _difference(a: Resampled | None, b: Resampled | None, p: float | None) -> Di
     low, high = interval(difference) or (None, None)
     # Where clusters are too few for any interval, they are too few for a test.
     p = p if can_vary(difference) else None
-    return Difference(value_a=value_a, value_b=value_b, difference=difference.point, low=low, high=high, p=p)
+    error = standard_error(difference)
+    return Difference(
+        value_a=value_a,
+        value_b=value_b,
+        difference=difference.point,
+        low=low,
+        high=high,
+        p=p,
+        detectable=None if error is None else detectable_difference(error, difference.clusters),
+        needed=None if error is None else clusters_needed(error, difference.clusters, difference.point),
+    )

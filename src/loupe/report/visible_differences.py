@@ -1,0 +1,55 @@
+"""What difference between two engines so few documents could have shown at all, in words for tables.
+
+Method: docs/statistics.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from loupe.report.terminal import Section
+from loupe.stats.comparison import FEWEST, LEVEL, Difference
+
+#: With more documents than this (or groups of them) intervals are narrow enough to speak for themselves.
+FEW = 200
+
+
+def visible_differences(pairs: Sequence[tuple[str, Difference]], measure: str, unit: str) -> list[Section]:
+    """A row for each pair over few documents: found, smallest that these would show, and how many would show it."""
+    few = [(name, found) for name, found in pairs if found.shared <= FEW and found.detectable is not None]
+    rows = [(name, size(found.difference, unit), size(found.detectable, unit), needed(found)) for name, found in few]
+    if not rows:
+        return []
+    count = max(found.shared for _, found in few)
+    title = f"what {count:,} documents can show of {measure} (95 % level, 80 % power)"
+    return [Section(title=title, header=("pair", "difference", "smallest that shows", "documents needed"), rows=rows)]
+
+
+def size(difference: float | None, unit: str) -> str:
+    """A difference without its direction, fractions in points of a hundred."""
+    if difference is None:
+        return "–"
+    return f"{100 * abs(difference):.2f} points" if unit == "fraction" else f"{abs(difference):.3f}"
+
+
+def needed(found: Difference) -> str:
+    """How many documents would show the difference that was found."""
+    if found.p is not None and found.p < LEVEL:
+        return "shown already"
+    if not found.difference:
+        return "no number: no difference"
+    if found.needed is None:
+        return "more than a million"
+    more = found.needed - found.shared
+    least = max(FEWEST, found.needed)
+    return f"about {_round(least):,}, {_round(more):,} more" if more > 0 else f"about as many as these: {least:,}"
+
+
+def _round(count: int) -> int:
+    """Two figures are all that such a forecast is worth.
+
+    >>> _round(1234), _round(87)
+    (1200, 87)
+    """
+    scale = 10 ** max(0, len(str(count)) - 2)
+    return round(count / scale) * scale
