@@ -19,6 +19,8 @@ import loupe
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+#: Extras that bring a vendor's package: gigabytes, of which no two fit into one environment.
+VENDORS = ("layout", "glmocr", "paddleocr", "mineru", "deepseek")
 PINS = (ROOT / "requirements-dev.txt").read_text(encoding="utf-8")
 #: Slow to import, or not in the core: none of these may stand between a user and the help.
 HEAVY = {"PIL", "aiohttp", "cv2", "jinja2", "markdown_it", "nh3", "numpy", "onnxruntime", "openai", "pebble"}
@@ -73,7 +75,7 @@ def test_the_version_is_the_same_in_package_metadata_command_and_changelog() -> 
 def test_the_extra_all_holds_every_extra_but_the_one_for_development() -> None:
     extras = PROJECT["optional-dependencies"]
     together = {name for line in extras["all"] for name in Requirement(line).extras}
-    assert together == extras.keys() - {"all", "dev", "perf"}
+    assert together == extras.keys() - {"all", "dev", "perf", *VENDORS}
 
 
 def test_every_python_from_3_11_to_3_14_is_promised() -> None:
@@ -91,7 +93,7 @@ def test_every_pin_has_a_hash_and_names_no_index() -> None:
 
 def test_every_requirement_of_the_project_is_pinned_at_a_version_that_it_allows() -> None:
     pins = dict(re.findall(r"^([a-z0-9-]+)==([^\s;]+)", PINS, re.MULTILINE))
-    extras = {name: lines for name, lines in PROJECT["optional-dependencies"].items() if name != "perf"}
+    extras = {name: lines for name, lines in PROJECT["optional-dependencies"].items() if name not in ("perf", *VENDORS)}
     lines = [*PROJECT["dependencies"], *(line for lines in extras.values() for line in lines)]
     wanted = [requirement for requirement in map(Requirement, lines) if requirement.name != "loupe-ocr"]
     assert [str(each) for each in wanted if not each.specifier.contains(pins[canonicalize_name(each.name)])] == []

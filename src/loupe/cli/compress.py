@@ -108,6 +108,7 @@ def command(context: click.Context, /, runs: tuple[Path, ...], json: bool, plain
 
 def _engine(flags: dict[str, Any]) -> tuple[str, Profile]:
     """The engine that reads, in the mode asked for where it has such a setting."""
+    from loupe.cli.engine_settings import caution
     from loupe.cli.options import Flags, configure, override_table, pass_key
 
     pass_key(flags["api_key"])
@@ -116,6 +117,8 @@ def _engine(flags: dict[str, Any]) -> tuple[str, Profile]:
     label, profile = configure(flags["engine"] or DEFAULT_ENGINE, overrides)
     if "mode" in type(profile).__struct_fields__ and "mode" not in overrides:
         label, profile = configure(flags["engine"] or DEFAULT_ENGINE, overrides | {"mode": flags["mode"]})
+    if unproven := caution(profile):
+        say(f"{label}: {unproven}")
     return label, profile
 
 

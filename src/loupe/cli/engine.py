@@ -98,13 +98,15 @@ def test(
     """Open engine NAME, read one page with it, and print what it read."""
     import msgspec
 
-    from loupe.cli.engine_settings import given_prompt
+    from loupe.cli.engine_settings import caution, given_prompt
     from loupe.cli.options import Flags, configure, override_table, pass_key
 
     prompt = given_prompt(prompt, prompt_file)
     reading = msgspec.convert(flags, Flags)
     pass_key(reading.api_key)
     label, profile = configure(name, override_table(reading))
+    if unproven := caution(profile):
+        say(f"{label}: {unproven}")
     began = time.monotonic()
     output, seconds = asyncio.run(_read(profile, _requests(image, profile, prompt)))
     opening = time.monotonic() - began - seconds

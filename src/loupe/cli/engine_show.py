@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from loupe.cli.engine_settings import caution
 from loupe.engines.openai import Settings
 from loupe.engines.registry import Profile
 from loupe.servers.templates import templates
@@ -21,6 +22,10 @@ _GROUPS = {
         *("base_url", "model", "image", "max_tokens", "max_tokens_field", "retry_truncated", "temperature", "top_p"),
         *("top_k", "min_p", "repetition_penalty", "seed", "stop", "system", "content_order", "extra_body"),
     ),
+    "how a page is cut into regions, and becomes one again": (
+        *("detector", "detector_model", "detector_revision", "threshold", "thresholds", "nesting", "trim_formulas"),
+        *("images", "dpi", "longest", "region_adapters", "layout_timeout"),
+    ),
     "what becomes of an answer before it is scored": ("adapters",),
     "patience": ("concurrency", "timeout", "connect_timeout", "retries", "errors_before_check", "max_timeouts"),
 }
@@ -31,6 +36,8 @@ def lines_of(name: str, profile: Profile) -> Iterator[str]:
     stored = profile.stored()
     settings = {key: value for key, value in stored.items() if value not in (None, "", [], {})}
     plain = {key: value for key, value in settings.items() if key not in ("prompts", "servers")}
+    if unproven := caution(profile):
+        yield f"# {unproven}"
     for title, keys in _grouped(plain).items():
         yield f"# {title}"
         for key in keys:

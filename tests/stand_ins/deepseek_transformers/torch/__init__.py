@@ -1,0 +1,3 @@
+"""Stands in for PyTorch: one name. Arrays of NumPy are tensors enough."""
+
+bfloat16 = "bfloat16"
