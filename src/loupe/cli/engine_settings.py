@@ -50,8 +50,8 @@ def split_options(
 ) -> tuple[tuple[str, ...], dict[str, Any]]:
     """`key=value` pairs that are for the benchmark, and as a table those that the engines have a setting for.
 
-    What both have goes to whom the value fits, to both if it fits both: `mode=small` says how pages of `fox` are counted
-    and how DeepSeek-OCR reads them. Raises UsageError for a name that is only a slip away from a setting.
+    What both have goes to whom the value fits, to both if it fits both: `mode=small` says how pages of `fox` are
+    counted and how DeepSeek-OCR reads them. Raises UsageError for a name that is only a slip away from a setting.
     """
     if not pairs:
         return (), {}
