@@ -37,6 +37,11 @@ from loupe.types import Division, Engine, Outcome, Output, Prediction, Request
 ARGUMENT = "model"
 #: The model sees regions, not pages (`loupe reproduce` tells the two apart).
 WAY = "pipeline"
+#: Said on screen before a run, and in the profile as it is shown.
+UNPROVEN = (
+    "PP-DocLayoutV3 never ran here with its weights: calls are checked with transformers 5.23 and random weights, the "
+    "rules around it against the SDK's; the detector `geometric` is ours and has no part in published figures"
+)
 #: Regions that one page may have in flight where it is not the scheduler that asks.
 _AT_ONCE = 8
 #: What a detector alone needs, and where it runs: no answer depends on it.

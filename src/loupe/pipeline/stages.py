@@ -20,6 +20,7 @@ from loupe.inference.journal import Journal
 from loupe.inference.progress import Progress
 from loupe.inference.prompts import make_request
 from loupe.inference.scheduler import Policy, Scheduler, TimeoutsExceededError
+from loupe.pipeline.parts import parts_of
 from loupe.pipeline.plan import Plan, Survey, make_info, open_samples, samples_of, survey
 from loupe.pipeline.speed import speed_of, usages
 from loupe.pipeline.unchanged import remember_result, standing_result
@@ -267,6 +268,7 @@ async def _score(folder: RunFolder, found: Survey, *, jobs: int | None) -> Resul
         rows += await asyncio.gather(*window)
     folder.write_scores(msgspec.json.encode(row) for row in rows)
     scoring_seconds, speed = time.monotonic() - began, speed_of(folder, predictions)
+    parts = parts_of(folder, predictions)
     result = summarise(
         benchmark,
         rows,
@@ -275,9 +277,10 @@ async def _score(folder: RunFolder, found: Survey, *, jobs: int | None) -> Resul
         signature=info.signature,
         total=info.total,
         missing=missing,
-        speed=speed.figures | {"scoring_seconds": scoring_seconds},
+        speed=speed.figures | parts.figures | {"scoring_seconds": scoring_seconds},
     )
-    result = msgspec.structs.replace(result, currency=speed.currency, warnings=[*result.warnings, *speed.warnings])
+    warnings = [*result.warnings, *speed.warnings, *parts.warnings]
+    result = msgspec.structs.replace(result, currency=speed.currency, warnings=warnings)
     if info.stopped:
         answered = sum(row.outcome not in FAILED for row in rows)
         warning = f"partial: {info.stopped}; {answered} of {info.total} samples have an answer"

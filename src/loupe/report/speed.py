@@ -14,6 +14,7 @@ COLUMNS: Mapping[str, str] = {
     "pages/s": "pages_per_second",
     "s/page": "seconds_per_page",
     "p95 s": "latency_p95",
+    "calls/page": "calls_per_page",
     "cost/page": "cost_per_page",
 }
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 #: More regions are not read of one page; PP-DocLayoutV3 cannot give more either.
 MOST_REGIONS = 300
-#: Pixels lighter than this are margin where margins are trimmed.
+#: Levels above this are margin where margins are trimmed.
 _INK = 200
 
 
@@ -133,6 +133,14 @@ def _encoded(crop: Image, rule: ImageRule) -> EncodedImage:
 
 
 def trimmed(image: Image) -> Image:
-    """Without its white margins; an image without ink stays as it is."""
-    box = image.convert("L").point([255 if level < _INK else 0 for level in range(256)]).getbbox()
-    return image.crop(box) if box else image
+    """Without its light margins, as PaddleX cuts formulas: what is light is told after stretching the contrast.
+
+    An image of one level, or one of which hardly anything would be left, stays as it is.
+    """
+    gray = image.convert("L")
+    low, high = gray.getextrema()
+    if low == high:
+        return image
+    levels = [255 if int((level - low) / (high - low) * 255) <= _INK else 0 for level in range(256)]
+    left, top, right, bottom = gray.point(levels).getbbox() or (0, 0, *image.size)
+    return image.crop((left, top, right, bottom)) if min(right - left, bottom - top) > 2 else image

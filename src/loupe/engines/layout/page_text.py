@@ -81,7 +81,8 @@ def _layout(page: CutPage) -> dict[str, Any]:
     """What the detector found, and how long that took."""
     tasks = Counter(region.task for region in page.regions)
     found = {"width": page.width, "height": page.height, "detections": page.found, "seconds": round(page.seconds, 4)}
-    return {**found, **dict(sorted(tasks.items()))} | ({"left_out": page.left_out} if page.left_out else {})
+    known: dict[str, Any] = {**found, **dict(tasks)}
+    return known | ({"left_out": page.left_out} if page.left_out else {})
 
 
 def _lost(region: CutRegion, answer: Prediction | None) -> dict[str, Any] | None:

@@ -22,7 +22,7 @@ from loupe.types import PackedImage, PageSource, PdfPage
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-RuleKind: TypeAlias = Literal["none", "fit", "longest", "smart", "glm"]
+RuleKind: TypeAlias = Literal["none", "jpeg", "fit", "longest", "smart", "glm"]
 
 #: MIME type by file suffix; anything else is called a PNG.
 MIME_TYPES = {
@@ -36,11 +36,13 @@ MIME_TYPES = {
 }
 #: Formats that travel byte for byte when no pixel has to change.
 _PASSED_ON = {"JPEG": "image/jpeg", "PNG": "image/png"}
+#: Rules of vendors who leave the quality of JPEG to Pillow; their images never travel as they are.
+_AS_PILLOW = frozenset({"glm", "jpeg"})
 #: Formats without loss that not every server decodes.
 _LOSSLESS = {"TIFF", "GIF"}
-_RULE = re.compile(r"(none|glm)|(fit)(\d+)|(longest|smart)\(([\d\s,]*)\)")
+_RULE = re.compile(r"(none|glm|jpeg)|(fit)(\d+)|(longest|smart)\(([\d\s,]*)\)")
 #: Numbers that each rule takes.
-_COUNTS = {"none": 0, "glm": 0, "fit": 1, "longest": 1, "smart": 3}
+_COUNTS = {"none": 0, "glm": 0, "jpeg": 0, "fit": 1, "longest": 1, "smart": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class ImageRule:
             factor, least, most = self.numbers
             new_height, new_width = smart_resize(height, width, factor=factor, min_pixels=least, max_pixels=most)
             return new_width, new_height
-        if self.kind == "none" or (self.kind == "fit" and max(width, height) <= self.numbers[0]):
+        if self.kind in ("none", "jpeg") or (self.kind == "fit" and max(width, height) <= self.numbers[0]):
             return width, height
         scale = self.numbers[0] / max(width, height)
         return max(1, round(width * scale)), max(1, round(height * scale))
@@ -83,7 +85,9 @@ def parse_rule(text: str) -> ImageRule:
     """
     found = _RULE.fullmatch(text.strip())
     if not found:
-        raise ValueError(f"image rule {text!r}: use none, fit2048, longest(1288), glm or smart(28, 3136, 11289600)")
+        raise ValueError(
+            f"image rule {text!r}: use none, fit2048, longest(1288), jpeg, glm or smart(28, 3136, 11289600)"
+        )
     kind = cast(RuleKind, found[1] or found[2] or found[4])
     written = [found[3]] if found[3] else [number for number in (found[5] or "").split(",") if number.strip()]
     numbers = tuple(int(number) for number in written)
@@ -143,7 +147,7 @@ def encode(source: PageSource, rule: ImageRule) -> EncodedImage:
     if untouched is not None:
         return untouched
     with open_image(data, name) as image:
-        lossless = image.format in _LOSSLESS and rule.kind != "glm"
+        lossless = image.format in _LOSSLESS and rule.kind not in _AS_PILLOW
         return _encode_pixels(_resize(to_rgb(image, name), rule, name), rule, lossless=lossless)
 
 
@@ -195,12 +199,9 @@ def _read(path: Path) -> bytes:
 
 def _needs_no_change(image: Image, data: bytes, rule: ImageRule, path: Path) -> bool:
     """Whether the bytes may travel as they are; looks at the header only."""
-    if (
-        rule.kind == "glm"
-        or image.format not in _PASSED_ON
-        or image.mode not in ("RGB", "L")
-        or "transparency" in image.info
-    ):
+    if image.format not in _PASSED_ON or image.mode not in ("RGB", "L") or "transparency" in image.info:
+        return False
+    if rule.kind in _AS_PILLOW:
         return False
     # Pillow sees an EXIF block behind the pixels of a PNG only after decoding them.
     if not is_upright(image) or (image.format == "PNG" and b"eXIf" in data):
@@ -244,8 +245,8 @@ def _twice_encoded(image: Image) -> Image:
 
 def _encode_pixels(image: Image, rule: ImageRule, *, lossless: bool = False) -> EncodedImage:
     buffer = io.BytesIO()
-    if rule.kind == "glm":
-        # With Pillow's own quality (75), as the SDK has it.
+    if rule.kind in _AS_PILLOW:
+        # With Pillow's own quality (75), as the vendors have it.
         image.save(buffer, "JPEG")
         return EncodedImage("image/jpeg", buffer.getvalue())
     if lossless:
