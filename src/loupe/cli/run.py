@@ -202,9 +202,10 @@ def json_document(results: list[tuple[Path, Result]], *, several: bool = False) 
 
 def show_result(path: Path, result: Result, *, plain: bool) -> None:
     """The tables of one result, its signature, and where it is stored."""
+    from loupe.report.class_tables import class_sections
     from loupe.report.terminal import result_sections
 
-    tables(result_sections(result), plain=plain)
+    tables([*result_sections(result), *class_sections(result)], plain=plain)
     click.echo(result.signature)
     click.echo(f"saved in {path}")
 

@@ -15,10 +15,11 @@ from markupsafe import Markup
 
 from loupe import __version__
 from loupe.report import leaderboard, losses
+from loupe.report.class_tables import class_tables, truth_states
 from loupe.report.collect import Entrant, Group
 from loupe.report.compression_curve import group_curve
 from loupe.report.published import leaderboard_rows, source_numbers
-from loupe.report.ranking import ranks_of
+from loupe.report.ranking import ranks_of, visible_to_best
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -154,6 +155,11 @@ def group_context(group: Group) -> JsonObject:
         "published": leaderboard_rows(group.published, leaderboard.columns(group)[: leaderboard.COLUMN_LIMIT]),
         "sources": source_numbers(group.published),
         "caption": _caption(group),
+        "classes": [
+            (entrant.label, title, head, table.columns, table.rows)
+            for entrant in group.entrants
+            for title, head, table in (class_tables(entrant.result) if entrant.result else [])
+        ],
         "curve": Markup(group_curve(group)),
         "slices": leaderboard.slice_tables(group),
         "outcomes": leaderboard.outcome_rows(group),
@@ -196,7 +202,9 @@ def _caption(group: Group) -> str:
     shown = ["± is half of the 95 % interval, the bars are the interval itself (bootstrap over pages)."]
     if len(group.entrants) > 1:
         shown.append("Engines share a rank where the difference between them may be chance.")
-    return " ".join(shown)
+    states = next((found for result in group.results if (found := truth_states(result))), "")
+    shown += [f"Samples by their truth: {states}."] if states else []
+    return " ".join([*shown, *visible_to_best(group)])
 
 
 def _signature(entrant: Entrant) -> tuple[str, str, str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from loupe.report.collect import Group
-from loupe.stats.comparison import shared_ranks
+from loupe.report.visible_differences import FEW, needed, size
+from loupe.stats.comparison import compare, shared_ranks
 from loupe.types import SampleScores
 
 
@@ -19,3 +20,24 @@ def ranks_of(group: Group) -> list[str]:
     }
     found = shared_ranks(runs, group.measures, group.headline, summarize=group.benchmark.summarize)
     return [str(found[place] or "–") for place in runs]
+
+
+def visible_to_best(group: Group) -> list[str]:
+    """A sentence for each engine on few documents: what difference to the best one these could have shown at all."""
+    scored = [entrant for entrant in group.entrants if entrant.result]
+    if group.benchmark is None or len(scored) < 2:
+        return []
+    headline = [measure for measure in group.measures if measure.name == group.headline]
+    measures, summarize = (group.measures, group.benchmark.summarize) if group.benchmark.summarize else (headline, None)
+    best = list(scored[0].counts())
+    if len(best) > FEW:
+        return []
+    sentences = []
+    for entrant in scored[1:]:
+        found = compare(measures, list(entrant.counts()), best, summarize=summarize).get(group.headline)
+        if found is not None and found.detectable is not None and headline:
+            unit = headline[0].unit
+            differ = f"{entrant.label} and {scored[0].label} differ by {size(found.difference, unit)}"
+            shows = f"{found.shared} documents show one of {size(found.detectable, unit)} or more (80 % power)"
+            sentences.append(f"{differ}; {shows}; needed: {needed(found)}.")
+    return sentences

@@ -52,12 +52,10 @@ def _ratios(pairs: Sequence[tuple[str, str, str]], label: str) -> dict[str, Any]
     scores = []
     for cluster, truth, answered in pairs:
         hit, wanted, given = float(truth == answered == label), float(truth == label), float(answered == label)
-        scores += [
-            (cluster, Score(measure="precision", counts=(hit, given))),
-            (cluster, Score(measure="recall", counts=(hit, wanted))),
-            (cluster, Score(measure="f1", counts=(2 * hit, wanted + given))),
-        ]
+        counts = {"precision": (hit, given), "recall": (hit, wanted), "f1": (2 * hit, wanted + given)}
+        # What has no part in a ratio must not count among its samples: two right out of two prove little.
+        scores += [(cluster, Score(measure=name, counts=each)) for name, each in counts.items() if each[1]]
     found = estimate(_RATIOS, scores)
     occurs, given = (sum(pair[place] == label for pair in pairs) for place in (1, 2))
-    counts = {"precision": given, "recall": occurs, "f1": occurs}
-    return {name: msgspec.to_builtins(msgspec.structs.replace(found[name], n=n)) for name, n in counts.items()}
+    sizes = {"precision": given, "recall": occurs, "f1": occurs}
+    return {name: msgspec.to_builtins(msgspec.structs.replace(found[name], n=n)) for name, n in sizes.items()}
