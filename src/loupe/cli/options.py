@@ -181,6 +181,21 @@ def reading_options(function: F) -> F:
     return function
 
 
+#: Options for how a run is filed, scored and repeated.
+_OF_RUNS = frozenset(
+    {"engines", "concurrency", "retries", "retry_truncated", "runs", "name", "fresh", "redo", "max_cost", "jobs"}
+)
+
+
+def asking_options(function: F) -> F:
+    """Those of them that say what is asked of which engine, for commands that store no run."""
+    for option in reversed(_OPTIONS):
+        marked = option(lambda: None)
+        if marked.__click_params__[0].name not in _OF_RUNS:  # type: ignore[attr-defined]
+            function = option(function)
+    return function
+
+
 def make_plans(benchmark: str, flags: Flags) -> list[Plan]:
     """One plan for each engine asked for. Everything a user can get wrong is found here, before anything is read."""
     pairs, settings = split_options(benchmark, flags.option, _engine_names(flags))

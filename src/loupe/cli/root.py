@@ -14,6 +14,7 @@ SECTIONS = {
         "score": "Score the predictions of a run again; no engine is needed.",
         "verify": "Score the parity cases that come with Loupe, and compare with what the official evaluators "
         "returned.",
+        "select": "Rank vision models and text models on your own documents of one type.",
         "demo": "Read the sample pages with the local engines, and show all there is to see.",
     },
     "Look": {
@@ -36,6 +37,7 @@ SECTIONS = {
     "Parts": {
         "bench": "List, show and check benchmarks and folders of your own.",
         "engine": "List, show and try engines.",
+        "load": "Measure throughput and latency of an engine by requests in flight.",
         "serve": "Offer an engine as an OpenAI-compatible server on this machine.",
         "compress": "Count what pages cost in vision tokens, and measure how much of them is read at that compression.",
         "embed": "Embed page texts, figures with their captions, and queries; score what is found.",

@@ -19,7 +19,7 @@ import msgspec
 
 from loupe import __version__
 from loupe.engines.registry import Profile
-from loupe.engines.shared.chat_answers import read_answer
+from loupe.engines.shared.chat_answers import FirstToken, read_answer
 from loupe.engines.shared.chat_bodies import SAMPLING, ChatBodies
 from loupe.engines.shared.discovery import (
     AUTO,
@@ -299,9 +299,11 @@ class _Client:
         data = body if len(body) <= _ONE_WRITE else io.BytesIO(body)
         url = join_url(place.base_url, "chat/completions")
         at = f" ({shown(place.base_url)})" if len(self.pool.places) > 1 else ""
+        first = FirstToken()
         try:
             async with self.session.post(url, data=data, allow_redirects=False) as response:
-                answer = await read_body(response, MOST_ANSWER_BYTES)
+                see = first.see if response.content_type == "text/event-stream" else None
+                answer = await read_body(response, MOST_ANSWER_BYTES, see=see)
         except aiohttp.ConnectionTimeoutError:
             raise UnreachableError(f"no connection within {self.settings.connect_timeout:g} s{at}") from None
         except TimeoutError:
@@ -310,7 +312,7 @@ class _Client:
             kind = UnreachableError if isinstance(error, aiohttp.ClientConnectionError) else TransientEngineError
             raise kind(self.redaction.text(f"{type(error).__name__}: {error}{at}")) from None
         with self.redaction.errors():
-            return self._understand(response, self.redaction.data(answer))
+            return replace(self._understand(response, self.redaction.data(answer)), first_token=first.seconds)
 
     def _understand(self, response: aiohttp.ClientResponse, answer: bytes) -> Output:
         """The output in an answer, or the error that it stands for."""

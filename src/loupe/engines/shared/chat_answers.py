@@ -5,6 +5,7 @@ Source: protocols/engines.md A1 and A3. An answer without choices is an error th
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -153,6 +154,36 @@ def _read_stream(body: bytes) -> Output:
         raise TransientEngineError("the server's stream broke off before its end")
     message = Message(content="".join(contents), reasoning="".join(reasonings))
     return _output(message, finish_reason, usage, {**last, "streamed": True})
+
+
+class FirstToken:
+    """When the first words of a streamed answer came, in seconds from the start; None until then."""
+
+    def __init__(self) -> None:
+        self.seconds: float | None = None
+        self._began = time.monotonic()
+        self._line = bytearray()
+
+    def see(self, data: bytes) -> None:
+        """Take in a piece of the body as it comes; after the first words there is nothing more to look for."""
+        if self.seconds is not None:
+            return
+        self._line += data
+        whole, end, rest = self._line.rpartition(b"\n")
+        if not end:
+            return
+        self._line = rest
+        if any(_has_words(event) for event in _events(bytes(whole))):
+            self.seconds = time.monotonic() - self._began
+
+
+def _has_words(event: bytes) -> bool:
+    try:
+        choices = msgspec.json.decode(event, type=ChatAnswer).choices or []
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    pieces = (choice.delta or choice.message for choice in choices)
+    return any(piece and (piece.content or piece.reasoning or piece.reasoning_content) for piece in pieces)
 
 
 def _events(body: bytes) -> Iterator[bytes]:

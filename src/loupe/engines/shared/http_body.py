@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from loupe.errors import EngineError
@@ -10,11 +11,15 @@ if TYPE_CHECKING:
     import aiohttp
 
 
-async def read_body(response: aiohttp.ClientResponse, most: int) -> bytes:
-    """The whole body. Raises EngineError for one of more than `most` bytes."""
+async def read_body(
+    response: aiohttp.ClientResponse, most: int, *, see: Callable[[bytes], None] | None = None
+) -> bytes:
+    """The whole body; `see` gets each piece as it comes. Raises EngineError for one of more than `most` bytes."""
     data = bytearray()
     async for chunk in response.content.iter_any():
         data += chunk
+        if see is not None:
+            see(chunk)
         if len(data) > most:
             raise EngineError(f"the server's answer is longer than {most // 10**6} MB")
     return bytes(data)

@@ -1,0 +1,93 @@
+"""Small parts of the pictures that are drawn here: axes with round numbers, text, and how wide text is.
+
+Colours are readable on white and on near black; `currentColor` is the text's, whatever surrounds the picture.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+COLOURS = ("#2a78c2", "#c9611a", "#2f9160", "#a4529c", "#8a7a1e", "#6d6d6d")
+GREY = "#808890"
+FONT_SIZE = 12
+
+
+def text(x: float, y: float, words: str, anchor: str = "start", colour: str = "currentColor") -> str:
+    """Words at a place, escaped."""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}">{escape(words)}</text>'
+
+
+def line(x1: float, y1: float, x2: float, y2: float, extra: str = "") -> str:
+    """A grey line."""
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{GREY}" {extra}/>'
+
+
+def text_width(words: str) -> float:
+    """About how wide words are, rather too much: wide characters count twice."""
+    return sum(12.5 if unicodedata.east_asian_width(char) in "WF" else 7.0 for char in words)
+
+
+def shortened(words: str, most: int = 34) -> str:
+    """Words of at most so many characters."""
+    return words if len(words) <= most else words[: most - 1] + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Numbers as places from `start` to `end`: even steps, or (`log`) even ratios."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+
+    @classmethod
+    def around(
+        cls, values: Sequence[float], start: float, end: float, *, zero: bool = False, log: bool = False
+    ) -> Scale:
+        """A scale that holds all values with some room; `zero` begins it at 0."""
+        low, high = min(values), max(values)
+        if log:
+            room = max((high / low) ** 0.08, 1.15)
+            return cls(low / room, high * room, start, end, log=True)
+        room = (high - low or abs(high) or 1.0) * 0.08
+        return cls(0.0 if zero else low - room, high + room, start, end)
+
+    def place(self, value: float) -> float:
+        """Where a value stands."""
+        low, high, value = (math.log(each) if self.log else each for each in (self.low, self.high, value))
+        return self.start + (self.end - self.start) * (value - low) / (high - low)
+
+    def ticks(self, about: int = 6) -> list[float]:
+        """Round numbers on the scale."""
+        if self.log:
+            powers = range(math.floor(math.log10(self.low)) - 1, math.ceil(math.log10(self.high)) + 1)
+            for digits in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7)):
+                found = [digit * 10.0**power for power in powers for digit in digits]
+                found = [value for value in found if self.low <= value <= self.high]
+                if len(found) >= 3:
+                    return found
+            return found
+        raw = (self.high - self.low) / about
+        power: float = 10.0 ** math.floor(math.log10(raw))
+        step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw * 0.999)
+        return [step * number for number in range(math.ceil(self.low / step), math.floor(self.high / step) + 1)]
+
+
+def opening(width: float, height: float, label: str, extra: str = "") -> str:
+    """The start of a picture, with what it says in words for who does not see it."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
+        f'height="{height:g}" role="img" aria-label="{escape(label)}" font-family="system-ui, sans-serif" '
+        f'font-size="{FONT_SIZE}"{extra}>'
+    )
+
+
+def closed(parts: Iterable[str]) -> str:
+    """The whole picture."""
+    return "\n".join([*parts, "</svg>", ""])
