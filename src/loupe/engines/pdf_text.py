@@ -58,12 +58,17 @@ def load() -> Loaded:
 
 
 def _read(request: Request) -> str:
+    page = request.images[0]
+    assert isinstance(page, PdfPage)
+    return page_text(page)
+
+
+def page_text(page: PdfPage) -> str:
+    """The text layer of a page, read in this process. Raises PageError or EngineError for one that cannot be read."""
     import pypdfium2
 
     from loupe.data.pages import open_pdf
 
-    page = request.images[0]
-    assert isinstance(page, PdfPage)
     with open_pdf(page.path) as document:
         if not 1 <= page.page <= len(document):
             raise PageError(f"{page.path}: has no page {page.page} (pages 1 to {len(document)})")

@@ -1,7 +1,7 @@
 """Shares of yes-or-no outcomes: an interval for one, an exact test for two over the same documents.
 
-Sources: E. B. Wilson, JASA 22 (1927), the score interval; Q. McNemar, Psychometrika 12 (1947), in its exact form: of the
-documents on which two models differ, either is right equally often.
+Sources: E. B. Wilson, JASA 22 (1927), the score interval; Q. McNemar, Psychometrika 12 (1947), in its exact form: of
+the documents on which two models differ, either is right equally often.
 """
 
 from __future__ import annotations

@@ -1,0 +1,319 @@
+"""`loupe select`: which vision model and which text model know documents of one type, on the user's own documents."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+import msgspec
+
+from loupe.cli.errors import MISSING
+from loupe.cli.options import DEFAULT, pass_key
+from loupe.cli.output import plain_option, say, tables
+from loupe.errors import UsageError
+
+if TYPE_CHECKING:
+    from loupe.benchmarks.selection.questions import Phase, Rules
+    from loupe.cli.select_tables import Ranked
+    from loupe.cli.select_talk import Progress, Terminal
+    from loupe.selection.candidates import Candidate, ModelList
+    from loupe.selection.phases import Selection
+
+_FOLDER = click.Path(path_type=Path)
+_BACKENDS = ("mlx", "openai", "vllm", "sglang", "llama-server", "ollama", "loupe")
+_PHASES: dict[str, tuple[Phase, ...]] = {"a": ("a",), "b": ("b",), "both": ("a", "b")}
+
+
+class Flags(msgspec.Struct, frozen=True, kw_only=True):
+    """The options, as click hands them over."""
+
+    type: str
+    positive: Path
+    negative: Path
+    phase: Literal["a", "b", "both"]
+    timeout: str | None
+    ground_truth: Literal["reuse", "regenerate", "ask"]
+    yes: bool
+    vlm: tuple[str, ...]
+    textllm: tuple[str, ...]
+    models: Path | None
+    backend: str | None
+    base_url: str | None
+    served_as: tuple[str, ...]
+    api_key: str | None
+    ocr: str
+    gt_vlm: str | None
+    gt_textllm: str | None
+    field: str | None
+    date_order: Literal["dmy", "mdy"]
+    negative_points: str
+    json: Path | None
+    save: bool
+    runs: Path
+    plain: bool
+
+
+@click.command("select")
+@click.option("--type", required=True, metavar="TYPE", help="What the documents are: invoice, prescription, …")
+@click.option("--positive", required=True, type=_FOLDER, metavar="DIR", help="Documents that are of the type.")
+@click.option("--negative", required=True, type=_FOLDER, metavar="DIR", help="Documents that are not.")
+@click.option("--phase", type=click.Choice(list(_PHASES)), default="both", help="a: vision models; b: text models.")
+@click.option(
+    "--timeout", type=click.Choice(["10", "30", "60"]), help="Seconds per call. Asked for on a terminal, else 30."
+)
+@click.option(
+    "--ground-truth",
+    type=click.Choice(["reuse", "regenerate", "ask"]),
+    default="ask",
+    help="What to do with ground-truth files that exist (phase b). Default: ask.",
+)
+@click.option("--yes", is_flag=True, help="Take the ground truth as reviewed; never regenerates any.")
+@click.option("--vlm", multiple=True, metavar="ID", help="Vision model instead of the list; again for more.")
+@click.option("--textllm", multiple=True, metavar="ID", help="Text model instead of the list; again for more.")
+@click.option("--models", type=_FOLDER, metavar="FILE", help="TOML, JSON or YAML with `vlm` and `textllm` lists.")
+@click.option(
+    "--backend",
+    type=click.Choice(_BACKENDS),
+    help="Servers that Loupe starts, one model at a time.",
+)
+@click.option("--base-url", metavar="URL", help="OpenAI-compatible server that has the models, instead.")
+@click.option("--served-as", multiple=True, metavar="ID=NAME", help="What the server calls a model; again for more.")
+@click.option("--api-key", metavar="KEY", help="Its key; never stored. Or OPENAI_API_KEY.")
+@click.option("--ocr", default=DEFAULT, metavar="ENGINE", help=f"Makes the text for phase b. Default: {DEFAULT}.")
+@click.option("--gt-vlm", metavar="ID", help="Vision model that drafts ground truth. Default: the first of the list.")
+@click.option("--gt-textllm", metavar="ID", help="Text model that drafts it. Default: the first of the list.")
+@click.option(
+    "--field",
+    type=click.Choice(["date", "company", "doctor"]),
+    help="Wanted beside the date; date: nothing. Default: company for invoice, doctor for prescription.",
+)
+@click.option("--date-order", type=click.Choice(["dmy", "mdy"]), default="dmy", help="How 03/04/2025 is read.")
+@click.option("--negative-points", type=click.Choice(["1", "2"]), default="2", help="A negative's worth in phase b.")
+@click.option("--json", type=_FOLDER, metavar="FILE", help="Write everything to FILE, too.")
+@click.option("--save", is_flag=True, help="Keep a run for each model and phase, for compare and report.")
+@click.option(
+    "--runs", type=_FOLDER, default=Path("runs"), metavar="DIR", help="Root of these runs. Default: ./runs."
+)
+@plain_option
+@click.pass_context
+def command(context: click.Context, /, **flags: Any) -> None:
+    """Rank vision models and text models on your own documents of one type.
+
+    Phase a shows each vision model the first page and asks whether it is such a document; phase b gives each text
+    model the text, asks the same, and has it extract the date and a name, which is compared with ground truth that you
+    have confirmed. The phases are independent. Nothing is written but ground-truth files, unless --json or --save is
+    given.
+    """
+    chosen = msgspec.convert(flags, Flags)
+    with _terminated_as_interrupted(), TemporaryDirectory(prefix="loupe-select-") as folder:
+        context.exit(_select(chosen, Path(folder)))
+
+
+def _select(flags: Flags, folder: Path) -> int:
+    from loupe.benchmarks.selection.documents import check_stems, find_documents
+    from loupe.cli.select_talk import Progress, Terminal, ask_timeout
+    from loupe.selection.ground_truth import refuse_misplaced
+    from loupe.selection.limits import USUAL_TIMEOUT, Limits
+    from loupe.selection.phases import Selection
+    from loupe.selection.preparation import Wanted, prepare
+    from loupe.selection.serving import choose_backend
+    from loupe.servers.keeper import Keeper
+
+    phases, terminal, progress = _PHASES[flags.phase], Terminal(), Progress(plain=flags.plain)
+    rules = _rules(flags)
+    documents = find_documents(flags.positive, flags.negative)
+    lists, served_as = _models(flags)
+    ocr = _ocr_engine(flags.ocr) if "b" in phases else None
+    if "b" in phases:
+        check_stems(documents)
+        refuse_misplaced(documents, rules.document_type)
+    pass_key(flags.api_key)
+    timeout = flags.timeout or (ask_timeout(terminal) if sys.stdin.isatty() else USUAL_TIMEOUT)
+    backend = asyncio.run(choose_backend(flags.backend or "", flags.base_url or "", served_as))
+    wanted = Wanted(folder=folder, ocr=ocr)
+
+    def preparing(what: str, done: int) -> None:
+        progress.show(f"{what}: {done}/{len(documents)} documents")
+
+    prepared = asyncio.run(prepare(documents, wanted, preparing))
+    progress.clear()
+    for ident, problem in prepared.unread.items():
+        say(f"{ident}: no text ({problem})")
+    with Keeper(say=say) as keeper:
+        selection = Selection(
+            documents=documents,
+            rules=rules,
+            prepared=prepared,
+            folder=folder,
+            backend=backend,
+            keeper=keeper,
+            limits=Limits(timeout=float(timeout)),
+            show=progress.show,
+        )
+        return _Phases(flags, selection, lists, terminal, progress).run(phases)
+
+
+@dataclass(slots=True)
+class _Phases:
+    """The phases one after the other; each is shown, and written if wanted, before the next begins."""
+
+    flags: Flags
+    selection: Selection
+    lists: dict[Phase, ModelList]
+    terminal: Terminal
+    progress: Progress
+
+    def run(self, phases: Sequence[Phase]) -> int:
+        """The exit code: something is missing where no model of a phase came to the end."""
+        done: list[Ranked] = []
+        for phase in phases:
+            done.append(self._run(phase))
+            self._show(done)
+        ranked = all(any(each.rank is not None for each in one.standings) for one in done)
+        return 0 if ranked else MISSING
+
+    def _run(self, phase: Phase) -> Ranked:
+        from loupe.cli.select_tables import Ranked
+        from loupe.selection.runs import save_documents, save_runs
+
+        selection, documents, models = self.selection, self.selection.documents, self.lists[phase]
+        known = selection.known(self._truths()) if phase == "b" else {}
+        try:
+            standings = selection.run(phase, selection.samples(phase, known), models)
+        finally:
+            self.progress.clear()
+        if self.flags.save:
+            place = save_documents(self.flags.runs, phase, selection.rules, documents, known)
+            for path in save_runs(self.flags.runs, place, [each.assessment for each in standings]):
+                say(f"saved in {path}")
+        positives = sum(document.positive for document in documents)
+        return Ranked(
+            phase=phase,
+            document_type=selection.rules.document_type,
+            field=selection.rules.field,
+            positives=positives,
+            negatives=len(documents) - positives,
+            timeout=selection.limits.timeout,
+            models=models,
+            served=selection.backend.describe(phase),
+            standings=standings,
+        )
+
+    def _show(self, done: Sequence[Ranked]) -> None:
+        from loupe.cli.select_tables import json_document, sections
+        from loupe.runs.files import write_atomically
+
+        tables(sections(done[-1]), plain=self.flags.plain)
+        if self.flags.json:
+            document = msgspec.json.encode({"phases": [json_document(each) for each in done]}, enc_hook=str)
+            write_atomically(self.flags.json, msgspec.json.format(document, indent=2) + b"\n")
+
+    def _truths(self) -> dict[str, Any]:
+        from loupe.selection.drafts import Drafter
+        from loupe.selection.ground_truth import GroundTruth
+
+        drafter = Drafter(
+            rules=self.selection.rules,
+            prepared=self.selection.prepared,
+            text_model=self._drafting("b", self.flags.gt_textllm),
+            vlm=self._drafting("a", self.flags.gt_vlm),
+            open_model=self.selection.open_model,
+            limits=self.selection.limits,
+            say=say,
+            tell=self._drafted,
+        )
+        flow = GroundTruth(
+            documents=self.selection.documents,
+            document_type=self.selection.rules.document_type,
+            choice=self.flags.ground_truth,
+            draft=drafter.draft,
+            person=self.terminal,
+            confirmed=self.flags.yes,
+        )
+        return flow.settle()
+
+    def _drafting(self, phase: Phase, ident: str | None) -> Candidate:
+        from loupe.selection.candidates import candidate
+
+        return candidate(phase, ident) if ident else self.lists[phase].first
+
+    def _drafted(self, what: str, done: int) -> None:
+        if what:
+            self.progress.show(f"{what}: {done}")
+        else:
+            self.progress.clear()
+
+
+def _rules(flags: Flags) -> Rules:
+    """What decides about points. Raises UsageError for what does not fit together."""
+    from loupe.benchmarks.selection.prompts import USUAL_FIELDS
+    from loupe.benchmarks.selection.questions import Rules
+
+    document_type = " ".join(flags.type.split())
+    if not document_type:
+        raise UsageError("--type is empty", hint="--type invoice")
+    field = flags.field or USUAL_FIELDS.get(document_type.casefold(), "")
+    runs_b = flags.phase != "a"
+    if runs_b and not field:
+        raise UsageError(
+            f"which field of a {document_type} is wanted beside the date?",
+            hint="--field company, doctor, or date alone",
+        )
+    if runs_b and flags.ground_truth == "ask" and not sys.stdin.isatty():
+        raise UsageError(
+            "--ground-truth ask needs a terminal to ask at", hint="--ground-truth reuse, or --ground-truth regenerate"
+        )
+    return Rules(
+        document_type=document_type,
+        field=field or "company",
+        negative_points=int(flags.negative_points),
+        date_order=flags.date_order,
+    )
+
+
+def _models(flags: Flags) -> tuple[dict[Phase, ModelList], dict[str, str]]:
+    """The models of each phase, and what the server calls them."""
+    from loupe.selection.candidates import ModelFile, choose_models, configured_models, read_models
+
+    file = read_models(flags.models) if flags.models else ModelFile()
+    configured = configured_models()
+    served_as = {**configured.served_as, **file.served_as}
+    for pair in flags.served_as:
+        ident, equals, name = pair.partition("=")
+        if not (ident and equals and name):
+            raise UsageError(f"--served-as {pair}: not ID=NAME", hint="--served-as mlx-community/X-4bit=x:latest")
+        served_as[ident] = name
+    lists: dict[Phase, ModelList] = {
+        "a": choose_models("a", flags.vlm, file, configured),
+        "b": choose_models("b", flags.textllm, file, configured),
+    }
+    return lists, served_as
+
+
+def _ocr_engine(name: str) -> tuple[str, Any]:
+    from loupe.engines.registry import load_profile
+
+    return load_profile(name)
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM is Ctrl-C: servers that were started are stopped."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,174 @@
+"""The ranked tables of `loupe select`, with what stands under them, and the same as one JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from loupe.benchmarks.selection.prompts import FIELDS
+from loupe.benchmarks.selection.questions import Phase
+from loupe.report.terminal import Section, format_range
+from loupe.selection.candidates import ModelList
+from loupe.selection.standings import Pair, Standing, document_verdicts, like_neighbours, no_ground_truth
+
+TITLES: dict[Phase, str] = {"a": "vision models, by image", "b": "text models, by text"}
+_HEAD = ("#", "model", "score", "max", "%")
+_TAIL = ("timeouts", "err", "unp", "s/doc (median)", "elapsed")
+_COLUMNS: dict[Phase, tuple[str, ...]] = {
+    "a": ("TP", "FN", "TN", "FP"),
+    "b": ("cat. correct", "extr. correct", "date ok", "name ok"),
+}
+_COUNTS: dict[Phase, tuple[str, ...]] = {
+    "a": ("TP", "FN", "TN", "FP"),
+    "b": ("categorised", "extracted", "date", "name"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """The outcome of one phase, and how it came about."""
+
+    phase: Phase
+    document_type: str
+    field: str
+    positives: int
+    negatives: int
+    timeout: float
+    models: ModelList
+    served: str
+    standings: list[Standing]
+
+
+def sections(ranked: Ranked) -> list[Section]:
+    """The table of a phase and all that stands under it."""
+    header = (*_HEAD, *_COLUMNS[ranked.phase], *_TAIL)
+    rows = [_row(ranked, standing) for standing in ranked.standings]
+    found = [Section(title=f"{ranked.document_type}: {TITLES[ranked.phase]}", header=header, rows=rows)]
+    found += [Section(title="", rows=[(line,) for line in _notes(ranked)])]
+    placed = [each for each in ranked.standings if each.rank is not None]
+    if placed:
+        kind = "Wilson" if ranked.phase == "a" else "bootstrap over documents"
+        intervals = [(str(each.rank), name_of(each), _percent(each.share), _interval(each)) for each in placed]
+        header = ("#", "model", "%", "95 % interval")
+        found.append(Section(title=f"95 % interval of % ({kind})", header=header, rows=intervals))
+    if len(placed) > 1:
+        found.append(_neighbours(like_neighbours(ranked.standings)))
+    wrong = [(name_of(each), each.assessment.status, each.assessment.reason) for each in ranked.standings]
+    wrong = [row for row in wrong if row[1]]
+    if wrong:
+        found.append(Section(title="not ranked", header=("model", "status", "why"), rows=wrong, alarm=True))
+    return found
+
+
+def name_of(standing: Standing) -> str:
+    """The model's id, with a mark where it is trained to transcribe."""
+    model = standing.assessment.model
+    return f"{model.id} (OCR)" if model.kind == "ocr" else model.id
+
+
+def elapsed_text(seconds: float) -> str:
+    """`M:SS`, from an hour on `H:MM:SS`.
+
+    >>> elapsed_text(61.2), elapsed_text(3661)
+    ('1:01', '1:01:01')
+    """
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _row(ranked: Ranked, standing: Standing) -> tuple[str, ...]:
+    place = str(standing.rank) if standing.rank is not None else standing.assessment.status
+    elapsed = elapsed_text(standing.assessment.elapsed)
+    if not standing.assessment.asked:
+        return (place, name_of(standing), *["–"] * (len(_HEAD) + len(_COLUMNS[ranked.phase]) + 2), elapsed)
+    counts = [_count(ranked, standing, name) for name in _COUNTS[ranked.phase]]
+    seconds = "–" if standing.seconds is None else f"{standing.seconds:.2f}"
+    return (
+        *(place, name_of(standing), str(standing.score), str(standing.most), _percent(standing.share)),
+        *counts,
+        *(str(standing.timeouts), str(standing.errors), str(standing.unparsable), seconds, elapsed),
+    )
+
+
+def _count(ranked: Ranked, standing: Standing, name: str) -> str:
+    """A count, with of how many it is where not every document has it."""
+    if ranked.phase == "b" and name == "name" and not FIELDS[ranked.field].key:
+        return "–"
+    of = standing.counts.get(f"{name}_of")
+    return str(standing.counts[name]) if of is None else f"{standing.counts[name]}/{of}"
+
+
+def _notes(ranked: Ranked) -> list[str]:
+    total = ranked.positives + ranked.negatives
+    lines = [
+        f"{total} documents ({ranked.positives} positive, {ranked.negatives} negative), time-out {ranked.timeout:g} s "
+        f"per call, models: {ranked.models.source} list of {len(ranked.models.models)}, served by {ranked.served}"
+    ]
+    without = no_ground_truth(ranked.standings[0]) if ranked.phase == "b" and ranked.standings else []
+    if without:
+        lines.append(f"no ground truth, extraction not scored: {', '.join(without)}")
+    return lines
+
+
+def _neighbours(pairs: Sequence[Pair]) -> Section:
+    title = "neighbours that are not significantly different (exact McNemar, p ≥ 0.05)"
+    if not pairs:
+        return Section(title=title, rows=[("none",)])
+    rows = [
+        (f"{pair.first.rank} and {pair.second.rank}", name_of(pair.first), name_of(pair.second), f"{pair.p:.3f}")
+        for pair in pairs
+    ]
+    return Section(title=title, header=("#", "model", "model", "p"), rows=rows)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
+def _interval(standing: Standing) -> str:
+    low, high = standing.interval or (None, None)
+    return format_range(low, high, "fraction") or "–"
+
+
+def json_document(ranked: Ranked) -> dict[str, Any]:
+    """Everything of one phase; shares are fractions, times seconds."""
+    return {
+        "phase": ranked.phase,
+        "type": ranked.document_type,
+        "field": ranked.field,
+        "positives": ranked.positives,
+        "negatives": ranked.negatives,
+        "timeout": ranked.timeout,
+        "list": ranked.models.source,
+        "served": ranked.served,
+        "models": [_json_model(each) for each in ranked.standings],
+        "not_significantly_different": [
+            {"models": [pair.first.assessment.model.id, pair.second.assessment.model.id], "p": pair.p}
+            for pair in like_neighbours(ranked.standings)
+        ],
+    }
+
+
+def _json_model(standing: Standing) -> dict[str, Any]:
+    assessment = standing.assessment
+    return {
+        "model": assessment.model.id,
+        "kind": assessment.model.kind,
+        "rank": standing.rank,
+        "status": assessment.status or "ok",
+        "reason": assessment.reason,
+        "score": standing.score,
+        "max": standing.most,
+        "share": standing.share,
+        "interval": list(standing.interval) if standing.interval else None,
+        **standing.counts,
+        "timeouts": standing.timeouts,
+        "errors": standing.errors,
+        "unparsable": standing.unparsable,
+        "seconds_per_document": standing.seconds,
+        "elapsed": assessment.elapsed,
+        "server": assessment.facts,
+        "calls": document_verdicts(standing),
+    }

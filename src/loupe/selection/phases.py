@@ -1,0 +1,108 @@
+"""A selection from start to end: documents made ready once, then each phase on its own, model after model.
+
+Source: docs/select.md. No model is ever paired with another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from loupe.benchmarks.selection.documents import Document
+from loupe.benchmarks.selection.questions import Known, Phase, Rules, image_samples, text_samples
+from loupe.benchmarks.selection.truth_files import Truth
+from loupe.selection.assessment import Assessment, Assessor
+from loupe.selection.candidates import Candidate, ModelList
+from loupe.selection.limits import Limits
+from loupe.selection.preparation import Prepared
+from loupe.selection.serving import Backend, Served, open_model
+from loupe.selection.standings import Standing, stand
+from loupe.servers.keeper import Keeper
+from loupe.servers.watch import Watch
+from loupe.types import Sample
+
+#: Under this name the picture of the warm-up stands among those of the documents.
+WARM_UP = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """All that both phases share. `show` gets a line that says what is going on."""
+
+    documents: Sequence[Document]
+    rules: Rules
+    prepared: Prepared
+    folder: Path
+    backend: Backend
+    keeper: Keeper
+    limits: Limits
+    show: Callable[[str], None]
+
+    def known(self, truths: Mapping[str, Truth]) -> dict[str, Known]:
+        """Text and ground truth of every document, for phase B."""
+        return {
+            document.id: Known(
+                text=self.prepared.texts[document.id],
+                date=truths.get(document.id, Truth()).date,
+                name=truths.get(document.id, Truth()).name,
+            )
+            for document in self.documents
+        }
+
+    def samples(self, phase: Phase, known: Mapping[str, Known]) -> list[Sample]:
+        """What every model of a phase is asked."""
+        if phase == "a":
+            return list(image_samples(self.documents, self.rules))
+        return list(text_samples(self.documents, known, self.rules))
+
+    def run(self, phase: Phase, samples: Sequence[Sample], models: ModelList) -> list[Standing]:
+        """Assess all models of a phase. Raises MissingToolError where no server of theirs can be started."""
+        return stand(phase, samples, asyncio.run(self._assess(phase, samples, models)))
+
+    async def _assess(self, phase: Phase, samples: Sequence[Sample], models: ModelList) -> list[Assessment]:
+        assessments = []
+        for number, model in enumerate(models.models, 1):
+            head = f"[{number}/{len(models.models)}] {model.id}"
+
+            def tell(done: int, timeouts: int, errors: int, head: str = head) -> None:
+                wrong = [f"{timeouts} time-outs"] * bool(timeouts) + [f"{errors} errors"] * bool(errors)
+                self.show(" · ".join([f"{head}: {done}/{len(samples)}", *wrong]))
+
+            def say(note: str, head: str = head) -> None:
+                self.show(f"{head}: {note}")
+
+            self.show(f"{head}: loading")
+            assessor = Assessor(
+                phase=phase,
+                samples=samples,
+                pictures={**self.prepared.images, WARM_UP: self._warm_up_picture()},
+                backend=self.backend,
+                keeper=self.keeper,
+                limits=self.limits,
+                watch=Watch(say=say),
+            )
+            assessments.append(await assessor.assess(model, tell))
+            # Memory is free before the next model, and stopping this one is no part of its time.
+            await asyncio.to_thread(self.keeper.close)
+        return assessments
+
+    @asynccontextmanager
+    async def open_model(self, phase: Phase, model: Candidate) -> AsyncIterator[Served]:
+        """A model by itself, for drafts; its server is stopped at the end."""
+        try:
+            async with open_model(model, phase, self.backend, self.keeper, self.limits) as served:
+                yield served
+        finally:
+            await asyncio.to_thread(self.keeper.close)
+
+    def _warm_up_picture(self) -> Path:
+        """A small white page."""
+        from PIL import Image
+
+        path = self.folder / "warm-up.jpg"
+        if not path.exists():
+            Image.new("RGB", (64, 64), "white").save(path, "JPEG")
+        return path
