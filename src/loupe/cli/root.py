@@ -14,7 +14,6 @@ SECTIONS = {
         "score": "Score the predictions of a run again; no engine is needed.",
         "verify": "Score the parity cases that come with Loupe, and compare with what the official evaluators "
         "returned.",
-        "select": "Rank vision models and text models on your own documents of one type.",
         "demo": "Read the sample pages with the local engines, and show all there is to see.",
     },
     "Look": {
@@ -29,6 +28,7 @@ SECTIONS = {
     "Your documents": {
         "init": "Make a folder of images and PDF files a benchmark.",
         "draft": "Let engines write draft truth for the documents of a folder, to be checked with `loupe review`.",
+        "select": "Rank vision models and text models on documents of one type.",
     },
     "Data": {
         "data": "Bring the data of benchmarks here, check it, and carry it to machines without network.",
