@@ -106,7 +106,7 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
 @plain_option
 @click.pass_context
 def command(context: click.Context, /, **flags: Any) -> None:
-    """Rank vision models and text models on your own documents of one type.
+    """Rank vision models and text models on documents of one type.
 
     Phase a shows each vision model the first page and asks whether it is such a document; phase b gives each text
     model the text, asks the same, and has it extract the date and a name, which is compared with ground truth that you
