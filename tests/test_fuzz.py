@@ -27,7 +27,7 @@ WITHOUT_TEXT = {"bleu_of_sums", "rate", "rate_of_sums", "compression_ratio", "vi
 
 
 def test_hostile_strings_leave_every_metric_adapter_and_scorer_standing() -> None:
-    words = [sys.executable, "-m", "tests.hostile", "--count", "200", "--jobs", "2"]
+    words = [sys.executable, "-m", "tests.hostile", "--count", "120", "--jobs", "2"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
@@ -97,7 +97,8 @@ def test_a_child_that_dies_is_a_finding_with_its_number_and_the_next_string_is_s
         "    os.pwrite = pwrite\n"
     )
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{ROOT}")
-    words = [sys.executable, "-m", "tests.hostile", "--count", "5", "--jobs", "1"]
+    # Without string 0, of which formulas would be drawn.
+    words = [sys.executable, "-m", "tests.hostile", "--start", "1", "--count", "5", "--jobs", "1"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     (finding,) = map(json.loads, done.stdout.splitlines())
     assert (done.returncode, finding["number"], finding["finding"]) == (1, 3, "exit code -6")

@@ -172,7 +172,7 @@ def test_a_browser_that_is_gone_is_started_again(browser: EquationBrowser) -> No
 def test_an_equation_that_hangs_the_page_is_lost_alone(tmp_path: Path) -> None:
     need_renderer()
     with fresh_renderer(tmp_path) as renderer:
-        renderer._browser = EquationBrowser(hangs_after=6)
+        renderer._browser = EquationBrowser(hangs_after=4)
         bombs = [f"{BOMB}{number}" for number in range(20)]
         began = time.monotonic()
         *lost, last = renderer._browser.draw([*bombs, "a^2"])
