@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +20,14 @@ from loupe.data.katex import SCRIPT, STYLE, katex_folder, read_katex
 from loupe.errors import LoupeError, MissingToolError, PageError
 from loupe.review.documents import Documents
 from loupe.review.entries import Change, FieldError, Status
-from loupe.review.guard import Keys
 from loupe.review.line_file import ConflictError
-from loupe.review.pages import SIZES, Pages, page_pictures
 from loupe.review.session import Review
 from loupe.review.views import STATIC_FILES, Views
+from loupe.web.answers import MEDIA_TYPES, html, refused, static_answer, with_body
+from loupe.web.guard import Keys
+from loupe.web.pages import SIZES, Pages, page_pictures
 
-_LARGEST_BODY = 4 << 20
 _FONT = re.compile(r"KaTeX_[A-Za-z0-9]+-[A-Za-z]+\.woff2")
-_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
 class Asked(msgspec.Struct, forbid_unknown_fields=True):
@@ -70,17 +69,17 @@ def application(review: Review, documents: Documents, keys: Keys) -> Starlette:
         Route("/state", handlers.state),
         Route("/page/{number:int}", handlers.picture),
         Route("/marks/{number:int}", handlers.marks),
-        Route("/static/{name}", handlers.static),
+        Route("/static/{name}", static_answer(STATIC_FILES)),
         Route("/katex/{name}", handlers.katex),
         Route("/katex/fonts/{name}", handlers.font),
-        Route("/change", _handled(handlers.change), methods=["POST"]),
-        Route("/undo", _handled(handlers.undo), methods=["POST"]),
-        Route("/leave", _handled(handlers.leave), methods=["POST"]),
+        Route("/change", with_body(handlers.change), methods=["POST"]),
+        Route("/undo", with_body(handlers.undo), methods=["POST"]),
+        Route("/leave", with_body(handlers.leave), methods=["POST"]),
     ]
     return Starlette(
         routes=routes,
         lifespan=lifespan,
-        exception_handlers={LoupeError: _explained, HTTPException: _refused},
+        exception_handlers={LoupeError: _explained, HTTPException: refused},
     )
 
 
@@ -97,7 +96,7 @@ class _Handlers:
     def page(self, request: Request) -> Response:
         self._review.refresh()
         wanted = request.query_params.get("line", "")
-        return _html(self._views.page(int(wanted) if wanted.isascii() and wanted[:9].isdigit() else None))
+        return html(self._views.page(int(wanted) if wanted.isascii() and wanted[:9].isdigit() else None))
 
     def whole_list(self, _: Request) -> Response:
         self._review.refresh()
@@ -139,13 +138,6 @@ class _Handlers:
         marks = {name: places for (name, _), places in zip(phrases, found, strict=False) if places}
         return JSONResponse({"marks": marks})
 
-    def static(self, request: Request) -> Response:
-        path = STATIC_FILES.get(request.path_params["name"])
-        if path is None:
-            raise HTTPException(404, "no such file")
-        headers = {"Cache-Control": "no-cache"}
-        return Response(path.read_bytes(), media_type=_TYPES[path.suffix], headers=headers)
-
     def katex(self, request: Request) -> Response:
         name = request.path_params["name"]
         if name not in (SCRIPT, STYLE):
@@ -154,7 +146,7 @@ class _Handlers:
             katex = read_katex()
         except MissingToolError as error:
             raise HTTPException(404, error.message) from None
-        return Response(katex.script if name == SCRIPT else katex.style, media_type=_TYPES[Path(name).suffix])
+        return Response(katex.script if name == SCRIPT else katex.style, media_type=MEDIA_TYPES[Path(name).suffix])
 
     def font(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -183,29 +175,6 @@ class _Handlers:
         return JSONResponse({})
 
 
-def _handled(handler: Callable[[bytes], Response]) -> Callable[[Request], Awaitable[Response]]:
-    """A handler of bodies, which are small; it runs in a thread, because it waits for the disk."""
-
-    async def handle(request: Request) -> Response:
-        parts = []
-        size = 0
-        async for part in request.stream():
-            size += len(part)
-            if size > _LARGEST_BODY:
-                raise HTTPException(413, f"the change is larger than {_LARGEST_BODY >> 20} MB")
-            parts.append(part)
-        try:
-            return await run_in_threadpool(handler, b"".join(parts))
-        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            raise HTTPException(400, f"not a change: {error}") from None
-
-    return handle
-
-
-def _html(text: str) -> Response:
-    return Response(text, media_type="text/html")
-
-
 def _explained(_: Request, error: Exception) -> Response:
     """An error of ours, with the status by which the page tells what to do."""
     assert isinstance(error, LoupeError)
@@ -213,8 +182,3 @@ def _explained(_: Request, error: Exception) -> Response:
     status = status if isinstance(error, (ConflictError, FieldError, PageError)) else 500
     field = error.field if isinstance(error, FieldError) else ""
     return JSONResponse({"message": error.message, "hint": error.hint, "field": field}, status_code=status)
-
-
-def _refused(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    return JSONResponse({"message": error.detail}, status_code=error.status_code, headers=error.headers)

@@ -16,16 +16,15 @@ from loupe.data.katex import has_fonts, read_katex
 from loupe.errors import MissingToolError, PageError
 from loupe.review.documents import Documents
 from loupe.review.entries import Entry, Field
-from loupe.review.pages import SIZES
 from loupe.review.session import Placed, Review
+from loupe.web.answers import SHARED_FILES, static_files
+from loupe.web.pages import SIZES
 
 JsonObject: TypeAlias = dict[str, Any]
 
 _HERE = Path(__file__).parent
 #: Everything that is served as it is; the look is the report's.
-STATIC_FILES = {
-    path.name: path for path in sorted((_HERE / "static").iterdir()) if path.suffix in (".css", ".js", ".svg")
-}
+STATIC_FILES = SHARED_FILES | static_files(_HERE / "static")
 STATIC_FILES["report.css"] = Path(report.__file__).parent / "static" / "report.css"
 _SURROGATES = re.compile("[\ud800-\udfff]")
 

@@ -1,5 +1,9 @@
 // What the page says: how far the review is, what was just done, what is wrong.
 
+import { toast } from "./notes.js";
+
+export { toast, trouble } from "./notes.js";
+
 const byId = (name) => document.getElementById(name);
 
 export function showCounts({ counts, undo }) {
@@ -15,20 +19,6 @@ export function showCounts({ counts, undo }) {
   long.textContent = `${verified + rejected} of ${all} reviewed, ${percent}%: ${verified} verified, ${rejected} rejected${broken ? `, ${broken} broken` : ""}`;
   byId("undo").disabled = !undo;
   byId("undo").title = undo ? `Undo (u): ${undo}` : "Nothing to undo";
-}
-
-let toastTimer = 0;
-export function toast(text, kind = "") {
-  const line = byId("toast");
-  line.textContent = text;
-  line.className = `toast shown ${kind}`;
-  clearTimeout(toastTimer);
-  toastTimer = setTimeout(() => { line.className = "toast"; }, kind === "bad" ? 8000 : 3500);
-}
-
-export function trouble(text) {
-  byId("trouble").textContent = text;
-  byId("trouble").hidden = !text;
 }
 
 /** Nothing is left to review, here or at all. */

@@ -19,7 +19,7 @@ async function ask(path, options) {
   try {
     answer = await fetch(path, { credentials: "same-origin", cache: "no-store", ...options });
   } catch {
-    throw new Unreachable("loupe review does not answer");
+    throw new Unreachable("Loupe does not answer");
   }
   let data = {};
   try { data = await answer.json(); } catch { /* An answer without a body says all by its status. */ }

@@ -12,8 +12,8 @@ import msgspec
 from loupe.data.pages import load_page, open_pdf
 from loupe.engines.shared.worker import Loaded
 from loupe.errors import PageError
-from loupe.review.phrases import MOST_CHARACTERS, Box, page_text, places
 from loupe.types import Output, PageSource, PdfPage, Request
+from loupe.web.phrases import MOST_CHARACTERS, Box, page_text, places
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfPage as PdfiumPage

@@ -35,7 +35,6 @@ HEADERS = {
 }
 TOKEN_HEADER = "x-loupe-token"
 _READING = frozenset({"GET", "HEAD"})
-_AGAIN = "open the address that loupe review printed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +52,12 @@ class Keys:
 class Guard:
     """Answers for the application what must not reach it, and sets the headers of every answer."""
 
-    def __init__(self, app: ASGIApp, *, keys: Keys, port: int) -> None:
+    def __init__(self, app: ASGIApp, *, keys: Keys, port: int, name: str) -> None:
         self._app = app
         self._keys = keys
         self._names = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
-        self._cookie_name = f"loupe-review-{port}"
+        self._cookie_name = f"loupe-{name}-{port}"
+        self._again = f"open the address that loupe {name} printed"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -111,7 +111,7 @@ class Guard:
         if scope["path"] != "/" or scope["method"] not in _READING or not given:
             return None
         if not _same(given[0], self._keys.token):
-            return 403, f"the token is not that of this start: {_AGAIN}", []
+            return 403, f"the token is not that of this start: {self._again}", []
         rest = urlencode([pair for pair in pairs if pair[0] != "token"])
         cookie = f"{self._cookie_name}={self._keys.cookie}; Path=/; HttpOnly; SameSite=Lax"
         return 303, "", [("location", f"/?{rest}" if rest else "/"), ("set-cookie", cookie)]
@@ -120,9 +120,9 @@ class Guard:
         """Why whoever asks is not known, if so."""
         cookies = cookie_parser("; ".join(headers.getlist("cookie")))
         if not _same(cookies.get(self._cookie_name, ""), self._keys.cookie):
-            return f"not known here: {_AGAIN}"
+            return f"not known here: {self._again}"
         if scope["method"] not in _READING and not _same(headers.get(TOKEN_HEADER, ""), self._keys.token):
-            return f"the token of this page is not that of the server, which was started anew: {_AGAIN}"
+            return f"the token of this page is not that of the server, which was started anew: {self._again}"
         return ""
 
 

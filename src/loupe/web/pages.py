@@ -11,9 +11,9 @@ import msgspec
 
 from loupe.engines.shared.isolation import WorkerPool, worker_pool
 from loupe.errors import EngineError, PageError
-from loupe.review.page_worker import Order
-from loupe.review.phrases import Box
 from loupe.types import Output, PageSource, Request
+from loupe.web.page_worker import Order
+from loupe.web.phrases import Box
 
 #: Longer sides that a browser may ask for, in pixels: a page at a glance, at full width, enlarged.
 SIZES = (1000, 1600, 2400, 3600)
@@ -72,5 +72,5 @@ def _stamp(source: PageSource) -> tuple[object, ...]:
 @asynccontextmanager
 async def page_pictures() -> AsyncIterator[Pages]:
     """Up to two workers, none before the first page."""
-    async with worker_pool("loupe.review.page_worker:load", {}, workers=2, lazy=True) as pool:
+    async with worker_pool("loupe.web.page_worker:load", {}, workers=2, lazy=True) as pool:
         yield Pages(pool)

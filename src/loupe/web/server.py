@@ -1,0 +1,82 @@
+"""An application on a loopback address, behind the guard, until it is asked to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Callable, Iterator
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from loupe.errors import UsageError
+from loupe.web.guard import Guard, Keys
+
+HOST = "127.0.0.1"
+#: Seconds that requests in flight get when the server stops.
+_PATIENCE = 3
+
+
+class _Server(uvicorn.Server):
+    """Says when it takes requests; signals are the business of the command."""
+
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_ready = on_ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As uvicorn does it."""
+        await super().startup(sockets)
+        if self.started:
+            self._on_ready()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def serve(
+    make: Callable[[Keys], ASGIApp], *, name: str, port: int, on_ready: Callable[[str], None], stop: asyncio.Event
+) -> None:
+    """Serve what `make` gives until `stop` is set; `on_ready` gets the address with its token. Port 0 picks a free one.
+
+    `name` is that of the command. Raises UsageError where the port is taken.
+    """
+    with _bound(port) as listener:
+        keys = Keys()
+        number = listener.getsockname()[1]
+        app = Guard(make(keys), keys=keys, port=number, name=name)
+        config = uvicorn.Config(
+            app,
+            http="h11",
+            loop="asyncio",
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=_PATIENCE,
+        )
+        server = _Server(config, lambda: on_ready(f"http://{HOST}:{number}/?token={keys.token}"))
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        stopping = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            server.should_exit = True
+            stopping.cancel()
+            await serving
+
+
+@contextlib.contextmanager
+def _bound(port: int) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((HOST, port))
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            raise UsageError(f"cannot listen on {HOST} port {port}: {why}", hint="--port 0 takes a free one") from None
+        yield listener
