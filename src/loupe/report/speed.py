@@ -36,11 +36,16 @@ def speed_text(name: str, value: float | None, currency: str = "") -> str:
     return f"{value:,.4g}"
 
 
+#: What is true of engines that do not say it: one that reads whole pages makes one call for each.
+_OTHERWISE: Mapping[str, float] = {"calls_per_page": 1.0}
+
+
 def speed_columns(results: Sequence[tuple[Mapping[str, float], str]]) -> tuple[list[str], list[list[str]]]:
     """Headings, and for each run (its figures and their currency) the cells below them."""
     shown = {title: name for title, name in COLUMNS.items() if any(figures.get(name) for figures, _ in results)}
     return list(shown), [
-        [speed_text(name, figures.get(name), currency) for name in shown.values()] for figures, currency in results
+        [speed_text(name, figures.get(name, _OTHERWISE.get(name)), currency) for name in shown.values()]
+        for figures, currency in results
     ]
 
 

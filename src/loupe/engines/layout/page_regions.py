@@ -138,7 +138,9 @@ def trimmed(image: Image) -> Image:
     An image of one level, or one of which hardly anything would be left, stays as it is.
     """
     gray = image.convert("L")
-    low, high = gray.getextrema()
+    pixels = gray.histogram()
+    used = [level for level, count in enumerate(pixels) if count]
+    low, high = used[0], used[-1]
     if low == high:
         return image
     levels = [255 if int((level - low) / (high - low) * 255) <= _INK else 0 for level in range(256)]

@@ -81,7 +81,7 @@ def _layout(page: CutPage) -> dict[str, Any]:
     """What the detector found, and how long that took."""
     tasks = Counter(region.task for region in page.regions)
     found = {"width": page.width, "height": page.height, "detections": page.found, "seconds": round(page.seconds, 4)}
-    known: dict[str, Any] = {**found, **dict(tasks)}
+    known: dict[str, Any] = {**found, **{str(task): count for task, count in tasks.items()}}
     return known | ({"left_out": page.left_out} if page.left_out else {})
 
 

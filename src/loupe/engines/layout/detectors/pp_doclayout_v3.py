@@ -7,7 +7,6 @@ against transformers 5.23. Nothing is downloaded unless that is asked for.
 from __future__ import annotations
 
 import os
-from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -37,8 +36,8 @@ def load(options: DetectorOptions) -> LoadedDetector:
     import transformers
 
     if not hasattr(transformers, "PPDocLayoutV3ForObjectDetection"):
-        found = version("transformers")
-        raise MissingToolError(f"transformers {found} has no PP-DocLayoutV3", hint="pip install -U 'loupe-ocr[layout]'")
+        old = f"transformers {transformers.__version__} has no PP-DocLayoutV3"
+        raise MissingToolError(old, hint="pip install -U 'loupe-ocr[layout]'")
     name = options.model or MODEL
     where: dict[str, Any] = {"local_files_only": not options.download}
     if options.revision:
@@ -64,7 +63,7 @@ def load(options: DetectorOptions) -> LoadedDetector:
         (found,) = processor.post_process_object_detection(outputs, threshold=options.least_score, target_sizes=sizes)
         return _detections(found)
 
-    facts = {name: version(name) for name in ("torch", "transformers")}
+    facts = {"torch": str(torch.__version__), "transformers": str(transformers.__version__)}
     commit = getattr(model.config, "_commit_hash", None)
     return LoadedDetector(
         detect=detect, facts={**facts, "layout_model": f"{name}@{commit}" if commit else name, "layout_device": device}
