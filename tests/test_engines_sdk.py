@@ -179,6 +179,7 @@ def test_glmocr_reads_sample_pages_here_whatever_the_environment_says(tmp_path: 
         "model_dir": "PaddlePaddle/PP-DocLayoutV3_safetensors",
         **{"threshold": 0.3, "batch_size": 1, "layout_nms": True, "layout_unclip_ratio": [1.0, 1.0]},
         "use_polygon": False,
+        "label_task_mapping": {"text": ["text", "doc_title"], "skip": ["image", "chart"]},
     }
     assert [note["visualization"] for note in stand_in.notes("parse")] == [False, False]
     run = json.loads(next(tmp_path.rglob("run.json")).read_text())
@@ -190,7 +191,12 @@ def test_glmocr_counts_regions_that_failed_and_a_page_of_nothing_else_is_an_erro
 ) -> None:
     stand_in.put("glmocr", glmocr="0.1.5")
     with in_thread("", get=MODELS) as server:
-        for action, wanted in (("one-region", 1), ("all-regions", "all 2 regions"), ("no-page", "could not load")):
+        for action, wanted in (
+            ("one-region", 1),
+            ("all-regions", "all 2 regions"),
+            ("no-page", "could not load"),
+            ("no-layout", "Layout detection failed for pages [0], skipping batch: oom"),
+        ):
             monkeypatch.setenv("STAND_IN", f"{action}:p")
             (found,) = ask("glm-ocr-sdk", blank_page(tmp_path / "p.png"), base_url=server.url)
             if isinstance(found, Output):

@@ -7,8 +7,9 @@ sends documents to a cloud, and a key in the environment is enough for that: her
 from __future__ import annotations
 
 import json
+import logging
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib import import_module
 from pathlib import Path
@@ -137,19 +138,38 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 def load(*, config: dict[str, Any], layout_device: str | None, host: str) -> Loaded:
     """The engine as a worker uses it. Raises EngineUnavailableError if the package would use the cloud all the same."""
-    reader = _open(config, layout_device)
+    reader, unread = _open(config, layout_device)
+    complaints = _Complaints()
+    logging.getLogger("glmocr").addHandler(complaints)
     if reader.config_model.pipeline.maas.enabled or getattr(reader, "_use_maas", False):
         raise EngineUnavailableError("glmocr insists on the vendor's cloud: nothing is read", hint=_INSTALL)
 
     def read(request: Request) -> Output:
         (path,) = request.images
-        return page_output(reader.parse(str(path), save_layout_visualization=False))
+        complaints.heard.clear()
+        return page_output(
+            reader.parse(str(path), save_layout_visualization=False), unread=unread, complaints=complaints.heard
+        )
 
     return Loaded(read=reading_here(read, Outbound([host]), package="glmocr", models=_MODELS))
 
 
-def _open(config: dict[str, Any], layout_device: str | None) -> Any:
-    """The package's reader. It is given files for everything, so that it looks for none of the user's by itself."""
+class _Complaints(logging.Handler):
+    """What the package only writes to its log, such as a layout model that failed on a page."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.heard: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.heard.append(record.getMessage())
+
+
+def _open(config: dict[str, Any], layout_device: str | None) -> tuple[Any, frozenset[str]]:
+    """The package's reader, and the labels of regions that it keeps without reading them.
+
+    It is given files for everything, so that it looks for none of the user's by itself.
+    """
     package, packaged = import_module("glmocr"), import_module("glmocr.config")
     default = Path(packaged.GlmOcrConfig.default_path()).read_text(encoding="utf-8")
     whole = merged(import_module("yaml").safe_load(default) or {}, config)
@@ -159,30 +179,40 @@ def _open(config: dict[str, Any], layout_device: str | None) -> Any:
         (folder / "config.yaml").write_text(json.dumps(whole), encoding="utf-8")
         # Without one, it takes the next .env above the working folder, with the key and the address that stand there.
         (folder / "empty.env").touch()
-        return package.GlmOcr(
+        reader = package.GlmOcr(
             config_path=str(folder / "config.yaml"),
             mode="selfhosted",
             env_file=str(folder / "empty.env"),
             layout_device=layout_device,
         )
+    tasks = whole.get("pipeline", {}).get("layout", {}).get("label_task_mapping") or {}
+    return reader, frozenset(tasks.get("skip") or ())
 
 
-def page_output(result: Any) -> Output:
+def page_output(result: Any, *, unread: Collection[str], complaints: Sequence[str]) -> Output:
     """What the package found on one page. Raises EngineError where no page was read, or where every region failed.
 
-    A region that failed is null in the package's raw result, and is missing from its text without a word.
+    A region that failed is null in the package's raw result, as one that is not read (`unread`) is, and is missing from
+    its text without a word. A layout model that failed leaves a page without regions, and a complaint in the log.
     """
     if not result.json_result:
-        raise EngineError("glmocr could not load the page")
-    asked = [one.get("content") for page in result.raw_json_result or [] for one in page]
+        raise EngineError(f"glmocr could not load the page: {_first(complaints)}")
+    found = [one for page in result.raw_json_result or [] for one in page]
+    if not found and complaints:
+        raise EngineError(f"glmocr found no regions: {_first(complaints)}")
+    asked = [one.get("content") for one in found if one.get("label") not in unread]
     failed = sum(content is None for content in asked)
     if failed and not any(asked):
-        raise EngineError(f"all {failed} regions that glmocr asked for failed")
+        raise EngineError(f"all {failed} regions that glmocr asked for failed: {_first(complaints)}")
     regions = [
         region(number, str(one.get("label", "")), one.get("content"), one.get("bbox_2d"), size=(WHOLE, WHOLE))
         | {"native_label": str(one.get("native_label") or one.get("label", ""))}
         for page in result.json_result[:1]
         for number, one in enumerate(page)
     ]
-    response = {"regions": regions, "failed_regions": failed, "calls": sum(bool(text) for text in asked) + failed}
+    response = {"regions": regions, "failed_regions": failed, "calls": len(asked)}
     return Output(text=result.markdown_result or "", finish_reason="stop", response=response)
+
+
+def _first(complaints: Sequence[str]) -> str:
+    return complaints[0][:300] if complaints else "it does not say why"

@@ -24,6 +24,8 @@ class Tiers:
     """The parser of the package, with our settings. A server that nobody named is named as none, over its own files."""
 
     def __init__(self, *, tier: str, method: str, image_analysis: bool, server_url: str, model: str) -> None:
+        # Text that stands in a PDF needs no model.
+        self._wants_models = (tier, method) != ("flash", "txt")
         config = import_module("mineru.config")
         server = config.VlmConfig(server_url=server_url, model=model, api_key="")
         self._parser = import_module("mineru.parser").MinerUParser(
@@ -32,6 +34,8 @@ class Tiers:
 
     def warm_up(self) -> None:
         """Have the package load its models, on a page of ours."""
+        if not self._wants_models:
+            return
         with tempfile.TemporaryDirectory(prefix="loupe-mineru-") as name:
             self._parser.parse(draw_page(Path(name) / "warm-up.png"))
 

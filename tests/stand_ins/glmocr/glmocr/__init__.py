@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from pathlib import Path
 from types import SimpleNamespace
@@ -78,13 +79,16 @@ class GlmOcr:
             return PipelineResult([], "", [images], raw_json_result=[])
         found: list[dict[str, Any]] = [
             {"index": 0, "label": "doc_title", "content": f"# {text}", "bbox_2d": [100, 50, 900, 120]},
-            {"index": 1, "label": "image", "content": "", "bbox_2d": [100, 200, 500, 600]},
+            {"index": 1, "label": "image", "content": None, "bbox_2d": [100, 200, 500, 600]},
             {"index": 2, "label": "text", "content": "second", "bbox_2d": [100, 700, 900, 800]},
         ]
         if action == "one-region":
             found[2]["content"] = None
         elif action == "all-regions":
             found[0]["content"] = found[2]["content"] = None
-        kept = [each for each in found if each["content"] is not None]
+        elif action == "no-layout":
+            logging.getLogger("glmocr.pipeline").warning("Layout detection failed for pages [0], skipping batch: oom")
+            return PipelineResult([[]], "", [images], raw_json_result=[[]])
+        kept = [{**each, "content": each["content"] or ""} for each in found if each["content"] or each["index"] == 1]
         markdown = "\n\n".join(each["content"] for each in kept if each["content"])
         return PipelineResult([kept], markdown, [images], raw_json_result=[found])
