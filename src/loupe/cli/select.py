@@ -100,9 +100,7 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--negative-points", type=click.Choice(["1", "2"]), default="2", help="A negative's worth in phase b.")
 @click.option("--json", type=_FOLDER, metavar="FILE", help="Write everything to FILE, too.")
 @click.option("--save", is_flag=True, help="Keep a run for each model and phase, for compare and report.")
-@click.option(
-    "--runs", type=_FOLDER, default=Path("runs"), metavar="DIR", help="Root of these runs. Default: ./runs."
-)
+@click.option("--runs", type=_FOLDER, default=Path("runs"), metavar="DIR", help="Root of these runs. Default: ./runs.")
 @plain_option
 @click.pass_context
 def command(context: click.Context, /, **flags: Any) -> None:
@@ -125,7 +123,7 @@ def _select(flags: Flags, folder: Path) -> int:
     from loupe.selection.limits import USUAL_TIMEOUT, Limits
     from loupe.selection.phases import Selection
     from loupe.selection.preparation import Wanted, prepare
-    from loupe.selection.serving import choose_backend
+    from loupe.selection.serving import ONE_RESTART, choose_backend
     from loupe.servers.keeper import Keeper
 
     phases, terminal, progress = _PHASES[flags.phase], Terminal(), Progress(plain=flags.plain)
@@ -148,7 +146,7 @@ def _select(flags: Flags, folder: Path) -> int:
     progress.clear()
     for ident, problem in prepared.unread.items():
         say(f"{ident}: no text ({problem})")
-    with Keeper(say=say) as keeper:
+    with Keeper(ONE_RESTART, say=say) as keeper:
         selection = Selection(
             documents=documents,
             rules=rules,

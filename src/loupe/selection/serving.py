@@ -30,13 +30,15 @@ from loupe.servers.keeper import Keeper
 from loupe.servers.server import Server
 from loupe.servers.templates import templates
 from loupe.servers.wanted import wanted_server
-from loupe.servers.watch import NOBODY, Watch
+from loupe.servers.watch import NOBODY, Patience, Watch
 from loupe.types import Engine
 
 #: The server of each phase where the back end has one for each.
 _MLX: dict[Phase, str] = {"a": "mlx_vlm", "b": "mlx_lm"}
 #: Servers that take `chat_template_kwargs`; others refuse what they do not know.
 _TEMPLATE_KEYWORDS = frozenset({"vllm", "sglang", "llama-server", "llama_server", "mlx_vlm", "mlx_lm"})
+#: A server that died is started again once.
+ONE_RESTART = Patience(backoff=(5.0,))
 _NO_THINKING = {"chat_template_kwargs": {"enable_thinking": False}}
 
 

@@ -15,9 +15,18 @@ from loupe.metrics.names import NameRule, names_match
 
 #: Keys under which models give the name, whatever was asked for.
 _NAME_KEYS = ("secondaryfield", "secondary_field", "name")
-#: Bounds for hostile answers: characters looked at, objects tried, characters repaired (repair takes quadratic time).
-_LONGEST, _MOST_OBJECTS, _LONGEST_REPAIR = 20_000, 8, 4_000
+#: Bounds for hostile answers: characters looked at, objects tried.
+_LONGEST, _MOST_OBJECTS = 20_000, 8
 _STRINGS_AND_BRACES = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
+#: A text in double quotes, or in single ones, which end where the value does; either may lack its end.
+_TOKENS = re.compile(
+    r'"(?:[^"\\]|\\.)*(?:"|\Z)'
+    r"|'(?:[^'\\]|\\.|'(?!\s{0,9}(?:[,:}\]]|\Z)))*(?:'|\\?\Z)"
+    r"|[A-Za-z]+|\s+|.",
+    re.DOTALL,
+)
+_CLOSING = {"{": "}", "[": "]"}
+_PYTHON_WORDS = {"None": "null", "True": "true", "False": "false"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,20 +100,58 @@ def _end_of_object(text: str, start: int) -> int:
 
 
 def _read(written: str) -> dict[str, Any] | None:
-    try:
-        found = json.loads(written)
-    except (ValueError, RecursionError):
-        found = _repaired(written[:_LONGEST_REPAIR])
-    return found if isinstance(found, dict) and found else None
+    for text in (written, mended(written)):
+        try:
+            found = json.loads(text, strict=False)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict) and found:
+            return found
+    return None
 
 
-def _repaired(written: str) -> Any:
-    from json_repair import repair_json
+def mended(written: str) -> str:
+    """JSON with what models get wrong put right: single quotes, Python's words, commas at an end, missing closings.
 
-    try:
-        return repair_json(written, return_objects=True)
-    except (ValueError, RecursionError, AssertionError):  # json_repair asserts what some broken answers do not hold to
-        return None
+    One pass, in linear time; what is wrong otherwise stays so.
+
+    >>> mended("{'a': None, 'b': [1, 2,")
+    '{"a": null, "b": [1, 2]}'
+    """
+    parts: list[str] = []
+    closings: list[str] = []
+    for found in _TOKENS.finditer(written):
+        token = found[0]
+        if token[0] in "\"'":
+            parts.append(_as_string(token))
+            continue
+        if token in _CLOSING:
+            closings.append(_CLOSING[token])
+        elif token in "}]":
+            _drop_comma(parts)
+            if closings:
+                closings.pop()
+        parts.append(_PYTHON_WORDS.get(token, token))
+    _drop_comma(parts)
+    return "".join([*parts, *reversed(closings)])
+
+
+def _as_string(token: str) -> str:
+    """A quoted text, in single or double quotes, perhaps without its end, as JSON has it."""
+    quote = token[0]
+    inner = token[1:-1] if len(token) > 1 and token.endswith(quote) else token[1:].removesuffix("\\")
+    if quote == "'":
+        inner = inner.replace("\\'", "'").replace('\\"', '"').replace('"', '\\"')
+    return f'"{inner}"'
+
+
+def _drop_comma(parts: list[str]) -> None:
+    """Take away a comma at the end, and the space behind it."""
+    end = len(parts)
+    while end and parts[end - 1].isspace():
+        end -= 1
+    if end and parts[end - 1] == ",":
+        del parts[end - 1 :]
 
 
 def _text(value: Any) -> str:
