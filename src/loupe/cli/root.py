@@ -28,6 +28,7 @@ SECTIONS = {
     "Your documents": {
         "init": "Make a folder of images and PDF files a benchmark.",
         "draft": "Let engines write draft truth for the documents of a folder, to be checked with `loupe review`.",
+        "example": "Make the documents of the worked example, and their truth (docs/own-documents.md).",
         "select": "Rank vision models and text models on documents of one type.",
     },
     "Data": {

@@ -1,0 +1,78 @@
+"""`loupe example`: the worked example of docs/own-documents.md, made anew: pages, their truth, and models by table."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from loupe.cli.lazy import SuggestingGroup
+from loupe.cli.output import say
+from loupe.errors import UsageError
+
+ENGINES = """\
+# Engines of this example: OCR programs, and the rules of extract.py on what they read.
+[engines.rapidocr-rules]
+kind = "python"
+function = "extract.py:rapidocr"
+
+[engines.tesseract-rules]
+kind = "python"
+function = "extract.py:tesseract"
+"""
+
+
+@click.group("example", cls=SuggestingGroup)
+def command() -> None:
+    """Make the documents of the worked example, and their truth (docs/own-documents.md)."""
+
+
+@command.command("pages")
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+def pages(folder: Path) -> None:
+    """Draw thirty invoices and thirty other papers into DIR/papers.
+
+    PDF files and scans in five languages, always the same ones; their truth is not written. Beside them stand
+    extract.py, an engine by rules, and loupe.toml with its two profiles. DIR must not hold any of these yet.
+    """
+    from loupe.data.example_documents.papers import write_papers
+
+    files = {"extract.py": (Path(__file__).parent / "example_extract.py").read_text("utf-8"), "loupe.toml": ENGINES}
+    there = [name for name in (*files, "papers") if (folder / name).exists()]
+    if there:
+        raise UsageError(f"{folder} has {' and '.join(there)} already; nothing was changed", hint="name a new folder")
+    count = write_papers(folder / "papers" / "invoices", folder / "papers" / "others")
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    click.echo(f"{count} documents in {folder / 'papers'}")
+    say(f"next: cd {folder} && loupe init papers/invoices --task fields --field date:date --field total:amount")
+
+
+@command.command("truth")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
+def truth(folder: Path) -> None:
+    """Write what is known of the example's invoices into DIR/samples.jsonl, as verified by `loupe example`.
+
+    It stands in for the person who checks drafts with `loupe review`. Only fields that DIR/loupe.toml names are
+    written, and lines that are verified already stay.
+    """
+    from loupe.benchmarks.own.config import read_config
+    from loupe.data.example_documents.papers import papers
+    from loupe.review.drafting import verify
+
+    config, problems = read_config(folder)
+    if config is None:
+        raise problems[0].error()
+    known = {
+        paper.name: {name: paper.truth[name] for name in config.fields if name in paper.truth}
+        for paper in papers()
+        if paper.is_invoice
+    }
+    at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    verified, accepted = verify(folder, config, known, by="loupe example", at=at)
+    if not verified:
+        raise UsageError(
+            f"{folder}: no draft of an invoice of this example", hint="loupe example pages DIR"
+        )
+    click.echo(f"{verified} samples verified; {accepted} drafts were right as they stood")

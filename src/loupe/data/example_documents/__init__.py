@@ -1,0 +1,1 @@
+"""Made-up invoices and other papers of an office, drawn by rule: documents to try Loupe on, whose truth is known."""
