@@ -102,7 +102,7 @@ def test_a_page_is_cut_asked_region_by_region_and_joined(tmp_path: Path, model: 
     assert sizes == {(480, 80), (480, 160)}
     assert (found.outcome, found.input_tokens, found.output_tokens) == ("ok", 33, 21)
     response = found.response or {}
-    assert (response["calls"], response["regions_read"], response["regions_lost"]) == (3, 3, 0)
+    assert (response["calls"], response["regions_read"], response["failed_regions"]) == (3, 3, 0)
     assert [read_region(row) is not None for row in response["regions"]] == [True] * 4
     assert [row["native_label"] for row in response["regions"]] == ["doc_title", "text", "table", "image"]
     assert [row["text"] for row in response["answers"]] == ["Some text", "Some text", found.text.split("\n\n")[2]]
@@ -129,13 +129,13 @@ def test_lost_regions_are_counted_in_the_page_and_in_the_result(tmp_path: Path, 
     found = one(folder)
     response = found.response or {}
     assert (found.text, found.outcome) == ("Body", "truncated")
-    assert (response["regions_read"], response["regions_lost"]) == (1, 2)
+    assert (response["regions_read"], response["failed_regions"]) == (1, 2)
     assert [(loss["index"], loss["label"], loss["class"]) for loss in response["lost"]] == [
         (0, "doc_title", "error"),
         (2, "table", "timeout"),
     ]
     result = folder.result()
-    assert result is not None and result.speed["regions_lost"] == 2.0
+    assert result is not None and result.speed["failed_regions"] == 2.0
     assert result.warnings == ["2 regions on 1 pages were lost: their text is missing"]
 
 
@@ -177,7 +177,7 @@ def test_regions_of_several_pages_are_in_flight_and_a_hanging_one_holds_up_none(
         made = read(folder, server.url, detector_model=str(model), concurrency=3, timeout=3.0)
     found = made.predictions()
     assert server.peak == 3 and len(server.requests) == 24
-    losses = [name for name, each in found.items() if (each.response or {})["regions_lost"]]
+    losses = [name for name, each in found.items() if (each.response or {})["failed_regions"]]
     assert losses == ["p0"]
     lines = [json.loads(line)["sample"] for line in made.predictions_file.read_text().splitlines()]
     assert lines[-1] == "p0"

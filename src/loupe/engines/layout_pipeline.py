@@ -1,5 +1,4 @@
-"""A layout pipeline around any vision model: a detector cuts the page up, the model reads each region with the prompt
-of its task, and the answers become one page.
+"""A layout pipeline around any vision model: pages are cut up, regions are read, and their answers joined.
 
 Protocol: protocols/engines.md D; docs/engines/layout.md. The model is asked as by the kind `openai`, whose keys this
 kind has too. The page is cut in worker processes, its regions are asked like requests of their own (`Engine.divide`).

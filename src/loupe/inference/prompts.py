@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from loupe.engines.registry import Profile
 from loupe.types import Benchmark, Request, Sample
 
@@ -28,6 +30,15 @@ def template_for(task: str, *, profile: Profile, benchmark: Benchmark, benchmark
         if key in profile.prompts:
             return profile.prompts[key]
     return benchmark.prompt or TASK_PROMPTS.get(task, "")
+
+
+def prompts_by_task(
+    tasks: Iterable[str], *, profile: Profile, benchmark: Benchmark, benchmark_id: str
+) -> dict[str, str]:
+    """What is asked: of samples of these tasks without a question of their own, or of the regions of any page."""
+    if profile.asks_regions:
+        return dict(profile.prompts)
+    return {task: template_for(task, profile=profile, benchmark=benchmark, benchmark_id=benchmark_id) for task in tasks}
 
 
 def make_request(sample: Sample, *, profile: Profile, benchmark: Benchmark, benchmark_id: str) -> Request:

@@ -25,8 +25,8 @@ def parts_of(folder: RunFolder, places: Mapping[str, Place]) -> Parts:
             continue
         pages += 1
         calls += response["calls"]
-        lost += _count(response, "regions_lost")
-        pages_with_losses += bool(_count(response, "regions_lost"))
+        lost += _count(response, "failed_regions")
+        pages_with_losses += bool(_count(response, "failed_regions"))
         layout_failed += bool(response.get("layout_failed"))
         questions += bool(response.get("question_not_asked"))
     if not pages:
@@ -36,7 +36,7 @@ def parts_of(folder: RunFolder, places: Mapping[str, Place]) -> Parts:
         (layout_failed, f"the layout of {layout_failed:,} pages failed: they have no regions, and no text"),
         (questions, f"{questions:,} samples ask something: a layout pipeline reads pages and answers no questions"),
     )
-    figures = {"calls_per_page": calls / pages} | ({"regions_lost": float(lost)} if lost else {})
+    figures = {"calls_per_page": calls / pages} | ({"failed_regions": float(lost)} if lost else {})
     return Parts(figures, tuple(text for count, text in said if count))
 
 

@@ -15,7 +15,7 @@ from loupe.benchmarks.registry import benchmark_ids, changed_options, check_opti
 from loupe.data.digests import source_digest
 from loupe.engines.registry import Profile, slug
 from loupe.errors import DatasetError
-from loupe.inference.prompts import template_for
+from loupe.inference.prompts import prompts_by_task
 from loupe.inference.scheduler import Policy
 from loupe.runs.info import RunInfo, digest_of, host_facts, package_versions, signature
 from loupe.servers.wanted import wanted_server
@@ -120,13 +120,7 @@ def survey(
 def make_info(plan: Plan, benchmark: Benchmark, found: Survey) -> RunInfo:
     """The `run.json` of a plan, but for what only the opened engine knows."""
     ident = benchmark_id(plan.benchmark)
-    if plan.profile.asks_regions:
-        prompts = dict(plan.profile.prompts)
-    else:
-        prompts = {
-            task: template_for(task, profile=plan.profile, benchmark=benchmark, benchmark_id=ident)
-            for task in found.tasks
-        }
+    prompts = prompts_by_task(found.tasks, profile=plan.profile, benchmark=benchmark, benchmark_id=ident)
     parts = plan.profile.signature()
     defining = plan.profile.defining()
     # An engine with a token limit that its profile leaves open takes the benchmark's.

@@ -16,7 +16,7 @@ import msgspec
 from loupe import __version__
 from loupe.engines.registry import Profile, engine_module, load_profile, slug
 from loupe.errors import LoupeError, ProfileError, RunError, UsageError
-from loupe.inference.prompts import template_for
+from loupe.inference.prompts import prompts_by_task
 from loupe.report.terminal import failed_count
 from loupe.runs.folder import RunFolder, find_runs
 from loupe.runs.info import RunInfo
@@ -28,6 +28,7 @@ Verdict: TypeAlias = Literal["same", "differs", "unknown"]
 SETTINGS: Mapping[str, str] = MappingProxyType(
     {
         "way": "direct or pipeline",
+        "layout": "layout detector",
         "model": "model",
         "prompt": "prompt",
         "image": "image rule",
@@ -45,6 +46,8 @@ _DEFAULTS = "the defaults"
 OWN_QUESTIONS = "each sample's own question"
 #: Only listed where the source speaks of them: by themselves they change no answer.
 _ONLY_IF_PUBLISHED = frozenset({"timeout", "options"})
+#: Only listed where either side has one.
+_ONLY_IF_KNOWN = frozenset({"layout"})
 _SAMPLING = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "seed")
 
 
@@ -168,7 +171,7 @@ def _settings(row: PublishedRow, here: Mapping[str, str]) -> Iterable[Setting]:
         published["options"] = _pairs(row.options) or _DEFAULTS
     for name, title in SETTINGS.items():
         theirs, ours = published.get(name, ""), here.get(name, "")
-        if theirs or name not in _ONLY_IF_PUBLISHED:
+        if theirs or (ours and name in _ONLY_IF_KNOWN) or name not in _ONLY_IF_PUBLISHED | _ONLY_IF_KNOWN:
             yield Setting(name=name, title=title, published=theirs, here=ours, verdict=_verdict(theirs, ours))
 
 
@@ -200,12 +203,12 @@ def _of_profile(engine: str, benchmark: Benchmark, benchmark_id: str) -> dict[st
         profile = load_profile(engine)[1]
     except LoupeError:
         return {"evaluator": f"loupe {__version__}"}
-    prompt = template_for(benchmark.task, profile=profile, benchmark=benchmark, benchmark_id=benchmark_id)
+    asked = prompts_by_task([benchmark.task], profile=profile, benchmark=benchmark, benchmark_id=benchmark_id)
     defining = profile.defining()
     if "max_tokens" in defining and defining["max_tokens"] is None:
         defining["max_tokens"] = benchmark.max_tokens
     return {
-        **_common(profile.kind, defining, profile.signature(), {benchmark.task: prompt} if prompt else {}),
+        **_common(profile.kind, defining, profile.signature(), {task: text for task, text in asked.items() if text}),
         "timeout": f"{profile.timeout:g}",
         "post_processing": " ".join(profile.adapters) or "none",
         "evaluator": f"loupe {__version__}",
@@ -220,6 +223,7 @@ def _common(
     sampling = [f"{key} {defining[key]}" for key in _SAMPLING if defining.get(key) is not None]
     return {
         "way": _way(kind),
+        "layout": parts.get("layout", ""),
         "model": str(defining.get("model") or ""),
         "prompt": (asked[0] if len(set(asked)) == 1 else several) if asked else OWN_QUESTIONS,
         "image": parts.get("img", ""),

@@ -47,7 +47,7 @@ class Joiner:
             "regions": [region.record() for region in formatted.pages[0]],
             "calls": calls,
             "regions_read": sum(not answer.failed for answer in answers.values()),
-            "regions_lost": len(losses),
+            "failed_regions": len(losses),
             "layout": _layout(page),
             "answers": [_answer(region, answers[region.index]) for region in page.regions if region.index in answers],
         }
