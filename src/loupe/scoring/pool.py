@@ -67,6 +67,8 @@ class ScorePool:
         self._threads: set[threading.Thread] = set()
         self._workers: set[Worker] = set()
         self._starting = 0
+        self._ready = 0.0
+        self._patience = TICK
         self._idle = 0
         self._sizes = BatchSizes(prepared=self.benchmark.prepare is not None)
         self._state = "open"
@@ -146,8 +148,8 @@ class ScorePool:
         running = len(self._threads) - self._starting
         if not self._queue or self._idle or len(self._threads) >= self._jobs or self._starting >= max(1, running):
             return
-        waited = time.monotonic() - self._queue[0].since
-        if not self._threads or len(self._queue) >= self._sizes.largest * len(self._threads) or waited > TICK:
+        waited = time.monotonic() - max(self._queue[0].since, self._ready)
+        if not self._threads or len(self._queue) >= self._sizes.largest * len(self._threads) or waited > self._patience:
             thread = threading.Thread(target=self._serve, name="loupe-scoring", daemon=True)
             self._threads.add(thread)
             self._starting += 1
@@ -161,9 +163,14 @@ class ScorePool:
         """A thread's life: one worker, batch after batch."""
         worker: Worker | None = None
         try:
+            began = time.monotonic()
             worker = self._new_worker()
             with self._changed:
                 self._starting -= 1
+                if not self._ready and self.benchmark.prepare is None:
+                    # What is scored sooner than another worker starts needs none.
+                    self._ready = time.monotonic()
+                    self._patience = min(max(TICK, self._ready - began), 4 * TICK)
             while worker and (batch := self._take()):
                 worker = self._score(worker, deque(batch))
         finally:
