@@ -47,9 +47,8 @@ def write(folder: Path, pages: Any = PAGES, answers: Mapping[str, str] = ANSWERS
 
 
 def score_folder(folder: Path, *words: str, cdm: str = "off") -> dict[str, Any]:
-    done = loupe(
-        "score", "omnidocbench@1.5", "answers", "--data", ".", "--json", "-o", f"cdm={cdm}", *words, cwd=folder
-    )
+    options = ("--data", ".", "--json", "-j", "1", "-o", f"cdm={cdm}")
+    done = loupe("score", "omnidocbench@1.5", "answers", *options, *words, cwd=folder)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,20 @@ from tests.command_line import complaint, loupe, make_folder
 RIGHT, SOMETIMES = "python-reader.py_right", "python-reader.py_sometimes"
 
 
-@pytest.fixture
-def here(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two engines on one folder; the second one fails on p3."""
-    make_folder(tmp_path)
+    root = tmp_path_factory.mktemp("finished")
+    make_folder(root)
     engines = ("-e", "python:reader.py:right", "-e", "python:reader.py:sometimes")
-    assert loupe("run", "mydocs", *engines, cwd=tmp_path).returncode == 0
-    return tmp_path
+    assert loupe("run", "mydocs", *engines, cwd=root).returncode == 0
+    return root
+
+
+@pytest.fixture
+def here(finished: Path, tmp_path: Path) -> Path:
+    """The two runs, for one test to do with as it likes."""
+    return shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
 
 
 def test_a_folder_of_its_own_gets_the_answers_and_nothing_else(here: Path) -> None:

@@ -85,7 +85,7 @@ def test_data_names_a_folder_with_one_folder_for_each_benchmark_and_json_prints_
 
 
 def test_a_second_run_asks_nothing_again(here: Path) -> None:
-    words = ["run", "--suite", "core", "--skip-missing", *ENGINE, "--data", "data"]
+    words = ["run", "--suite", "core", "--skip-missing", *ENGINE, "--data", "data", "-j", "1"]
     loupe(*words, cwd=here)
     stored = here / "runs/python-reader.py_right/ocrbench/predictions.jsonl"
     before = stored.read_bytes()
