@@ -1,0 +1,244 @@
+"""From a folder of files to draft truth: what `loupe init` and `loupe draft` write, ask, refuse and leave alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pypdfium2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from loupe.benchmarks.own import check_folder, open_folder
+from loupe.benchmarks.own.config import FolderConfig, read_config
+from loupe.benchmarks.own.drafts import agreed, differing, draft_of, with_draft
+from loupe.benchmarks.own.starting import Beginning, begin, find_documents, label_map
+from loupe.data.example_documents.papers import drawn, papers
+from loupe.errors import DatasetError, UsageError
+from loupe.metrics.dates import normalize_date
+from loupe.review.drafting import verify
+from tests.command_line import command, environment, loupe
+
+READERS = """
+import json, os
+
+def one(request):
+    if os.path.exists("stop") and request.id == "c":
+        raise RuntimeError("no ink")
+    return json.dumps({"Day": "11.05.2024", "total": "1.234,50 EUR"})
+
+def two(request):
+    return json.dumps({"day": "May 11, 2024", "total": "1,234.50"}) if request.id != "b" else "I see a page."
+"""
+FIELDS = FolderConfig(task="fields", fields={"day": "date", "total": "amount"})
+
+
+@pytest.fixture
+def scans(tmp_path: Path) -> Path:
+    """Two images, a PDF of six pages, one file that is no image, and one nobody asked about."""
+    folder = tmp_path / "scans"
+    folder.mkdir()
+    for name in ("a.png", "b.JPG"):
+        Image.new("RGB", (40, 30), "white").save(folder / name)
+    document = pypdfium2.PdfDocument.new()
+    for _ in range(6):
+        document.new_page(100, 100)
+    document.save(folder / "c.pdf")
+    document.close()
+    (folder / "broken.png").write_text("no")
+    (folder / "notes.txt").write_text("no")
+    (tmp_path / "reader.py").write_text(READERS)
+    return folder
+
+
+def lines(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "samples.jsonl").read_text("utf-8").splitlines()]
+
+
+def test_fields_are_asked_of_the_first_pages_of_each_document(scans: Path) -> None:
+    done = loupe("init", "scans", "--task", "fields", "--field", "day:date", "--field", "note", cwd=scans.parent)
+    assert (done.returncode, done.stdout) == (0, "scans: 3 documents, 3 samples, task fields\n"), done.stderr
+    assert "left out broken.png" in done.stderr and "1 document with more pages: only the first 4" in done.stderr
+    assert tomllib.loads((scans / "loupe.toml").read_text())["fields"] == {"day": "date", "note": "text"}
+    assert [line["id"] for line in lines(scans)] == ["a", "b", "c"]
+    assert lines(scans)[2]["images"] == [f"c.pdf#page={page}" for page in range(1, 5)]
+    assert check_folder(scans) == []
+    again = loupe("init", "scans", "--task", "text", cwd=scans.parent)
+    assert again.returncode == 2
+    assert "scans has loupe.toml and samples.jsonl already; nothing was changed" in again.stderr
+
+
+def test_text_and_tables_are_asked_of_every_page(scans: Path) -> None:
+    count = begin(scans, find_documents(scans), Beginning(task="table"))
+    assert count == 8 and [line["id"] for line in lines(scans)][2:4] == ["c-p1", "c-p2"]
+    assert {line.get("group", "") for line in lines(scans)} == {"", "c"}
+    assert open_folder(scans).headline_measure == "teds" and check_folder(scans) == []
+
+
+def test_sorted_documents_have_their_class_and_names_that_clash_are_told_apart(tmp_path: Path) -> None:
+    for name in ("positive/x.png", "positive/X.jpg", "negative/x.png", ".hidden/y.png", "negative/100%: a.png"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        Image.new("L", (9, 9)).save(tmp_path / name)
+    found = find_documents(tmp_path)
+    assert found.is_sorted
+    labels = label_map(found, ["positive=invoice"])
+    begin(tmp_path, found, Beginning(task="class", labels=labels))
+    kept = {line["id"]: (line["reference"], "truth" in line) for line in lines(tmp_path)}
+    assert set(kept) == {"negative/100- a", "negative/x", "positive/X", "positive/x-png"}
+    assert kept["positive/X"] == ("invoice", False) and kept["negative/x"] == ("negative", False)
+    assert check_folder(tmp_path) == [] and len(list(open_folder(tmp_path).load())) == 4
+    with pytest.raises(UsageError, match="no documents in a folder 'letters'"):
+        label_map(found, ["letters=letter"])
+
+
+def test_what_cannot_be_begun_is_said_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="no images or PDF files here"):
+        find_documents(tmp_path)
+    Image.new("L", (9, 9)).save(tmp_path / "a.png")
+    for words, message in (
+        ([], "error: which task?"),
+        (["--task", "tabels"], "error: no task 'tabels'; did you mean 'table'?"),
+        (["--task", "fields"], "error: no field named"),
+        (["--field", "total:money"], "error: field 'total:money': no type 'money'"),
+        (["--label", "one"], "error: a class needs two labels or more"),
+    ):
+        done = loupe("init", ".", *words, cwd=tmp_path)
+        assert done.returncode == 2 and message in done.stderr, done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["a.png"]
+
+
+def test_in_a_terminal_it_asks_for_what_is_missing(scans: Path) -> None:
+    answers = [("asked", "feilds"), ("asked", "fields"), ("field", "day:dat"), ("field", "day:date")]
+    said = talk(["init", "scans"], [*answers, ("field", "total:amount"), ("field", "")], scans.parent)
+    assert "no task 'feilds'; did you mean 'fields'?" in said and "no type 'dat'; did you mean 'date'?" in said
+    assert read_config(scans)[0] == FolderConfig(
+        title="scans", task="fields", fields={"day": "date", "total": "amount"}
+    )
+
+
+def talk(words: list[str], answers: list[tuple[str, str]], cwd: Path) -> str:
+    """Run `loupe` at a terminal of its own; type each answer once its question has appeared. All that was shown."""
+    main, child = pty.openpty()
+    process = subprocess.Popen(command(*words), cwd=cwd, env=environment(cwd), stdin=child, stdout=child, stderr=child)
+    os.close(child)
+    shown, seen = "", 0
+    try:
+        while select.select([main], [], [], 30)[0]:
+            try:
+                part = os.read(main, 4096)
+            except OSError:  # the other end is closed
+                break
+            shown += part.decode()
+            if answers and answers[0][0] in shown[seen:] and shown.rstrip(" ").endswith((":", "]")):
+                seen = len(shown)
+                os.write(main, f"{answers.pop(0)[1]}\n".encode())
+        assert process.wait(30) == 0, shown
+    finally:
+        process.kill()
+        os.close(main)
+    assert not answers, shown
+    return shown
+
+
+def test_drafts_are_written_with_what_differs_and_verified_lines_stay_to_the_byte(scans: Path) -> None:
+    begin(scans, find_documents(scans), Beginning(task="fields", fields={"day": "date", "total": "amount"}))
+    file = scans / "samples.jsonl"
+    verified = (
+        b'{"id":"a", "image":"a.png",  "reference":{"total":"7"},"truth":{"status":"verified","by":"\\u00c5da"}}\n'
+    )
+    file.write_bytes(verified + b"\n" + b"".join(file.read_bytes().splitlines(keepends=True)[1:]))
+    (scans.parent / "stop").touch()
+    words = ["draft", "scans", "-e", "python:reader.py:one", "-e", "python:reader.py:two", "--json"]
+    done = loupe(*words, cwd=scans.parent)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["engines"]["python-reader.py_one"]["drafted"] == ["b"]
+    assert "no ink" in found["engines"]["python-reader.py_one"]["failed"]["c"]
+    assert "is no JSON object" in found["engines"]["python-reader.py_two"]["failed"]["b"]
+    assert file.read_bytes().startswith(verified + b"\n{")
+    assert [line["truth"]["differs"] for line in map(json.loads, file.read_bytes().splitlines()[2:])] == [
+        ["day", "total"],
+        ["day", "total"],
+    ]
+    (scans.parent / "stop").unlink()
+    again = json.loads(loupe(*words[:4], "--json", cwd=scans.parent).stdout)
+    assert again["engines"]["python-reader.py_one"]["drafted"] == ["c"]
+    assert again["samples"] == {"agree": 1, "differ": 1, "one draft": 0, "no draft": 0, "verified": 1, "skipped": 0}
+    assert check_folder(scans) == []
+    refused = loupe("run", "scans", "-e", "python:reader.py:one", cwd=scans.parent)
+    assert refused.returncode == 2 and "the truth of 2 of 3 samples is an unverified draft" in refused.stderr
+    engines = ["--engines", "python:reader.py:one,python:reader.py:two"]
+    both = loupe("run", "scans", *engines, "--allow-unverified", cwd=scans.parent)
+    assert both.returncode == 0, both.stderr
+    assert "opt:allow_unverified=true" in both.stdout and "unverified truth: 2 of 3 samples" in both.stdout
+    assert "what 3 documents can show of field_score" in both.stdout
+
+
+values = st.sampled_from(["", "2024-05-11", "11.05.2024", "May 11, 2024", "12.05.2024", "1.234,50", "$1,234.5", "x"])
+field_drafts = st.none() | st.fixed_dictionaries({"day": values, "total": values})
+
+
+@given(st.lists(field_drafts, min_size=1, max_size=4))
+def test_agreement_knows_no_order_and_what_is_agreed_is_somebodys(drafts: list[Any]) -> None:
+    assert differing(drafts, "fields", FIELDS) == differing(drafts[::-1], "fields", FIELDS)
+    reference = agreed({str(n): draft for n, draft in enumerate(drafts)}, "fields", FIELDS)
+    kept = [draft for draft in drafts if draft is not None]
+    assert (reference is None) == (not kept)
+    for name in FIELDS.fields if kept else ():
+        assert reference[name] in [draft[name] for draft in kept]
+    if len(kept) == len(drafts) and not differing(drafts, "fields", FIELDS):
+        assert all(not differing([reference, draft], "fields", FIELDS) for draft in kept)
+
+
+def test_a_reference_that_a_person_changed_stays_when_another_engine_drafts() -> None:
+    line: dict[str, Any] = {"id": "a", "task": "text", "reference": None, "truth": {"status": "draft"}}
+    line |= with_draft(line, "x", "one", FIELDS) or {}
+    assert (line["reference"], line["truth"]["differs"]) == ("one", [])
+    line["reference"] = "mine"
+    line |= with_draft(line, "y", "two", FIELDS) or {}
+    assert (line["reference"], line["truth"]["differs"]) == ("mine", ["reference"])
+    assert with_draft({**line, "truth": {"status": "verified"}}, "z", "three", FIELDS) is None
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "reference"),
+    [
+        ("text", " a\n", "a"),
+        ("markdown", "```md\n# a\n```", "# a"),
+        ("table", "no table", None),
+        ("class", "Invoice.", "invoice"),
+        ("class", "novel", None),
+        ("fields", '{"Total": 12.5}', {"day": "", "total": "12.5"}),
+        ("fields", "12.5", None),
+        ("question", " ", None),
+    ],
+)
+def test_an_answer_is_a_reference_only_in_the_form_of_its_task(task: str, answer: str, reference: Any) -> None:
+    found = draft_of(answer, task, FolderConfig(fields=FIELDS.fields, labels=["invoice"]))
+    assert found.reference == reference and bool(found.why) == (reference is None)
+
+
+def test_the_papers_of_the_example_are_always_the_same_and_their_truth_can_be_read(tmp_path: Path) -> None:
+    every = list(papers())
+    assert [sum(paper.is_invoice is kind for paper in every) for kind in (True, False)] == [30, 30]
+    assert {paper.language for paper in every} == {"en", "de", "fr", "es", "it"}
+    assert all(normalize_date(paper.truth["date"]) for paper in every if paper.is_invoice)
+    first = every[0]
+    assert first.kind == "pdf" and drawn(first) == drawn(next(papers()))
+    (tmp_path / f"{first.name}.pdf").write_bytes(drawn(first))
+    assert drawn(every[1]) == drawn(every[1])
+    begin(tmp_path, find_documents(tmp_path), Beginning(task="fields", fields={"date": "date", "total": "amount"}))
+    known = {first.name: {name: first.truth[name] for name in ("date", "total")}}
+    config = read_config(tmp_path)[0]
+    assert config is not None
+    assert verify(tmp_path, config, known, by="the test", at="2026-11-22T04:00:00Z") == (1, 0)
+    assert lines(tmp_path)[0]["truth"] == {"status": "verified", "by": "the test", "at": "2026-11-22T04:00:00Z"}
+    assert [sample.truth for sample in open_folder(tmp_path).load()] == list(known.values())
