@@ -23,16 +23,18 @@ from PIL import Image
 from loupe.embedding.inputs import read_region
 from loupe.engines.layout.labels import LABELS
 from loupe.engines.layout.page_regions import trimmed
+from loupe.engines.layout_pipeline import Settings, open_engine
 from loupe.engines.registry import load_profile
 from loupe.engines.shared.page_images import encode, encode_image, glm_resize, parse_rule
 from loupe.errors import MissingToolError, ProfileError
 from loupe.inference.progress import Progress
 from loupe.pipeline import Plan, run
 from loupe.runs.folder import RunFolder
-from loupe.types import Prediction
+from loupe.types import Output, Prediction, Request
 from tests.chat_server import Received, Reply, in_thread
 from tests.command_line import command, environment, loupe
 from tests.layout_pages import FIGURE, TABLE, TWO_COLUMNS, drawn
+from tests.served import make_benchmark, ports_in_use
 
 STAND_IN = Path(__file__).parent / "stand_ins" / "layout"
 BENCHMARK = '''
@@ -306,3 +308,31 @@ def test_formulas_lose_their_white_margins_and_nothing_else() -> None:
     image = Image.new("RGB", (100, 60), "white")
     image.paste((0, 0, 0), (30, 20, 50, 22))
     assert trimmed(image).size == (100, 60)
+
+
+def test_asked_alone_it_reads_a_whole_page_with_what_was_lost(tmp_path: Path, model: Path) -> None:
+    page = pages(tmp_path, page=WHITE) / "page.png"
+
+    async def ask(url: str) -> Output:
+        settings = {"base_url": url, "prompts": PROMPTS, "detector_model": str(model), "timeout": 1.0}
+        profile = load_profile("layout_pipeline", settings)[1]
+        assert isinstance(profile, Settings)
+        async with open_engine(profile) as engine:
+            return await engine.predict(Request(id="p", images=(page,)))
+
+    with in_thread(lossy) as server:
+        output = asyncio.run(ask(server.url))
+    assert output.text == "Body\n\n![Image 0-0](imgs/cropped_page0_idx0.jpg)"
+    assert (output.response or {})["failed_regions"] == 2
+
+
+def test_a_managed_server_that_dies_under_a_region_is_started_again_and_the_region_asked_again(tmp_path: Path) -> None:
+    (tmp_path / "pages").mkdir()
+    drawn(TABLE, dpi=60).save(tmp_path / "pages" / "p.png")
+    make_benchmark(tmp_path, [])
+    prompts = {"text": "hello", "table": "crash-once", "formula": "hello"}
+    keys = {"serve": f"loupe:python:{tmp_path / 'faulty.py'}:read", "server_port": "auto", "detector": "geometric"}
+    folder = read(tmp_path / "pages", "", prompts=prompts, **keys)
+    assert one(folder).text == "read hello\n\nread crash-once\n\nread hello"
+    assert (one(folder).response or {})["failed_regions"] == 0
+    assert ports_in_use(tmp_path) == []
