@@ -33,8 +33,7 @@ CALLS = {
     "mineru==4.0.12": [
         ("mineru/parser/mineru_parser.py", "MinerUParser.__init__"),
         ("mineru/parser/mineru_parser.py", "MinerUParser.parse"),
-        ("mineru/parser/base.py", "ParseResult.markdown"),
-        ("mineru/parser/base.py", "ParseResult.to_dict"),
+        ("mineru/parser/base.py", "ParseResult.save"),
         ("mineru/config.py", "VlmConfig"),
     ],
 }

@@ -1,4 +1,4 @@
-"""DeepSeek-OCR in this process family: with Transformers in any resolution mode, or with vLLM's offline engine.
+"""DeepSeek-OCR without a server: with Transformers in any resolution mode, or with vLLM's offline engine.
 
 Source: deepseek-ai/DeepSeek-OCR @ e4ac34e1, `infer()` of its model repository, vLLM's recipe; protocols/engines.md B3
 and E, docs/engines/deepseek-ocr-sdk.md. A server cannot change its mode; this can.

@@ -29,7 +29,7 @@ from loupe.errors import EngineError, EngineUnavailableError, UsageError
 from loupe.types import Engine, Output, Request
 
 WAY = "pipeline"
-UNPROVEN = "never run with its models: calls are checked against glmocr 0.1.5, the rest with a stand-in for it"
+UNPROVEN = "never run with its models: glmocr 0.1.5 ran with a stand-in for its layout model and for the model server"
 _INSTALL = "pip install 'loupe-ocr[glmocr]'"
 _START = "vllm serve zai-org/GLM-OCR --port 8080 --served-model-name glm-ocr"
 _MODELS = "hf download PaddlePaddle/PP-DocLayoutV3_safetensors"

@@ -23,7 +23,7 @@ from loupe.errors import MissingToolError
 from loupe.types import Engine
 
 WAY = "pipeline"
-UNPROVEN = "never run with its models: calls are checked against mineru 3.4.5 and 4.0.12, the rest with a stand-in"
+UNPROVEN = "never run with its models: mineru 4.0.12 read the text of PDFs (tier flash), 3.4.5 is checked by signature"
 _INSTALL = "pip install 'loupe-ocr[mineru]'"
 _START = "mineru-openai-server --port 30000"
 #: Variables that would have version 4 ask somebody else, over what the profile says.

@@ -24,9 +24,7 @@ from loupe.errors import EngineError
 from loupe.types import Engine, Output, Request
 
 WAY = "pipeline"
-UNPROVEN = (
-    "never run with its models: calls are checked against paddleocr 3.7.0 and paddlex 3.7.2, the rest with a stand-in"
-)
+UNPROVEN = "never run with its models: calls and results are checked against paddleocr 3.7.0 and paddlex 3.7.2"
 _INSTALL = "pip install 'loupe-ocr[paddleocr]'"
 _START = "paddleocr genai_server --model_name PaddleOCR-VL-1.5-0.9B --backend vllm --port 8080"
 _MODELS = "read one page with the network on: the package fetches its models when it is opened"

@@ -5,6 +5,7 @@ Source: `mineru/parser` of PyPI mineru 4.0.12 and the schema of docvortex 0.6.4;
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Mapping
 from importlib import import_module
@@ -43,14 +44,29 @@ class Tiers:
         """The page as the package has it: Markdown, and the blocks of its middle JSON."""
         path, page = file_and_page(request)
         result = self._parser.parse(path, page_range="" if page is None else str(page))
-        pages = result.to_dict().get("pages", [])
+        files = _Files()
+        result.save(files)
+        pages = json.loads(files.texts["middle_json.json"]).get("pages", [])
         if len(pages) != 1:
             raise EngineError(f"mineru gave {len(pages)} pages for one")
         regions = [
             region(number, str(block.get("type", "")), _text(block), block.get("bbox"), size=(1, 1))
             for number, block in enumerate(pages[0].get("blocks", []))
         ]
-        return Output(text=result.markdown(), finish_reason="stop", response={"regions": regions})
+        return Output(text=files.texts["markdown.md"], finish_reason="stop", response={"regions": regions})
+
+
+class _Files:
+    """Where the package saves a result. Saved, its Markdown names pictures; else it holds them, megabytes of base64."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+
+    def write_string(self, path: str, data: str) -> None:
+        self.texts[path] = data
+
+    def write(self, path: str, data: bytes) -> None:
+        """A picture; nobody asks for it."""
 
 
 def _text(node: Any, depth: int = 0) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 from stand_in import look_at, note
@@ -13,12 +14,13 @@ class ParseResult:
     def __init__(self, text):
         self._text = text
 
-    def markdown(self, *, add_markers=False, mode=None, asset_base_url="", image_renderer=None):
-        """The page as Markdown."""
-        return f"# {self._text}\n"
+    def save(self, writer):
+        """Markdown, JSON and a picture."""
+        writer.write_string("markdown.md", f"# {self._text}\n\n![](images/a.jpg)\n")
+        writer.write_string("middle_json.json", json.dumps(self._document()))
+        writer.write("images/a.jpg", b"picture")
 
-    def to_dict(self, *, skip_defaults=True):
-        """The page as JSON."""
+    def _document(self):
         spans = [
             {"type": "text", "content": "see "},
             {"type": "hyperlink", "content": [{"type": "text", "content": "this"}]},
