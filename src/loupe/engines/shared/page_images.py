@@ -86,7 +86,7 @@ def parse_rule(text: str) -> ImageRule:
     found = _RULE.fullmatch(text.strip())
     if not found:
         raise ValueError(
-            f"image rule {text!r}: use none, fit2048, longest(1288), jpeg, glm or smart(28, 3136, 11289600)"
+            f"image rule {text!r}: use none, fit2048, longest(1288) or smart(28, 3136, 11289600), for crops jpeg or glm"
         )
     kind = cast(RuleKind, found[1] or found[2] or found[4])
     written = [found[3]] if found[3] else [number for number in (found[5] or "").split(",") if number.strip()]
