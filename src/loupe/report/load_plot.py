@@ -38,7 +38,7 @@ def load_svg(test: LoadTest) -> str:
     parts += _panel(test, across, _LOWER, "seconds", _SECONDS)
     if test.knee is not None:
         x = across.place(test.knee)
-        parts.append(line(x, _UPPER[0], x, _LOWER[1], 'stroke-dasharray="4 4"'))
+        parts += [line(x, top, x, bottom, 'stroke-dasharray="4 4"') for top, bottom in (_UPPER, _LOWER)]
         said = f"knee: {test.knee}" if not test.still_growing else f"{test.knee}: still faster"
         parts.append(text(x, _UPPER[0] - 8, said, "end" if x > WIDTH / 2 else "start"))
     parts.append(text((_LEFT + WIDTH - _RIGHT) / 2, HEIGHT - 18, "requests in flight", "middle"))
@@ -85,7 +85,8 @@ def _names(ends: Sequence[tuple[float, str, str]]) -> list[str]:
     parts, lowest = [], float("-inf")
     for y, name, colour in sorted(ends):
         lowest = max(y + 4, lowest + 15)
-        parts.append(text(WIDTH - _RIGHT + 10, lowest, name, "start", colour))
+        x = WIDTH - _RIGHT + 14
+        parts += [f'<circle cx="{x}" cy="{lowest - 4:.1f}" r="4" fill="{colour}"/>', text(x + 9, lowest, name)]
     return parts
 
 

@@ -20,6 +20,7 @@ from loupe.report.collect import Entrant, Group
 from loupe.report.compression_curve import group_curve
 from loupe.report.published import leaderboard_rows, source_numbers
 from loupe.report.ranking import ranks_of, visible_to_best
+from loupe.report.tradeoffs import left_over, tradeoff_svg, tradeoffs
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -161,6 +162,7 @@ def group_context(group: Group) -> JsonObject:
             for title, head, table in (class_tables(entrant.result) if entrant.result else [])
         ],
         "curve": Markup(group_curve(group)),
+        "tradeoffs": [(Markup(tradeoff_svg(each)), " ".join(left_over(each))) for each in tradeoffs(group)],
         "slices": leaderboard.slice_tables(group),
         "outcomes": leaderboard.outcome_rows(group),
         "diagnostics": leaderboard.diagnostic_rows(group),

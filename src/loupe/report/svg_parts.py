@@ -72,7 +72,6 @@ class Scale:
                 found = [value for value in found if self.low <= value <= self.high]
                 if len(found) >= 3:
                     return found
-            return found
         raw = (self.high - self.low) / about
         power: float = 10.0 ** math.floor(math.log10(raw))
         step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw * 0.999)
