@@ -11,6 +11,8 @@ from loupe.cli.lazy import SuggestingGroup
 from loupe.cli.output import say
 from loupe.errors import UsageError
 
+MODELS = ("example/careful", "example/hasty")
+
 ENGINES = """\
 # Engines of this example: OCR programs, and the rules of extract.py on what they read.
 [engines.rapidocr-rules]
@@ -72,7 +74,18 @@ def truth(folder: Path) -> None:
     at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     verified, accepted = verify(folder, config, known, by="loupe example", at=at)
     if not verified:
-        raise UsageError(
-            f"{folder}: no draft of an invoice of this example", hint="loupe example pages DIR"
-        )
+        raise UsageError(f"{folder}: no draft of an invoice of this example", hint="loupe example pages DIR")
     click.echo(f"{verified} samples verified; {accepted} drafts were right as they stood")
+
+
+@command.command("models")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Default: 0, a free one.")
+def models(port: int) -> None:
+    """Offer two made-up models that know the example's papers, for `loupe select`.
+
+    They look the paper up in a table, by its picture or its words: `example/careful` is wrong on one question of
+    thirty, `example/hasty` on one of five. They read nothing else. Loopback only; Ctrl-C ends.
+    """
+    from loupe.cli.example_models import serve_models
+
+    serve_models(port, ready=lambda address: click.echo(f"{address}  {' '.join(MODELS)}"))

@@ -20,13 +20,15 @@ FONTS = {
 
 @dataclass(slots=True)
 class PdfSheet:
-    """A page to draw on; `data` is the file."""
+    """A page to draw on; `data` is the file, `texts` what was written, in order."""
 
     size: tuple[float, float] = A4
+    texts: list[str] = field(default_factory=list)
     _content: list[bytes] = field(default_factory=list)
 
     def text(self, x: float, y: float, text: str, *, font: str = "sans", size: float = 10) -> None:
         """A line of text whose baseline starts at (x, y); what Windows-1252 lacks becomes a question mark."""
+        self.texts.append(text)
         raw = text.encode("cp1252", "replace")
         for char in (b"\\", b"(", b")"):
             raw = raw.replace(char, b"\\" + char)
