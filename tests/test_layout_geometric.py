@@ -79,6 +79,9 @@ def test_hostile_pictures_take_seconds_and_give_boxes_on_the_page(name: str) -> 
 
 def test_an_empty_page_has_no_regions_and_a_photo_of_one_is_read_whole() -> None:
     assert found(Image.new("RGB", (800, 1000), "white")) == []
+    scanned = Image.new("RGB", (800, 1000), "white")
+    scanned.paste((30, 30, 30), (797, 0, 800, 900))
+    assert found(scanned) == []
     photo = Image.new("RGB", (800, 1000), (90, 90, 90))
     ImageDraw.Draw(photo).rectangle((40, 40, 760, 960), fill=(220, 220, 220), outline=(10, 10, 10), width=12)
     assert [region.box for region in found(photo)] in ([], [(0, 0, 1000, 1000)])

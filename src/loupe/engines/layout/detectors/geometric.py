@@ -34,6 +34,8 @@ _LARGE = 5.0
 _WORD_GAP = 1.5
 #: A figure over more of the page than this is the page itself, photographed: nothing can be told apart.
 _PHOTO = 0.5
+#: Share of the page's sides that its edge has.
+_EDGE = 0.01
 #: A table has so many rules across that begin and end together.
 _RULES = 3
 #: Boxes are grown by this share of a glyph, to leave the text some white.
@@ -54,6 +56,9 @@ def detect(image: Image) -> list[Detection]:
     pieces = pieces_of(ink.mask)
     if not len(pieces):
         return _whole(image) if ink.mask.any() else []
+    pieces = _without_edges(pieces, ink)
+    if not len(pieces):
+        return []
     found = _areas(ink, pieces)
     if not found:
         return _whole(image)
@@ -61,6 +66,15 @@ def detect(image: Image) -> list[Detection]:
         Detection(class_id=LABELS.index(label), score=1.0, box=_on_page(box, ink.scale, image), order=number)
         for number, (label, box) in enumerate(found[:MOST_AREAS], 1)
     ]
+
+
+def _without_edges(pieces: Pieces, ink: Ink) -> Pieces:
+    """Without what lies in the outermost strip of the page: scanners leave dark edges there."""
+    height, width = ink.mask.shape
+    across, down = _EDGE * width, _EDGE * height
+    left, top, right, bottom = pieces[:, :4].T
+    inner: Pieces = pieces[(right > across) & (left < width - across) & (bottom > down) & (top < height - down)]
+    return inner
 
 
 def _whole(image: Image) -> list[Detection]:
