@@ -1,0 +1,286 @@
+"""`loupe select` as a user starts it: from a pipe and at a real pseudo-terminal, against a server on loopback."""
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from loupe.cli import main
+from loupe.servers.ports import is_free
+from loupe.servers.record import FILE
+from tests.chat_server import ChatServer, in_thread
+from tests.command_line import command, environment, loupe
+from tests.pages import write_pdf
+from tests.selecting import MODELS, answer, invoice, letter, make_documents
+from tests.served import record_of, wait_for
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ChatServer]:
+    with in_thread(answer, models=MODELS) as running:
+        yield running
+
+
+def words(*more: str | Path, kind: str = "invoice") -> list[str]:
+    return ["select", "--type", kind, "--positive", "yes", "--negative", "no", *map(str, more)]
+
+
+def test_both_phases_from_a_pipe_with_everything_kept(tmp_path: Path, server: ChatServer) -> None:
+    make_documents(tmp_path)
+    done = subprocess.run(
+        command(
+            *words("--base-url", server.url, "--vlm", "vague", "--vlm", "right", "--textllm", "right"),
+            *("--textllm", "absent", "--textllm", "yes", "--ocr", "python:ocr.py:read", "--ground-truth", "regenerate"),
+            *("--json", "out.json", "--save", "--plain"),
+        ),
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        input="\nok\n",
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    head = "#\tmodel\tscore\tmax\t%\tTP\tFN\tTN\tFP\ttimeouts\terr\tunp\ts/doc (median)\telapsed"
+    assert lines[:2] == ["# invoice: vision models, by image", head]
+    second = "#\tmodel\tscore\tmax\t%\tcat. correct\textr. correct\tdate ok\tname ok\ttimeouts\terr\tunp\t"
+    rows = lines[lines.index(f"{second}s/doc (median)\telapsed") + 1 :]
+    assert re.fullmatch(r"1\tright\t10\t10\t100\.0\t5/5\t3/3\t3/3\t3/3\t0\t0\t0\t\d\.\d\d\t0:\d\d", rows[0])
+    assert re.fullmatch(r"2\tyes\t3\t10\t30\.0\t3/5\t0/3\t3/3\t0/3\t0\t0\t0\t\d\.\d\d\t0:\d\d", rows[1])
+    assert re.fullmatch(r"unavailable\tabsent(\t–){11}\t0:\d\d", rows[2])
+    assert "5 documents (3 positive, 2 negative), time-out 30 s per call, models: override list of 3" in done.stdout
+    assert "absent\tunavailable\tHTTP 404: no model 'absent'" in lines
+    assert done.stderr.count("Review and edit these files, then type 'ok' to continue") == 2
+    assert "\x1b" not in done.stderr and "preparing" not in done.stderr
+
+    written = json.loads((tmp_path / "out.json").read_text())
+    assert [(phase["phase"], len(phase["models"])) for phase in written["phases"]] == [("a", 2), ("b", 3)]
+    truth = json.loads((tmp_path / "yes" / "0.json").read_text())
+    assert (truth["date"], truth["secondaryField"]) == ("2025-11-10", "Autohaus_Hoffmann_e.K.")
+    assert truth["metadata"] | {"generatedAt": ""} == {
+        **{"generatedAt": "", "textModel": "right", "verified": True, "vlmModel": ""}
+    }
+    assert {path.name for path in tmp_path.iterdir()} <= {*("yes", "no", "ocr.py", "out.json", "runs", "__pycache__")}
+
+    compared = loupe("compare", "runs/right/select_textllm-invoice", "runs/yes/select_textllm-invoice", cwd=tmp_path)
+    assert compared.returncode == 0, compared.stderr
+    assert re.search(r"right +100\.00 %", compared.stdout) and re.search(r"yes +30\.00 %", compared.stdout)
+    again = loupe("score", "runs/right/select_vlm-invoice", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+
+
+def test_pictures_are_sent_as_the_protocol_has_them(tmp_path: Path) -> None:
+    from io import BytesIO
+
+    from PIL import Image
+
+    make_documents(tmp_path)
+    sizes = {"wide": (3000, 300), "small": (400, 200), "tiny": (700, 600)}
+    for name, size in sizes.items():
+        Image.new("L", size, "white").save(tmp_path / "no" / f"{name}.png")
+    with in_thread(answer, models=MODELS) as own:
+        assert loupe(*words("--phase", "a", "--base-url", own.url, "--vlm", "right"), cwd=tmp_path).returncode == 0
+        images = [request.images[0] for request in own.requests[1:]]
+        assert all(list(request.body["messages"][0]["content"][0]) == ["type", "image_url"] for request in own.requests)
+    assert {kind for kind, _ in images} == {"image/jpeg"}
+    opened = [Image.open(BytesIO(data)) for _, data in images]
+    # 340 by 227 points at 144 dpi, and a picture of 700 by 290 pixels; then the letters, in byte order of their names.
+    assert [picture.size for picture in opened[3:]] == [opened[0].size] * 2 + [(800, 400), (1024, 878), (2048, 205)]
+    assert max(opened[0].size) == 1024 and max(opened[2].size) == 1024
+    assert {picture.mode for picture in opened} == {"RGB"}
+    assert not list(tmp_path.rglob("*.json")) and not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "said"),
+    [
+        (["--base-url", "http://127.0.0.1:9"], 2, "--ground-truth ask needs a terminal"),
+        (["--type", "recipe", "--ground-truth", "reuse"], 2, "which field of a recipe is wanted"),
+        (["--type", " "], 2, "--type is empty"),
+        (["--timeout", "20"], 2, "'20' is not one of '10', '30', '60'"),
+        (["--phase", "a", "--positive", "nowhere"], 2, "nowhere is no folder"),
+        (["--phase", "a", "--positive", "no"], 2, "are one document, in both folders"),
+        (["--phase", "a", "--models", "none.toml"], 2, "none.toml"),
+        (["--phase", "a", "--served-as", "x"], 2, "not ID=NAME"),
+        (["--phase", "a", "--backend", "openai"], 2, "where are the models served?"),
+        (["--phase", "a", "--base-url", "http://127.0.0.1:9"], 4, "no server answers at http://127.0.0.1:9/v1"),
+        (["--ground-truth", "reuse", "--ocr", "nobody"], 2, "no engine 'nobody'"),
+    ],
+)
+def test_what_cannot_be_done_is_said_before_anything_is(
+    more: list[str],
+    code: int,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name in ("yes", "no"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.png").write_text(name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert main(words(*more)) == code
+    error, hint = capsys.readouterr().err.splitlines()
+    assert said in error and hint.startswith("hint: ")
+    assert not list(tmp_path.rglob("*.json"))
+
+
+def test_a_document_that_cannot_be_opened_is_named(tmp_path: Path, server: ChatServer) -> None:
+    make_documents(tmp_path)
+    (tmp_path / "yes" / "3.pdf").write_text("%PDF-1.4 broken")
+    done = loupe(*words("--phase", "a", "--base-url", server.url, "--vlm", "right"), cwd=tmp_path)
+    assert done.returncode == 2 and "3.pdf: not a PDF, or a broken one" in done.stderr and done.stdout == ""
+
+
+def test_where_no_model_comes_to_the_end_something_is_missing(tmp_path: Path, server: ChatServer) -> None:
+    make_documents(tmp_path)
+    done = loupe(*words("--phase", "a", "--base-url", server.url, "--vlm", "absent"), cwd=tmp_path)
+    assert done.returncode == 4 and "unavailable" in done.stdout
+
+
+class Terminal:
+    """The command at a pseudo-terminal, with standard output apart, in a pipe."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self._own, other = pty.openpty()
+        self.process = subprocess.Popen(
+            command(*arguments),
+            cwd=folder,
+            env=environment(folder, {"TERM": "xterm"}),
+            stdin=other,
+            stderr=other,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            preexec_fn=_take_terminal,
+        )
+        os.close(other)
+        self.seen = ""
+
+    def type(self, keys: str, after: str, *, times: int = 1) -> None:
+        """Wait until `after` has been asked so many times, then type."""
+        self._read_until(lambda: self.seen.count(after) >= times)
+        os.write(self._own, keys.encode())
+
+    def end(self) -> tuple[int, str]:
+        """Exit code and standard output."""
+        self._read_until(lambda: self.process.poll() is not None)
+        assert self.process.stdout is not None
+        out = self.process.stdout.read().decode()
+        self.process.stdout.close()
+        os.close(self._own)
+        return self.process.returncode, out
+
+    def _read_until(self, done) -> None:  # type: ignore[no-untyped-def]
+        end = time.monotonic() + 60
+        while not done():
+            assert time.monotonic() < end, self.seen
+            if select.select([self._own], [], [], 0.05)[0]:
+                try:
+                    self.seen += os.read(self._own, 65536).decode(errors="replace")
+                except OSError:
+                    self.process.wait(10)
+
+
+def _take_terminal() -> None:
+    import fcntl
+    import termios
+
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+CHOOSE, REVIEW = "[q]uit ?", "'q' to quit:"
+
+
+def few_documents(folder: Path) -> None:
+    for name, text in (("yes", invoice(0)), ("no", letter(0))):
+        (folder / name).mkdir()
+        write_pdf(folder / name / "0.pdf", text.replace("\n", " \\\n"))
+
+
+def test_a_person_at_a_terminal_is_asked_for_all_that_matters(tmp_path: Path, server: ChatServer) -> None:
+    few_documents(tmp_path)
+    flags = words("--phase", "b", "--base-url", server.url, "--textllm", "right")
+
+    first = Terminal(tmp_path, *flags)
+    first.type("5\r", "30 on Enter?")
+    first.type("\r", "30 on Enter?", times=2)
+    first.type("\r", REVIEW)
+    first.type("l\r", REVIEW, times=2)
+    first.type("ok\r", REVIEW, times=3)
+    code, out = first.end()
+    assert code == 0 and "time-out 30 s" in out and "Review" not in out
+    assert first.seen.count("2025-11-10  Autohaus_Hoffmann_e.K.") == 2
+    assert "[1/1] right: 3/3" in first.seen and "text models" not in first.seen
+
+    # Verified files, reused on Enter, go straight to the table.
+    second = Terminal(tmp_path, *flags, "--timeout", "10")
+    second.type("?\r", "1 of 1 ground-truth files exist (1 verified). [r]euse / re[g]enerate / [q]uit ?")
+    second.type("\r", CHOOSE, times=2)
+    code, out = second.end()
+    assert code == 0 and "time-out 10 s" in out and REVIEW not in second.seen and "Enter?" not in second.seen
+
+
+@pytest.mark.parametrize(
+    ("keys", "code"),
+    [
+        ([("q\r", CHOOSE)], 3),
+        ([("\x03", CHOOSE)], 130),
+        ([("g\r", CHOOSE), ("\x04", REVIEW)], 3),
+        ([("g\r", CHOOSE), ("\x03", REVIEW)], 130),
+    ],
+)
+def test_leaving_at_a_question_asks_no_model_and_keeps_the_files(
+    keys: list[tuple[str, str]], code: int, tmp_path: Path, server: ChatServer
+) -> None:
+    few_documents(tmp_path)
+    truth = {"date": "2025-01-01", "documentType": "invoice", "isMatch": True, "metadata": {}, "secondaryField": "Foo"}
+    (tmp_path / "yes" / "0.json").write_text(json.dumps(truth))
+    flags = words("--phase", "b", "--base-url", server.url, "--textllm", "right", "--timeout", "10")
+    terminal = Terminal(tmp_path, *flags)
+    for typed, after in keys:
+        terminal.type(typed, after)
+    assert terminal.end() == (code, "")
+    written = json.loads((tmp_path / "yes" / "0.json").read_text())
+    drafted = len(keys) > 1
+    assert written["secondaryField"] == ("Autohaus_Hoffmann_e.K." if drafted else "Foo")
+    assert not written["metadata"].get("verified", False)
+
+
+STUCK = """
+import time
+from pathlib import Path
+
+def read(request):
+    if not request.prompt.startswith("Answer with one word") and not request.prompt.startswith("Read this"):
+        Path(__file__).with_suffix(".stuck").touch()
+        time.sleep(600)
+    return "ready"
+"""
+
+
+def test_ctrl_c_ends_the_server_that_was_started(tmp_path: Path) -> None:
+    few_documents(tmp_path)
+    (tmp_path / "model.py").write_text(STUCK)
+    flags = words("--phase", "a", "--backend", "loupe", "--vlm", "python:model.py:read", "--timeout", "60")
+    process = subprocess.Popen(
+        command(*flags), cwd=tmp_path, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    wait_for((tmp_path / "model.stuck").exists)
+    process.send_signal(signal.SIGINT)
+    out, error = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, b""), error
+    records = list((tmp_path / ".cache").rglob(FILE))
+    assert len(records) == 1
+    record = record_of(records[0].parent)
+    assert record.state == "stopped" and is_free(record.port)
