@@ -217,6 +217,8 @@ def test_a_reference_that_a_person_changed_stays_when_another_engine_drafts() ->
         ("class", "Invoice.", "invoice"),
         ("class", "novel", None),
         ("fields", '{"Total": 12.5}', {"day": "", "total": "12.5"}),
+        ("fields", '{"total": "\\ud800", "x": [1]}', {"day": "", "total": "\ufffd"}),
+        ("text", "\ud800", "\ufffd"),
         ("fields", "12.5", None),
         ("question", " ", None),
     ],

@@ -115,6 +115,7 @@ def verify(
             reference = dict(known[row.ident])
             right += not differing([row.values["reference"], reference], "fields", config)
             new = msgspec.structs.replace(state, status="verified", by=by, at=at)
-            after = with_values(before.decode(), {"reference": reference, "truth": msgspec.to_builtins(new)})
+            truth = msgspec.to_builtins(new) | ({"differs": state.differs} if state.engines else {})
+            after = with_values(before.decode(), {"reference": reference, "truth": truth})
             changes[number] = before, after.encode()
     return len(changes) - len(file.replace_all(changes)), right

@@ -5,6 +5,7 @@ Rules: docs/own-data.md. Pure; nothing here makes truth verified.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from loupe.benchmarks.own.scorers import bare_label, read_fields
 from loupe.benchmarks.own.tables import read_table
 from loupe.benchmarks.own.truth import WHOLE, TruthState, truth_state
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
 Equal: TypeAlias = Callable[[Any, Any], bool]
 
 
@@ -33,7 +36,11 @@ class Draft:
 
 
 def draft_of(answer: str, task: str, config: FolderConfig) -> Draft:
-    """An answer as a reference. Texts may be empty, as pages may; all else is needed in a form that can be read."""
+    """An answer as a reference. Texts may be empty, as pages may; all else is needed in a form that can be read.
+
+    Half a surrogate pair, which no file of samples may hold, becomes U+FFFD.
+    """
+    answer = _SURROGATE.sub("\ufffd", answer)
     if task in ("text", "markdown", "formula"):
         return Draft(answer.strip() if task == "text" else remove_fence(answer).strip())
     if task == "table":
@@ -46,7 +53,8 @@ def draft_of(answer: str, task: str, config: FolderConfig) -> Draft:
     values = read_fields(answer)
     if values is None:
         return Draft(None, f"{_short(answer)} is no JSON object with the fields")
-    return Draft({name: values.get(canonical_key(name), "").strip() for name in config.fields})
+    known = {name: values.get(canonical_key(name), "").strip() for name in config.fields}
+    return Draft({name: _SURROGATE.sub("\ufffd", value) for name, value in known.items()})
 
 
 def _short(answer: str) -> str:
