@@ -22,7 +22,8 @@ def parts_of(folder: RunFolder, places: Mapping[str, Place]) -> Parts:
     for prediction in folder.read_predictions(place for place in places.values() if place.mark not in FAILED):
         response = prediction.response or {}
         if not isinstance(response.get("calls"), int):
-            continue
+            # Every answer of a pipeline says so: another engine's need not be read to their end.
+            break
         pages += 1
         calls += response["calls"]
         lost += _count(response, "failed_regions")
