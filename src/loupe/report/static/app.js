@@ -98,6 +98,7 @@ function onKey(event) {
     else if (view.sample) toGrid();
     return;
   }
+  if (view.sample) stepThroughRows(event);
   if (typing || !Object.hasOwn(KEYS, event.key)) return;
   event.preventDefault();
   KEYS[event.key]();

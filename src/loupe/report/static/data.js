@@ -1,4 +1,4 @@
-// What the file holds: the index of all samples, and for each sample a thumbnail and a gzipped payload.
+// The index of samples, with goodness from 0 to 1; elements of the page. Where the rest comes from: stored.js or served.js.
 
 const index = JSON.parse(document.getElementById("index").textContent);
 
@@ -11,31 +11,17 @@ const OUTCOMES = {
   blank: "nothing, as on the page",
 };
 
+const byName = new Intl.Collator(undefined, { numeric: true });
+
 /** What stands beside a score that is there, but not of a whole answer. */
 const MARKS = { empty: "empty", truncated: "cut off", repeated: "loop" };
-
-function textOf(id) {
-  const element = document.getElementById(id);
-  return element ? element.textContent : "";
-}
-
-function thumbnailOf(sample) {
-  const data = textOf(`t${sample.number}`);
-  return data && `data:image/webp;base64,${data}`;
-}
-
-async function payloadOf(sample) {
-  const packed = Uint8Array.from(atob(textOf(`d${sample.number}`)), (char) => char.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream).json();
-}
 
 /** Samples with their numbers and, for each engine, outcome, value, and goodness from 0 to 1 (null: no value). */
 function prepare() {
   let number = 0;
   for (const group of index.groups) {
     const measures = Object.fromEntries(group.measures.map((measure) => [measure.name, measure]));
-    const largest = {};
+    const largest = { ...group.largest };
     for (const sample of group.samples) {
       for (const [, name, value] of sample.engines) {
         if (value !== null) largest[name] = Math.max(largest[name] || 0, Math.abs(value));
@@ -71,6 +57,12 @@ function formatValue(value, measure) {
   return String(Number(value.toPrecision(4)));
 }
 
+/** The value of gzipped JSON in base64. */
+async function unpacked(base64) {
+  const bytes = Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+}
+
 /** A new element: attributes by name, children as elements or text. Text never becomes markup. */
 function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
@@ -83,12 +75,6 @@ function make(tag, attributes = {}, ...children) {
 
 function fromTemplate(id) {
   return document.getElementById(id).content.firstElementChild.cloneNode(true);
-}
-
-/** The address of a sample inside this file. */
-function addressOf(sample) {
-  const group = index.groups.length > 1 ? `&b=${encodeURIComponent(sample.group.key)}` : "";
-  return `#s=${encodeURIComponent(sample.id)}${group}`;
 }
 
 prepare();

@@ -7,8 +7,7 @@ const FACT_COLUMNS = ["sample", "engine", "number", "passed", "kind", "category"
 
 async function factsOfGroup(place) {
   if (!factList.loaded.has(place)) {
-    const packed = Uint8Array.from(atob(textOf(`facts-${place}`)), (char) => char.charCodeAt(0));
-    const found = await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+    const found = await unpacked(textOf(`facts-${place}`));
     found.rows = found.rows.map((row) => Object.fromEntries(FACT_COLUMNS.map((name, column) => [name, row[column]])));
     factList.loaded.set(place, found);
   }

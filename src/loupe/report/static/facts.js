@@ -17,23 +17,13 @@ function drawFacts(wanted = null) {
   const failed = answer.failed ? [failureBox(OUTCOMES[answer.outcome], answer.error || "No message.", "Scored as an empty answer.")] : [];
   const none = shown.length ? [] : [notice(all.every((fact) => fact.passed) ? "All tests of this page passed." : "No test of this page fits this choice.")];
   const more = answer.tests.hidden ? [notice(`${answer.tests.hidden.toLocaleString("en")} more are in scores.jsonl.`)] : [];
-  const box = make("div", { class: "fact-view" }, ...failed, ...factsHead(payload, sample, answer.tests), list, ...none, ...more);
+  const box = make("div", { class: "fact-view rows" }, ...failed, ...factsHead(payload, sample, answer.tests), list, ...none, ...more);
   document.querySelector("#sample .panes").replaceChildren(box);
-  box.addEventListener("keydown", stepThroughFacts);
   if (wanted !== null) {
     const row = box.querySelector(`[data-fact="${wanted}"]`);
     row?.scrollIntoView({ block: "center" });
     row?.focus({ preventScroll: true });
   }
-}
-
-function stepThroughFacts(event) {
-  const row = event.target.closest(".fact"), step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (!row || event.target !== row || !step) return;
-  event.preventDefault();
-  const rows = [...row.parentElement.children], next = rows[rows.indexOf(row) + step];
-  next?.focus({ preventScroll: true });
-  next?.scrollIntoView({ block: "nearest" });
 }
 
 function factsHead(payload, sample, found) {

@@ -19,7 +19,7 @@ async function fillDrawings(box, formulas) {
     box.append(notice(`Not drawn: ${formulas.failures[0] || "CDM was not computed"}.`));
     return;
   }
-  const packed = textOf(`f${formulas.key}`);
+  const packed = await drawingOf(formulas.key);
   if (!packed) {
     box.append(notice(await whyNotDrawn(formulas)));
     return;
@@ -32,18 +32,10 @@ async function fillDrawings(box, formulas) {
   linkBoxes(pair.prediction.boxes, prediction, reference);
 }
 
-async function unpacked(base64) {
-  const bytes = Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
-}
-
 /** Why a pair has no drawing in this file. */
 async function whyNotDrawn(formulas) {
   const { group } = view.sample;
-  if (!summaries.has(group)) {
-    const packed = textOf(`formulas-${index.groups.indexOf(group)}`);
-    summaries.set(group, packed ? await unpacked(packed) : { runs: {}, note: "" });
-  }
+  if (!summaries.has(group)) summaries.set(group, await drawingsOf(group));
   const { runs, note } = summaries.get(group);
   if (note) return `Not drawn: ${note}.`;
   const [drawn, different] = runs[match.engine] || [0, 0];

@@ -28,7 +28,6 @@ function costOf(sample) {
   return engines.reduce((sum, engine) => sum + engine.cost, 0) / engines.length;
 }
 
-const byName = new Intl.Collator(undefined, { numeric: true });
 const ORDERS = {
   order: (a, b) => a.order - b.order,
   worst: (a, b) => (overall(a) ?? 2) - (overall(b) ?? 2) || a.order - b.order,

@@ -1,5 +1,7 @@
 // How an answer was matched: areas of the page on the left, the pieces of the answer on the right, linked.
 
+/** Where the pointer was last: what comes to lie under a resting pointer is not pointed at. */
+const pointer = { x: -1, y: -1, target: null };
 const match = { engine: 0, orders: "predicted", faulty: false, regions: [], units: new Map(), unscored: new Map(), row: null, link: null };
 /** More pieces without a score than this, for one reason, are folded up. */
 const FOLDED_FROM = 6;
@@ -17,7 +19,7 @@ function drawMatch() {
   page.querySelector(".sample-pictures").replaceChildren(...matchPicture(payload, sample, found));
   const list = make("ol", { class: "units" }, ...inOrder(found.units).map(([unit, number]) => unitRow(unit, number)));
   list.classList.toggle("faulty-only", match.faulty);
-  const box = make("div", { class: "match" }, ...matchHead(payload, sample, found), list, ...unscoredList(found));
+  const box = make("div", { class: "match rows" }, ...matchHead(payload, sample, found), list, ...unscoredList(found));
   page.querySelector(".panes").replaceChildren(box);
   listen(page, box);
 }
@@ -184,33 +186,41 @@ function costText(cost, group) {
 
 function listen(page, box) {
   const frame = page.querySelector(".page-frame");
-  for (const name of ["pointerover", "focusin"]) {
-    box.addEventListener(name, (event) => {
-      const row = event.target.closest(".unit");
-      if (row) showLink(row);
-      const cell = event.target.closest("[data-change]");
-      if (row?.querySelector(".grids")) lightUp(row, cell ? cell.dataset.change : null);
-    });
-  }
+  const choose = (target) => {
+    const row = target.closest(".unit");
+    if (row) showLink(row);
+    const cell = target.closest("[data-change]");
+    if (row?.querySelector(".grids")) lightUp(row, cell ? cell.dataset.change : null);
+  };
+  onPointing(box, choose);
+  box.addEventListener("focusin", (event) => choose(event.target));
   box.addEventListener("pointerleave", () => hideLink());
   box.addEventListener("click", (event) => { if (!event.target.closest("summary, details, button")) event.target.closest(".unit")?.classList.toggle("whole"); });
   box.addEventListener("keydown", (event) => {
     const row = event.target.closest(".unit");
-    if (!row || event.target !== row) return;
-    const rows = [...box.querySelectorAll(".unit")].filter((other) => other.offsetParent !== null);
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step) { event.preventDefault(); rows[rows.indexOf(row) + step]?.focus(); }
-    if (event.key === "Enter") row.classList.toggle("whole");
+    if (row && event.target === row && event.key === "Enter") row.classList.toggle("whole");
   });
-  frame?.addEventListener("pointerover", (event) => {
-    const row = rowOf(event.target, box);
-    if (row) { bringIntoBox(row, box); showLink(row, Number(event.target.dataset.region)); } else hideLink();
+  if (!frame) return;
+  onPointing(frame, (target) => {
+    const row = rowOf(target, box);
+    if (row) { bringIntoBox(row, box); showLink(row, Number(target.dataset.region)); } else hideLink();
   });
-  frame?.addEventListener("pointerleave", () => hideLink());
-  frame?.addEventListener("click", (event) => {
+  frame.addEventListener("pointerleave", () => hideLink());
+  frame.addEventListener("click", (event) => {
     const row = rowOf(event.target, box);
     if (row) { row.classList.add("whole"); row.focus({ preventScroll: true }); row.scrollIntoView({ block: "nearest" }); }
   });
+}
+
+/** Calls `choose` with what the pointer has moved on to. Pages that move below a pointer at rest choose nothing. */
+function onPointing(element, choose) {
+  element.addEventListener("pointermove", (event) => {
+    const rested = pointer.x === event.screenX && pointer.y === event.screenY;
+    if (rested || pointer.target === event.target) return;
+    pointer.target = event.target;
+    choose(event.target);
+  });
+  element.addEventListener("pointerleave", () => { pointer.target = null; });
 }
 
 /** The row that tells about an area, if any does. */
@@ -258,6 +268,9 @@ function hideLink() {
   document.querySelector("#sample .overlay")?.classList.remove("choosing");
 }
 
+for (const name of ["pointermove", "pointerdown"]) {
+  document.addEventListener(name, (event) => Object.assign(pointer, { x: event.screenX, y: event.screenY }));
+}
 // The line follows whatever scrolls under it.
 document.addEventListener("scroll", () => { if (match.row) showLink(match.row); }, { passive: true, capture: true });
 matchView = { draw: drawMatch, hide: hideLink };

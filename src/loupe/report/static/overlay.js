@@ -32,7 +32,9 @@ function overlay(page, regions, missing, orders, match) {
   }
   for (const region of regions) {
     if (region.order === null) continue;
-    const label = draw("text", { class: `order k-${region.kind}${missing.has(region.number) ? " missing" : ""}`, x: region.left, y: region.top - 2.5 * unit, "font-size": 15 * unit, "stroke-width": 4 * unit });
+    // In the margin beside its area, where there is one, so that it lies on no print.
+    const inside = region.left < 11 * unit * String(region.order).length;
+    const label = draw("text", { class: `order k-${region.kind}${missing.has(region.number) ? " missing" : ""}`, x: region.left + (inside ? 2 : -3) * unit, y: region.top + 12 * unit, "font-size": 13 * unit, "stroke-width": 3 * unit, "text-anchor": inside ? "start" : "end" });
     label.append(String(region.order));
     svg.append(label);
   }

@@ -36,16 +36,16 @@ async function openSample(sample, wanted = null) {
 }
 
 function fillHead(page, sample) {
-  const place = grid.shown.indexOf(sample);
+  const { place, count, ...beside } = neighbours(sample);
   page.querySelector(".sample-name").append(make("bdi", {}, sample.id));
   const tags = Object.entries(sample.tags).map(([tag, value]) => make("span", { class: "tag" },
     make("span", { class: "tag-name" }, tag), make("bdi", {}, value)));
   page.querySelector(".sample-tags").append(...tags);
-  page.querySelector(".sample-place").textContent = place < 0 ? "" : `${place + 1} of ${grid.shown.length}`;
-  for (const [name, step] of [["previous", -1], ["next", 1]]) {
-    const target = place < 0 ? null : grid.shown[place + step];
+  page.querySelector(".sample-place").textContent = place < 0 ? "" : `${(place + 1).toLocaleString("en")} of ${count.toLocaleString("en")}`;
+  page.querySelector(".back").href = LISTED_AT;
+  for (const name of ["previous", "next"]) {
     const anchor = page.querySelector(`.sample-${name}`);
-    if (target) anchor.href = addressOf(target); else anchor.setAttribute("aria-disabled", "true");
+    if (beside[name]) anchor.href = beside[name]; else anchor.setAttribute("aria-disabled", "true");
   }
 }
 
@@ -162,6 +162,20 @@ function drawPanes() {
   page.querySelector(".panes").classList.toggle("wide", tabular && view.mode === "rendered");
   page.querySelector(".panes").classList.toggle("whole", view.mode === "difference");
   page.querySelector(".panes").replaceChildren(...panes);
+}
+
+/** Arrow keys go through the blocks of a match or the tests of a page, wherever the focus was before. */
+function stepThroughRows(event) {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const list = document.querySelector("#sample .rows");
+  if (!step || !list || event.target.closest("input, select, textarea, summary, .text, .table-scroll")) return;
+  const rows = [...list.querySelectorAll("[data-unit], [data-unscored], [data-fact]")].filter((row) => row.tabIndex === 0 && row.offsetParent !== null);
+  const at = rows.indexOf(document.activeElement.closest?.(".unit, .fact"));
+  const next = at < 0 ? rows[step > 0 ? 0 : rows.length - 1] : rows[at + step];
+  if (!next) return;
+  event.preventDefault();
+  next.focus({ preventScroll: true });
+  next.scrollIntoView({ block: "nearest" });
 }
 
 function pane(title, kind, ...content) {
