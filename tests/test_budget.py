@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -16,8 +17,12 @@ import pytest
 
 from loupe.engines.registry import load_profile
 from loupe.engines.shared.prices import Price, Usage, busy_seconds
-from loupe.errors import ProfileError
+from loupe.errors import EngineUnavailableError, ProfileError
 from loupe.inference.budget import Budget, money
+from loupe.inference.progress import Progress
+from loupe.pipeline import Plan, infer
+from loupe.pipeline.speed import speed_of
+from loupe.runs.folder import RunFolder
 from tests.chat_server import Received, Reply, in_thread
 from tests.served import make_benchmark
 
@@ -34,6 +39,16 @@ def loupe(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
 def run(folder: Path, url: str, *more: str, price: str = PRICE, verb: str = "run") -> subprocess.CompletedProcess[str]:
     words = [verb, folder / "words.py", "--base-url", url, "--model", "test-model", "--name", "paid", "--plain"]
     return loupe(*words, "-o", price, *more, cwd=folder)
+
+
+def infer_here(
+    folder: Path, url: str, words: list[str], *, price: dict[str, float], max_cost: float | None = None
+) -> RunFolder:
+    """Ask for these words in this process, one at a time."""
+    _, profile = load_profile("openai", {"base_url": url, "model": "test-model", "concurrency": 1, "price": price})
+    file = make_benchmark(folder, words)
+    plan = Plan(benchmark=str(file), label="here", profile=profile, runs=folder / "runs", max_cost=max_cost)
+    return asyncio.run(infer(plan, Progress()))
 
 
 def result_of(folder: Path) -> dict[str, Any]:
@@ -75,12 +90,11 @@ def test_answers_that_were_given_up_are_paid_for_too(tmp_path: Path) -> None:
     def hiccup(request: Received) -> Reply:
         return Reply(text="" if request.number == 1 else "read {prompt}", usage=USAGE)
 
-    make_benchmark(tmp_path, ["one", "two"])
     with in_thread(hiccup) as server:
-        assert run(tmp_path, server.url, "-n", "1").returncode == 0
-    record = json.loads((tmp_path / "runs/paid/words/predictions.jsonl").read_text().splitlines()[0])
-    assert (record["discarded_tokens"], record["endpoint"], record["attempt"]) == ([1000, 500], server.url, 2)
-    assert result_of(tmp_path)["speed"]["cost"] == pytest.approx(3 * 0.006)
+        folder = infer_here(tmp_path, server.url, ["one", "two"], price={"input": 2, "output": 8})
+    first = next(iter(folder.predictions().values()))
+    assert (first.discarded_tokens, first.endpoint, first.attempt) == ((1000, 500), server.url, 2)
+    assert speed_of(folder, folder.prediction_places()).figures["cost"] == pytest.approx(3 * 0.006)
 
 
 def test_money_spent_before_kill_9_counts(tmp_path: Path) -> None:
@@ -100,15 +114,20 @@ def test_money_spent_before_kill_9_counts(tmp_path: Path) -> None:
 
 
 def test_without_prices_or_tokens_a_limit_is_refused(tmp_path: Path) -> None:
-    make_benchmark(tmp_path, ["one", "two", "three"])
+    words = ["one", "two", "three"]
     with in_thread(Reply(text="read {prompt}", usage=None)) as server:
+        make_benchmark(tmp_path, words)
         bare = loupe("run", "words.py", "--base-url", server.url, "--model", "m", "--max-cost", "1", cwd=tmp_path)
         assert bare.returncode == 2 and "no prices are known" in bare.stderr and server.count == 0
-        blind = run(tmp_path, server.url, "--max-cost", "1", verb="infer")
-        assert blind.returncode == 4 and "does not say how many tokens" in blind.stderr and server.count == 1
-        by_page = run(tmp_path, server.url, "--max-cost", "1", price="price={page=0.25}")
-        assert by_page.returncode == 0, by_page.stderr
-    assert result_of(tmp_path)["speed"]["cost"] == 0.75
+        with pytest.raises(EngineUnavailableError, match="does not say how many tokens"):
+            infer_here(tmp_path, server.url, words, price={"input": 2}, max_cost=1.0)
+        assert server.count == 1
+        folder = infer_here(tmp_path, server.url, words, price={"page": 0.25}, max_cost=1.0)
+        found = speed_of(folder, folder.prediction_places())
+        assert (found.figures["cost"], found.currency, server.count) == (0.75, "USD", 3)
+        folder = infer_here(tmp_path, server.url, words, price={"input": 2})
+        blind = speed_of(folder, folder.prediction_places())
+    assert "cost" not in blind.figures and blind.warnings == ("no cost: tokens of 3 answers are not known",)
 
 
 def test_prices_change_no_answer_and_mistakes_in_them_are_named(tmp_path: Path) -> None:
