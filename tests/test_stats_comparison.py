@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loupe.stats.comparison import Difference, compare, holm, shared_ranks
+from loupe.stats.comparison import Difference, compare, holm
 from loupe.stats.comparison import rows_of as clustered
 from loupe.stats.estimates import estimate
+from loupe.stats.ranks import standings
 from loupe.stats.student import t_cumulative
 from loupe.types import Measure, SampleScores, Score, Values
 
@@ -39,6 +40,10 @@ def plus(values: list[float], others: list[float], shift: float = 0.0) -> list[f
 def width(low: float | None, high: float | None) -> float:
     assert low is not None and high is not None
     return high - low
+
+
+def ranks(runs: dict[str, list[SampleScores]], measures: list[Measure], name: str) -> dict[str, int | None]:
+    return standings(runs, measures, name).ranks
 
 
 def probability(found: Difference) -> float:
@@ -69,7 +74,7 @@ def test_only_pages_that_both_have_read_are_compared_not_whole_documents() -> No
 def test_a_longer_run_is_not_ranked_below_the_same_answers_on_fewer_pages() -> None:
     easy = [page(f"{document}/0", 0.9, group=document) for document in map(str, range(20))]
     hard = [page(f"{document}/1", 0.1, group=document) for document in map(str, range(20))]
-    assert shared_ranks({"all": easy + hard, "some": easy}, [MEAN], "mean") == {"some": 1, "all": 1}
+    assert ranks({"all": easy + hard, "some": easy}, [MEAN], "mean") == {"some": 1, "all": 1}
 
 
 def test_pairing_is_tighter_than_two_intervals() -> None:
@@ -132,7 +137,7 @@ def test_a_p_value_is_never_zero() -> None:
 def test_a_few_pages_prove_nothing_and_rank_nobody(pages: int) -> None:
     good, bad = rows_of([0.9, 0.8, 0.9, 0.7, 0.8][:pages]), rows_of([0.1, 0.2, 0.1, 0.3, 0.0][:pages])
     assert compare([MEAN], good, bad)["mean"].p is None
-    assert shared_ranks({"good": good, "bad": bad}, [MEAN], "mean") == {"good": None, "bad": None}
+    assert ranks({"good": good, "bad": bad}, [MEAN], "mean") == {"good": None, "bad": None}
 
 
 def test_only_shared_clusters_are_compared() -> None:
@@ -169,6 +174,52 @@ def test_composites_are_compared_too() -> None:
     assert found["half"].difference == pytest.approx(found["mean"].difference / 2)  # type: ignore[operator]
     assert found["half"].p == found["mean"].p
     assert found["half"].p_holm == pytest.approx(2 * probability(found["mean"]))
+    asked_first = compare([MEAN, Measure(name="half")], a, b, headline="half", summarize=half)
+    assert asked_first["half"].p_holm == asked_first["mean"].p_holm == found["half"].p
+
+
+def test_the_same_figures_under_two_names_are_one_test() -> None:
+    def twice(values: Values) -> Values:
+        return {"again": values["mean"]}
+
+    measures = [MEAN, Measure(name="again"), Measure(name="other")]
+    a, b = plus(noise(10), noise(11), 0.03), noise(10)
+    rows = rows_of(a) + rows_of(noise(12), "other"), rows_of(b) + rows_of(noise(13), "other")
+    found = compare(measures, *rows, summarize=twice)
+    assert found["again"] == found["mean"]
+    one, two = sorted({probability(found["mean"]), probability(found["other"])})
+    assert sorted({found["mean"].p_holm, found["other"].p_holm}) == [2 * one, max(2 * one, two)]  # type: ignore[type-var]
+    # The headline is the question that was asked, and so is what is the same.
+    first = compare(measures, *rows, headline="again", summarize=twice)
+    assert all(each.p_holm == each.p for each in first.values())
+
+
+@given(st.lists(st.floats(-0.05, 0.05), min_size=2, max_size=4), st.integers(3, 12))
+@settings(deadline=None, max_examples=25)
+def test_a_rank_counts_the_comparisons_that_are_shown_as_lost(shifts: list[float], pages: int) -> None:
+    runs = {
+        f"run {place}": rows_of(plus(noise(30, pages), noise(31 + place, pages, 0.02), shift))
+        for place, shift in enumerate(shifts)
+    }
+    found = standings(runs, [MEAN], "mean", draws=200)
+    assert found.untold == (set(found.ranks.values()) == {None}) == (pages < 6)
+    clear = {pair: one for pair, each in found.pairs.items() if ((one := each["mean"]).p_holm or 1.0) < 0.05}
+    worse = [(earlier if (one.difference or 0) > 0 else later) for (later, earlier), one in clear.items()]
+    assert all(found.ranks[run] == 1 + worse.count(run) for run in runs) or found.untold
+
+
+def test_where_a_composite_stands_on_one_page_nobody_has_a_rank() -> None:
+    """As on nine pages with one formula: a value each, no interval, and nothing to tell."""
+
+    def overall(values: Values) -> Values:
+        return {"overall": (values["mean"] + values["formula"]) / 2}
+
+    measures = [Measure(name="overall"), MEAN, Measure(name="formula")]
+    good = [*rows_of([0.9] * 9), page("page 0", 1.0, "formula")]
+    bad = [*rows_of([0.1] * 9), page("page 0", 0.0, "formula")]
+    found = standings({"good": good, "bad": bad}, measures, "overall", summarize=overall)
+    assert found.ranks == {"good": None, "bad": None} and found.untold
+    assert found.pairs["bad", "good"]["overall"].p is None
 
 
 def test_holm_is_the_example_worked_by_hand() -> None:
@@ -194,20 +245,20 @@ def test_engines_that_cannot_be_told_apart_share_a_rank() -> None:
         "as good": rows_of(plus(pages, noise(15), 0.01)),
         "best": rows_of(plus(pages, noise(16), 0.5)),
     }
-    ranks = shared_ranks(runs, [MEAN], "mean")
-    assert ranks == {"best": 1, "good": 2, "as good": 2, "worst": 4}
-    assert next(iter(ranks)) == "best" and list(ranks)[-1] == "worst"
+    found = ranks(runs, [MEAN], "mean")
+    assert found == {"best": 1, "good": 2, "as good": 2, "worst": 4}
+    assert next(iter(found)) == "best" and list(found)[-1] == "worst"
 
 
 def test_lower_errors_rank_first() -> None:
     runs = {"more": rows_of(plus(noise(17), [0.5] * 60)), "fewer": rows_of(noise(18))}
-    assert list(shared_ranks(runs, [ERRORS], "mean").items()) == [("fewer", 1), ("more", 2)]
+    assert list(ranks(runs, [ERRORS], "mean").items()) == [("fewer", 1), ("more", 2)]
 
 
 def test_a_run_without_a_value_comes_last_and_has_no_rank() -> None:
     runs = {"none": rows_of(noise(19), "other"), "some": rows_of(noise(20))}
-    assert list(shared_ranks(runs, [MEAN], "mean").items()) == [("some", 1), ("none", None)]
-    assert shared_ranks({"alone": rows_of([0.5])}, [MEAN], "mean") == {"alone": 1}
+    assert list(ranks(runs, [MEAN], "mean").items()) == [("some", 1), ("none", None)]
+    assert ranks({"alone": rows_of([0.5])}, [MEAN], "mean") == {"alone": 1}
 
 
 def test_runs_over_different_pages_are_ranked_by_what_each_pair_shares() -> None:
@@ -217,4 +268,4 @@ def test_runs_over_different_pages_are_ranked_by_what_each_pair_shares() -> None
         "first half": rows_of(plus(pages, noise(22, spread=0.01)))[:30],
         "other pages": [page(f"other {index}", value) for index, value in enumerate(pages)],
     }
-    assert shared_ranks(runs, [MEAN], "mean") == {"all": 1, "first half": 2, "other pages": 1}
+    assert ranks(runs, [MEAN], "mean") == {"all": 1, "first half": 2, "other pages": 1}

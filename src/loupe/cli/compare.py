@@ -16,10 +16,11 @@ from loupe.errors import RunError, UsageError
 from loupe.report.published import published_sections
 from loupe.report.speed import speed_columns
 from loupe.report.terminal import Section, failed_count, format_margin, format_range, format_value
-from loupe.report.visible_differences import visible_differences
+from loupe.report.visible_differences import no_ranks, visible_differences
 from loupe.runs.folder import RunFolder
-from loupe.stats.comparison import LEVEL, Difference, compare, shared_ranks
-from loupe.types import Benchmark, Estimate, PublishedRow, Result, SampleScores
+from loupe.stats.comparison import LEVEL, Difference
+from loupe.stats.ranks import Standings, standings
+from loupe.types import Estimate, PublishedRow, Result, SampleScores
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +50,8 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
     """Runs of one benchmark, best first; the first one given is the baseline of all pairs.
 
-    `published` holds figures of others, if they were asked for: unranked, and in no pair.
+    `untold`: no two of them can be told apart by the headline on so few pages, so there are no ranks. `published` holds
+    figures of others, if they were asked for: unranked, and in no pair.
     """
 
     benchmark: str
@@ -62,6 +64,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     runs: list[RunRow]
     pairs: list[Pair]
     left_out: dict[str, str] = {}
+    untold: bool = False
     published: list[PublishedRow] = []
 
 
@@ -106,14 +109,17 @@ def command(runs: tuple[Path, ...], root: Path, with_published: bool, json: bool
 
 def compare_runs(paths: Sequence[Path]) -> Compared:
     """All of a comparison. Raises UsageError for runs that must not be compared, RunError for one without scores."""
+    paths = list(dict.fromkeys(paths))
     folders = [open_run(path) for path in paths]
-    if len(set(paths)) < 2:
+    if len(paths) < 2:
         raise UsageError("a comparison needs two different runs", hint="loupe runs lists them")
     refuse_strangers(folders)
     benchmark = benchmark_of_run(folders[0].info.benchmark)
     results = [_result(folder) for folder in folders]
     scores = [list(folder.scores()) for folder in folders]
     first = results[0]
+    runs = {str(path): found for path, found in zip(paths, scores, strict=True)}
+    found = standings(runs, benchmark.measures, benchmark.headline_measure, summarize=benchmark.summarize)
     return Compared(
         benchmark=first.benchmark,
         version=first.version,
@@ -122,11 +128,12 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
         units=first.units,
         directions=first.directions,
         differing=differing_parts(folders),
-        runs=_ranked(paths, results, scores, benchmark),
+        runs=_ranked(paths, results, found),
         pairs=[
-            _pair(path, result, against, base=scores[0], benchmark=benchmark)
+            _pair(path, result, against, base=scores[0], measures=found.pairs[str(path), str(paths[0])])
             for path, result, against in zip(paths[1:], results[1:], scores[1:], strict=True)
         ],
+        untold=found.untold,
     )
 
 
@@ -137,11 +144,7 @@ def _result(folder: RunFolder) -> Result:
     return result
 
 
-def _ranked(
-    paths: Sequence[Path], results: list[Result], scores: list[list[SampleScores]], benchmark: Benchmark
-) -> list[RunRow]:
-    runs = {str(path): found for path, found in zip(paths, scores, strict=True)}
-    ranks = shared_ranks(runs, benchmark.measures, benchmark.headline_measure, summarize=benchmark.summarize)
+def _ranked(paths: Sequence[Path], results: list[Result], compared: Standings) -> list[RunRow]:
     found = {str(path): result for path, result in zip(paths, results, strict=True)}
     return [
         RunRow(
@@ -155,17 +158,21 @@ def _ranked(
             speed=found[run].speed,
             currency=found[run].currency,
         )
-        for run, rank in ranks.items()
+        for run, rank in compared.ranks.items()
     ]
 
 
 def _pair(
-    path: Path, result: Result, scores: list[SampleScores], *, base: list[SampleScores], benchmark: Benchmark
+    path: Path,
+    result: Result,
+    scores: list[SampleScores],
+    *,
+    base: list[SampleScores],
+    measures: dict[str, Difference],
 ) -> Pair:
-    found = compare(benchmark.measures, scores, base, summarize=benchmark.summarize)
-    shared = max((difference.shared for difference in found.values()), default=0)
+    shared = max((difference.shared for difference in measures.values()), default=0)
     samples = len({item.sample for item in scores if item.scores} & {item.sample for item in base if item.scores})
-    return Pair(run=str(path), engine=result.engine, samples=samples, shared=shared, measures=found)
+    return Pair(run=str(path), engine=result.engine, samples=samples, shared=shared, measures=measures)
 
 
 def refuse_strangers(folders: list[RunFolder]) -> None:
@@ -207,10 +214,15 @@ def sections(compared: Compared) -> list[Section]:
     title = f"{compared.benchmark}@{compared.version}"
     return [
         Section(title=title, header=header, rows=rows),
+        *_untold(compared),
         *published_sections(compared.published, compared.units),
         *(_pair_section(compared, pair) for pair in compared.pairs),
         *visible_sections(compared),
     ]
+
+
+def _untold(compared: Compared) -> list[Section]:
+    return [Section(title="", rows=[(no_ranks(compared.headline),)])] if compared.untold else []
 
 
 def visible_sections(compared: Compared) -> list[Section]:
@@ -224,7 +236,7 @@ def ranking(paths: Sequence[Path]) -> list[Section]:
     """Who ranks where, and what could have been seen of the difference to the best; the best run comes first."""
     best = compare_runs(paths).runs[0].run
     compared = compare_runs([Path(best), *(path for path in paths if str(path) != best)])
-    return [sections(compared)[0], *visible_sections(compared)]
+    return [sections(compared)[0], *_untold(compared), *visible_sections(compared)]
 
 
 def _pair_section(compared: Compared, pair: Pair) -> Section:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
+from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
@@ -19,8 +20,9 @@ from loupe.report.class_tables import class_tables, truth_states
 from loupe.report.collect import Entrant, Group
 from loupe.report.compression_curve import group_curve
 from loupe.report.published import leaderboard_rows, source_numbers
-from loupe.report.ranking import ranks_of, visible_to_best
+from loupe.report.ranking import ranks_of, untold, visible_to_best
 from loupe.report.tradeoffs import left_over, tradeoff_svg, tradeoffs
+from loupe.types import Result
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -62,15 +64,23 @@ def page(groups: Sequence[Group], shapes: Sequence[str], *, embedded: bool) -> s
     )
 
 
-def environment() -> Environment:
-    """The templates; everything put into them is escaped unless it is Markup."""
-    return Environment(
-        loader=FileSystemLoader(_HERE / "templates"),
+def environment(*folders: Path) -> Environment:
+    """The templates, and those of further folders; everything put into them is escaped unless it is Markup."""
+    found = Environment(
+        loader=FileSystemLoader([*folders, _HERE / "templates"]),
         autoescape=select_autoescape(default=True),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    found.globals |= {"sample_address": _sample_address, "row_address": None, "parts": ()}
+    return found
+
+
+def _sample_address(group: JsonObject, sample: str, groups: Sequence[JsonObject]) -> str:
+    """Where a sample is inside the file."""
+    benchmark = f"&b={quote(group['key'], safe='')}" if len(groups) > 1 else ""
+    return f"#s={quote(sample.encode('utf-8', 'replace'), safe='')}{benchmark}"
 
 
 def script(*, explained: bool = False, tested: bool = False) -> str:
@@ -137,7 +147,8 @@ def index(groups: Sequence[Group], shapes: Sequence[str]) -> JsonObject:
 def group_context(group: Group) -> JsonObject:
     """What the templates show of one group."""
     failed, more = leaderboard.failures(group)
-    rows = leaderboard.rows(group, ranks_of(group))
+    ranks = ranks_of(group)
+    rows = leaderboard.rows(group, ranks)
     return {
         "key": group.key,
         "title": group.title,
@@ -155,7 +166,7 @@ def group_context(group: Group) -> JsonObject:
         "has_seconds": any(row.seconds for row in rows),
         "published": leaderboard_rows(group.published, leaderboard.columns(group)[: leaderboard.COLUMN_LIMIT]),
         "sources": source_numbers(group.published),
-        "caption": _caption(group),
+        "caption": _caption(group, ranks),
         "classes": [
             (entrant.label, title, head, table.columns, table.rows)
             for entrant in group.entrants
@@ -199,11 +210,18 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
-def _caption(group: Group) -> str:
+def _has_no_interval(group: Group, result: Result) -> bool:
+    found = result.measures.get(group.headline)
+    return found is not None and found.value is not None and (found.low is None or found.high is None)
+
+
+def _caption(group: Group, ranks: list[str]) -> str:
     """How to read the leaderboard."""
     shown = ["± is half of the 95 % interval, the bars are the interval itself (bootstrap over pages)."]
+    if any(_has_no_interval(group, result) for result in group.results):
+        shown = [f"{shown[0][:-1]}; a dot without a bar has none."]
     if len(group.entrants) > 1:
-        shown.append("Engines share a rank where the difference between them may be chance.")
+        shown.append(untold(group, ranks) or "Engines share a rank where the difference between them may be chance.")
     states = next((found for result in group.results if (found := truth_states(result))), "")
     shown += [f"Samples by their truth: {states}."] if states else []
     return " ".join([*shown, *visible_to_best(group)])

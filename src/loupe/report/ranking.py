@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from loupe.report.collect import Group
-from loupe.report.visible_differences import FEW, needed, size
-from loupe.stats.comparison import compare, shared_ranks
+from loupe.report.visible_differences import FEW, needed, no_ranks, size
+from loupe.stats.comparison import compare
+from loupe.stats.ranks import standings
 from loupe.types import SampleScores
 
 
@@ -18,8 +19,15 @@ def ranks_of(group: Group) -> list[str]:
     runs: dict[str, list[SampleScores]] = {
         str(place): list(entrant.counts()) for place, entrant in enumerate(group.entrants)
     }
-    found = shared_ranks(runs, group.measures, group.headline, summarize=group.benchmark.summarize)
-    return [str(found[place] or "–") for place in runs]
+    found = standings(runs, group.measures, group.headline, summarize=group.benchmark.summarize)
+    return [str(found.ranks[place] or "–") for place in runs]
+
+
+def untold(group: Group, ranks: list[str]) -> str:
+    """Why engines with values have no ranks; "" where they have some."""
+    values = [result.measures[group.headline].value for result in group.results if group.headline in result.measures]
+    unranked = len([value for value in values if value is not None]) > 1 and set(ranks) == {"–"}
+    return no_ranks(group.headline) if unranked else ""
 
 
 def visible_to_best(group: Group) -> list[str]:

@@ -25,6 +25,11 @@ def visible_differences(pairs: Sequence[tuple[str, Difference]], measure: str, u
     return [Section(title=title, header=("pair", "difference", "smallest that shows", "documents needed"), rows=rows)]
 
 
+def no_ranks(headline: str) -> str:
+    """Why engines with values have no ranks."""
+    return f"No ranks: these samples are too few to tell the engines apart by {headline}."
+
+
 def size(difference: float | None, unit: str) -> str:
     """A difference without its direction, fractions in points of a hundred."""
     if difference is None:

@@ -7,9 +7,7 @@ the intervals); permutation.py (p-values); S. Holm, Scandinavian Journal of Stat
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import combinations
 
 import msgspec
 
@@ -50,15 +48,17 @@ def compare(
     samples_a: Sequence[SampleScores],
     samples_b: Sequence[SampleScores],
     *,
+    headline: str = "",
     summarize: Callable[[Values], Values] | None = None,
     draws: int = DRAWS,
     seed: int = 0,
 ) -> dict[str, Difference]:
     """Every declared measure of run a minus that of run b; p-values corrected over the measures compared (Holm).
 
+    The `headline` is a question of its own, asked beforehand: it is left as it is, and not counted among the others.
     Only samples with a score in both runs are used, so values may differ from those of the whole runs.
     """
-    a, b = _on_shared_samples(measures, samples_a, samples_b)
+    a, b = on_shared_samples(measures, samples_a, samples_b)
     found_a = resample(measures, a, summarize=summarize, draws=draws, seed=seed)
     found_b = resample(measures, b, summarize=summarize, draws=draws, seed=seed)
     enough = len(a.labels) >= FEWEST
@@ -67,15 +67,31 @@ def compare(
         measure.name: _difference(found_a.get(measure.name), found_b.get(measure.name), p_values.get(measure.name))
         for measure in measures
     }
-    compared = {name: found.p for name, found in differences.items() if found.p is not None}
-    corrected = dict(zip(compared, holm(list(compared.values())), strict=True))
+    corrected = _corrected(differences, headline)
     return {
         name: msgspec.structs.replace(found, p_holm=corrected.get(name), shared=len(a.labels))
         for name, found in differences.items()
     }
 
 
-def _on_shared_samples(
+def same_test(one: Difference, other: Difference) -> bool:
+    """Whether two measures are the same figures under two names: an overall that only one measure is behind."""
+    return (one.value_a, one.value_b, one.p) == (other.value_a, other.value_b, other.p)
+
+
+def _corrected(differences: Mapping[str, Difference], headline: str) -> dict[str, float]:
+    """p-values after Holm's correction; measures that are the same test count once."""
+    tests: dict[tuple[float | None, float | None, float], list[str]] = {}
+    for name, found in differences.items():
+        if found.p is not None:
+            tests.setdefault((found.value_a, found.value_b, found.p), []).append(name)
+    alone = {key for key, names in tests.items() if headline in names}
+    family = [key for key in tests if key not in alone]
+    values = {key: key[2] for key in alone} | dict(zip(family, holm([key[2] for key in family]), strict=True))
+    return {name: values[key] for key, names in tests.items() for name in names}
+
+
+def on_shared_samples(
     measures: Sequence[Measure], a: Sequence[SampleScores], b: Sequence[SampleScores]
 ) -> tuple[Clustered, Clustered]:
     """The scores of the samples that both have: a document of which one run has read half is compared by that half."""
@@ -102,48 +118,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
         corrected[index] = largest
     return corrected
-
-
-def shared_ranks(
-    runs: Mapping[str, Sequence[SampleScores]],
-    measures: Sequence[Measure],
-    name: str,
-    *,
-    summarize: Callable[[Values], Values] | None = None,
-    draws: int = DRAWS,
-    seed: int = 0,
-) -> dict[str, int | None]:
-    """The rank of every run by one measure, best value first: 1 + the number of runs that are clearly better.
-
-    Clearly: the paired difference over the samples that the two share is significant at 5 % after Holm's correction
-    over all pairs. Runs that cannot be told apart thus share a rank; a run without a value comes last, with rank None.
-    Where no two runs share enough clusters for any test, all ranks are None.
-    """
-    higher_is_better = next(measure.higher_is_better for measure in measures if measure.name == name)
-    names = [measure.name for measure in measures]
-
-    def gain(scores: Clustered) -> float:
-        found = resample(measures, scores, summarize=summarize, draws=0).get(name)
-        if found is None or not math.isfinite(found.point):
-            return -math.inf
-        return found.point if higher_is_better else -found.point
-
-    gains = {run: gain(sort_into_clusters(rows_of(samples), names)) for run, samples in runs.items()}
-    losers: list[str] = []
-    p_values: list[float] = []
-    too_few = False
-    for first, second in combinations(runs, 2):
-        a, b = _on_shared_samples(measures, runs[first], runs[second])
-        p = permutation_p_values(measures, a, b, summarize=summarize, draws=draws, seed=seed).get(name)
-        if p is not None and len(a.labels) < FEWEST:
-            too_few = True
-        elif p is not None:
-            losers.append(first if gain(a) < gain(b) else second)
-            p_values.append(p)
-    beaten = Counter(loser for loser, p in zip(losers, holm(p_values), strict=True) if p < LEVEL)
-    ordered = sorted(runs, key=gains.__getitem__, reverse=True)
-    untested = too_few and not p_values
-    return {run: None if untested or gains[run] == -math.inf else 1 + beaten[run] for run in ordered}
 
 
 def _difference(a: Resampled | None, b: Resampled | None, p: float | None) -> Difference:
