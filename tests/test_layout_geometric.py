@@ -105,7 +105,7 @@ def pictures(draw: st.DrawFn) -> Image.Image:
 
 
 @given(pictures())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_boxes_lie_on_the_page_and_are_numbered_from_0(image: Image.Image) -> None:
     detections = detect(image)
     assert [one.order for one in detections] == list(range(1, len(detections) + 1))
@@ -118,7 +118,7 @@ def test_boxes_lie_on_the_page_and_are_numbered_from_0(image: Image.Image) -> No
 
 
 @given(st.integers(1, 24), st.integers(1, 24), st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_pieces_of_ink_are_those_of_a_flood_fill(width: int, height: int, random: object) -> None:
     seed = np.random.default_rng(random.getrandbits(32))  # type: ignore[attr-defined]
     mask = seed.random((height, width)) < 0.45

@@ -13,7 +13,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from loupe.engines.registry import load_profile
 from loupe.engines.shared.page_images import encode, encode_image, glm_resize, parse_rule
 from loupe.errors import MissingToolError, ProfileError
 from loupe.inference.progress import Progress
-from loupe.pipeline import Plan, run
+from loupe.pipeline import Plan, infer, run
 from loupe.runs.folder import RunFolder
 from loupe.types import Output, Prediction, Request
 from tests.chat_server import Received, Reply, in_thread
@@ -53,6 +53,7 @@ benchmark = Benchmark(title="Pages", version="1", task="markdown", load=load, sc
 '''
 PROMPTS = {"text": "T", "table": "B", "formula": "F"}
 WHITE = (255, 255, 255)
+Stage = Callable[[Plan, Progress], Awaitable[RunFolder]]
 
 
 @pytest.fixture
@@ -72,15 +73,18 @@ def pages(folder: Path, **colours: tuple[int, int, int]) -> Path:
     return folder
 
 
-def read(folder: Path, url: str, *, kind: str = "layout_pipeline", **keys: Any) -> RunFolder:
-    """Run all pages of a folder; `keys` are settings of the engine."""
+def read(folder: Path, url: str, *, stage: Stage = infer, **keys: Any) -> RunFolder:
+    """Read all pages of a folder; `keys` are settings of the engine."""
     (folder / "pages.py").write_text(BENCHMARK)
     settings = {"base_url": url, "prompts": PROMPTS, "concurrency": 2, "retries": 0, **keys}
-    _, profile = load_profile(kind, settings)
-    plan = Plan(
-        benchmark=str(folder / "pages.py"), label="e", profile=profile, runs=folder / "runs", data=folder, jobs=1
-    )
-    return asyncio.run(run(plan, Progress()))
+    _, profile = load_profile("layout_pipeline", settings)
+    file, runs = str(folder / "pages.py"), folder / "runs"
+    plan = Plan(benchmark=file, label="e", profile=profile, runs=runs, data=folder, jobs=1)
+    return asyncio.run(_finished(stage, plan))
+
+
+async def _finished(stage: Stage, plan: Plan) -> RunFolder:
+    return await stage(plan, Progress())
 
 
 def one(folder: RunFolder) -> Prediction:
@@ -95,7 +99,7 @@ def by_task(request: Received) -> Reply:
 
 def test_a_page_is_cut_asked_region_by_region_and_joined(tmp_path: Path, model: Path) -> None:
     with in_thread(by_task) as server:
-        folder = read(pages(tmp_path, page=WHITE), server.url, detector_model=str(model))
+        folder = read(pages(tmp_path, page=WHITE), server.url, stage=run, detector_model=str(model))
     found = one(folder)
     crop = "![Image 0-0](imgs/cropped_page0_idx0.jpg)"
     assert found.text == f"# Some text\n\nSome text\n\n<table><tr><td>1</td></tr></table>\n\n{crop}"
@@ -126,8 +130,9 @@ def lossy(request: Received) -> Reply:
 
 
 def test_lost_regions_are_counted_in_the_page_and_in_the_result(tmp_path: Path, model: Path) -> None:
+    keys = {"detector_model": str(model), "timeout": 1.0, "images": "drop"}
     with in_thread(lossy) as server:
-        folder = read(pages(tmp_path, page=WHITE), server.url, detector_model=str(model), timeout=1.0, images="drop")
+        folder = read(pages(tmp_path, page=WHITE), server.url, stage=run, **keys)
     found = one(folder)
     response = found.response or {}
     assert (found.text, found.outcome) == ("Body", "truncated")
@@ -156,7 +161,7 @@ def test_where_the_layout_fails_the_page_is_empty_and_the_result_says_so(tmp_pat
     folder = pages(tmp_path, a=WHITE, crash=green, raising=red, slow=blue, z=WHITE)
     (folder / "broken.png").write_bytes(b"no picture")
     with in_thread(by_task) as server:
-        made = read(folder, server.url, detector_model=str(model), layout_timeout=2.0)
+        made = read(folder, server.url, stage=run, detector_model=str(model), layout_timeout=2.0)
     found = made.predictions()
     outcomes = {name: prediction.outcome for name, prediction in found.items()}
     assert outcomes == {"a": "ok", "z": "ok", "broken": "error", "crash": "empty", "raising": "empty", "slow": "empty"}
@@ -189,7 +194,7 @@ def test_born_digital_pages_need_no_model_and_questions_are_said_to_be_none(tmp_
     for name, source in {"columns": TWO_COLUMNS, "figure": FIGURE, "question": TABLE}.items():
         drawn(source, dpi=100).save(tmp_path / f"{name}.png")
     with in_thread(lambda request: Reply(text=f"read {request.prompt}")) as server:
-        made = read(tmp_path, server.url, detector="geometric", concurrency=4)
+        made = read(tmp_path, server.url, stage=run, detector="geometric", concurrency=4)
     found = made.predictions()
     assert found["columns"].text == "# read T\n\n## read T\n\nread T\n\n## read T\n\nread T"
     assert found["question"].text == "read T\n\nread B\n\nread T"
