@@ -12,10 +12,10 @@ import pytest
 
 from loupe.errors import RunError, UsageError
 from loupe.report import leaderboard
-from loupe.report.collect import rightly_empty
 from loupe.report.html import write_report
 from loupe.report.page import inline_json
 from loupe.report.samples import SampleJob, pack, pack_all
+from loupe.report.summaries import rightly_empty
 from loupe.report.values import sample_values
 from loupe.types import Estimate, Measure, Prediction, SampleScores, Score
 

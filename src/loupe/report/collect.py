@@ -20,11 +20,12 @@ from loupe.report.formulas import Formulas
 from loupe.report.markup import without_surrogates
 from loupe.report.pictures import picture_bytes
 from loupe.report.samples import Answer, SampleJob
+from loupe.report.summaries import rightly_empty, summary_row
 from loupe.report.terminal import format_diagnostic as with_unit
 from loupe.report.terminal import format_value
 from loupe.report.values import sample_values, shown_values
 from loupe.runs.folder import Place, RunFolder
-from loupe.types import FAILED, Benchmark, Measure, Prediction, PublishedRow, Result, Sample, SampleScores
+from loupe.types import Benchmark, Measure, Prediction, PublishedRow, Result, Sample, SampleScores
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -36,20 +37,28 @@ _FLAGS = frozenset({"empty", "truncated", "loop", "text_on_blank"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entrant:
-    """One run in a group: where its records stand, without the records."""
+    """One run in a group: where its records stand, without the records.
+
+    `known` are its scores without details, where they are at hand; `name` is a label in place of the engine's name.
+    """
 
     run: RunFolder
     result: Result | None
     predictions: Mapping[str, Place]
     scores: Mapping[str, Place]
+    known: Mapping[str, SampleScores] | None = None
+    name: str = ""
 
     @property
     def label(self) -> str:
         """The engine's name as the report shows it."""
-        return self.run.info.engine
+        return self.name or self.run.info.engine
 
     def counts(self) -> Iterator[SampleScores]:
         """The scores of every sample without their details, which may be large."""
+        if self.known is not None:
+            yield from self.known.values() if self.result is not None else ()
+            return
         for row in self.run.scores() if self.result is not None else ():
             yield msgspec.structs.replace(row, details={})
 
@@ -81,7 +90,7 @@ class Group:
     def key(self) -> str:
         """What the group is called in addresses inside the report."""
         info = self.entrants[0].run.info
-        return f"{info.benchmark_id}@{info.version}" + (f"+{info.data_digest[:6]}" if info.data_digest else "")
+        return f"{info.benchmark_id}@{info.version}" + (f"+{info.reference_digest[:6]}" if info.reference_digest else "")
 
     @property
     def results(self) -> list[Result]:
@@ -116,11 +125,12 @@ def collect(paths: Sequence[Path]) -> list[Group]:
         run = RunFolder.open(path)
         info = run.info
         entrant = Entrant(run=run, result=run.result(), predictions=run.prediction_places(), scores=run.score_places())
-        groups.setdefault((info.benchmark_id, info.version, info.data_digest), []).append(entrant)
-    return [_group(entrants) for entrants in groups.values()]
+        groups.setdefault((info.benchmark_id, info.version, info.reference_digest), []).append(entrant)
+    return [make_group(entrants) for entrants in groups.values()]
 
 
-def _group(entrants: list[Entrant]) -> Group:
+def make_group(entrants: list[Entrant]) -> Group:
+    """A group of runs of one benchmark, best first."""
     name = entrants[0].run.info.benchmark
     try:
         group = Group(entrants=entrants, benchmark=benchmark_of_run(name))
@@ -147,12 +157,12 @@ def sample_jobs(group: Group, *, folder: Path, embed: bool) -> Iterator[SampleJo
     for sample in _samples(group):
         if sample.id not in seen:
             seen.add(sample.id)
-            yield _job(group, sample, folder=folder, embed=embed)
+            yield sample_job(group, sample, folder=folder, embed=embed)
     for entrant in group.entrants:
         for ident in entrant.predictions:
             if ident not in seen:
                 seen.add(ident)
-                yield _job(group, Sample(id=ident), folder=folder, embed=embed)
+                yield sample_job(group, Sample(id=ident), folder=folder, embed=embed)
 
 
 def _samples(group: Group) -> Iterator[Sample]:
@@ -176,7 +186,8 @@ def image_bytes(group: Group, limit: int) -> int:
     return weight
 
 
-def _job(group: Group, sample: Sample, *, folder: Path, embed: bool) -> SampleJob:
+def sample_job(group: Group, sample: Sample, *, folder: Path, embed: bool) -> SampleJob:
+    """All that is shown of one sample; what the grid needs of it is appended to `group.summary`."""
     scored = [entrant.scores_of(sample.id) for entrant in group.entrants]
     answers = [_answer(group, entrant, sample, scores) for entrant, scores in zip(group.entrants, scored, strict=True)]
     for place, answer in enumerate(answers):
@@ -185,7 +196,7 @@ def _job(group: Group, sample: Sample, *, folder: Path, embed: bool) -> SampleJo
         group.formulas.add(place, answer.explanation)
     tags = dict(sample.tags) or next((dict(scores.tags) for scores in scored if scores and scores.tags), {})
     right = [rightly_empty(scores) for scores in scored]
-    group.summary.append(_summary(group, sample, tags, list(zip(answers, right, strict=True))))
+    group.summary.append(summary_row(group, sample, tags, list(zip(answers, right, strict=True))))
     return SampleJob(
         ident=sample.id,
         task=sample.task or (group.benchmark.task if group.benchmark else ""),
@@ -214,7 +225,7 @@ def _answer(group: Group, entrant: Entrant, sample: Sample, scores: SampleScores
     if scores is None:
         return Answer(prediction=prediction, adapters=adapters)
     units = {measure.name: measure.unit for measure in group.measures}
-    values = _values(group, scores)
+    values = values_of(group, scores)
     single = [score for score in scores.scores if score.unit]
     return Answer(
         prediction=prediction,
@@ -256,7 +267,7 @@ def _scoring_error(scores: SampleScores, prediction: Prediction | None) -> str:
     return scores.error.removeprefix(prediction.error).removeprefix("; ")
 
 
-def _values(group: Group, scores: SampleScores) -> dict[str, float]:
+def values_of(group: Group, scores: SampleScores) -> dict[str, float]:
     """The measures of one answer. Of composites only the headline: others say nothing about a sample alone."""
     values = sample_values(group.measures, scores.scores)
     if group.benchmark is not None and group.headline not in values:
@@ -268,33 +279,3 @@ def _values(group: Group, scores: SampleScores) -> dict[str, float]:
 def format_diagnostic(name: str, value: float) -> tuple[str, str]:
     """A diagnostic of one answer as (name, value); what does not apply has the value ""."""
     return name.replace("_", " "), ("yes" if value else "") if name in _FLAGS else with_unit(name, value)
-
-
-def rightly_empty(scores: SampleScores | None) -> bool:
-    """Whether this is no answer to a page with neither ink nor ground truth; only such pages have the diagnostic."""
-    return scores is not None and scores.outcome == "empty" and scores.diagnostics.get("text_on_blank") == 0.0
-
-
-def _summary(
-    group: Group,
-    sample: Sample,
-    tags: Mapping[str, str],
-    answers: Sequence[tuple[Answer, bool]],
-) -> JsonObject:
-    """What the grid shows and sorts by: for each engine the outcome and one value, by the first measure it has."""
-    order = sorted(group.measures, key=lambda measure: measure.name != group.headline)
-    engines = []
-    for (answer, right), lost in zip(answers, group.costs, strict=True):
-        values = {item["name"]: item["value"] for item in answer.values}
-        measure = next((measure.name for measure in order if measure.name in values), "")
-        outcome: str = answer.prediction.outcome if answer.prediction else "missing"
-        if answer.scoring_error and outcome not in FAILED:
-            outcome = "scorer"
-        outcome = "blank" if right else outcome
-        value = round(values[measure], 5) if measure else None
-        engines.append([outcome, measure, value, round(lost.by_sample.get(sample.id, 0.0), 7)])
-    return {
-        "id": without_surrogates(sample.id),
-        "tags": {without_surrogates(key): without_surrogates(value) for key, value in tags.items()},
-        "engines": engines,
-    }

@@ -32,11 +32,11 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whisker:
-    """An interval on the common axis, in percent of its width."""
+    """An interval on the common axis, in percent of its width; None where there is no interval."""
 
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,9 +182,9 @@ def _row(group: Group, entrant: Entrant, rank: str, scale: Axis | None, shown: S
 def _whisker(estimate: Estimate | None, scale: Axis | None) -> Whisker | None:
     if estimate is None or estimate.value is None or scale is None:
         return None
-    low = estimate.value if estimate.low is None else estimate.low
-    high = estimate.value if estimate.high is None else estimate.high
-    return Whisker(value=scale.position(estimate.value), low=scale.position(low), high=scale.position(high))
+    ends = estimate.low, estimate.high
+    low, high = (None if end is None else scale.position(end) for end in ends)
+    return Whisker(value=scale.position(estimate.value), low=low, high=high)
 
 
 def slice_tables(group: Group) -> list[SliceTable]:

@@ -56,7 +56,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleJob:
-    """All of one sample that the report shows, before anything of it is decoded or rendered."""
+    """All of one sample that the report shows, before anything of it is decoded or rendered.
+
+    `addresses` are those of its pictures where a server has them; else they are linked from `folder`, or put in.
+    """
 
     ident: str
     task: str
@@ -68,6 +71,7 @@ class SampleJob:
     folder: Path = Path()
     embed: bool = False
     plain: bool = False
+    addresses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +139,14 @@ def _pictures(job: SampleJob) -> tuple[Thumbnail, list[JsonObject]]:
     """The thumbnail of the first image that can be read, and the full picture (or what is wrong with it) of each."""
     small = Thumbnail("", 0)
     found: list[JsonObject] = []
-    for source in job.images[:PICTURE_LIMIT]:
+    for place, source in enumerate(job.images[:PICTURE_LIMIT]):
         name = _name(source)
         try:
             if not small.data:
                 small = make_thumbnail(source)
-            address = full_picture(source, folder=job.folder, embed=job.embed)
+            address = (
+                job.addresses[place] if job.addresses else full_picture(source, folder=job.folder, embed=job.embed)
+            )
             found.append({"name": without_surrogates(name), "src": address})
         except (PageError, OSError) as error:
             found.append({"name": without_surrogates(name), "error": without_surrogates(str(error))})

@@ -83,7 +83,7 @@ class RunFolder:
         for number, offset, line in read_lines(self.predictions_file):
             head = _decode(line, _PredictionHead, self.predictions_file, number)
             old = places.get(head.sample)
-            if old is None or old.mark in RETRIED or head.outcome not in RETRIED:
+            if old is None or counts_instead(head.outcome, old.mark):
                 places[head.sample] = Place(offset, len(line), head.outcome)
         return places
 
@@ -173,6 +173,11 @@ class RunFolder:
                 write_plainly(folder / spare, text.encode("utf-8", "replace"))
             count += 1
         return count
+
+
+def counts_instead(outcome: str, before: str) -> bool:
+    """Whether a later record of a sample counts in place of the one before, by their classes."""
+    return before in RETRIED or outcome not in RETRIED
 
 
 @contextmanager

@@ -1,0 +1,55 @@
+"""What the grid of samples shows and sorts by: of each answer its class, one value and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from loupe.report.markup import without_surrogates
+from loupe.types import FAILED, Sample, SampleScores
+
+if TYPE_CHECKING:
+    from loupe.report.collect import Group
+    from loupe.report.samples import Answer
+
+JsonObject: TypeAlias = dict[str, Any]
+
+
+def rightly_empty(scores: SampleScores | None) -> bool:
+    """Whether this is no answer to a page with neither ink nor ground truth; only such pages have the diagnostic."""
+    return scores is not None and scores.outcome == "empty" and scores.diagnostics.get("text_on_blank") == 0.0
+
+
+def summary_row(
+    group: Group,
+    sample: Sample,
+    tags: Mapping[str, str],
+    answers: Sequence[tuple[Answer, bool]],
+) -> JsonObject:
+    """What the grid shows and sorts by: for each engine the outcome and one value, by the first measure it has."""
+    engines = []
+    for (answer, right), lost in zip(answers, group.costs, strict=True):
+        values = {item["name"]: item["value"] for item in answer.values}
+        outcome: str = answer.prediction.outcome if answer.prediction else "missing"
+        shown = shown_outcome(outcome, broken=bool(answer.scoring_error), right=right)
+        measure, value = shown_value(group, values)
+        engines.append([shown, measure, value, round(lost.by_sample.get(sample.id, 0.0), 7)])
+    return {
+        "id": without_surrogates(sample.id),
+        "tags": {without_surrogates(key): without_surrogates(value) for key, value in tags.items()},
+        "engines": engines,
+    }
+
+
+def shown_outcome(outcome: str, *, broken: bool, right: bool) -> str:
+    """The class of an answer as the grid shows it; `broken` says that scoring failed, `right` see `rightly_empty`."""
+    if broken and outcome not in FAILED:
+        outcome = "scorer"
+    return "blank" if right else outcome
+
+
+def shown_value(group: Group, values: Mapping[str, float]) -> tuple[str, float | None]:
+    """The measure that tells of one answer, the headline if it has it, and its value."""
+    order = sorted(group.measures, key=lambda measure: measure.name != group.headline)
+    name = next((measure.name for measure in order if measure.name in values), "")
+    return name, round(values[name], 5) if name else None
