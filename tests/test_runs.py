@@ -19,7 +19,7 @@ from loupe.errors import RunError
 from loupe.inference.journal import encode
 from loupe.runs.files import RecordLog, read_lines, safe_name, write_atomically
 from loupe.runs.folder import RunFolder, claim, find_runs
-from loupe.runs.info import RunInfo, digest_of, signature
+from loupe.runs.info import RunInfo, differences, digest_of, signature
 from loupe.runs.lock import locked
 from loupe.types import Prediction
 
@@ -123,6 +123,21 @@ def test_other_settings_are_refused_with_the_list_of_differences(tmp_path: Path)
     assert "engine.image: fit2048 in the folder, none now" in refused.value.message
     assert "data: pages or references changed since: d1 in the folder, d2 now" in refused.value.message
     assert "--fresh" in refused.value.hint
+
+
+def test_where_an_option_changed_it_is_the_reason_and_not_the_data(tmp_path: Path) -> None:
+    with begun(tmp_path / "run") as folder:
+        log_of(folder.predictions_file, Prediction(sample="a"))
+    with pytest.raises(RunError) as refused, claim(tmp_path / "run", info(options={"mode": "fixed"}, data_digest="d2")):
+        pass
+    assert refused.value.message.splitlines()[1:] == ["  option.mode: nothing in the folder, fixed now"]
+
+
+@pytest.mark.parametrize(("kind", "refused"), [("predictions", 0), ("python", 1)])
+def test_images_are_no_part_of_what_answers_from_elsewhere_are_scored_with(kind: str, refused: int) -> None:
+    whole, without = (info(profile={"kind": kind}, data_digest=digest, truth_digest="t") for digest in ("d1", "d2"))
+    assert signature(whole) == signature(without) and "|data:t|" in signature(whole)
+    assert len(differences(whole, without)) == refused
 
 
 def test_settings_may_change_while_no_answer_is_stored(tmp_path: Path) -> None:

@@ -15,15 +15,18 @@ from typing import Any
 import msgspec
 
 from loupe.benchmarks import get_benchmark
+from loupe.engines.registry import slug
 from loupe.errors import UsageError, did_you_mean
 from loupe.inference.journal import encode
 from loupe.pipeline.matching import Answers, match_answers
 from loupe.pipeline.plan import Plan, make_info, samples_of, survey
 from loupe.runs.files import write_atomically
 from loupe.runs.folder import RunFolder, claim
+from loupe.runs.info import RunInfo
 from loupe.types import RETRIED, Prediction, Sample
 
 _TEXT_SUFFIXES = frozenset({".txt", ".md", ".html", ".json", ".mmd", ".tex"})
+_LONGEST_NAME = 60
 _ID_KEYS = ("sample_id", "sample", "id", "image_path", "filename", "image", "name")
 _TEXT_KEYS = ("predict", "prediction", "pred", "text", "response", "answer", "output", "html", "markdown")
 
@@ -45,12 +48,20 @@ def file_answers(plan: Plan, path: Path) -> tuple[RunFolder, Answers]:
             f"{path}: no answer to any sample of {plan.benchmark}; it has {first}",
             hint=f"name answers after samples: {', '.join(repr(ident) for ident in asked[:3])}",
         )
-    with claim(plan.path, info, hint=f"--name NAME keeps both; or remove {plan.path}") as folder:
+    with claim(plan.path, info, hint=f"{_other_name(plan, info)} keeps both; or remove {plan.path}") as folder:
         folder.drop_result()
         records = [answers.found.get(ident) or _missing(ident, path) for ident in asked]
         write_atomically(folder.predictions_file, b"".join(encode(record) + b"\n" for record in records))
         folder.write_info(msgspec.structs.replace(info, notes=_notes(answers, path)))
     return folder, answers
+
+
+def _other_name(plan: Plan, info: RunInfo) -> str:
+    """The option that files answers apart; one that can be pasted where options of the benchmark are given."""
+    there = RunFolder.open(plan.path).info.options if (plan.path / "run.json").is_file() else {}
+    values = [value for key, value in info.options.items() if there.get(key) != value]
+    name = slug("-".join([plan.name or plan.label, *values]))
+    return f"--name {name}" if values and len(name) <= _LONGEST_NAME else "--name NAME"
 
 
 def find_all(

@@ -90,7 +90,8 @@ class Group:
     def key(self) -> str:
         """What the group is called in addresses inside the report."""
         info = self.entrants[0].run.info
-        return f"{info.benchmark_id}@{info.version}" + (f"+{info.reference_digest[:6]}" if info.reference_digest else "")
+        digest = info.reference_digest[:6]
+        return f"{info.benchmark_id}@{info.version}" + (f"+{digest}" if digest else "")
 
     @property
     def results(self) -> list[Result]:

@@ -80,7 +80,7 @@ Key = tuple[str, str, str, tuple[tuple[str, str], ...], int]
 def _key(folder: RunFolder) -> Key:
     """What must agree before two numbers may stand in one column."""
     info = folder.info
-    return info.benchmark_id, info.version, info.data_digest, tuple(sorted(info.options.items())), info.total
+    return info.benchmark_id, info.version, info.reference_digest, tuple(sorted(info.options.items())), info.total
 
 
 def _columns(folders: Sequence[RunFolder]) -> dict[Key, Column]:

@@ -53,6 +53,14 @@ class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
     stopped: str = ""
     notes: list[str] = []
 
+    @property
+    def reference_digest(self) -> str:
+        """What defines the numbers: ids, questions and references of the whole data set, and no page image.
+
+        `data_digest` has the images, too: a run is not continued on other pages.
+        """
+        return self.truth_digest or self.data_digest
+
 
 #: What the digests stand for: two of them side by side say nothing to a person.
 _CHANGED = {"data": "pages or references changed since: ", "prompts": "other questions are asked: "}
@@ -62,6 +70,9 @@ _DIGEST = re.compile("[0-9a-f]{64}")
 def differences(old: RunInfo, new: RunInfo) -> list[str]:
     """One line for each setting that differs between the run on disk and the one asked for."""
     before, after = _settings(old), _settings(new)
+    if old.options != new.options:
+        # An option may select or change references: then it is the reason, and the data may be the same.
+        before["data"] = after["data"]
     # What the engine says of itself is known only once it is open; until then there is nothing to compare with.
     if old.facts and new.facts:
         before |= {key: value for key, value in old.facts.items() if key not in _PLACES}
@@ -77,7 +88,9 @@ def _settings(info: RunInfo) -> dict[str, Any]:
     flat: dict[str, Any] = {f"engine.{key}": value for key, value in info.defining.items()}
     flat |= {f"option.{key}": value for key, value in info.options.items()}
     flat |= {"benchmark": info.benchmark_id, "version": info.version}
-    flat |= {"data": info.data_digest, "prompts": info.prompt_digest}
+    # Answers that exist were read from pages that nobody knows: whether these are here is no setting.
+    data = info.reference_digest if info.profile.get("kind") == "predictions" else info.data_digest
+    flat |= {"data": data, "prompts": info.prompt_digest}
     flat |= {f"package {name}": info.packages[name] for name in _PIXEL_PACKAGES if name in info.packages}
     return flat
 
@@ -91,7 +104,7 @@ def _short(value: Any) -> str:
 
 def signature(info: RunInfo) -> str:
     """The line under every table: `sample_pages:1|n:12|data:3f2a…|engine:rapidocr|…|loupe:0.1.0`."""
-    fields = [f"{info.benchmark_id}:{info.version}", f"n:{info.total}", f"data:{info.data_digest[:8]}"]
+    fields = [f"{info.benchmark_id}:{info.version}", f"n:{info.total}", f"data:{info.reference_digest[:8]}"]
     fields += [f"opt:{key}={value}" for key, value in sorted(info.options.items())]
     fields += [f"engine:{info.engine}", f"prompt:{info.prompt_digest[:8] or 'none'}"]
     fields += [f"{key}:{value}" for key, value in info.parts.items()]
