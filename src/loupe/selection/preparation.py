@@ -16,26 +16,16 @@ import msgspec
 from loupe.benchmarks.selection.documents import Document, is_pdf
 from loupe.engines.registry import Profile
 from loupe.engines.shared.isolation import WorkerPool, worker_pool
-from loupe.engines.shared.worker import Loaded
 from loupe.errors import EngineError, LoupeError
+from loupe.selection.opening import PAGES, Found
 from loupe.servers.served_engine import open_profile
 from loupe.types import Engine, PageSource, PdfPage, Request
 
-#: Pixels of the longer side of a picture, and how far a small image is enlarged.
-LONGEST, SHORTEST, MOST_ENLARGED = 2048, 1024, 2.0
-QUALITY = 90
-#: Pages that are read; a text layer with so many characters is used as it stands; no text is longer.
-PAGES, LAYER_CHARACTERS, MOST_CHARACTERS = 3, 50, 12_000
+#: A text layer with so many characters is used as it stands; no text is longer.
+LAYER_CHARACTERS, MOST_CHARACTERS = 50, 12_000
 #: Seconds that opening one document may take.
 _PATIENCE = 120.0
 _READERS = 4
-
-
-class _Found(msgspec.Struct):
-    """What the worker found: the number of pages, and their text layers."""
-
-    pages: int = 1
-    layers: list[str] = []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +51,8 @@ async def prepare(documents: Sequence[Document], wanted: Wanted, tell: Callable[
     Where OCR fails on a page, that page has no text, and `unread` says so.
     """
     images: dict[str, Path] = {}
-    found: dict[str, _Found] = {}
-    async with worker_pool("loupe.selection.preparation:load", {}, workers=1) as pool:
+    found: dict[str, Found] = {}
+    async with worker_pool("loupe.selection.opening:load", {}, workers=1) as pool:
         for number, document in enumerate(documents):
             tell("preparing", number)
             images[document.id] = wanted.folder / f"{number}.jpg"
@@ -80,14 +70,14 @@ async def prepare(documents: Sequence[Document], wanted: Wanted, tell: Callable[
     return Prepared(images=images, texts=texts, unread=unread)
 
 
-async def _open(pool: WorkerPool, document: Document, target: Path, *, texts: bool) -> _Found:
+async def _open(pool: WorkerPool, document: Document, target: Path, *, texts: bool) -> Found:
     asked = msgspec.json.encode([str(target), texts]).decode()
     request = Request(id=document.id, images=(document.page,), text=asked)
     output = await pool.ask(request, timeout=_PATIENCE)
-    return msgspec.json.decode(output.text, type=_Found)
+    return msgspec.json.decode(output.text, type=Found)
 
 
-def _layer(found: _Found) -> str | None:
+def _layer(found: Found) -> str | None:
     """The text layer of the first pages, None where there is too little of it."""
     text = _joined(found.layers)
     return text if sum(not char.isspace() for char in text) >= LAYER_CHARACTERS else None
@@ -99,7 +89,7 @@ def _joined(pages: Sequence[str]) -> str:
 
 async def _recognise(
     scans: Sequence[Document],
-    found: Mapping[str, _Found],
+    found: Mapping[str, Found],
     ocr: tuple[str, Profile],
     folder: Path,
     tell: Callable[[str, int], None],
@@ -137,43 +127,3 @@ def _pages(document: Document, count: int) -> list[PageSource]:
     if not is_pdf(document.path):
         return [document.path]
     return [PdfPage(document.path, number) for number in range(1, min(PAGES, count) + 1)]
-
-
-def load() -> Loaded:
-    """The worker's side."""
-    return Loaded(read=_read)
-
-
-def _read(request: Request) -> str:
-    from loupe.data.pages import pdf_page_count
-    from loupe.engines.pdf_text import page_text
-
-    source = request.images[0]
-    target, texts = msgspec.json.decode(request.text, type=tuple[str, bool])
-    _draw(source, Path(target))
-    if not isinstance(source, PdfPage):
-        return msgspec.json.encode(_Found()).decode()
-    pages = pdf_page_count(source.path)
-    wanted = range(1, min(PAGES, pages) + 1) if texts else ()
-    layers = [page_text(PdfPage(source.path, number)) for number in wanted]
-    # A text layer may hold halves of characters, which no JSON can.
-    whole = [layer.encode("utf-8", "replace").decode() for layer in layers]
-    return msgspec.json.encode(_Found(pages, whole)).decode()
-
-
-def _draw(source: PageSource, target: Path) -> None:
-    """The page as a JPEG: its longer side within the limits, an image at most twice as large as it was."""
-    from PIL import Image
-
-    from loupe.data.pages import load_page, page_size
-
-    longest = max(page_size(source))
-    if isinstance(source, PdfPage):
-        picture = load_page(source, longest=min(LONGEST, max(SHORTEST, longest)))
-    else:
-        picture = load_page(source, longest=LONGEST)
-        factor = min(SHORTEST / longest, MOST_ENLARGED)
-        if factor > 1:
-            size = (round(picture.width * factor), round(picture.height * factor))
-            picture = picture.resize(size, Image.Resampling.LANCZOS)
-    picture.save(target, "JPEG", quality=QUALITY)
