@@ -12,7 +12,7 @@ from loupe.benchmarks import get_benchmark
 from loupe.cli.score import names_of
 from loupe.errors import UsageError
 from loupe.pipeline.answers import read_answers
-from loupe.pipeline.matching import match_answers
+from loupe.pipeline.matching import match_answers, nearly_named
 from loupe.types import Prediction
 from tests.command_line import loupe
 from tests.shared import shared
@@ -31,6 +31,19 @@ def here(tmp_path: Path) -> Path:
     (folder / "loupe.toml").write_text('[benchmark]\ntitle = "Letters"\ntask = "text"\n')
     (folder / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in LINES))
     return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("there", "said"),
+    [
+        ("pages/a.md", "only the folder itself is searched; its answers are in out/pages"),
+        ("a.MD", "'a.MD' would be an answer if its name were 'a.md'"),
+        ("A.txt", "'A.txt' would be an answer if its name were 'a.md'"),
+        ("b.md", ""),
+    ],
+)
+def test_a_name_that_is_nearly_right_is_told(there: str, said: str) -> None:
+    assert nearly_named(Path("out"), ["x.md", there], ["a.md"]) == said
 
 
 def scored(here: Path, answers: str) -> dict[str, Any]:

@@ -164,7 +164,14 @@ def test_an_empty_file_is_an_empty_answer_and_counts(tmp_path: Path) -> None:
     )
     assert values(result)["text_edit"] == pytest.approx(0.5, abs=1e-12)
     assert result["measures"]["text_edit"]["n"] == 2 and result["outcomes"] == {"ok": 2, "empty": 1}
-    assert any("1 answer has no sample: harbour.jpg.md" in line for line in result["warnings"])
+    said = "1 answer is passed over for one that goes first: harbour.jpg.md (harbour.md counts)"
+    assert any(said in line for line in result["warnings"])
+    (tmp_path / "answers" / "harbour.md").write_bytes(b"# Harbour \xff")
+    unreadable = score_folder(tmp_path)
+    assert values(unreadable) == values(result) and unreadable["failed_are"] == "empty"
+    assert [(each["sample"], each["class"]) for each in unreadable["failures"]] == [("harbour", "error")]
+    assert not any(line.startswith("missing-prediction") for line in unreadable["warnings"])
+    assert any(line.startswith("upstream-error") and "(harbour)" in line for line in unreadable["warnings"])
 
 
 def test_a_missing_page_is_left_out_and_the_number_with_it_stands_beside(tmp_path: Path) -> None:
@@ -218,6 +225,10 @@ def test_the_official_files_of_a_run_are_written_from_its_scores(tmp_path: Path)
     score_folder(folder)
     (folder / "OmniDocBench.json").unlink()
     run = "runs/answers/omnidocbench"
+    assert loupe("export", run, "--to", "omnidocbench", cwd=folder).returncode == 0
+    there = folder / run / "official"
+    assert sorted(path.name for path in there.iterdir()) == ["predictions", "result"]
+    assert sorted(path.name for path in folder.iterdir()) == ["answers", "images", "runs"]
     done = loupe("export", run, "--to", "omnidocbench", "--output", "out", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
     files = {path.name: path for path in (folder / "out/result").iterdir()}

@@ -37,6 +37,14 @@ def test_a_folder_of_its_own_gets_the_answers_and_nothing_else(here: Path) -> No
     assert files == ["p0", "p1", "p2", "p4", "p5"]
 
 
+def test_a_layout_that_is_misspelled_is_no_new_folder(here: Path) -> None:
+    done = loupe("export", f"runs/{RIGHT}/mydocs", "--to", "omnidoc", cwd=here)
+    said, hint = complaint(done)
+    assert (done.returncode, said) == (2, "--to omnidoc: no such layout; did you mean 'omnidocbench'?")
+    assert hint == "a folder of this name: --to ./omnidoc" and not (here / "omnidoc").exists()
+    assert loupe("export", f"runs/{RIGHT}/mydocs", "--to", "./omnidoc", cwd=here).returncode == 0
+
+
 def test_request_writes_answers_results_and_a_comparison_of_all_runs_below_a_root(here: Path) -> None:
     done = loupe("export", "runs", "--to", "request", "--output", "out", cwd=here)
     assert done.returncode == 0, done.stderr

@@ -36,6 +36,13 @@ def test_a_score_that_is_off_is_named_and_ends_with_one(tmp_path: Path, monkeypa
 def test_an_unknown_benchmark_is_refused() -> None:
     with pytest.raises(UsageError, match="no parity cases for 'nope'"):
         list(parity.verify(["nope"]))
+    with pytest.raises(UsageError, match="no version '9' here"):
+        list(parity.verify(["dp_bench@9"]))
+
+
+def test_a_version_may_be_named_as_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parity, "verify_one", lambda name: parity.Parity(benchmark=name))
+    assert [one.benchmark for one in parity.verify(["omnidocbench@1.5"])] == ["omnidocbench"]
 
 
 def test_the_command_prints_a_line_for_each_benchmark(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ Outcome: TypeAlias = Literal["ok", "empty", "truncated", "repeated", "timeout", 
 
 #: Outcomes without an answer: they score as an empty answer and count as failed.
 FAILED: frozenset[str] = frozenset({"timeout", "error", "rejected", "missing"})
+#: The `finish_reason` of an answer that stands in a file, but is no text: it failed, and it is not missing.
+UNREADABLE = "unreadable"
 #: Outcomes that the same command tries again.
 RETRIED: frozenset[str] = frozenset({"timeout", "error", "missing"})
 

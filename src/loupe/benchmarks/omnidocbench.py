@@ -26,7 +26,18 @@ from loupe.data.store import default_root
 from loupe.explanation import Explanation
 from loupe.metrics.cdm.pairs import Renderer
 from loupe.runs.files import safe_name
-from loupe.types import AnswerLayout, Benchmark, Measure, Prediction, Sample, SampleScores, Score, Scored, Values
+from loupe.types import (
+    UNREADABLE,
+    AnswerLayout,
+    Benchmark,
+    Measure,
+    Prediction,
+    Sample,
+    SampleScores,
+    Score,
+    Scored,
+    Values,
+)
 
 #: Where this differs from the official evaluator on purpose.
 DEVIATIONS = (
@@ -78,7 +89,8 @@ def score(page: Sample, prediction: Prediction) -> Scored:
     """Page averages of every element that the page has; `details` keep the match (docs/benchmarks/omnidocbench.md).
 
     A page without an answer has no scores, because upstream leaves it out of every average; its details are those of
-    an empty answer. In fixed mode it counts as one.
+    an empty answer. In fixed mode it counts as one; and so does, in either, a file that is no text, on which upstream
+    ends.
     """
     from loupe.benchmarks.omnidoc.flags import page_flags
 
@@ -88,12 +100,13 @@ def score(page: Sample, prediction: Prediction) -> Scored:
     if renderer := renderer_of(page):
         match = formula_cdm.with_cdm(match, renderer)
     info = page.truth["page_info"]
+    unreadable = prediction.finish_reason == UNREADABLE
     scored = ScoredPage(
         image=image_name(info["image_path"]),
         attributes=info["page_attribute"],
         match=match,
-        answered=mode == "fixed" or not prediction.failed,
-        flags=page_flags(match),
+        answered=mode == "fixed" or not prediction.failed or unreadable,
+        flags=page_flags(match) | ({"upstream-error": 1.0} if unreadable else {}),
     )
     scores = _scores(scored) if scored.answered else []
     return Scored(scores=scores + (_with_invented_text(scored) if mode == "fixed" else []), details=to_details(scored))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from loupe.cli.output import as_json, json_option, say
-from loupe.errors import UsageError
+from loupe.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from loupe.report.request_layout import Exported
@@ -23,32 +23,41 @@ REQUEST, OMNIDOCBENCH = "request", "omnidocbench"
     "--to",
     metavar="DIR|request|omnidocbench",
     help=(
-        "Folder for the answers, or `request`: answers, results and a comparison in the layouts of docs/suites.md, or "
-        "`omnidocbench`: answers and results as its official evaluator files them."
+        "A folder for the answers; or a layout: `request` (answers, results and a comparison as in docs/suites.md), "
+        "`omnidocbench` (answers and results as its official evaluator files them)."
     ),
 )
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="With --to request or omnidocbench: where. Default: here.",
+    help="Where a layout goes. Default: for request here, for omnidocbench RUN/official.",
 )
 @click.option("--raw", is_flag=True, help="Exactly what the engine gave, without the output adapters of the run.")
 @json_option
 def command(runs: tuple[Path, ...], to: str | None, output: Path | None, raw: bool, json: bool) -> None:
     """Write the answers of a run as files, for the official evaluators.
 
-    One file per sample in RUN/predictions; samples without an answer get none. With `--to request` RUN may also be a
-    root such as `runs`, for all runs below it.
+    One file per sample, in RUN/predictions unless --to says otherwise; samples without an answer get none. With
+    `--to request` RUN may also be a root such as `runs`, for all runs below it.
     """
+    _refuse_misspelled(to)
     if output is not None and to not in (REQUEST, OMNIDOCBENCH):
         raise UsageError("--output goes with --to request or --to omnidocbench", hint="loupe export RUN --to DIR")
     if to == OMNIDOCBENCH:
-        _export_omnidocbench(runs, output or Path(), raw=raw, json=json)
+        _export_omnidocbench(runs, output, raw=raw, json=json)
     elif to == REQUEST:
         _export_request(runs, output or Path(), raw=raw, json=json)
     else:
         _export_answers(runs, Path(to) if to else None, raw=raw, json=json)
+
+
+def _refuse_misspelled(to: str | None) -> None:
+    """Raise UsageError where a new folder would get a name that is nearly that of a layout."""
+    if to is None or to in (REQUEST, OMNIDOCBENCH) or Path(to).name != to or Path(to).exists():
+        return
+    if meant := did_you_mean(to.lower(), (REQUEST, OMNIDOCBENCH)):
+        raise UsageError(f"--to {to}: no such layout{meant}", hint=f"a folder of this name: --to ./{to}")
 
 
 def _export_answers(runs: tuple[Path, ...], target: Path | None, *, raw: bool, json: bool) -> None:
@@ -81,10 +90,10 @@ def _export_request(runs: tuple[Path, ...], root: Path, *, raw: bool, json: bool
     click.echo(str(comparison))
 
 
-def _export_omnidocbench(runs: tuple[Path, ...], root: Path, *, raw: bool, json: bool) -> None:
+def _export_omnidocbench(runs: tuple[Path, ...], root: Path | None, *, raw: bool, json: bool) -> None:
     from loupe.report.omnidocbench_layout import write_omnidocbench_layout
 
-    exported = [write_omnidocbench_layout(run, root, raw=raw) for run in runs]
+    exported = [write_omnidocbench_layout(run, root or run / "official", raw=raw) for run in runs]
     if json:
         as_json({"runs": exported})
         return

@@ -18,12 +18,12 @@ from loupe.benchmarks import get_benchmark
 from loupe.engines.registry import slug
 from loupe.errors import UsageError, did_you_mean
 from loupe.inference.journal import encode
-from loupe.pipeline.matching import Answers, match_answers
+from loupe.pipeline.matching import Answers, match_answers, nearly_named
 from loupe.pipeline.plan import Plan, make_info, samples_of, survey
 from loupe.runs.files import write_atomically
 from loupe.runs.folder import RunFolder, claim
 from loupe.runs.info import RunInfo
-from loupe.types import RETRIED, Prediction, Sample
+from loupe.types import RETRIED, UNREADABLE, Prediction, Sample
 
 _TEXT_SUFFIXES = frozenset({".txt", ".md", ".html", ".json", ".mmd", ".tex"})
 _LONGEST_NAME = 60
@@ -43,10 +43,14 @@ def file_answers(plan: Plan, path: Path) -> tuple[RunFolder, Answers]:
     samples = partial(samples_of, benchmark, plan.data, plan.options, None)
     answers = find_all(plan.benchmark, path, samples, asked, known.ids)
     if not answers.found:
-        first = ", ".join(repr(name) for name in answers.extra[:3]) or "no answers at all"
+        there = [*answers.extra, *answers.unread]
+        first = ", ".join(repr(name) for name in there[:3]) or "no answers at all"
+        names = benchmark.answers.file_names
+        wanted = [name for sample in samples() for name in names(sample)] if names and path.is_dir() else []
         raise UsageError(
             f"{path}: no answer to any sample of {plan.benchmark}; it has {first}",
-            hint=f"name answers after samples: {', '.join(repr(ident) for ident in asked[:3])}",
+            hint=nearly_named(path, there, wanted)
+            or f"name answers after samples: {', '.join(repr(ident) for ident in asked[:3])}",
         )
     with claim(plan.path, info, hint=f"{_other_name(plan, info)} keeps both; or remove {plan.path}") as folder:
         folder.drop_result()
@@ -89,6 +93,11 @@ def _notes(answers: Answers, path: Path) -> list[str]:
         ("sample has no answer", "samples have no answer", answers.missing),
         ("answer has no sample", "answers have no sample", answers.extra),
         (
+            "answer is passed over for one that goes first",
+            "answers are passed over for ones that go first",
+            [f"{name} ({used} counts)" for name, used in answers.passed_over.items()],
+        ),
+        (
             "sample has several answers, the last one counts",
             "samples have several answers, the last one counts",
             answers.double,
@@ -120,7 +129,15 @@ def find_answers(folder: Path, names: Mapping[str, Sequence[str]], asked: Iterab
     """Answers by the file names of each sample, in the order in which its official evaluator tries them."""
     there = {file.relative_to(folder).as_posix(): file for file in _text_files(folder)}
     chosen = {ident: next((name for name in tried if name in there), None) for ident, tried in names.items()}
-    found = Answers(extra=sorted(there.keys() - set(chosen.values())), unread=_unread(folder))
+    used = set(chosen.values())
+    passed_over = {
+        name: first
+        for ident, tried in names.items()
+        for name in tried
+        if (first := chosen[ident]) and name in there and name not in used
+    }
+    extra = sorted(there.keys() - used - passed_over.keys())
+    found = Answers(extra=extra, passed_over=passed_over, unread=_unread(folder))
     for ident in asked:
         name = chosen[ident]
         if name is None:
@@ -185,7 +202,8 @@ def _read_answer(name: str, file: Path) -> Prediction:
     try:
         return _answer(name, file.read_bytes().decode("utf-8"))
     except UnicodeDecodeError as error:
-        return Prediction(sample=name, outcome="error", error=f"{file}: not UTF-8 (byte {error.start})")
+        said = f"{file}: not UTF-8 (byte {error.start})"
+        return Prediction(sample=name, outcome="error", error=said, finish_reason=UNREADABLE)
 
 
 def _from_lines(path: Path) -> Iterator[Prediction]:

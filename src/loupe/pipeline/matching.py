@@ -6,9 +6,10 @@ No looser match takes the place of a closer one, and none is made where it could
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
@@ -22,6 +23,7 @@ _IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", 
 class Answers:
     """Answers by sample id; `extra` have no sample, `double` had several answers (the last one counts).
 
+    `passed_over` are files that would answer a sample, but for one that goes first: file → the one that counts.
     `unread` are files beside the answers that are no text.
     """
 
@@ -29,6 +31,7 @@ class Answers:
     missing: list[str] = field(default_factory=list)
     extra: list[str] = field(default_factory=list)
     double: list[str] = field(default_factory=list)
+    passed_over: dict[str, str] = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)
 
 
@@ -78,6 +81,18 @@ def targets_of(names: Iterable[str], known: Iterable[str], published: Mapping[st
             if ident is not None and ident not in taken:
                 targets[name] = ident
     return targets
+
+
+def nearly_named(folder: Path, there: Sequence[str], wanted: Iterable[str]) -> str:
+    """What is wrong with the names of all these files, if it is a sub-folder or the ending alone; else ""."""
+    names = set(wanted)
+    stems = {PurePosixPath(name).stem.lower(): name for name in reversed(list(names))}
+    for file in map(PurePosixPath, there):
+        if file.name in names:
+            return f"only the folder itself is searched; its answers are in {shlex.quote(str(folder / file.parent))}"
+        if near := stems.get(file.stem.lower()):
+            return f"{file.name!r} would be an answer if its name were {near!r}"
+    return ""
 
 
 def _owners(names: Iterable[str], forms: Callable[[str], Iterable[str]]) -> dict[str, str | None]:

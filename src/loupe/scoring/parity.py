@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 import loupe
+from loupe.benchmarks import get_benchmark
 from loupe.errors import LoupeError, UsageError
 
 CASES = Path(loupe.__file__).parent / "verify_cases"
@@ -40,12 +41,14 @@ def verifiable() -> list[str]:
 
 
 def verify(names: Sequence[str] = ()) -> Iterator[Parity]:
-    """Check the benchmarks named, or all. Raises UsageError for one without cases."""
+    """Check the benchmarks named (an id, or id@version), or all. Raises UsageError for one without cases."""
     known = verifiable()
     for name in names or known:
-        if name not in known:
+        ident = name.partition("@")[0]
+        if ident not in known:
             raise UsageError(f"no parity cases for {name!r}", hint=f"there are some for: {', '.join(known)}")
-        yield verify_one(name)
+        get_benchmark(name)  # refuses a version that is not here
+        yield verify_one(ident)
 
 
 def verify_one(name: str) -> Parity:
