@@ -69,7 +69,7 @@ def command(
     plain: bool,
     **flags: Any,
 ) -> None:
-    """Measure how an engine's speed follows the number of requests in flight.
+    """Measure throughput and latency of an engine by requests in flight.
 
     The pages and prompts of BENCHMARK are asked as in a run, with each number of --sweep in flight: pages and tokens
     per second, seconds to the first token and to the whole answer, errors, and the knee. No answer is stored or
