@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import select
 import subprocess
 import tomllib
@@ -21,6 +22,7 @@ from loupe.benchmarks.own import check_folder, open_folder
 from loupe.benchmarks.own.config import FolderConfig, read_config
 from loupe.benchmarks.own.drafts import agreed, differing, draft_of, with_draft
 from loupe.benchmarks.own.starting import Beginning, begin, find_documents, label_map
+from loupe.cli.init import ask
 from loupe.data.example_documents.papers import drawn, papers
 from loupe.errors import DatasetError, UsageError
 from loupe.metrics.dates import normalize_date
@@ -103,15 +105,20 @@ def test_what_cannot_be_begun_is_said_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="no images or PDF files here"):
         find_documents(tmp_path)
     Image.new("L", (9, 9)).save(tmp_path / "a.png")
-    for words, message in (
-        ([], "error: which task?"),
-        (["--task", "tabels"], "error: no task 'tabels'; did you mean 'table'?"),
-        (["--task", "fields"], "error: no field named"),
-        (["--field", "total:money"], "error: field 'total:money': no type 'money'"),
-        (["--label", "one"], "error: a class needs two labels or more"),
+    found = find_documents(tmp_path)
+    for flags, message in (
+        ({}, "which task?"),
+        ({"task": "tabels"}, "no task 'tabels'; did you mean 'table'?"),
+        ({"task": "fields"}, "no field named"),
+        ({"fields": ["total:money"]}, "field 'total:money': no type 'money'"),
+        ({"labels": ["one"]}, "a class needs two labels or more"),
+        ({"task": "text", "labels": ["one"]}, "--label goes with --task class"),
     ):
-        done = loupe("init", ".", *words, cwd=tmp_path)
-        assert done.returncode == 2 and message in done.stderr, done.stderr
+        nothing: dict[str, Any] = {"task": None, "fields": (), "labels": (), "title": "", "pages": None}
+        with pytest.raises(UsageError, match=re.escape(message)):
+            ask(found, **(nothing | flags))
+    done = loupe("init", ".", cwd=tmp_path)
+    assert done.returncode == 2 and done.stderr.startswith("error: which task?\nhint: --task text"), done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["a.png"]
 
 
@@ -176,7 +183,7 @@ def test_drafts_are_written_with_what_differs_and_verified_lines_stay_to_the_byt
     refused = loupe("run", "scans", "-e", "python:reader.py:one", cwd=scans.parent)
     assert refused.returncode == 2 and "the truth of 2 of 3 samples is an unverified draft" in refused.stderr
     engines = ["--engines", "python:reader.py:one,python:reader.py:two"]
-    both = loupe("run", "scans", *engines, "--allow-unverified", cwd=scans.parent)
+    both = loupe("run", "scans", *engines, "--allow-unverified", "-j", "1", cwd=scans.parent)
     assert both.returncode == 0, both.stderr
     assert "opt:allow_unverified=true" in both.stdout and "unverified truth: 2 of 3 samples" in both.stdout
     assert "what 3 documents can show of field_score" in both.stdout
