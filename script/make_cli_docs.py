@@ -30,7 +30,7 @@ an exit code:
 | 0 | done |
 | 1 | done, but the headline is worse than `--fail-under` |
 | 2 | wrong usage: an unknown name, a missing file, settings that do not fit together |
-| 3 | done, but some samples failed, with `--strict` |
+| 3 | done, but some samples failed, with `--strict`; or `loupe select` was quit at a question |
 | 4 | something needed is missing: a program, an extra, a server that answers |
 | 130 | interrupted; what was done is kept, and the command that continues is printed |
 
