@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from loupe.benchmarks.olmocr.conclusion import _by_category, official_interval
+from loupe.errors import UsageError
+from loupe.pipeline import score_run
 from tests.command_line import loupe
 from tests.shared import cases, shared
 
@@ -125,6 +127,38 @@ def test_without_a_missing_answer_the_official_rule_changes_nothing(roots: dict[
     strict, _ = score(roots["sample"], "tesseract", tmp_path / "b", "missing=official")
     assert strict["figures"] == usual["figures"]
     assert strict["measures"]["overall"] == usual["measures"]["overall"]
+
+
+def test_a_run_is_scored_again_under_options_that_ask_nothing_else_and_others_are_refused(
+    roots: dict[str, Path], tmp_path: Path
+) -> None:
+    usual, _ = score(roots["sample"], "tesseract", tmp_path / "a")
+    assert "math tests are left out" in usual["warnings"][0]
+    assert "-o math=render" in usual["warnings"][0]
+    [run] = (tmp_path / "a").glob("runs/*/*")
+    other = score_run(run, jobs=1, options={"missing": "official", "baseline": "skip"})
+    assert "opt:baseline=skip|opt:math=skip|opt:missing=official" in other.signature
+    assert "baseline" not in other.figures["categories"]
+    for option, message in (
+        ("nosuch=1", "no option 'nosuch'"),
+        ("math=banana", "no such value"),
+        ("variant=blur", "is asked otherwise"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            score_run(run, options=dict([option.split("=")]))
+    back = score_run(run, jobs=1, options={"missing": "empty", "baseline": "include"})
+    assert back.figures == usual["figures"]
+    refused = loupe("score", run, "-o", "math=banana", cwd=tmp_path)
+    assert (refused.returncode, "values: render, skip" in refused.stderr) == (2, True)
+    refused = loupe("score", run, "--limit", "3", cwd=tmp_path)
+    assert (refused.returncode, "--limit is for answers" in refused.stderr) == (2, True)
+
+
+def test_samples_that_a_run_never_asked_for_are_not_scored_as_missing(roots: dict[str, Path], tmp_path: Path) -> None:
+    score(roots["sample"], "tesseract", tmp_path / "a", "baseline=skip")
+    [run] = (tmp_path / "a").glob("runs/*/*")
+    with pytest.raises(UsageError, match="was not asked for"):
+        score_run(run, options={"baseline": "include"})
 
 
 @pytest.fixture(autouse=True)

@@ -104,6 +104,7 @@ def load(
     test_set = read_test_set(folder, leave_out=frozenset(kind for kind, skip in skipped.items() if skip))
     if any(test.kind == "math" for page in test_set.pages for test in page.tests):
         check_tools()
+    left_out = {"left_out": " ".join(kind for kind, skip in skipped.items() if skip)} if any(skipped.values()) else {}
     for page in test_set.pages:
         image = PdfPage(test_set.pdfs / page.pdf, page.page, "" if variant == "none" else variant)
         yield Sample(
@@ -111,6 +112,7 @@ def load(
             images=(image,),
             prompt=_prompt(prompt, image, longest),
             truth=PageTruth(page, test_set.categories, missing),
+            scoring=left_out,
         )
 
 
@@ -147,7 +149,7 @@ def score(sample: Sample, prediction: Prediction) -> Scored:
         for test, fact in zip(tests, facts, strict=True)
     ]
     scores.append(Score(measure="overall", counts=_sums(facts, truth.categories)))
-    details: dict[str, Any] = {"tests": facts}
+    details: dict[str, Any] = {"tests": facts, **sample.scoring}
     if truth.missing == "official":
         errors = _candidate_errors(truth.page, repeats, facts, absent=absent)
         scores.append(Score(measure="candidate_errors", counts=(float(len(errors)),)))

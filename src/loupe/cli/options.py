@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
@@ -256,13 +256,19 @@ def download_data(benchmark: str, flags: Flags) -> None:
 
 def parse_options(benchmark: str, pairs: tuple[str, ...]) -> dict[str, str]:
     """`key=value` pairs, checked against the parameters of the benchmark's `load`."""
+    options = split_pairs(pairs, hint=f"loupe bench show {benchmark}")
+    check_options(get_benchmark(benchmark), options)
+    return options
+
+
+def split_pairs(pairs: Iterable[str], *, hint: str) -> dict[str, str]:
+    """`key=value` pairs, unchecked. Raises UsageError for a word without `=`."""
     options = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals:
-            raise UsageError(f"-o {pair}: not KEY=VALUE", hint=f"loupe bench show {benchmark}")
+            raise UsageError(f"-o {pair}: not KEY=VALUE", hint=hint)
         options[key] = value
-    check_options(get_benchmark(benchmark), options)
     return options
 
 

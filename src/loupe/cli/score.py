@@ -13,7 +13,7 @@ from loupe.cli.output import as_json, json_option, plain_option, say, tables
 from loupe.errors import RunError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from loupe.types import PublishedRow
 
@@ -36,16 +36,21 @@ def command(
 ) -> None:
     """Score the predictions of a run again; no engine is needed.
 
+    With -o, a RUN is scored under other options of its benchmark, which are its own from then on, as long as its engine
+    would have been asked the same.
+
     With a BENCHMARK, ANSWERS are filed as a run and scored: a folder with one text file per sample, JSON lines with id
     and text, or JSON in the benchmark's official layout. Several ANSWERS are shown in one table.
     """
     if len(target) == 1 and not Path(target[0]).is_dir():
         raise RunError(f"no run at {target[0]}", hint="loupe runs lists them")
+    _check_flags(target, flags)
     if len(target) > 2 and flags.get("name"):
         raise UsageError("--name is for one folder of answers", hint=f"loupe score {target[0]} {target[1]} --name NAME")
     from loupe.cli.run import json_document, show_result
     from loupe.pipeline import score_run
 
+    options = _options_of_run(target[0], flags["option"]) if len(target) == 1 else {}
     paths = [Path(target[0])]
     published: list[PublishedRow] = []
     if len(target) > 1:
@@ -55,7 +60,7 @@ def command(
             take_answers(target[0], one, {**flags, "name": flags["name"] or name})
             for one, name in zip(answers, names_of(answers), strict=True)
         ]
-    results = [(path, score_run(path, jobs=jobs)) for path in paths]
+    results = [(path, score_run(path, jobs=jobs, options=options)) for path in paths]
     if with_published and not published:
         published = published_of(results[0][1].benchmark, results[0][1].version)
     if json:
@@ -72,6 +77,19 @@ def command(
         runs = " ".join(shlex.quote(str(path)) for path, _ in results)
         say(f"pages and answers: loupe report {runs} -o report.html")
         say(f"differences:       loupe compare {runs}")
+
+
+def _options_of_run(run: str, pairs: object) -> dict[str, str]:
+    from loupe.cli.options import split_pairs
+
+    return split_pairs(msgspec.convert(pairs, tuple[str, ...]), hint=f"loupe score {run} -o KEY=VALUE")
+
+
+def _check_flags(target: tuple[str, ...], flags: Mapping[str, object]) -> None:
+    """Refuse what a run has settled already, instead of passing over it."""
+    given = [f"--{name}" for name in ("data", "limit", "name") if flags.get(name)] if len(target) == 1 else []
+    if given:
+        raise UsageError(f"{given[0]} is for answers, not for a run", hint="loupe score BENCHMARK ANSWERS")
 
 
 def names_of(answers: Sequence[Path]) -> list[str]:
@@ -116,8 +134,9 @@ def take_answers(benchmark: str, answers: Path, flags: dict[str, object]) -> Pat
         raise RunError(f"no answers at {answers}", hint=f"loupe score {benchmark} FOLDER_OR_FILE")
     reading = msgspec.convert({**flags, "engine": (f"predictions:{answers}",)}, Flags)
     folder, found = file_answers(make_plans(benchmark, reading)[0], answers)
+    double = len(found.double) + len(found.passed_over)
     say(
         f"{answers}: {len(found.found):,} answers; {len(found.missing):,} missing, {len(found.extra):,} extra, "
-        f"{len(found.double):,} double" + (f"; {len(found.unread):,} files are no text" if found.unread else "")
+        f"{double:,} double" + (f"; {len(found.unread):,} files are no text" if found.unread else "")
     )
     return folder.path

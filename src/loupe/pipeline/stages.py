@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import msgspec
 
-from loupe.benchmarks import benchmark_id, benchmark_of_run, get_benchmark
+from loupe.benchmarks import benchmark_id, get_benchmark
 from loupe.engines.registry import Profile
 from loupe.engines.shared.prices import Price
-from loupe.errors import DatasetError, LoupeError, RunError, UsageError
+from loupe.errors import DatasetError, LoupeError, UsageError
 from loupe.inference.budget import Budget, BudgetSpentError
 from loupe.inference.journal import Journal
 from loupe.inference.progress import Progress
@@ -22,6 +22,7 @@ from loupe.inference.prompts import make_request
 from loupe.inference.scheduler import Policy, Scheduler, TimeoutsExceededError
 from loupe.pipeline.parts import parts_of
 from loupe.pipeline.plan import Plan, Survey, make_info, open_samples, samples_of, survey
+from loupe.pipeline.rescoring import check_truth, with_options
 from loupe.pipeline.speed import speed_of, usages
 from loupe.pipeline.unchanged import remember_result, standing_result
 from loupe.runs.files import RecordLog
@@ -60,35 +61,22 @@ async def infer(plan: Plan, progress: Progress, *, keeper: Keeper | None = None)
     return await _infer(plan, progress, keeper, scoring=False)
 
 
-def score_run(path: Path, *, jobs: int | None = None) -> Result:
+def score_run(path: Path, *, jobs: int | None = None, options: Mapping[str, str] | None = None) -> Result:
     """Score the predictions of a run again; unchanged samples are reused. No engine, no network.
 
-    Raises RunError if the ground truth is not the one that the run was made on.
+    `options` of the benchmark are from now on those of the run. Raises RunError if the ground truth is not the one that
+    the run was made on, UsageError for options under which other things would have been asked.
     """
     old = RunFolder.open(path)
     with claim(path, old.info) as folder:
-        found = _check_truth(folder)
+        found = check_truth(folder)
+        if options and (info := with_options(folder, options)) != folder.info:
+            folder.drop_result()
+            folder.write_info(info)
+            found = check_truth(folder)
         folder.write_info(msgspec.structs.replace(folder.info, signature=signature(folder.info)))
         standing = standing_result(folder, get_benchmark(folder.info.benchmark), found)
         return standing or asyncio.run(_score(folder, found, jobs=jobs))
-
-
-def _check_truth(folder: RunFolder) -> Survey:
-    info = folder.info
-    benchmark = benchmark_of_run(info.benchmark)
-    if benchmark.version != info.version:
-        other = f"version {benchmark.version}, the run was made on {info.version}"
-    else:
-        data = Path(info.data) if info.data else None
-        found = survey(benchmark, info.benchmark, data, info.options, pages=False)
-        if found.truth_digest == info.truth_digest or not info.truth_digest:
-            return found
-        ours, theirs = found.truth_digest[:8], info.truth_digest[:8]
-        other = f"other samples or references ({ours}) than the run was made on ({theirs})"
-    raise RunError(
-        f"{folder.path}: {info.benchmark} has {other}",
-        hint="put the old data back, or run it again: --fresh keeps the old folder aside",
-    )
 
 
 async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scoring: bool) -> RunFolder:

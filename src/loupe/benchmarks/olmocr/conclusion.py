@@ -39,7 +39,7 @@ def conclude(rows: Sequence[SampleScores]) -> Conclusion:
         figures["candidate_errors"] = {"count": len(errors), "first": errors[:_NAMED]}
         more = f" and {len(errors) - 1:,} more" if len(errors) > 1 else ""
         warning = f"candidate errors void every score, as officially: {errors[0]}{more}; by default they do not"
-        return Conclusion(figures=figures, warnings=[warning])
+        return Conclusion(figures=figures, warnings=[warning, *_left_out(rows)])
     if unjudged := _unjudged(facts):
         figures["not_judged"] = unjudged
     low, high = official_interval(categories)
@@ -51,7 +51,20 @@ def conclude(rows: Sequence[SampleScores]) -> Conclusion:
         "samples": SAMPLES,
         "seed": 0,
     }
-    return Conclusion(figures=figures, warnings=list(_limits_met(unjudged)))
+    return Conclusion(figures=figures, warnings=[*_left_out(rows), *_limits_met(unjudged)])
+
+
+#: The option that brings tests of a kind back.
+_WITH = {"math": "math=render", "baseline": "baseline=include"}
+
+
+def _left_out(rows: Sequence[SampleScores]) -> Iterator[str]:
+    """That the score is not the official one, and how to get that from the same answers."""
+    kinds = str(rows[0].details.get("left_out", "")).split()
+    if kinds:
+        again = " ".join(f"-o {_WITH[kind]}" for kind in kinds)
+        names = " and ".join(kinds)
+        yield f"{names} tests are left out, so overall is not the official one; all tests: loupe score RUN {again}"
 
 
 def _unjudged(facts: Sequence[Mapping[str, Any]]) -> dict[str, int]:
