@@ -68,14 +68,13 @@ def image_samples(documents: Sequence[Document], rules: Rules) -> Iterator[Sampl
 
 
 def text_samples(documents: Sequence[Document], known: Mapping[str, Known], rules: Rules) -> Iterator[Sample]:
-    """Phase B: is it?, and for positive documents: which values?"""
+    """Phase B: is it?, and for positive documents: which values? The page itself is not shown: the text is all."""
     field = FIELDS[rules.field]
     for document in documents:
         one = known[document.id]
-        group, images = document.id, (document.page,)
+        group = document.id
         yield Sample(
             id=f"{document.id}#{CATEGORY}",
-            images=images,
             prompt=text_prompt(rules.document_type, one.text),
             truth={
                 "match": document.positive,
@@ -89,7 +88,6 @@ def text_samples(documents: Sequence[Document], known: Mapping[str, Known], rule
         if document.positive:
             yield Sample(
                 id=f"{document.id}#{EXTRACTION}",
-                images=images,
                 prompt=extraction_prompt(rules.document_type, field, one.text),
                 truth={
                     "date": one.date,
