@@ -76,7 +76,7 @@ async def _serve(port: int, ready: Callable[[str], None]) -> None:
 def reply(model: str, messages: list[dict[str, Any]], table: list[_Known]) -> str:
     """YES, NO, or the date and the company as JSON, as the question asks."""
     content = messages[-1]["content"]
-    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    parts: list[dict[str, Any]] = [{"type": "text", "text": content}] if isinstance(content, str) else content
     question = "\n".join(part["text"] for part in parts if part["type"] == "text")
     picture = next((part["image_url"]["url"] for part in parts if part["type"] == "image_url"), "")
     paper = _by_picture(picture, table) if picture else _by_words(question, table)

@@ -56,5 +56,5 @@ def _round(count: int) -> int:
     >>> _round(1234), _round(87)
     (1200, 87)
     """
-    scale = 10 ** max(0, len(str(count)) - 2)
+    scale = int(10 ** max(0, len(str(count)) - 2))
     return round(count / scale) * scale
