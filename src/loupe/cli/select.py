@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -19,10 +19,11 @@ import msgspec
 from loupe.cli.errors import MISSING
 from loupe.cli.options import DEFAULT, pass_key
 from loupe.cli.output import plain_option, say, tables
-from loupe.errors import UsageError
+from loupe.cli.select_flags import Flags, models_of, rules_of
 
 if TYPE_CHECKING:
-    from loupe.benchmarks.selection.questions import Phase, Rules
+    from loupe.benchmarks.selection.questions import Phase
+    from loupe.benchmarks.selection.truth_files import Truth
     from loupe.cli.select_tables import Ranked
     from loupe.cli.select_talk import Progress, Terminal
     from loupe.selection.candidates import Candidate, ModelList
@@ -31,35 +32,6 @@ if TYPE_CHECKING:
 _FOLDER = click.Path(path_type=Path)
 _BACKENDS = ("mlx", "openai", "vllm", "sglang", "llama-server", "ollama", "loupe")
 _PHASES: dict[str, tuple[Phase, ...]] = {"a": ("a",), "b": ("b",), "both": ("a", "b")}
-
-
-class Flags(msgspec.Struct, frozen=True, kw_only=True):
-    """The options, as click hands them over."""
-
-    type: str
-    positive: Path
-    negative: Path
-    phase: Literal["a", "b", "both"]
-    timeout: str | None
-    ground_truth: Literal["reuse", "regenerate", "ask"]
-    yes: bool
-    vlm: tuple[str, ...]
-    textllm: tuple[str, ...]
-    models: Path | None
-    backend: str | None
-    base_url: str | None
-    served_as: tuple[str, ...]
-    api_key: str | None
-    ocr: str
-    gt_vlm: str | None
-    gt_textllm: str | None
-    field: str | None
-    date_order: Literal["dmy", "mdy"]
-    negative_points: str
-    json: Path | None
-    save: bool
-    runs: Path
-    plain: bool
 
 
 @click.command("select")
@@ -119,6 +91,7 @@ def command(context: click.Context, /, **flags: Any) -> None:
 def _select(flags: Flags, folder: Path) -> int:
     from loupe.benchmarks.selection.documents import check_stems, find_documents
     from loupe.cli.select_talk import Progress, Terminal, ask_timeout
+    from loupe.engines.registry import load_profile
     from loupe.selection.ground_truth import refuse_misplaced
     from loupe.selection.limits import USUAL_TIMEOUT, Limits
     from loupe.selection.phases import Selection
@@ -127,10 +100,10 @@ def _select(flags: Flags, folder: Path) -> int:
     from loupe.servers.keeper import Keeper
 
     phases, terminal, progress = _PHASES[flags.phase], Terminal(), Progress(plain=flags.plain)
-    rules = _rules(flags)
+    rules = rules_of(flags)
     documents = find_documents(flags.positive, flags.negative)
-    lists, served_as = _models(flags)
-    ocr = _ocr_engine(flags.ocr) if "b" in phases else None
+    lists, served_as = models_of(flags)
+    ocr = load_profile(flags.ocr) if "b" in phases else None
     if "b" in phases:
         check_stems(documents)
         refuse_misplaced(documents, rules.document_type)
@@ -215,7 +188,7 @@ class _Phases:
             document = msgspec.json.encode({"phases": [json_document(each) for each in done]}, enc_hook=str)
             write_atomically(self.flags.json, msgspec.json.format(document, indent=2) + b"\n")
 
-    def _truths(self) -> dict[str, Any]:
+    def _truths(self) -> dict[str, Truth]:
         from loupe.selection.drafts import Drafter
         from loupe.selection.ground_truth import GroundTruth
 
@@ -249,58 +222,6 @@ class _Phases:
             self.progress.show(f"{what}: {done}")
         else:
             self.progress.clear()
-
-
-def _rules(flags: Flags) -> Rules:
-    """What decides about points. Raises UsageError for what does not fit together."""
-    from loupe.benchmarks.selection.prompts import USUAL_FIELDS
-    from loupe.benchmarks.selection.questions import Rules
-
-    document_type = " ".join(flags.type.split())
-    if not document_type:
-        raise UsageError("--type is empty", hint="--type invoice")
-    field = flags.field or USUAL_FIELDS.get(document_type.casefold(), "")
-    runs_b = flags.phase != "a"
-    if runs_b and not field:
-        raise UsageError(
-            f"which field of a {document_type} is wanted beside the date?",
-            hint="--field company, doctor, or date alone",
-        )
-    if runs_b and flags.ground_truth == "ask" and not sys.stdin.isatty():
-        raise UsageError(
-            "--ground-truth ask needs a terminal to ask at", hint="--ground-truth reuse, or --ground-truth regenerate"
-        )
-    return Rules(
-        document_type=document_type,
-        field=field or "company",
-        negative_points=int(flags.negative_points),
-        date_order=flags.date_order,
-    )
-
-
-def _models(flags: Flags) -> tuple[dict[Phase, ModelList], dict[str, str]]:
-    """The models of each phase, and what the server calls them."""
-    from loupe.selection.candidates import ModelFile, choose_models, configured_models, read_models
-
-    file = read_models(flags.models) if flags.models else ModelFile()
-    configured = configured_models()
-    served_as = {**configured.served_as, **file.served_as}
-    for pair in flags.served_as:
-        ident, equals, name = pair.partition("=")
-        if not (ident and equals and name):
-            raise UsageError(f"--served-as {pair}: not ID=NAME", hint="--served-as mlx-community/X-4bit=x:latest")
-        served_as[ident] = name
-    lists: dict[Phase, ModelList] = {
-        "a": choose_models("a", flags.vlm, file, configured),
-        "b": choose_models("b", flags.textllm, file, configured),
-    }
-    return lists, served_as
-
-
-def _ocr_engine(name: str) -> tuple[str, Any]:
-    from loupe.engines.registry import load_profile
-
-    return load_profile(name)
 
 
 @contextmanager
