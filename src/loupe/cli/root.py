@@ -20,6 +20,7 @@ SECTIONS = {
         "runs": "List the runs here with their headline measure.",
         "compare": "Put runs of one benchmark side by side, with paired differences.",
         "reproduce": "Put published figures beside measured ones, with the settings that differ or are unknown.",
+        "view": "Look at runs in a browser on this machine, also while they are running.",
         "report": "Write one HTML file with every number, page and answer of some runs.",
         "lint": "Find faults of form that cost points, page by page, and say what answers would score without them.",
         "review": "Go through a benchmark's ground truth beside the page, in a browser: verify, reject, edit.",

@@ -50,7 +50,7 @@ def page(groups: Sequence[Group], shapes: Sequence[str], *, embedded: bool) -> s
             title=groups[0].title if len(groups) == 1 else "Benchmark report",
             byline=_byline(groups),
             groups=[group_context(group) for group in groups],
-            legend=_legend(),
+            legend=legend(),
             index=Markup(inline_json(index(groups, shapes))),
             styles=Markup(styles),
             scripts=Markup(scripts),
@@ -234,6 +234,7 @@ def _signature(entrant: Entrant) -> tuple[str, str, str]:
     return entrant.label, entrant.result.signature if entrant.result else info.signature, " · ".join(facts)
 
 
-def _legend() -> list[str]:
+def legend() -> list[str]:
+    """What the colour steps stand for."""
     percent = [f"{100 * lower:g}" for lower in leaderboard.STEPS]
     return [f"< {percent[1]}", *(f"≥ {lower}" for lower in percent[1:])]

@@ -52,8 +52,9 @@ class Keys:
 class Guard:
     """Answers for the application what must not reach it, and sets the headers of every answer."""
 
-    def __init__(self, app: ASGIApp, *, keys: Keys, port: int, name: str) -> None:
+    def __init__(self, app: ASGIApp, *, keys: Keys, port: int, name: str, policy: str = POLICY) -> None:
         self._app = app
+        self._policy = policy
         self._keys = keys
         self._names = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
         self._cookie_name = f"loupe-{name}-{port}"
@@ -68,7 +69,7 @@ class Guard:
         async def signed(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                headers.update(HEADERS)
+                headers.update(HEADERS | {"Content-Security-Policy": self._policy})
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 

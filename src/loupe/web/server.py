@@ -11,7 +11,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from loupe.errors import UsageError
-from loupe.web.guard import Guard, Keys
+from loupe.web.guard import POLICY, Guard, Keys
 
 HOST = "127.0.0.1"
 #: Seconds that requests in flight get when the server stops.
@@ -37,7 +37,13 @@ class _Server(uvicorn.Server):
 
 
 async def serve(
-    make: Callable[[Keys], ASGIApp], *, name: str, port: int, on_ready: Callable[[str], None], stop: asyncio.Event
+    make: Callable[[Keys], ASGIApp],
+    *,
+    name: str,
+    port: int,
+    on_ready: Callable[[str], None],
+    stop: asyncio.Event,
+    policy: str = POLICY,
 ) -> None:
     """Serve what `make` gives until `stop` is set; `on_ready` gets the address with its token. Port 0 picks a free one.
 
@@ -46,7 +52,7 @@ async def serve(
     with _bound(port) as listener:
         keys = Keys()
         number = listener.getsockname()[1]
-        app = Guard(make(keys), keys=keys, port=number, name=name)
+        app = Guard(make(keys), keys=keys, port=number, name=name, policy=policy)
         config = uvicorn.Config(
             app,
             http="h11",

@@ -1,0 +1,36 @@
+"""`loupe view`: runs in a browser on this machine, also while they are running."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from loupe.cli.local_page import port_option, quiet_option, serve_locally
+
+
+@click.command("view")
+@click.argument("runs", metavar="[RUN...]", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@port_option
+@quiet_option
+def command(runs: tuple[Path, ...], port: int, no_browser: bool) -> None:
+    """Look at runs in a browser on this machine, also while they are running.
+
+    RUN is a run folder, or a folder of runs; without any, ./runs. Leaderboards, what differs and how it went, slices,
+    every sample, two runs against each other, and what an answer would score if it were another. Nothing is written.
+    The address works on this machine alone, and only with its token. Ctrl-C ends.
+    """
+    from loupe.data.extras import need
+
+    need("starlette", "uvicorn", extra="web", purpose="loupe view")
+    from loupe.view.server import serve
+
+    roots = [path.resolve() for path in runs or (Path("runs"),)]
+    names = ", ".join(map(str, runs)) or "runs"
+
+    async def serving(stop: asyncio.Event, ready: Callable[[str], None]) -> None:
+        await serve(roots, port=port, on_ready=ready, stop=stop)
+
+    serve_locally(serving, said=f"{names}: open at this address; Ctrl-C ends it", browser=not no_browser)

@@ -1,0 +1,202 @@
+"""The viewer as an application: pages, pieces of samples, and the one thing that is sent here: an edited answer."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from loupe.errors import LoupeError, PageError
+from loupe.view.board import Board
+from loupe.view.grid import Wanted, wanted_of
+from loupe.view.pages import STATIC_FILES, Pages, sample_script
+from loupe.view.run_index import RunIndex
+from loupe.view.sample_page import Packers, drawings
+from loupe.view.shelf import Shelf
+from loupe.view.what_if import WhatIf
+from loupe.web.answers import html, read_body, refused, static_answer
+from loupe.web.guard import POLICY, Keys
+from loupe.web.pages import Pages as Pictures
+from loupe.web.pages import page_pictures
+
+#: As for reviewing; besides, drawings of formulas come as data, and filters are forms that go to this server.
+VIEW_POLICY = POLICY.replace("img-src 'self'", "img-src 'self' data:").replace(
+    "form-action 'none'", "form-action 'self'"
+)
+_SMALL, _LARGE = 360, 2000
+_LONGEST = 1_000_000
+
+
+class Edited(msgspec.Struct, forbid_unknown_fields=True):
+    """An answer as somebody has edited it."""
+
+    board: str
+    run: str
+    sample: str
+    text: str
+
+
+def application(shelf: Shelf, keys: Keys) -> Starlette:
+    """The application; whoever serves it puts a `Guard` in front."""
+    handlers = _Handlers(shelf, Pages(shelf, keys.token))
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with page_pictures() as pictures:
+            handlers.pictures = pictures
+            try:
+                yield
+            finally:
+                await run_in_threadpool(handlers.close)
+
+    routes = [
+        Route("/", handlers.home),
+        Route("/state", handlers.state),
+        Route("/run/{run}", handlers.run),
+        Route("/b/{board}", handlers.board),
+        Route("/b/{board}/slices", handlers.slices),
+        Route("/b/{board}/samples", handlers.samples),
+        Route("/b/{board}/compare", handlers.compare),
+        Route("/b/{board}/sample", handlers.sample),
+        Route("/b/{board}/payload", handlers.payload),
+        Route("/b/{board}/drawings", handlers.drawings),
+        Route("/b/{board}/picture", handlers.picture),
+        Route("/b/{board}/what-if", handlers.what_if),
+        Route("/what-if", handlers.score, methods=["POST"]),
+        Route("/static/sample_page.js", handlers.script),
+        Route("/static/{name}", static_answer(STATIC_FILES)),
+    ]
+    return Starlette(
+        routes=routes, lifespan=lifespan, exception_handlers={LoupeError: _explained, HTTPException: refused}
+    )
+
+
+class _Handlers:
+    """What answers each address. Plain functions run in threads, because they read files."""
+
+    pictures: Pictures
+
+    def __init__(self, shelf: Shelf, pages: Pages) -> None:
+        self._shelf = shelf
+        self._pages = pages
+        self._packers = Packers()
+        self._what_if = WhatIf()
+        self._script = sample_script()
+
+    def close(self) -> None:
+        self._packers.close()
+        self._what_if.close()
+
+    def home(self, _: Request) -> Response:
+        return html(self._pages.home())
+
+    def state(self, request: Request) -> Response:
+        key = request.query_params.get("b")
+        return JSONResponse({"stamp": self._board(key).stamp if key else self._shelf.stamp()})
+
+    def script(self, _: Request) -> Response:
+        return Response(self._script, media_type="text/javascript", headers={"Cache-Control": "no-cache"})
+
+    def _board(self, key: str) -> Board:
+        board = self._shelf.board(key)
+        if board is None:
+            raise HTTPException(404, "no such benchmark here")
+        return board
+
+    def _of(self, request: Request) -> tuple[Board, Wanted]:
+        board = self._board(request.path_params["board"])
+        return board, wanted_of(board, request.query_params)
+
+    def board(self, request: Request) -> Response:
+        return html(self._pages.board(self._board(request.path_params["board"])))
+
+    def run(self, request: Request) -> Response:
+        found = self._shelf.run(request.path_params["run"])
+        if found is None:
+            raise HTTPException(404, "no such run here")
+        return html(self._pages.run(*found))
+
+    def slices(self, request: Request) -> Response:
+        board = self._board(request.path_params["board"])
+        return html(self._pages.slices(board, request.query_params.get("run", "")))
+
+    def samples(self, request: Request) -> Response:
+        board, wanted = self._of(request)
+        return html(self._pages.samples(board, wanted, dict(request.query_params)))
+
+    def compare(self, request: Request) -> Response:
+        board = self._board(request.path_params["board"])
+        return html(self._pages.compare(board, dict(request.query_params)))
+
+    def sample(self, request: Request) -> Response:
+        board, wanted = self._of(request)
+        ident = request.query_params.get("id", "")
+        found = self._pages.sample(board, ident, wanted, dict(request.query_params))
+        if found is None:
+            raise HTTPException(404, "no such sample here")
+        return html(found)
+
+    def _sample(self, request: Request) -> tuple[Board, str, Sequence[RunIndex]]:
+        """The sample that is meant, and the runs whose answers are shown."""
+        board, wanted = self._of(request)
+        ident, runs = request.query_params.get("id", ""), board.ordered()
+        if ident not in board.samples() and not any(ident in run.answers for run in runs):
+            raise HTTPException(404, "no such sample here")
+        return board, ident, [runs[place] for place in wanted.runs] if wanted.runs else runs
+
+    async def payload(self, request: Request) -> Response:
+        board, ident, runs = await run_in_threadpool(self._sample, request)
+        data = await self._packers.payload(board, ident, runs)
+        return Response(data, media_type="application/json", headers={"Content-Encoding": "gzip"})
+
+    def drawings(self, request: Request) -> Response:
+        return JSONResponse(drawings(*self._sample(request)))
+
+    async def picture(self, request: Request) -> Response:
+        board, ident, _ = await run_in_threadpool(self._sample, request)
+        sample = board.samples().get(ident)
+        number = request.query_params.get("n", "")
+        if sample is None or not (number.isascii() and number[:4].isdigit() and int(number[:4]) < len(sample.images)):
+            raise HTTPException(404, "no such picture")
+        longest = _SMALL if request.query_params.get("small") == "1" else _LARGE
+        data = await self.pictures.draw(sample.images[int(number[:4])], longest)
+        return Response(data, media_type="image/png", headers={"Cache-Control": "private, max-age=300"})
+
+    def what_if(self, request: Request) -> Response:
+        board, ident, runs = self._sample(request)
+        wanted = request.query_params.get("run", "") or request.query_params.get("a", "")
+        run = next((one for one in board.runs if one.key == wanted), runs[0])
+        entrant = run.entrant("")
+        place = entrant.predictions.get(ident)
+        text = entrant.run.read_prediction(place).text if place else ""
+        sample, benchmark = board.samples().get(ident), board.group().benchmark
+        reference = benchmark.reference(sample) if sample and benchmark else ""
+        return html(self._pages.what_if(board, run, ident, text[:_LONGEST], reference[:_LONGEST]))
+
+    async def score(self, request: Request) -> Response:
+        try:
+            edited = msgspec.json.decode(await read_body(request), type=Edited)
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            raise HTTPException(400, f"not an answer: {error}") from None
+        board = await run_in_threadpool(self._board, edited.board)
+        run = next((one for one in board.runs if one.key == edited.run), None)
+        sample = (await run_in_threadpool(board.samples)).get(edited.sample)
+        if run is None or sample is None:
+            raise HTTPException(404, "its ground truth is not here, so it cannot be scored")
+        if len(edited.text) > _LONGEST:
+            raise HTTPException(413, f"longer than {_LONGEST:,} characters")
+        return JSONResponse(await self._what_if.score(board, run, sample, edited.text))
+
+
+def _explained(_: Request, error: Exception) -> Response:
+    assert isinstance(error, LoupeError)
+    said: dict[str, Any] = {"message": error.message, "hint": error.hint}
+    return JSONResponse(said, status_code=404 if isinstance(error, PageError) else 500)

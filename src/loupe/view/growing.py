@@ -1,0 +1,45 @@
+"""Reading a file of lines that somebody else is still writing: what is new since the last look, whole lines only."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+#: What is read at once; the rest waits for the next look.
+_PORTION = 256 << 20
+
+
+@dataclass(slots=True)
+class GrowingFile:
+    """A file and how far it was read. A torn last line is left for the next look."""
+
+    path: Path
+    _inode: int = -1
+    _offset: int = 0
+
+    def look(self) -> tuple[bool, list[tuple[int, bytes]]]:
+        """Whether the file was begun anew, and each new line with its offset, without its end."""
+        try:
+            with self.path.open("rb") as file:
+                found = os.fstat(file.fileno())
+                anew = found.st_ino != self._inode or found.st_size < self._offset
+                if anew:
+                    self._inode, self._offset = found.st_ino, 0
+                if found.st_size == self._offset:
+                    return anew, []
+                file.seek(self._offset)
+                data = file.read(_PORTION)
+        except FileNotFoundError:
+            gone = self._inode != -1
+            self._inode, self._offset = -1, 0
+            return gone, []
+        whole = data.rfind(b"\n") + 1
+        lines, start = [], 0
+        while start < whole:
+            end = data.index(b"\n", start)
+            if data[start:end].strip():
+                lines.append((self._offset + start, data[start:end]))
+            start = end + 1
+        self._offset += whole
+        return anew, lines

@@ -1,0 +1,166 @@
+"""Two runs against each other, sample by sample: who wins where, by how much, and what the whole says of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from loupe.report.terminal import format_range, format_value
+from loupe.stats.comparison import LEVEL, Difference, compare
+from loupe.types import FAILED, Measure
+from loupe.view.board import Board, Cell, Row
+from loupe.view.run_index import RunIndex
+
+JsonObject: TypeAlias = dict[str, Any]
+
+PAGE = 40
+ORDERS = {"losses": "Largest regressions first", "wins": "Largest gains first", "order": "As in the data"}
+#: Differences below this are ties: numbers are shown with fewer digits.
+_TIE = 5e-5
+#: Points of the scatter stand on a grid of so many steps, so that ten thousand samples stay a picture.
+_GRID = 120
+_MARGIN, _SIDE = 44.0, 420.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One sample in both runs, by one measure; `gain` is positive where B is better."""
+
+    row: Row
+    a: Cell
+    b: Cell
+    value_a: float
+    value_b: float
+    gain: float
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A place of the scatter and what lies there."""
+
+    x: float
+    y: float
+    radius: float
+    kind: str
+    ident: str
+    title: str
+
+
+def pairs_of(board: Board, a: int, b: int) -> tuple[Measure | None, list[Pair]]:
+    """The samples that both runs have answered and scored by the same measure, which most of them share.
+
+    A failed answer is as bad as one can be.
+    """
+    measures, rows = board.measures(), board.rows()
+    told = Counter(cell.measure for row in rows for cell in (row.cells[a], row.cells[b]) if cell.measure)
+    if not told:
+        return None, []
+    measure = measures[told.most_common(1)[0][0]]
+    pairs = []
+    for row in rows:
+        first, second = row.cells[a], row.cells[b]
+        value_a, value_b = _value(first, measure), _value(second, measure)
+        if value_a is None or value_b is None:
+            continue
+        gain = value_b - value_a if measure.higher_is_better else value_a - value_b
+        pairs.append(Pair(row, first, second, value_a, value_b, gain))
+    return measure, pairs
+
+
+def _value(cell: Cell, measure: Measure) -> float | None:
+    if cell.measure == measure.name:
+        return cell.value
+    return (0.0 if measure.higher_is_better else 1.0) if cell.outcome in FAILED and measure.unit == "fraction" else None
+
+
+def in_order(pairs: list[Pair], order: str) -> list[Pair]:
+    """Regressions or gains first, or as they stand in the data."""
+    if order == "order":
+        return pairs
+    sign = -1.0 if order == "wins" else 1.0
+    return sorted(pairs, key=lambda pair: (sign * pair.gain, pair.row.place))
+
+
+def counts(pairs: list[Pair]) -> tuple[int, int, int]:
+    """How often B is better, worse, or as good as A."""
+    better = sum(pair.gain > _TIE for pair in pairs)
+    worse = sum(pair.gain < -_TIE for pair in pairs)
+    return better, worse, len(pairs) - better - worse
+
+
+def scatter(pairs: list[Pair], measure: Measure) -> JsonObject:
+    """The picture: A across, B upwards, equal on the diagonal. Samples that fall together make a larger dot."""
+    values = [value for pair in pairs for value in (pair.value_a, pair.value_b)]
+    low, high = min([*values, 0.0]), max([*values, 1.0 if measure.unit == "fraction" else 0.0])
+    if measure.unit == "fraction":
+        high = min(high, 1.5) if high > 1 else 1.0
+    span = (high - low) or 1.0
+    found: dict[tuple[int, int], list[Pair]] = {}
+    for pair in pairs:
+        at = [round(_GRID * min(1.0, max(0.0, (value - low) / span))) for value in (pair.value_a, pair.value_b)]
+        found.setdefault((at[0], at[1]), []).append(pair)
+    dots = []
+    for (across, up), here in found.items():
+        most = max(here, key=lambda pair: abs(pair.gain))
+        kind = "tie" if abs(most.gain) <= _TIE else "win" if most.gain > 0 else "loss"
+        text = (
+            f"{most.row.ident}: {format_value(most.value_a, measure.unit)} → {format_value(most.value_b, measure.unit)}"
+        )
+        more = f", and {len(here) - 1:,} more here" if len(here) > 1 else ""
+        x, y = _MARGIN + _SIDE * across / _GRID, _SIDE + 10 - _SIDE * up / _GRID
+        dots.append(
+            Dot(round(x, 1), round(y, 1), min(3.5 + len(here) ** 0.5 / 2, 14.0), kind, most.row.ident, text + more)
+        )
+    dots.sort(key=lambda dot: -dot.radius)
+    ticks = [
+        (_MARGIN + _SIDE * step / 4, _SIDE + 10 - _SIDE * step / 4, _tick(low + span * step / 4, measure))
+        for step in range(5)
+    ]
+    return {"dots": dots, "ticks": ticks, "left": _MARGIN, "bottom": _SIDE + 10, "side": _SIDE}
+
+
+def _tick(value: float, measure: Measure) -> str:
+    return f"{100 * value:.4g}" if measure.unit == "fraction" else f"{value:.4g}"
+
+
+def whole(board: Board, a: RunIndex, b: RunIndex) -> list[JsonObject]:
+    """Every measure of B minus A over the samples that both have, with interval and p-value."""
+    group = board.group()
+    if group.benchmark is None or a.result is None or b.result is None:
+        return []
+    found = compare(
+        group.measures,
+        list(b.scores.values()),
+        list(a.scores.values()),
+        headline=group.headline,
+        summarize=group.benchmark.summarize,
+    )
+    order = sorted(group.measures, key=lambda measure: measure.name != group.headline)
+    return [_line(measure, found[measure.name]) for measure in order if _is_known(found.get(measure.name))]
+
+
+def _is_known(found: Difference | None) -> bool:
+    return found is not None and not (found.value_a is None and found.value_b is None)
+
+
+def _line(measure: Measure, found: Difference) -> JsonObject:
+    sign = "–"
+    if found.difference is not None:
+        percent = measure.unit == "fraction"
+        sign = f"{100 * found.difference:+.2f}" if percent else f"{found.difference:+.3f}"
+    if found.p_holm is None or found.difference is None:
+        verdict = "too few to tell"
+    elif found.p_holm >= LEVEL:
+        verdict = "no clear difference"
+    else:
+        verdict = "better" if (found.difference > 0) == measure.higher_is_better else "worse"
+    return {
+        "measure": measure,
+        "a": format_value(found.value_b, measure.unit),
+        "b": format_value(found.value_a, measure.unit),
+        "difference": sign,
+        "interval": format_range(found.low, found.high, measure.unit),
+        "p": "–" if found.p_holm is None else "<0.001" if found.p_holm < 0.001 else f"{found.p_holm:.3f}",
+        "verdict": verdict,
+    }

@@ -1,0 +1,198 @@
+"""What is to be seen of one run: how it went, sample after sample, what was set, and what of that is not as shipped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import msgspec
+
+from loupe.engines.registry import Profile, built_in, changed_settings, engine_module
+from loupe.errors import LoupeError
+from loupe.report.speed import speed_rows
+from loupe.report.terminal import format_headline, format_margin, format_value
+from loupe.scoring.running import RunningScore
+from loupe.types import FAILED, Estimate
+from loupe.view.board import Board
+from loupe.view.grid import OUTCOMES
+from loupe.view.run_index import RunIndex
+
+JsonObject: TypeAlias = dict[str, Any]
+
+#: Columns of the health strip at most; one stands for several samples where there are more.
+COLUMNS = 160
+BARS = 32
+#: From bottom to top.
+_ORDER = ("ok", "blank", "empty", "truncated", "repeated", "rejected", "timeout", "error", "missing", "waiting")
+_LONGEST = 2_000
+
+
+def run_context(board: Board, run: RunIndex) -> JsonObject:
+    """Everything that the page of a run shows."""
+    info = run.folder.info
+    return {
+        "run": run,
+        "info": info,
+        "label": info.engine,
+        "state": run.state,
+        "progress": progress(board, run),
+        "headline": format_headline(run.result) if run.result else "",
+        "measures": _measures(run),
+        "outcomes": [(name, OUTCOMES.get(name, name), count) for name, count in ordered(run)],
+        "strip": strip(board, run),
+        "latency": latency(run),
+        "speed": speed_rows(run.result) if run.result else _speed_so_far(run),
+        "warnings": [*(run.result.warnings if run.result else info.notes)],
+        "settings": settings(info.profile),
+        "changed": changed(run),
+        "prompts": dict(info.prompts),
+        "facts": [*info.facts.items(), *((f"package {name}", text) for name, text in info.packages.items())],
+        "host": dict(info.host),
+        "signature": run.result.signature if run.result else info.signature,
+    }
+
+
+def ordered(run: RunIndex) -> list[tuple[str, int]]:
+    """Classes of answers with their counts, good ones first."""
+    found = run.outcomes()
+    return [(name, found[name]) for name in (*_ORDER, *sorted(found.keys() - set(_ORDER))) if found[name]]
+
+
+def progress(board: Board, run: RunIndex) -> JsonObject:
+    """How far it has come, how fast, and what the scores say so far."""
+    done, total, rate = len(run.answers), max(run.total, 1), run.rate() if run.state == "running" else None
+    return {
+        "done": done,
+        "total": run.total,
+        "percent": round(100 * min(1.0, done / total), 1),
+        "failed": run.failed(),
+        "rate": f"{rate:.3g} pages/s" if rate else "",
+        "left": _duration((total - done) / rate) if rate and total > done else "",
+        "headline": so_far(board, run),
+    }
+
+
+def so_far(board: Board, run: RunIndex) -> str:
+    """The headline of what is scored already, while there is no result."""
+    benchmark = board.group().benchmark
+    if run.result is not None or benchmark is None or not run.scores:
+        return ""
+    running = RunningScore(benchmark)
+    for row in run.scores.values():
+        running.add(row)
+    found = running.estimate()
+    if found is None:
+        return ""
+    unit = next((m.unit for m in benchmark.measures if m.name == benchmark.headline_measure), "fraction")
+    value = f"{format_value(found.value, unit)} {format_margin(found, unit)}".strip()
+    return f"{benchmark.headline_measure} {value} on {found.n:,} so far"
+
+
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    if seconds < 90:
+        return f"{seconds:.0f} s left"
+    return f"{minutes} min left" if minutes < 120 else f"{minutes / 60:.1f} h left"
+
+
+def _measures(run: RunIndex) -> list[tuple[str, str, str, int]]:
+    result = run.result
+    if result is None:
+        return []
+    order = sorted(result.measures.items(), key=lambda item: item[0] != result.headline)
+    return [
+        (
+            f"{name} {'↑' if result.directions.get(name, True) else '↓'}",
+            format_value(estimate.value, result.units.get(name, "fraction")),
+            _margin(estimate, result.units.get(name, "fraction")),
+            estimate.n,
+        )
+        for name, estimate in order
+        if estimate.value is not None
+    ]
+
+
+def _margin(estimate: Estimate, unit: str) -> str:
+    return format_margin(estimate, unit) or "no interval"
+
+
+def strip(board: Board, run: RunIndex) -> list[JsonObject]:
+    """The samples in the order of the data as columns, each divided by class, the good below."""
+    idents = list(board.samples()) or list(run.answers)
+    idents += [ident for ident in run.answers if ident not in board.samples()] if board.samples() else []
+    idents = idents[: max(run.total, len(run.answers))]
+    if not idents:
+        return []
+    width = max(1, -(-len(idents) // COLUMNS))
+    nothing = "missing" if run.result else "waiting"
+    columns = []
+    for start in range(0, len(idents), width):
+        part = idents[start : start + width]
+        classes = [run.answers[ident].outcome if ident in run.answers else nothing for ident in part]
+        pieces, bottom = [], 100.0
+        for name in _ORDER:
+            share = 100 * classes.count(name) / len(classes)
+            if share:
+                bottom -= share
+                pieces.append((name, round(bottom, 2), round(share, 2)))
+        columns.append({"pieces": pieces, "first": part[0], "count": len(part), "classes": sorted(set(classes))})
+    return columns
+
+
+def latency(run: RunIndex) -> JsonObject:
+    """How long answers took, as a histogram up to the 99th percentile."""
+    seconds = sorted(one.seconds for one in run.answers.values() if one.seconds and one.outcome not in FAILED)
+    if len(seconds) < 2:
+        return {}
+    top = seconds[min(len(seconds) - 1, int(0.99 * len(seconds)))] or seconds[-1]
+    bars = [0] * BARS
+    for value in seconds:
+        bars[min(BARS - 1, int(BARS * value / top))] += 1
+    most = max(bars)
+    named = [("median", seconds[len(seconds) // 2]), ("p95", seconds[int(0.95 * (len(seconds) - 1))])]
+    return {
+        "bars": [round(100 * bar / most, 1) for bar in bars],
+        "top": f"{top:.3g} s",
+        "named": [(name, f"{value:.3g} s", round(min(100.0, 100 * value / top), 1)) for name, value in named],
+    }
+
+
+def _speed_so_far(run: RunIndex) -> list[tuple[str, str]]:
+    answers = [one for one in run.answers.values() if one.outcome not in FAILED]
+    sums = {
+        "input tokens": sum(one.input_tokens or 0 for one in answers),
+        "output tokens": sum(one.output_tokens or 0 for one in answers),
+    }
+    return [(name, f"{value:,}") for name, value in sums.items() if value]
+
+
+def settings(profile: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What was set, without what is empty."""
+    kept = {name: value for name, value in profile.items() if value not in ("", None, [], {}, ())}
+    return [(name, shown(value)) for name, value in sorted(kept.items()) if name not in ("prompts", "sources")]
+
+
+def shown(value: Any) -> str:
+    """A setting as text."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+
+
+def changed(run: RunIndex) -> JsonObject:
+    """What is not as in the profile that Loupe ships, else as the kind of engine has it: (setting, there, here)."""
+    stored = dict(run.folder.info.profile)
+    version, kind = str(stored.get("version", "")), str(stored.get("kind", ""))
+    name = version.partition("+")[0] or f"the defaults of the kind {kind}"
+    try:
+        settings_of: type[Profile] = engine_module(kind).Settings
+        needed = {field.name: stored.get(field.name) for field in msgspec.structs.fields(settings_of) if field.required}
+        base = built_in(version) if version else msgspec.convert(needed, settings_of)
+        if base is None:
+            return {"base": name, "rows": [], "note": f"This Loupe does not have the profile {name} any more."}
+        known = {key: value for key, value in stored.items() if key in settings_of.__struct_fields__}
+        found = changed_settings(msgspec.convert(known, settings_of), base)
+    except (LoupeError, msgspec.ValidationError, ValueError) as error:
+        return {"base": name, "rows": [], "note": f"The settings cannot be compared with a profile: {error}"}
+    rows = [(key, shown(before), shown(after)) for key, (before, after) in found.items()]
+    return {"base": name, "rows": rows, "note": "" if rows else f"Nothing: everything is as in {name}."}

@@ -1,0 +1,40 @@
+// What the server holds beside the index: the payload of the sample, its pictures, drawings of its formulas.
+
+const places = index.addresses;
+let drawn = null;
+
+function thumbnailOf() {
+  return places.thumbnail;
+}
+
+async function asked(address) {
+  const answer = await fetch(address, { credentials: "same-origin", cache: "no-store" });
+  const data = await answer.json();
+  if (!answer.ok) throw new Error(data.message || `the server says ${answer.status}`);
+  return data;
+}
+
+async function payloadOf() {
+  return asked(places.payload);
+}
+
+/** All drawings of the sample, asked for with the first of them. */
+async function drawings() {
+  drawn ??= asked(places.drawings).catch((error) => ({ blocks: {}, summary: { runs: {}, note: error.message } }));
+  return drawn;
+}
+
+async function drawingOf(key) {
+  return (await drawings()).blocks[key] || "";
+}
+
+async function drawingsOf() {
+  return (await drawings()).summary;
+}
+
+/** Where the sample stands in the list that it was opened from, and the addresses of those beside it. */
+function neighbours() {
+  return { place: places.place, count: places.count, previous: places.previous, next: places.next };
+}
+
+const LISTED_AT = places.listed;
