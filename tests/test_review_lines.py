@@ -20,7 +20,7 @@ from loupe.errors import DatasetError
 from loupe.review.entries import Change, FieldError
 from loupe.review.json_line import with_values
 from loupe.review.line_file import ConflictError, LineFile
-from loupe.review.olmocr_tests import TESTS
+from loupe.review.opening import open_tests
 from loupe.review.session import Review
 from tests.review_app import LINES, make_set
 
@@ -57,7 +57,7 @@ def test_what_a_line_says_in_its_own_manner_stays() -> None:
 
 
 def review(tmp_path: Path, lines: tuple[str, ...] = LINES) -> Review:
-    return Review(make_set(tmp_path, lines), TESTS)
+    return open_tests(make_set(tmp_path, lines))
 
 
 def placed(reviewed: Review, ident: str) -> tuple[int, str]:
@@ -148,7 +148,7 @@ def test_links_and_permissions_stay_and_leftovers_of_a_dead_process_go(tmp_path:
     link.symlink_to(file)
     leftover = tmp_path / ".tests.jsonl.999999999.tmp"
     leftover.write_text("half")
-    reviewed = Review(link, TESTS)
+    reviewed = open_tests(link)
     reviewed.change(*placed(reviewed, "t1"), Change(status="verified", fields={}))
     assert link.is_symlink() and b"verified" in file.read_bytes()
     assert file.stat().st_mode & 0o777 == 0o640
@@ -174,7 +174,7 @@ def test_two_processes_writing_at_once_lose_nothing(tmp_path: Path) -> None:
 
 def keep_saving(path: str) -> None:
     """What gets killed: decide one test after the other, and say so when it is saved."""
-    reviewed = Review(Path(path), TESTS)
+    reviewed = open_tests(Path(path))
     for status in ("verified", "rejected", "unreviewed") * 1000:
         for row in reviewed.entries():
             reviewed.change(row.number, row.seen, Change(status=status, fields={}))
@@ -197,7 +197,7 @@ def test_after_a_kill_in_the_middle_of_saving_the_file_is_whole_and_has_all_that
             process.send_signal(signal.SIGKILL)
             told += process.stdout.readlines()
         acknowledged = dict(line.decode().split() for line in told if line.endswith(b"\n"))
-        rows = Review(file, TESTS).entries()
+        rows = open_tests(file).entries()
         assert len(acknowledged) >= 1 and len(rows) == len(lines)
         differing = [row for row in rows if row.entry.status != acknowledged.get(str(row.number), "unreviewed")]
         assert len(differing) <= 1, "one change at most was made and not yet acknowledged"

@@ -103,8 +103,9 @@ def test_no_file_is_reached_but_the_documents(server: Served) -> None:
     assert server.ask("/page/0?longest=1000")[2].startswith(b"\x89PNG")
     for number, why in ((9, "not below"), (10, "not below"), (11, ""), (12, "names no document")):
         entry = server.get(f"/entry/{number}")
-        assert why in entry["picture_problem"]
-        status, _, body = server.ask(f"/page/{entry['picture']}?longest=1000")
+        (shown,) = entry["pages"]
+        assert why in shown["problem"]
+        status, _, body = server.ask(f"/page/{shown['picture']}?longest=1000")
         assert status == 404 and not body.startswith(b"\x89PNG"), number
     for path in (
         "/static/../app.py",

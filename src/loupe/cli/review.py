@@ -3,26 +3,76 @@
 from __future__ import annotations
 
 import asyncio
+import getpass
 import os
 import signal
 import sys
 import threading
 import webbrowser
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from loupe.cli.lazy import SuggestingGroup
 from loupe.cli.output import say
+from loupe.errors import UsageError
 
 if TYPE_CHECKING:
     from loupe.review.session import Review
 
+#: What a review without the name of a command is.
+_USUAL = "folder"
 
-@click.group("review", cls=SuggestingGroup)
+
+class _ReviewGroup(SuggestingGroup):
+    """`loupe review DIR` is `loupe review folder DIR`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does it, with the name of the usual command put in where none is given."""
+        if args and args[0] not in (*self.list_commands(ctx), *self.get_help_option_names(ctx)):
+            args = [_USUAL, *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("review", cls=_ReviewGroup)
 def command() -> None:
-    """Go through a benchmark's ground truth beside the page, in a browser: verify, reject, edit."""
+    """Go through ground truth beside the page, in a browser: accept, edit, skip.
+
+    `loupe review DIR` is short for `loupe review folder DIR`.
+    """
+
+
+def _serving(function: Callable[..., None]) -> Callable[..., None]:
+    """Options of the server."""
+    function = click.option("--no-browser", is_flag=True, help="Only print the address.")(function)
+    port = click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Default: 0, a free one.")
+    return port(function)
+
+
+@command.command("folder")
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option("--type", "document_type", metavar="TYPE", help="For ground truth of `loupe select`: its --type.")
+@click.option("--as", "name", metavar="NAME", help="Who decides. Default: the name of your account.")
+@_serving
+def folder(folder: Path, document_type: str | None, name: str | None, **serving: Any) -> None:
+    """Review the truth of your own documents: accept, edit, skip, beside the page.
+
+    DIR has loupe.toml and samples.jsonl; or documents with the ground-truth files of `loupe select` beside them, in
+    `positive` and `negative` or in DIR itself. What engines drafted differently comes first. Each decision is written
+    at once, with who made it and when. The address works on this machine alone, and only with its token. Ctrl-C ends.
+    """
+    _need()
+    from loupe.review.opening import open_folder
+
+    if folder.is_file() and folder.suffix == ".jsonl":
+        raise UsageError(f"{folder} is a file", hint=f"loupe review tests {folder}, or loupe review {folder.parent}")
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: no such folder", hint="loupe review DIR, or loupe review tests FILE.jsonl")
+    review = open_folder(folder, document_type=document_type, by=name or _account())
+    _announce(review)
+    asyncio.run(_serve(review, folder, **serving))
 
 
 @command.command("tests")
@@ -33,30 +83,47 @@ def command() -> None:
     metavar="DIR",
     help="Folder of the documents, or one with `pdfs`. Default: that of the file.",
 )
-@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Default: 0, a free one.")
-@click.option("--no-browser", is_flag=True, help="Only print the address.")
-def tests(file: Path, data: Path | None, port: int, no_browser: bool) -> None:
+@_serving
+def tests(file: Path, data: Path | None, **serving: Any) -> None:
     """Review the tests of an olmOCR-Bench file: verify, reject, edit, beside the page.
 
     Each decision is written to the file at once, in the field `checked`; other lines stay as they are, byte for byte.
     The address works on this machine alone, and only with its token. Ctrl-C ends.
     """
+    _need()
+    from loupe.review.documents import documents_folder
+    from loupe.review.opening import open_tests
+
+    review = open_tests(file)
+    _announce(review)
+    asyncio.run(_serve(review, documents_folder(file, data), **serving))
+
+
+def _need() -> None:
     from loupe.data.extras import need
 
     need("starlette", "uvicorn", extra="web", purpose="loupe review")
-    from loupe.review.documents import documents_folder
-    from loupe.review.olmocr_tests import TESTS
-    from loupe.review.session import Review
 
-    review = Review(file, TESTS)
+
+def _account() -> str:
+    """The name of the person's account; accounts without a name exist, in containers."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
+
+
+def _announce(review: Review) -> None:
+    """What a person must know before the first decision."""
+    if review.locked:
+        say(f"{review.path}: {review.locked}: you can look, but nothing can be saved until that is changed")
     counts = review.counts()
     if counts["broken"]:
         where = next(row.entry.problem for row in review.entries() if row.entry.broken)
-        say(f"{counts['broken']} lines cannot be read and stay as they are; the first: {where}")
-    asyncio.run(_serve(review, documents_folder(file, data), port=port, browser=not no_browser))
+        say(f"{counts['broken']} {review.truth.noun}s cannot be read and stay as they are; the first: {where}")
 
 
-async def _serve(review: Review, data: Path, *, port: int, browser: bool) -> None:
+async def _serve(review: Review, data: Path, *, port: int, no_browser: bool) -> None:
     from loupe.review.server import serve
 
     stop = asyncio.Event()
@@ -66,7 +133,7 @@ async def _serve(review: Review, data: Path, *, port: int, browser: bool) -> Non
     def ready(address: str) -> None:
         click.echo(address)
         say(f"{review.name} is open at this address; Ctrl-C ends it")
-        if browser and _has_display():
+        if not no_browser and _has_display():
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     await serve(review, data, port=port, on_ready=ready, stop=stop)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import AsyncIterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,10 @@ from loupe.errors import LoupeError, MissingToolError, PageError
 from loupe.review.documents import Documents
 from loupe.review.entries import Change, FieldError, Status
 from loupe.review.line_file import ConflictError
+from loupe.review.rendering import Preview, Previews, previews
 from loupe.review.session import Review
 from loupe.review.views import STATIC_FILES, Views
-from loupe.web.answers import MEDIA_TYPES, html, refused, static_answer, with_body
+from loupe.web.answers import MEDIA_TYPES, html, read_body, refused, static_answer, with_body
 from loupe.web.guard import Keys
 from loupe.web.pages import SIZES, Pages, page_pictures
 
@@ -38,6 +40,15 @@ class Asked(msgspec.Struct, forbid_unknown_fields=True):
     status: Status | None = None
     fields: dict[str, Any] = {}
     known: int = -1
+    typing: bool = False
+    confirmed: bool = False
+
+
+class Shown(msgspec.Struct, forbid_unknown_fields=True):
+    """A text to be rendered, or typed values (name → kind, text) to be read, as they are typed."""
+
+    text: str = ""
+    values: dict[str, tuple[str, str]] = {}
 
 
 class Undone(msgspec.Struct, forbid_unknown_fields=True):
@@ -58,8 +69,8 @@ def application(review: Review, documents: Documents, keys: Keys) -> Starlette:
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with page_pictures() as pages:
-            handlers.pages = pages
+        async with page_pictures() as pages, previews() as renderer:
+            handlers.pages, handlers.previews = pages, renderer
             yield
 
     routes = [
@@ -72,6 +83,7 @@ def application(review: Review, documents: Documents, keys: Keys) -> Starlette:
         Route("/static/{name}", static_answer(STATIC_FILES)),
         Route("/katex/{name}", handlers.katex),
         Route("/katex/fonts/{name}", handlers.font),
+        Route("/preview", handlers.preview, methods=["POST"]),
         Route("/change", with_body(handlers.change), methods=["POST"]),
         Route("/undo", with_body(handlers.undo), methods=["POST"]),
         Route("/leave", with_body(handlers.leave), methods=["POST"]),
@@ -87,6 +99,7 @@ class _Handlers:
     """What answers each address."""
 
     pages: Pages
+    previews: Previews
 
     def __init__(self, review: Review, documents: Documents, views: Views) -> None:
         self._review = review
@@ -127,10 +140,11 @@ class _Handlers:
         placed = await run_in_threadpool(self._views.placed, request.path_params["number"])
         if placed is None:
             raise HTTPException(404, "this line is not there any more")
-        entry = placed.entry
+        entry, wanted = placed.entry, request.query_params.get("picture", "")
         phrases = entry.phrases
         try:
-            source = self._documents.source(self._documents.number(entry.document, entry.page))
+            first = self._documents.number(entry.document, entry.page)
+            source = self._documents.source(int(wanted) if wanted.isascii() and wanted.isdigit() else first)
             found = await self.pages.find(source, [text for _, text in phrases])
         except PageError:
             # The picture says what is wrong.
@@ -158,7 +172,8 @@ class _Handlers:
     def change(self, body: bytes) -> Response:
         asked = msgspec.json.decode(body, type=Asked)
         before = self._review.revision
-        number = self._review.change(asked.number, asked.seen, Change(status=asked.status, fields=asked.fields))
+        change = Change(status=asked.status, fields=asked.fields, typing=asked.typing, confirmed=asked.confirmed)
+        number = self._review.change(asked.number, asked.seen, change)
         return JSONResponse(self._views.changed(number, alone=asked.known == before))
 
     def undo(self, body: bytes) -> Response:
@@ -170,6 +185,17 @@ class _Handlers:
         said = {"message": f"undone: {done.says}"}
         return JSONResponse(self._views.changed(done.number, alone=asked.known == before) | said)
 
+    async def preview(self, request: Request) -> Response:
+        """How a text looks, and how values are read; nothing is changed."""
+        try:
+            asked = msgspec.json.decode(await read_body(request), type=Shown)
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            raise HTTPException(400, f"nothing to show: {error}") from None
+        hint = self._review.truth.hint
+        hints = {name: asdict(hint(kind, text)) for name, (kind, text) in asked.values.items()}
+        shown = await self.previews.render(asked.text) if asked.text else Preview()
+        return JSONResponse({"html": shown.html, "notice": shown.notice, "hints": hints})
+
     def leave(self, body: bytes) -> Response:
         self._review.leave(msgspec.json.decode(body, type=Left).tab)
         return JSONResponse({})
@@ -180,5 +206,5 @@ def _explained(_: Request, error: Exception) -> Response:
     assert isinstance(error, LoupeError)
     status = 409 if isinstance(error, ConflictError) else 422 if isinstance(error, FieldError) else 404
     status = status if isinstance(error, (ConflictError, FieldError, PageError)) else 500
-    field = error.field if isinstance(error, FieldError) else ""
-    return JSONResponse({"message": error.message, "hint": error.hint, "field": field}, status_code=status)
+    what = {"field": error.field, "ask": error.ask} if isinstance(error, FieldError) else {"field": "", "ask": False}
+    return JSONResponse({"message": error.message, "hint": error.hint, **what}, status_code=status)

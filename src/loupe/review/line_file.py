@@ -35,6 +35,14 @@ class LineFile:
         self._sweep()
         self._take(*self._read())
 
+    def where(self, number: int) -> str:
+        """How a line is called in messages."""
+        return f"{self.path.name}, line {number}"
+
+    def locked(self) -> str:
+        """Why nothing can be written, "" where it can."""
+        return why_locked(self.path)
+
     def refresh(self) -> bool:
         """Read the file again if others have changed it; whether that is so. Raises DatasetError if it is gone."""
         with self._lock:
@@ -91,8 +99,8 @@ class LineFile:
         temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
         try:
             mode = stat.S_IMODE(self._stat().st_mode)
-            if not mode & 0o222 or not os.access(self.path, os.W_OK):
-                raise PermissionError(13, "the file is read-only")
+            if locked := self.locked():
+                raise PermissionError(13, locked)
             with temporary.open("wb") as file:
                 os.fchmod(file.fileno(), mode)
                 file.write(content)
@@ -140,6 +148,17 @@ class LineFile:
                 match = pattern.fullmatch(path.name)
                 if match and not _is_alive(int(match[1])):
                     path.unlink(missing_ok=True)
+
+
+def why_locked(path: Path) -> str:
+    """Why a file cannot be replaced, "" where it can, or is not there."""
+    try:
+        is_open = path.stat().st_mode & 0o222 and os.access(path, os.W_OK)
+    except OSError:
+        is_open = True
+    if not is_open:
+        return "the file is read-only"
+    return "" if os.access(path.parent, os.W_OK) else "its folder is read-only"
 
 
 def _split(content: bytes) -> Iterator[bytes]:

@@ -9,15 +9,36 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from loupe.errors import DatasetError
 from loupe.review.entries import Change, Entry, Truth
-from loupe.review.line_file import ConflictError, LineFile
+from loupe.review.line_file import ConflictError
 
 #: Seconds after which a tab that said nothing is taken to be closed; browsers let hidden tabs speak once a minute.
 _TAB_IS_GONE, _HIDDEN_TAB_IS_GONE = 10.0, 150.0
 _MOST_TABS = 50
 _LONGEST_HISTORY = 1000
+
+
+class Records(Protocol):
+    """What is reviewed, as lines that can be replaced one by one: a file, or many small ones."""
+
+    path: Path
+    revision: int
+    lines: tuple[bytes, ...]
+
+    def where(self, number: int) -> str:
+        """How a line is called in messages."""
+
+    def locked(self) -> str:
+        """Why nothing can be written, "" where it can."""
+
+    def refresh(self) -> bool:
+        """Read again what others have changed; whether anything was. Raises DatasetError."""
+
+    def replace(self, number: int, before: bytes, after: bytes) -> int:
+        """Put `after` in place of `before`; its number now. Raises ConflictError, DatasetError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +58,16 @@ class Done:
     before: bytes
     after: bytes
     says: str
+    typing: bool = False
 
 
 class Review:
-    """A file under review. Every change is on the disk when the call returns; every call is safe from any thread."""
+    """Truth under review. Every change is on the disk when the call returns; every call is safe from any thread."""
 
-    def __init__(self, path: Path, truth: Truth) -> None:
+    def __init__(self, records: Records, truth: Truth, *, name: str = "") -> None:
         self.truth = truth
-        self.name = path.name
-        self._file = LineFile(path)
+        self.name = name or records.path.name
+        self._file = records
         self._parsed: dict[bytes, Entry] = {}
         self._placed: tuple[tuple[bytes, ...], list[Placed]] | None = None
         self._history: list[Done] = []
@@ -54,8 +76,13 @@ class Review:
 
     @property
     def path(self) -> Path:
-        """The file, with links resolved."""
+        """The file or folder, with links resolved."""
         return self._file.path
+
+    @property
+    def locked(self) -> str:
+        """Why nothing can be saved, "" if it can."""
+        return self._file.locked()
 
     @property
     def revision(self) -> int:
@@ -67,11 +94,11 @@ class Review:
         self._file.refresh()
 
     def entries(self) -> list[Placed]:
-        """All lines that are not blank; those that hold no entry are there, broken, with the reason."""
+        """All lines that are not blank, by rank; those that hold no entry are there, broken, with the reason."""
         with self._lock:
             lines = self._file.lines
             if self._placed is None or self._placed[0] is not lines:
-                self._placed = lines, list(self._entries(lines))
+                self._placed = lines, sorted(self._entries(lines), key=lambda placed: placed.entry.rank)
             return list(self._placed[1])
 
     def _entries(self, lines: Sequence[bytes]) -> Iterator[Placed]:
@@ -86,7 +113,7 @@ class Review:
                 if earlier != number and not entry.problem:
                     entry = replace(entry, problem=f"the id is that of line {earlier}")
             if entry.problem:
-                entry = replace(entry, problem=f"{self.name}, line {number}: {entry.problem}")
+                entry = replace(entry, problem=f"{self._file.where(number)}: {entry.problem}")
             yield Placed(number, fingerprint(line), entry)
         self._parsed = kept
 
@@ -117,9 +144,16 @@ class Review:
             if after == before:
                 return number
             number = self._file.replace(number, before, after)
-            self._history.append(Done(number, before, after, self._says(before, after)))
-            del self._history[:-_LONGEST_HISTORY]
+            self._remember(number, before, after, typing=change.typing)
             return number
+
+    def _remember(self, number: int, before: bytes, after: bytes, *, typing: bool) -> None:
+        """For `undo`; what is typed in one go is taken back in one go."""
+        last = self._history[-1] if self._history else None
+        if last is not None and last.typing and last.after == before:
+            before = self._history.pop().before
+        self._history.append(Done(number, before, after, self._says(before, after), typing))
+        del self._history[:-_LONGEST_HISTORY]
 
     def _line(self, number: int, seen: str) -> bytes:
         """The line that somebody saw, from the disk as it is now."""
@@ -130,7 +164,7 @@ class Review:
         found = [line for line in lines if fingerprint(line) == seen]
         if len(found) != 1:
             raise ConflictError(
-                f"{self.name}, line {number} was changed by another tab or program since you opened it",
+                f"{self._file.where(number)} was changed by another tab or program since you opened it",
                 hint="nothing was overwritten",
             )
         return found[0]
@@ -138,16 +172,14 @@ class Review:
     def _changed(self, number: int, before: bytes, change: Change) -> bytes:
         entry = self._read(before)
         if entry.broken:
-            raise DatasetError(f"{self.name}, line {number}: {entry.problem}", hint="mend the line in an editor")
-        text = before.decode("utf-8")
-        body = text.rstrip("\r\n")
-        return (self.truth.changed(body, change) + text[len(body) :]).encode("utf-8")
+            raise DatasetError(f"{self._file.where(number)}: {entry.problem}", hint="mend the line in an editor")
+        return self.truth.changed(before.decode("utf-8"), change).encode("utf-8")
 
     def _says(self, before: bytes, after: bytes) -> str:
         old, new = self._read(before), self._read(after)
         edited = [field.label for field, was in zip(new.fields, old.fields, strict=False) if field.value != was.value]
         words = [f"{', '.join(edited)} edited"] if edited else []
-        words += [new.status] if new.status != old.status else []
+        words += [self.truth.said(new.status)] if new.status != old.status else []
         return f"{new.id}: {', '.join(words) or 'changed'}"
 
     def undo(self) -> Done | None:

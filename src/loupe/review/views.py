@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
@@ -25,22 +26,24 @@ JsonObject: TypeAlias = dict[str, Any]
 _HERE = Path(__file__).parent
 #: Everything that is served as it is; the look is the report's.
 STATIC_FILES = SHARED_FILES | static_files(_HERE / "static")
-STATIC_FILES["report.css"] = Path(report.__file__).parent / "static" / "report.css"
+for _name in ("report.css", "diff.js"):
+    STATIC_FILES[_name] = Path(report.__file__).parent / "static" / _name
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The entries of one page, together in the list."""
+    """The entries of one page or section, together in the list."""
 
     document: str
     page: int
+    section: str
     rows: list[Placed]
 
     @property
     def name(self) -> str:
-        """The name of the document without its folder."""
-        return PurePosixPath(self.document).name or self.document
+        """The section, or the name of the document without its folder."""
+        return self.section or PurePosixPath(self.document).name or self.document
 
     @property
     def reviewed(self) -> int:
@@ -63,11 +66,14 @@ class Views:
             lstrip_blocks=True,
             finalize=whole,
         )
-        self._templates.globals |= {"shown": shown, "noun": review.truth.noun, "picture_of": self._picture}
+        truth = review.truth
+        self._templates.globals |= {"shown": shown, "noun": truth.noun, "picture_of": self._picture}
+        self._templates.globals |= {"words": truth.words, "said": truth.said, "by_id": truth.by_id, "ident": ident}
+        self._templates.globals |= {"hint": truth.hint}
 
     def _picture(self, entry: Entry) -> int | None:
         """The number of the page beside an entry; a broken line has none."""
-        return None if entry.broken else self._documents.number(entry.document, entry.page)
+        return self._documents.number(entry.document, entry.page) if _has_page(entry) else None
 
     def page(self, number: int | None) -> str:
         """The whole page, open at the line, else at the first that is to be reviewed."""
@@ -86,10 +92,13 @@ class Views:
             documents=_counted(row.entry.document for row in rows if row.entry.document),
             kinds=_counted(row.entry.kind for row in rows if row.entry.kind),
             chosen=chosen.number if chosen else 0,
-            detail=self._detail(chosen) if chosen else None,
+            detail=(detail := self._detail(chosen) if chosen else None),
+            entry={name: value for name, value in (detail or {}).items() if name not in ("head", "form")},
             state=self.state(rows),
             sizes=json.dumps(SIZES),
             math=_math_note(),
+            saves_typing=self._review.truth.saves_typing,
+            has_drafts=any(row.entry.drafts for row in rows),
         )
 
     def whole_list(self) -> str:
@@ -103,6 +112,7 @@ class Views:
         return {
             "revision": self._review.revision,
             "counts": {name: counts[name] for name in names},
+            "locked": self._review.locked,
             "undo": whole(self._review.can_undo()),
         }
 
@@ -128,37 +138,60 @@ class Views:
 
     def _detail(self, placed: Placed) -> JsonObject:
         entry = placed.entry
-        picture, problem = self._picture(entry), ""
-        if picture is not None:
-            try:
-                self._documents.source(picture)
-            except PageError as error:
-                problem = error.message + (f" ({error.hint})" if error.hint else "")
         return {
             "number": placed.number,
             "seen": placed.seen,
             "id": whole(entry.id),
             "kind": whole(entry.kind),
-            "document": whole(entry.document),
-            "page": entry.page,
             "status": entry.status,
-            "picture": picture,
-            "picture_problem": whole(problem),
+            "broken": entry.broken,
+            "pages": [self._shown_page(*page) for page in _pages(entry)],
+            "source": whole(entry.source),
+            "drafts": [
+                {"engine": whole(draft.engine), "values": draft.values and _whole_values(draft.values)}
+                for draft in entry.drafts
+            ],
             "head": self._render("head.html", row=placed),
             "form": self._render("form.html", row=placed, entry=entry),
         }
+
+    def _shown_page(self, document: str, page: int) -> JsonObject:
+        number, problem = self._documents.number(document, page), ""
+        try:
+            self._documents.source(number)
+        except PageError as error:
+            problem = error.message + (f" ({error.hint})" if error.hint else "")
+        return {"document": whole(document), "page": page, "picture": number, "problem": whole(problem)}
 
     def _render(self, template: str, **values: Any) -> str:
         return self._templates.get_template(template).render(**values)
 
 
 def grouped(rows: list[Placed]) -> list[Group]:
-    """Entries by page, pages in the order in which the file names them first."""
-    groups: dict[tuple[str, int], Group] = {}
+    """Entries by section or page, in the order in which they come first."""
+    groups: dict[tuple[str, int, str], Group] = {}
     for row in rows:
-        key = (row.entry.document, row.entry.page)
+        section = row.entry.section
+        key = ("", 0, section) if section else (row.entry.document, row.entry.page, "")
         groups.setdefault(key, Group(*key, rows=[])).rows.append(row)
     return list(groups.values())
+
+
+def _has_page(entry: Entry) -> bool:
+    return not entry.broken and not (entry.source and not entry.document)
+
+
+def _pages(entry: Entry) -> tuple[tuple[str, int], ...]:
+    return ((entry.document, entry.page), *entry.more_pages) if _has_page(entry) else ()
+
+
+def _whole_values(values: Mapping[str, str]) -> dict[str, str]:
+    return {whole(name): whole(value) for name, value in values.items()}
+
+
+def ident(name: str) -> str:
+    """The name of a field, which can be any text, as an id of the page."""
+    return "f-" + re.sub(r"[^a-z0-9_]", lambda found: f"-{ord(found[0]):x}", name)
 
 
 def shown(field: Field) -> str:

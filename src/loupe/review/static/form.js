@@ -1,6 +1,7 @@
 // The form of an entry: what was changed in it, what is wrong with it, and edits that survive a reload.
 
 import { startPreview, drawPreview } from "./math.js";
+import { readValues, renderText } from "./previews.js";
 
 const form = document.getElementById("form");
 let seen = "";
@@ -14,6 +15,34 @@ function typed(control) {
   const text = control.value.trim();
   if (text === "") return null;
   return /^\d{1,15}$/.test(text) ? Number(text) : text;
+}
+
+const named = (name) => controls().find((control) => control.name === name);
+
+/** What stands in a field now. */
+export const valueOf = (name) => named(name)?.value;
+
+/** Put a text into a field, as if it had been typed. */
+export function put(name, text) {
+  const control = named(name);
+  if (!control) return;
+  control.value = text;
+  showLabel(control);
+  afterInput();
+}
+
+/** Labels are buttons; their value stands in a control that nobody sees. */
+function showLabel(control) {
+  if (control.dataset.control !== "label") return;
+  for (const button of control.closest("fieldset").querySelectorAll("[type=radio]")) button.checked = button.value === control.value;
+}
+
+/** Choose the label at this place; whether there is one. */
+export function chooseLabel(place) {
+  const button = form.querySelectorAll(".labels [type=radio]")[place];
+  if (!button) return false;
+  put(button.closest("fieldset").querySelector("[data-control]").name, button.value);
+  return true;
 }
 
 /** Fields that differ from what the server has. */
@@ -56,35 +85,51 @@ function grow(control) {
 
 const remark = () => { for (const control of controls()) { remarkOn(control); grow(control); } };
 
+function afterInput() {
+  keep();
+  clearProblem();
+  drawPreview(form);
+  readValues(form);
+  renderText(form);
+  remark();
+}
+
+function begin() {
+  const restored = restore();
+  startPreview(form);
+  if (restored) readValues(form);
+  renderText(form, 0);
+  remark();
+  return restored;
+}
+
 export function showForm(html, entry) {
   form.innerHTML = html;
   seen = entry.seen;
   for (const control of controls()) control.known = raw(control);
-  const restored = restore();
-  startPreview(form);
-  remark();
-  return restored;
+  return begin();
 }
 
 export function startForm(entry) {
   seen = entry.seen;
   for (const control of controls()) control.known = control.type === "checkbox" ? control.defaultChecked : control.value;
-  const restored = restore();
-  startPreview(form);
-  remark();
-  form.addEventListener("input", () => { keep(); clearProblem(); drawPreview(form); remark(); });
+  const restored = begin();
+  form.addEventListener("input", (event) => {
+    if (event.target.name === "label-choice") put(event.target.closest("fieldset").querySelector("[data-control]").name, event.target.value);
+    else afterInput();
+  });
+  form.addEventListener("focusin", (event) => { if (event.target.dataset.control) event.target.entered = raw(event.target); });
   form.addEventListener("submit", (event) => event.preventDefault());
   return restored;
 }
 
-/** Put a field back to what the server has. */
+/** Put a field back to what it was when it was entered: it may have been saved since. */
 export function takeBack(control) {
-  if (control.type === "checkbox") control.checked = control.known;
-  else control.value = control.known;
-  keep();
-  clearProblem();
-  drawPreview(form);
-  remark();
+  const before = control.entered ?? control.known;
+  if (control.type === "checkbox") control.checked = before;
+  else control.value = before;
+  showLabel(control);
+  afterInput();
 }
 
 // What is typed and not saved yet is kept in this tab, under what the line looked like: a reload brings it back.
@@ -108,6 +153,7 @@ function restore() {
     if (!Object.hasOwn(kept, control.name)) continue;
     if (control.type === "checkbox") control.checked = kept[control.name];
     else control.value = kept[control.name];
+    showLabel(control);
   }
   return isDirty();
 }
@@ -119,7 +165,7 @@ export function showProblem(name, message) {
   const more = control.closest("details");
   if (more) more.open = true;
   const line = control.closest(".field").querySelector(".field-problem");
-  line.id = `problem-${control.name}`;
+  line.id = `problem-${control.id}`;
   line.textContent = message;
   line.hidden = false;
   control.setAttribute("aria-invalid", "true");
@@ -137,7 +183,8 @@ export function clearProblem() {
 
 /** Into the field to start with: the fact itself, else the first detail. */
 export function focusFirst() {
-  const fact = form.querySelector(".facts [data-field=cell] [data-control]") || form.querySelector(".facts [data-control]");
+  const fact = form.querySelector(".facts [data-field=cell] [data-control]") || form.querySelector(".labels [type=radio]:checked, .labels [type=radio]")
+    || form.querySelector(".grid textarea") || form.querySelector(".facts .differs [data-control]") || form.querySelector(".facts [data-control]");
   const control = fact || controls()[0];
   control?.focus();
   if (control?.tagName === "TEXTAREA") control.setSelectionRange(control.value.length, control.value.length);

@@ -13,6 +13,9 @@ const PAN = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDow
 /** In these, a key that moves the page or the list belongs to the control. */
 const TYPING = "textarea, select, input:not([type=checkbox])";
 
+/** Texts of many lines: Enter breaks the line there, and Escape or Ctrl+S leaves. */
+const LINES = ["prose", "markdown", "table", "list"];
+
 function onKey(event) {
   if (event.isComposing || document.querySelector("dialog[open]")) return;
   const control = event.target.closest?.("#form [data-control]");
@@ -27,9 +30,15 @@ function onKey(event) {
     actions.undo();
     return;
   }
+  if (event.altKey && !event.ctrlKey && !event.metaKey && control && /^Digit[1-9]$/.test(event.code)) {
+    event.preventDefault();
+    actions.take(Number(event.code.at(-1)) - 1, control.name);
+    return;
+  }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "Escape") { leave(event, control, typing); return; }
-  if (event.key === "Enter" && control && !event.shiftKey && control.tagName !== "SELECT") {
+  const breaksLines = control && LINES.includes(control.dataset.control);
+  if (event.key === "Enter" && control && !event.shiftKey && control.tagName !== "SELECT" && !breaksLines) {
     event.preventDefault();
     actions.save().then((saved) => { if (saved) control.blur(); });
     return;
@@ -47,14 +56,15 @@ function onKey(event) {
   if (event.shiftKey && Object.hasOwn(PAN, event.key)) { event.preventDefault(); viewer.pan(...PAN[event.key]); return; }
   if (Object.hasOwn(PAN, event.key) && event.target.id === "page-view") { event.preventDefault(); viewer.pan(...PAN[event.key]); return; }
   if (event.key === " " && !event.target.closest?.("button, a, summary, input")) { event.preventDefault(); viewer.screenful(event.shiftKey ? -1 : 1); return; }
-  if (event.repeat && "arcu".includes(event.key)) return;
+  if (event.repeat && "arcsu".includes(event.key)) return;
   if (!Object.hasOwn(actions.keys, event.key)) return;
   event.preventDefault();
   actions.keys[event.key]();
 }
 
 function leave(event, control, typing) {
-  if (control) { event.preventDefault(); takeBack(control); control.blur(); }
+  if (control && LINES.includes(control.dataset.control)) { event.preventDefault(); control.blur(); }
+  else if (control) { event.preventDefault(); takeBack(control); control.blur(); }
   else if (typing) typing.blur();
   else if (isNarrow()) root.dataset.list = "closed";
   else if (document.activeElement) document.activeElement.blur();

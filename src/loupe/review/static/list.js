@@ -11,9 +11,9 @@ const isShown = (candidate) => !candidate.closest("li").hidden;
 export const isOpen = (candidate) => candidate.dataset.status === "unreviewed";
 
 function matches(candidate) {
-  const { q, status, kind, document: named } = Object.fromEntries(FIELDS.map((name) => [name, filters.elements[name].value]));
+  const { q, status, kind, document: named } = Object.fromEntries(FIELDS.map((name) => [name, filters.elements[name]?.value || ""]));
   const data = candidate.dataset;
-  if (status === "problem" ? !("problem" in data) : status && data.status !== status) return false;
+  if (status === "problem" || status === "differs" ? !(status in data) : status && data.status !== status) return false;
   if (kind && data.kind !== kind) return false;
   if (named && data.document !== named) return false;
   return !q || `${data.id} ${candidate.textContent}`.toLowerCase().includes(q.toLowerCase());
@@ -33,18 +33,18 @@ export function applyFilter(current) {
     }
     group.hidden = !some;
   }
-  const filtered = FIELDS.some((name) => filters.elements[name].value);
+  const filtered = FIELDS.some((name) => filters.elements[name]?.value);
   document.getElementById("filter-count").textContent = filtered ? `${shown} of ${all}` : `${all} in all`;
   document.getElementById("filter-clear").hidden = !filtered;
 }
 
 export function clearFilter() {
-  for (const name of FIELDS) filters.elements[name].value = "";
+  for (const name of FIELDS) if (filters.elements[name]) filters.elements[name].value = "";
 }
 
 export function address(number) {
   const words = new URLSearchParams({ line: number });
-  for (const name of FIELDS) if (filters.elements[name].value) words.set(name, filters.elements[name].value);
+  for (const name of FIELDS) if (filters.elements[name]?.value) words.set(name, filters.elements[name].value);
   return `/?${words}`;
 }
 
@@ -52,6 +52,7 @@ export function filterFromAddress() {
   const words = new URLSearchParams(location.search);
   for (const name of FIELDS) {
     const control = filters.elements[name], value = words.get(name) || "";
+    if (!control) continue;
     if (control.tagName !== "SELECT" || [...control.options].some((option) => option.value === value)) control.value = value;
   }
 }

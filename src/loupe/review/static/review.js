@@ -4,6 +4,7 @@ import { get, post, Refused, Unreachable } from "./server.js";
 import * as list from "./list.js";
 import * as viewer from "./viewer.js";
 import * as form from "./form.js";
+import * as drafts from "./drafts.js";
 import { isNarrow, startKeys } from "./keys.js";
 import { finished, showConflict, showCounts, toast, trouble } from "./say.js";
 import { startTheme, switchTheme } from "./theme.js";
@@ -12,15 +13,22 @@ import { startWatching } from "./watch.js";
 const root = document.documentElement;
 const byId = (name) => document.getElementById(name);
 const noun = root.dataset.noun;
-let entry = byId("head") ? JSON.parse(byId("head").dataset.entry) : null;
+let entry = byId("entry") ? JSON.parse(byId("entry").textContent) : null;
 let state = JSON.parse(byId("state").textContent);
 let queue = Promise.resolve();
-let saving = 0, opening = 0, busy = false;
+let saving = 0, opening = 0, busy = false, asked = 0, picture = null, typingTimer = 0;
 
 function showState(data) {
-  state = { revision: data.revision, counts: data.counts, undo: data.undo };
+  state = { revision: data.revision, counts: data.counts, undo: data.undo, locked: data.locked };
   showCounts(state);
+  lockButtons();
 }
+
+function lockButtons() {
+  for (const name of ["verify", "reject"]) byId(name).disabled = !entry || entry.broken || Boolean(state.locked);
+}
+
+const said = (status) => (status === "rejected" ? root.dataset.refused : status);
 
 // --- opening an entry ---
 
@@ -34,29 +42,32 @@ function show(next, { keepFocus = false } = {}) {
 }
 
 function settleOn({ restored }) {
-  viewer.showPage(entry);
+  asked = 0;
+  root.toggleAttribute("data-wide", Boolean(byId("form").querySelector(".field.prose, .field.markdown, .field.table")));
+  viewer.showPage(entry, findMarks);
+  drafts.show(entry);
   history.replaceState(null, "", list.address(entry.number));
   document.title = `${entry.id || `line ${entry.number}`} · ${byId("head").closest("body").querySelector(".file").textContent}`;
   list.applyFilter(entry.number);
   list.markCurrent(entry.number);
-  const broken = entry.picture === null;
-  for (const name of ["verify", "reject"]) byId(name).disabled = broken;
+  lockButtons();
   byId("verify").setAttribute("aria-pressed", String(entry.status === "verified"));
   byId("reject").setAttribute("aria-pressed", String(entry.status === "rejected"));
   byId("detail").scrollTop = 0;
   root.dataset.line = entry.number;
   if (restored) toast("Your unsaved edit is back; Enter saves it, Esc leaves it.");
-  if (broken) viewer.showMarks({});
-  else findMarks();
   viewer.prepare(list.neighbour(entry.number, 1, list.isOpen)?.dataset.picture);
 }
 
-async function findMarks() {
-  const asked = entry.number;
+/** Where the texts of the entry stand on the page that is seen. */
+async function findMarks(seen = picture) {
+  const number = entry.number;
+  picture = seen;
   viewer.showMarks({});
+  if (picture === null) return;
   try {
-    const { marks } = await get(`/marks/${asked}`);
-    if (entry.number === asked) viewer.showMarks(marks);
+    const { marks } = await get(`/marks/${number}?picture=${seen}`);
+    if (entry.number === number && picture === seen) viewer.showMarks(marks);
   } catch { /* Marks are a help; without them the page is still there. */ }
 }
 
@@ -87,22 +98,26 @@ async function reloadList() {
 // --- saving ---
 
 /** Changes go one after the other: each names what the line looked like after the one before. */
-function change(status = null) {
-  const done = queue.then(() => send(status));
+function change(status = null, options = {}) {
+  clearTimeout(typingTimer);
+  const done = queue.then(() => send(status, options));
   queue = done.catch(() => {});
   return done;
 }
 
-async function send(status, again = false) {
+async function send(status, { typing = false } = {}) {
   const fields = form.edits();
   if (!status && !Object.keys(fields).length) return true;
+  const confirmed = asked === entry.number;
   saving += 1;
   try {
-    const data = await post("/change", { number: entry.number, seen: entry.seen, status, fields, known: state.revision });
+    const data = await post("/change", { number: entry.number, seen: entry.seen, status, fields, known: state.revision, typing, confirmed });
     accept(data, fields);
     return true;
   } catch (error) {
-    if (error instanceof Refused && error.status === 409 && !again) await conflict(status);
+    // What is half typed may well be refused; it is kept in the tab, and the person is still at it.
+    if (typing && error instanceof Refused && error.status === 422) return false;
+    if (error instanceof Refused && error.status === 409) await conflict(status);
     else report(error);
     return false;
   } finally {
@@ -111,7 +126,7 @@ async function send(status, again = false) {
 }
 
 function accept(data, fields) {
-  const moved = data.entry.number !== entry.number || data.entry.picture !== entry.picture;
+  const moved = data.entry.number !== entry.number || String(data.entry.pages.map((page) => page.picture)) !== String(entry.pages.map((page) => page.picture));
   entry = data.entry;
   byId("head").innerHTML = entry.head;
   byId("conflict").hidden = true;
@@ -120,7 +135,8 @@ function accept(data, fields) {
   showState(data);
   trouble("");
   list.replaceRow(entry.number, data.row);
-  if (moved) viewer.showPage(entry);
+  if (moved) viewer.showPage(entry, findMarks);
+  drafts.show(entry);
   byId("verify").setAttribute("aria-pressed", String(entry.status === "verified"));
   byId("reject").setAttribute("aria-pressed", String(entry.status === "rejected"));
   if (!data.alone) reloadList();
@@ -133,7 +149,8 @@ function flush() { return form.isDirty() ? change() : queue.then(() => true); }
 
 /** One decision at a time: a key that comes before the next entry is seen was not meant for it. */
 async function decide(status) {
-  if (!entry || entry.picture === null || busy) return;
+  if (!entry || entry.broken || busy || (status === "rejected" && !root.dataset.refused)) return;
+  if (state.locked) { toast(`Nothing can be saved: ${state.locked}`, "bad"); return; }
   busy = true;
   try { await decideNow(status); } finally { busy = false; }
 }
@@ -143,7 +160,7 @@ async function decideNow(status) {
   const next = list.neighbour(from, 1, list.isOpen, { round: true });
   const target = next ? Number(next.dataset.number) : 0;
   if (!(await change(status))) return;
-  toast(`${id}: ${status}`);
+  toast(`${id}: ${said(status)}`);
   if (status === "unreviewed") return;
   if (target && target !== entry.number) await open(target);
   else finished(state.counts);
@@ -175,7 +192,8 @@ function report(error) {
   if (error instanceof Unreachable) {
     trouble("Not saved: loupe review does not answer. What you typed is still here; start it again and open the address that it prints.");
   } else if (error instanceof Refused && error.status === 422) {
-    form.showProblem(error.data.field, error.message);
+    if (error.data.ask) asked = entry.number;
+    else form.showProblem(error.data.field, error.message);
     toast(`Not saved: ${error.message}`, "bad");
   } else {
     toast(`Not done: ${error.message}${error.data?.hint ? ` (${error.data.hint})` : ""}`, "bad");
@@ -229,13 +247,31 @@ function toFilter(name) {
   byId("filters").elements[name].focus();
 }
 
+/** What is typed is in the file soon after, where nobody has decided yet: no crash costs more than a moment. */
+function saveSoon() {
+  clearTimeout(typingTimer);
+  if (!root.dataset.savesTyping || !entry || entry.status !== "unreviewed" || state.locked) return;
+  typingTimer = setTimeout(() => { if (form.isDirty() && !busy) change(null, { typing: true }); }, 900);
+}
+
+/** A draft of an engine, whole or in one field, becomes the truth. */
+async function take(place, name = null) {
+  if (!entry || busy || !drafts.take(entry, place, name)) return;
+  if (await change()) toast(`Taken: what ${entry.drafts[place].engine} has${name ? ` in ${name}` : ""}`);
+}
+
+function digit(number) {
+  if (entry.drafts.length) return take(number - 1);
+  return form.chooseLabel(number - 1) ? change() : null;
+}
+
 async function differences(step) {
   if (form.stepDifferences(step)) await change();
 }
 
 const KEYS = {
   a: () => decide("verified"),
-  r: () => decide("rejected"),
+  [root.dataset.refuseKey]: () => decide("rejected"),
   c: () => decide("unreviewed"),
   e: form.focusFirst,
   u: undo,
@@ -251,6 +287,9 @@ const KEYS = {
   0: () => viewer.fit("page"),
   w: () => viewer.fit("width"),
   m: viewer.switchMarks,
+  o: viewer.turn,
+  ",": () => viewer.turnLeaf(-1),
+  ".": () => viewer.turnLeaf(1),
   z: viewer.closeUp,
   l: () => {
     const isShown = root.dataset.list ? root.dataset.list === "open" : !isNarrow();
@@ -261,6 +300,8 @@ const KEYS = {
   "]": () => differences(1),
   "?": () => byId("help").showModal(),
 };
+
+for (let number = 1; number < 10; number += 1) KEYS[number] = () => digit(number);
 
 function start() {
   startTheme();
@@ -286,10 +327,12 @@ function start() {
   for (const dialog of document.querySelectorAll("dialog")) {
     dialog.addEventListener("click", (event) => { if (event.target === dialog || event.target.closest("[data-close]")) dialog.close(); });
   }
-  startKeys({ keys: KEYS, save: flush, undo, first: () => openRow(list.neighbour(0, 1)), isOpen: () => entry !== null });
+  startKeys({ keys: KEYS, save: flush, undo, take, first: () => openRow(list.neighbour(0, 1)), isOpen: () => entry !== null });
   addEventListener("beforeunload", (event) => { if (form.isDirty() || saving) event.preventDefault(); });
   if (entry) {
     byId("form").addEventListener("change", () => { change(); });
+    byId("form").addEventListener("input", saveSoon);
+    drafts.startDrafts(take);
     settleOn({ restored: form.startForm(entry) });
   } else {
     list.applyFilter(0);

@@ -5,8 +5,12 @@ import { toast } from "./notes.js";
 export { toast, trouble } from "./notes.js";
 
 const byId = (name) => document.getElementById(name);
+const { refused } = document.documentElement.dataset;
+const done = (verified, rejected) => `${verified} verified${refused ? `, ${rejected} ${refused}` : ""}`;
 
-export function showCounts({ counts, undo }) {
+export function showCounts({ counts, undo, locked }) {
+  byId("locked").hidden = !locked;
+  byId("locked").textContent = locked ? `Nothing can be saved: ${locked}. You can look; once it is writable again, go on here.` : "";
   const { unreviewed, verified, rejected, broken } = counts;
   const all = unreviewed + verified + rejected, share = all ? 100 / all : 0;
   const [good, bad] = document.querySelectorAll(".meter rect");
@@ -16,15 +20,15 @@ export function showCounts({ counts, undo }) {
   const percent = all ? Math.floor((100 * (verified + rejected)) / all) : 0;
   const [long, short] = byId("progress").children;
   short.textContent = `${verified + rejected} / ${all}`;
-  long.textContent = `${verified + rejected} of ${all} reviewed, ${percent}%: ${verified} verified, ${rejected} rejected${broken ? `, ${broken} broken` : ""}`;
+  long.textContent = `${verified + rejected} of ${all} reviewed, ${percent}%: ${done(verified, rejected)}${broken ? `, ${broken} broken` : ""}`;
   byId("undo").disabled = !undo;
   byId("undo").title = undo ? `Undo (u): ${undo}` : "Nothing to undo";
 }
 
 /** Nothing is left to review, here or at all. */
 export function finished({ unreviewed, verified, rejected, broken }) {
-  if (unreviewed) { toast(`None left to review with this filter, ${unreviewed} in the file.`); return; }
-  byId("finished-text").textContent = `${verified} verified, ${rejected} rejected${broken ? `; ${broken} cannot be read and stay as they are` : ""}. The file is saved; Ctrl-C in the terminal ends Loupe.`;
+  if (unreviewed) { toast(`None left to review with this filter, ${unreviewed} in all.`); return; }
+  byId("finished-text").textContent = `${done(verified, rejected)}${broken ? `; ${broken} cannot be read and stay as they are` : ""}. All is saved; Ctrl-C in the terminal ends Loupe.`;
   byId("finished").showModal();
 }
 

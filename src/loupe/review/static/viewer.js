@@ -2,43 +2,84 @@
 
 const view = document.getElementById("page-view");
 const frame = document.getElementById("page-frame");
+const sheet = document.getElementById("page-sheet");
 const image = document.getElementById("page-image");
+const source = document.getElementById("page-source");
 const marks = document.getElementById("page-marks");
 const problem = document.getElementById("page-problem");
 const sizes = JSON.parse(document.documentElement.dataset.sizes);
 const STEPS = [0.25, 0.33, 0.5, 0.67, 0.8, 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6];
 const SVG = "http://www.w3.org/2000/svg";
 
-const state = { target: null, picture: null, fit: "page", zoom: 1, ratio: 0, longest: 0, marked: true, places: {} };
+const state = { target: null, picture: null, fit: "page", zoom: 1, ratio: 0, longest: 0, marked: true, places: {}, pages: [], leaf: 0 };
+/** Quarters by which a picture is turned: a scan that lies on its side does so every time. */
+const turns = new Map();
+const turned = () => turns.get(state.picture) || 0;
+/** Width by height, as it is seen. */
+const ratio = () => (turned() % 2 ? 1 / state.ratio : state.ratio);
 
-export function showPage(entry) {
+let told = () => {};
+
+/** Show the pages of an entry, the first one unless the same pages are open; `onLeaf` hears which picture it is. */
+export function showPage(entry, onLeaf = () => {}) {
+  const same = entry.pages.length > 0 && entry.pages.length === state.pages.length
+    && entry.pages.every((page, place) => page.picture === state.pages[place].picture);
+  told = onLeaf;
+  state.pages = entry.pages;
+  source.hidden = !entry.source;
+  source.textContent = entry.source;
+  openLeaf(same ? state.leaf : 0, entry.source ? "" : "There is no page to this line.");
+}
+
+function openLeaf(leaf, without = "") {
+  const page = state.pages[leaf], count = state.pages.length;
   const name = document.getElementById("page-name");
-  name.textContent = entry.document ? `${entry.document}, page ${entry.page}` : "";
-  name.title = entry.document;
-  if (entry.picture_problem || entry.picture === null) {
-    say(entry.picture_problem || "There is no page to this line.");
+  state.leaf = leaf;
+  document.getElementById("leafs").hidden = count < 2;
+  document.getElementById("leaf-value").textContent = `${leaf + 1} of ${count}`;
+  document.getElementById("leaf-back").disabled = leaf === 0;
+  document.getElementById("leaf-on").disabled = leaf >= count - 1;
+  name.textContent = page?.document ? `${page.document}${page.page ? `, page ${page.page}` : ""}` : "";
+  name.title = page?.document || "";
+  told(page?.picture ?? null);
+  if (!page || page.problem) {
+    say(page ? page.problem : without);
     state.picture = null;
     return;
   }
-  if (entry.picture === state.picture) return;
-  Object.assign(state, { picture: entry.picture, ratio: 0, longest: 0 });
+  if (page.picture === state.picture) return;
+  Object.assign(state, { picture: page.picture, ratio: 0, longest: 0 });
   frame.hidden = true;
   problem.hidden = false;
   problem.textContent = "Drawing the page…";
-  image.alt = `Page ${entry.page} of ${entry.document}`;
+  image.alt = page.page ? `Page ${page.page} of ${page.document}` : page.document;
   fetchPicture(sizes[1]);
+  if (leaf + 1 < count && !state.pages[leaf + 1].problem) prepare(state.pages[leaf + 1].picture);
+}
+
+/** The next page of the entry, or the one before. */
+export function turnLeaf(step) {
+  const leaf = state.leaf + step;
+  if (leaf >= 0 && leaf < state.pages.length) openLeaf(leaf);
+}
+
+/** Turn the page by a quarter, clockwise. */
+export function turn() {
+  if (!state.ratio) return;
+  turns.set(state.picture, (turned() + 1) % 4);
+  layOut();
 }
 
 /** Have a page ready that is likely to be next. */
 export function prepare(picture) {
-  if (/^\d+$/.test(picture || "") && Number(picture) !== state.picture) new Image().src = `/page/${picture}?longest=${sizes[1]}`;
+  if (/^\d+$/.test(picture ?? "") && Number(picture) !== state.picture) new Image().src = `/page/${picture}?longest=${sizes[1]}`;
 }
 
 function say(text) {
   frame.hidden = true;
   image.removeAttribute("src");
   problem.textContent = text;
-  problem.hidden = false;
+  problem.hidden = !text;
 }
 
 function fetchPicture(longest) {
@@ -69,7 +110,7 @@ const room = () => ({ width: Math.max(80, view.clientWidth - 32), height: Math.m
 
 function widthAt() {
   const { width, height } = room();
-  if (state.fit === "page") return Math.min(width, height * state.ratio);
+  if (state.fit === "page") return Math.min(width, height * ratio());
   return state.fit === "width" ? width : width * state.zoom;
 }
 
@@ -77,9 +118,13 @@ function layOut() {
   if (!state.ratio) return;
   const width = Math.round(widthAt());
   frame.style.width = `${width}px`;
-  frame.style.height = `${Math.round(width / state.ratio)}px`;
+  const height = Math.round(width / ratio()), quarter = turned();
+  frame.style.height = `${height}px`;
+  sheet.style.width = `${quarter % 2 ? height : width}px`;
+  sheet.style.height = `${quarter % 2 ? width : height}px`;
+  sheet.style.transform = ["", `translate(${width}px) rotate(90deg)`, `translate(${width}px, ${height}px) rotate(180deg)`, `translate(0, ${height}px) rotate(270deg)`][quarter];
   document.getElementById("zoom-value").textContent = `${Math.round((100 * width) / room().width)}%`;
-  const needed = Math.max(width, width / state.ratio) * Math.min(2, window.devicePixelRatio || 1);
+  const needed = Math.max(width, height) * Math.min(2, window.devicePixelRatio || 1);
   const wanted = sizes.find((size) => size >= needed * 0.9) || sizes.at(-1);
   if (wanted > state.longest && state.longest) fetchPicture(wanted);
 }
@@ -141,7 +186,14 @@ export function closeUp() {
   if (state.target) bringIntoView(state.target, true);
 }
 
-function bringIntoView(box, centred = false) {
+/** A box of the sheet as it lies on the turned page. */
+function onPage({ left, top, right, bottom }) {
+  return [{ left, top, right, bottom }, { left: 1 - bottom, top: left, right: 1 - top, bottom: right },
+    { left: 1 - right, top: 1 - bottom, right: 1 - left, bottom: 1 - top }, { left: top, top: 1 - right, right: bottom, bottom: 1 - left }][turned()];
+}
+
+function bringIntoView(target, centred = false) {
+  const box = onPage(target);
   const place = frame.getBoundingClientRect(), pane = view.getBoundingClientRect();
   const top = place.top + box.top * place.height - pane.top, bottom = place.top + box.bottom * place.height - pane.top;
   const left = place.left + box.left * place.width - pane.left, right = place.left + box.right * place.width - pane.left;
@@ -181,5 +233,8 @@ export function startViewer() {
   document.getElementById("zoom-out").addEventListener("click", zoomOut);
   document.getElementById("zoom-width").addEventListener("click", () => fit("width"));
   document.getElementById("zoom-page").addEventListener("click", () => fit("page"));
+  document.getElementById("turn").addEventListener("click", turn);
+  document.getElementById("leaf-back").addEventListener("click", () => turnLeaf(-1));
+  document.getElementById("leaf-on").addEventListener("click", () => turnLeaf(1));
   document.getElementById("marks-switch").addEventListener("click", switchMarks);
 }
