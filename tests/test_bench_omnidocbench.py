@@ -93,7 +93,16 @@ def test_a_cut_without_its_blocks_is_an_error_of_the_data(tmp_path: Path) -> Non
 def test_a_filter_compares_attributes_as_a_whole(tmp_path: Path) -> None:
     folder = write(tmp_path)
     assert [each.id for each in load(folder, filter='special_issue=["watermark"];language=english')] == ["sums"]
-    assert list(load(folder, filter="special_issue=watermark")) == []
+    for nothing, there in (
+        ("special_issue=watermark", 'special_issue: ["None"], ["watermark"]'),
+        ("language=klingon", "english"),
+    ):
+        with pytest.raises(DatasetError, match="none of 3 pages has ") as refused:
+            list(load(folder, filter=nothing))
+        assert there in refused.value.hint
+    with pytest.raises(DatasetError, match="no OmniDocBench here") as misplaced:
+        list(load(folder / "images"))
+    assert misplaced.value.hint == f"it stands one folder up: --data {folder}"
     assert len(list(load(folder, filter='{"data_source": "book"}'))) == 3
     with pytest.raises(DatasetError, match=r"page 1: no attribute 'colour' to filter by"):
         list(load(folder, filter="colour=red"))
@@ -109,6 +118,7 @@ def test_a_filter_compares_attributes_as_a_whole(tmp_path: Path) -> None:
         ("{", "not the ground truth of OmniDocBench"),
         ("{}", "not the ground truth of OmniDocBench"),
         ("[1]", "page 1: Expected `object`"),
+        ("[]", "the ground truth has no page at all"),
         ('[{"layout_dets": []}]', "page 1: Object missing required field `page_info`"),
         ('[{"layout_dets": [], "page_info": {"image_path": "a.jpg"}}]', "missing required field `page_attribute`"),
         ('[{"layout_dets": [], "page_info": {"image_path": "", "page_attribute": {}}}]', "page 1: no image_path"),
@@ -146,6 +156,15 @@ def test_a_faultless_folder_is_faultless_whatever_its_files_are_called(tmp_path:
     assert result["warnings"] == [] and result["outcomes"] == {"ok": 3}
     headline = result["figures"]["headline"]
     assert headline["table_TEDS"] == 100.0 and headline["overall"] is None
+    off = "CDM is switched off (-o cdm=off)"
+    assert {name: why for name, why in result["not_computed"].items() if why} == {
+        "overall": f"needs formula_cdm ({off})",
+        "formula_cdm": off,
+    }
+    assert (
+        result["official"] == "official table figures: text 0.000 · TEDS 100.000 · TEDS-S 100.000 · reading order 0.000"
+    )
+    assert result["published_total"] == 1355
 
 
 @pytest.mark.slow

@@ -97,7 +97,7 @@ def test_the_line_names_every_counter_that_is_not_zero() -> None:
     line = status_line(progress, unit="fraction")
     assert line == (
         "50/100 · 2.00 pages/s · 100 tokens/s · 25 s left · 4 in flight · 10 from before · 2 retries · 2 failed"
-        " · 3 truncated · 1 empty · 1 loops · similarity 90.00 % ± 2.00"
+        " · 3 truncated · 1 empty · 1 loops · similarity so far 90.00 % ± 2.00"
     )
 
 

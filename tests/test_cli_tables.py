@@ -65,6 +65,10 @@ def test_a_measure_that_was_not_computed_is_named_and_no_zero() -> None:
     assert shown[shown.index("# not computed: nothing here to measure") + 1] == "teds"
     assert not any(line.startswith("teds ") for line in shown)
     assert format_value(None, "fraction") == "–"
+    reasons = msgspec.structs.replace(RESULT, not_computed={"teds": "TEDS is switched off"}, published_total=99)
+    shown = lines(msgspec.structs.replace(reasons, official="official: 12"))
+    assert shown[shown.index("# not computed") + 1] == "teds\tTEDS is switched off"
+    assert "official: 12" in shown and any(line.startswith("only 40 of the 99 samples of toy@1") for line in shown)
 
 
 def test_the_headline_in_one_line() -> None:

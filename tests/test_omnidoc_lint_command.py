@@ -72,7 +72,7 @@ def test_the_command_shows_official_beside_mended_and_the_costliest_pages(tmp_pa
     assert rows[0] == ["# answers for omnidocbench@1.5, 3 pages"]
     assert ["measure", "official", "if all were mended", "change"] in rows
     assert next(row for row in rows if row[0] == "table_teds ↑")[2] == "100.00 %"
-    assert ["# costliest pages (1 of 3)"] in rows and rows[-2][0] == "latex-table"
+    assert ["# pages that mending changes (1 of 3)"] in rows and rows[-2][0] == "latex-table"
     assert "only `official` may be called by the benchmark's name" in done.stderr
     assert "1 page without an answer" in done.stderr
     strict = loupe(
@@ -107,7 +107,7 @@ def test_without_ground_truth_faults_are_found_and_costs_are_unknown(tmp_path: P
         (
             "answers --for omnidocbench --data empty",
             "empty: no OmniDocBench here; expected OmniDocBench.json with images/",
-            "loupe data get omnidocbench",
+            "it stands one folder up: --data .",
         ),
         (
             "answers --for omnidocbench --data . -o mode=fixed",

@@ -226,7 +226,8 @@ class Benchmark:
 
     `summarize` turns finished values of measures into further ones (an "overall"); it must work on numbers and on
     arrays of bootstrap draws alike, and its names are declared in `measures` too. `reference` gives the text that
-    diagnostics compare a prediction with ("" if there is none). `suffix` is that of the exported prediction files.
+    diagnostics compare a prediction with ("" if there is none). `suffix` is that of the exported prediction files,
+    `published_total` how many samples the published set has (0: unknown, or a question of its options).
     `conclude` looks at all samples of a run together. `explain` tells the report how an answer was matched, from what
     the benchmark keeps in `details`; `facts` tells it of the tests that an answer was put to, failed ones with what
     shows why; it gets the answer as it was scored. `faults` are what `loupe lint` looks for, in the order in which they
@@ -260,6 +261,7 @@ class Benchmark:
     answers: AnswerLayout = AnswerLayout()
     paper: str = ""
     hub: str = ""
+    published_total: int = 0
 
     @property
     def headline_measure(self) -> str:
@@ -320,11 +322,15 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
     """What a benchmark says of all samples together: `figures` in its own layout, `warnings` for people.
 
     `failed_are` says what samples without an answer are to its numbers: empty ones, or (as upstream has it) left out.
+    `official` is the row of an official table in one line, where it is not simply the measures. `not_computed` says why
+    measures have no value ("": they are none of this run, and not worth a word).
     """
 
     figures: dict[str, Any] = {}
     failed_are: FailedAre = "empty"
     warnings: list[str] = []
+    official: str = ""
+    not_computed: dict[str, str] = {}
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -370,8 +376,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     `slices` maps tag → value of the tag → measure → estimate. `outcomes` counts samples by class (those without any
     record as `missing`, too); `total` is the number of samples asked for. `diagnostics` are shares and counts beside
-    the score, `figures` further numbers in the layout of the benchmark's official evaluator. `speed` holds time, tokens
-    and costs, these in `currency`.
+    the score, `figures` further numbers in the layout of the benchmark's official evaluator, `official` a row of its
+    table. `not_computed` says why measures have no value, `published_total` how many samples the published set has.
+    `speed` holds time, tokens and costs, these in `currency`.
     """
 
     benchmark: str
@@ -393,3 +400,6 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     figures: dict[str, Any] = {}
     failed_are: FailedAre = "empty"
     warnings: list[str] = []
+    official: str = ""
+    not_computed: dict[str, str] = {}
+    published_total: int = 0

@@ -248,6 +248,7 @@ benchmark = Benchmark(
     task="markdown",
     paper="https://huggingface.co/datasets/upstage/dp-bench",
     hub="upstage/dp-bench",
+    published_total=200,
     prompt=(
         "Convert this page to Markdown in reading order. Write tables as HTML (<table>, <tr>, <td>, with colspan and "
         "rowspan where needed) and formulas as LaTeX. Output ONLY the page, no explanations."

@@ -257,6 +257,7 @@ benchmark = Benchmark(
     task="question",
     paper="https://arxiv.org/abs/2305.07895",
     hub="echo840/OCRBench",
+    published_total=1_000,
     headline="score",
     measures=(
         Measure(name="score", title="final score (of 1000)", value=_sum_of_points, unit="number"),

@@ -227,6 +227,7 @@ benchmark = Benchmark(
     task="markdown",
     paper="https://arxiv.org/abs/2412.07626",
     hub="opendatalab/OmniDocBench",
+    published_total=1_355,
     prompt=PROMPT,
     measures=(
         Measure(name="overall", title="overall (text, CDM, TEDS)"),

@@ -120,7 +120,10 @@ def conclude(rows: Sequence[SampleScores]) -> Conclusion:
     of_bare = {name: each for name, each in bare.items() if each["counted"] and each["f1"] is not None}
     warnings = cdm_warnings(outcomes, profile=_CDM)
     warnings += cdm_warnings(of_bare, profile=_CDM, measure="CDM of unwrapped answers")
-    return Conclusion(figures=figures, warnings=warnings)
+    failed = next((outcome.failure for outcome in outcomes.values() if outcome.f1 is None and outcome.failure), "")
+    reason = failed if outcomes else "CDM is switched off (-o cdm=off)"
+    absent = {each.name: reason for each in benchmark.measures if each.name.startswith("cdm")} if reason else {}
+    return Conclusion(figures=figures, warnings=warnings, not_computed=absent)
 
 
 def explain(sample: Sample, scores: SampleScores) -> Explanation | None:

@@ -15,7 +15,14 @@ from loupe.cli.runs import open_run
 from loupe.errors import RunError, UsageError
 from loupe.report.published import published_sections
 from loupe.report.speed import speed_columns
-from loupe.report.terminal import Section, failed_count, format_margin, format_range, format_value
+from loupe.report.terminal import (
+    Section,
+    failed_count,
+    format_margin,
+    format_range,
+    format_value,
+    part_of_published,
+)
 from loupe.report.visible_differences import no_ranks, visible_differences
 from loupe.runs.folder import RunFolder
 from loupe.stats.comparison import LEVEL, Difference
@@ -50,8 +57,9 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
     """Runs of one benchmark, best first; the first one given is the baseline of all pairs.
 
-    `untold`: no two of them can be told apart by the headline on so few pages, so there are no ranks. `published` holds
-    figures of others, if they were asked for: unranked, and in no pair.
+    `untold`: no two of them can be told apart by the headline on so few pages, so there are no ranks. `part` says that
+    they are not over the whole of the published set. `published` holds figures of others, if they were asked for:
+    unranked, and in no pair.
     """
 
     benchmark: str
@@ -65,6 +73,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     pairs: list[Pair]
     left_out: dict[str, str] = {}
     untold: bool = False
+    part: str = ""
     published: list[PublishedRow] = []
 
 
@@ -134,6 +143,7 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
             for path, result, against in zip(paths[1:], results[1:], scores[1:], strict=True)
         ],
         untold=found.untold,
+        part=part_of_published(max(results, key=lambda result: result.total)),
     )
 
 
@@ -222,15 +232,17 @@ def sections(compared: Compared) -> list[Section]:
     title = f"{compared.benchmark}@{compared.version}"
     return [
         Section(title=title, header=header, rows=rows),
-        *_untold(compared),
+        *_below_ranks(compared),
         *published_sections(compared.published, compared.units),
         *(_pair_section(compared, pair) for pair in compared.pairs),
         *visible_sections(compared),
     ]
 
 
-def _untold(compared: Compared) -> list[Section]:
-    return [Section(title="", rows=[(no_ranks(compared.headline),)])] if compared.untold else []
+def _below_ranks(compared: Compared) -> list[Section]:
+    said = [no_ranks(compared.headline)] if compared.untold else []
+    said += [compared.part] if compared.part else []
+    return [Section(title="", rows=[(line,) for line in said])] if said else []
 
 
 def visible_sections(compared: Compared) -> list[Section]:
@@ -244,7 +256,7 @@ def ranking(paths: Sequence[Path]) -> list[Section]:
     """Who ranks where, and what could have been seen of the difference to the best; the best run comes first."""
     best = compare_runs(paths).runs[0].run
     compared = compare_runs([Path(best), *(path for path in paths if str(path) != best)])
-    return [sections(compared)[0], *_untold(compared), *visible_sections(compared)]
+    return [sections(compared)[0], *_below_ranks(compared), *visible_sections(compared)]
 
 
 def _pair_section(compared: Compared, pair: Pair) -> Section:

@@ -78,9 +78,10 @@ def sections(found: Lint, limit: int) -> Iterator[Section]:
     if faults:
         title = "change if this fault alone were mended everywhere" if found.official else "faults of form"
         yield Section(title=title, header=("fault", "places", "pages", *header, "what it is"), rows=faults)
-    faulty = [page for page in found.pages if page.faults]
+    faulty = [page for page in found.pages if page.faults and (not found.official or _moves(page))]
     if faulty:
-        title = f"{'costliest pages' if found.official else 'pages'} ({min(limit, len(faulty)):,} of {len(faulty):,})"
+        kind = "pages that mending changes" if found.official else "pages"
+        title = f"{kind} ({min(limit, len(faulty)):,} of {len(faulty):,})"
         rows = [row for page in faulty[:limit] for row in _page_rows(found, page, measures)]
         yield Section(title=title, header=("page, fault", "places", "lines", *header), rows=rows)
 
@@ -121,6 +122,11 @@ def remarks(found: Lint, limit: int) -> Iterator[str]:
         yield f"no fault of form in {_pages(found.read)}"
     elif found.official:
         yield "mended numbers are no results: only `official` may be called by the benchmark's name"
+    if found.official and moved(found):
+        yield "·: no change; –: the page has nothing of this kind"
+    free = [page for page in found.pages if page.faults and not _moves(page)]
+    if found.official and free:
+        yield f"{_pages(len(free))} with faults that cost nothing: --json has them"
     if found.missing:
         yield f"{_pages(found.missing)} without an answer, counted as the benchmark does"
 
@@ -130,7 +136,13 @@ def _page_rows(found: Lint, page: PageLint, measures: list[str]) -> Iterator[tup
     yield page.page, f"{sum(map(len, page.faults.values())):,}", "", *total
     for name, lines in page.faults.items():
         changes = [_change(found, each, page.official, page.alone.get(name, {})) for each in measures]
-        yield f"  {name}", f"{len(lines):,}", _lines(lines), *(changes if len(page.faults) > 1 else [""] * len(total))
+        yield f"  {name}", f"{len(lines):,}", _lines(lines), *changes
+
+
+def _moves(page: PageLint) -> bool:
+    """Whether mending, of one fault or of all, changes any number of the page."""
+    versions = [page.mended, *page.alone.values()]
+    return any(_is_other(value, version.get(name)) for name, value in page.official.items() for version in versions)
 
 
 def _heading(found: Lint, name: str) -> str:
@@ -158,9 +170,9 @@ def _value(found: Lint, name: str, values: Mapping[str, float]) -> str:
 
 
 def _change(found: Lint, name: str, before: Mapping[str, float], after: Mapping[str, float]) -> str:
-    """After minus before, with its sign; a dot for none."""
+    """After minus before, with its sign; a dot for none, a dash where there is nothing to change."""
     if name not in before or name not in after:
-        return ""
+        return "–"
     change = after[name] - before[name]
     percent = found.units[name] == "fraction"
     text = f"{100 * change:+.2f}" if percent else f"{change:+.4f}"

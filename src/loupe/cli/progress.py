@@ -127,7 +127,8 @@ def status_line(progress: Progress, *, unit: str, brief: bool = False) -> str:
     parts += [f"{count:,} {name}" for name, count in counts.items() if count]
     if progress.headline is not None and progress.headline.value is not None:
         value, margin = format_value(progress.headline.value, unit), format_margin(progress.headline, unit)
-        parts.append(f"{progress.headline_name} {value} {margin}".rstrip())
+        # Of the pages so far: the final number may be another one, the more so where it is made of several measures.
+        parts.append(f"{progress.headline_name} so far {value} {margin}".rstrip())
     parts += [tell() for tell in (progress.spent, progress.status) if tell is not None]
     parts.append(progress.note)
     return " · ".join(filter(None, parts))

@@ -90,7 +90,7 @@ def find_all(
 def _notes(answers: Answers, path: Path) -> list[str]:
     """What does not fit between answers and samples, for the result's warnings."""
     said = (
-        ("sample has no answer", "samples have no answer", answers.missing),
+        # Those without an answer are failed samples, listed with the others.
         ("answer has no sample", "answers have no sample", answers.extra),
         (
             "answer is passed over for one that goes first",

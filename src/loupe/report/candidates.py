@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from loupe.report.terminal import Section, failed_count, format_margin, format_value
+from loupe.report.terminal import Section, failed_count, format_margin, format_value, part_of_published
 from loupe.types import Estimate, PublishedRow, Result
 
 #: Columns that are left out where they say nothing: of these results none has it, or nobody has published any.
@@ -32,6 +32,7 @@ def candidate_sections(results: Sequence[Result], published: Sequence[PublishedR
         found.append(Section(title="", header=("engine", *titles[1:]), rows=parts))
     if sources:
         listed = [(f"published [{number}]", text) for number, text in enumerate(sources, 1)]
+        listed += [("here", part) for part in dict.fromkeys(map(part_of_published, results)) if part]
         found.append(Section(title="published by others, not measured here", rows=listed))
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from loupe.explanation import Explanation
+from loupe.report.terminal import part_of_published
 from loupe.types import Result
 
 #: Samples named for one flag of one engine.
@@ -42,7 +43,10 @@ class Flags:
     def warnings(self, result: Result | None) -> list[str]:
         """The warnings of a result that are not said by a flag already; a missing prediction is worth both."""
         told = tuple(f"{name}:" for name in self.meanings if name != "missing-prediction")
-        return [text for text in (result.warnings if result else []) if not text.startswith(told)]
+        if result is None:
+            return []
+        part = part_of_published(result)
+        return [*([part] if part else []), *(text for text in result.warnings if not text.startswith(told))]
 
     def _cell(self, name: str, engine: int) -> FlagCell | None:
         found = self.counts.get((name, engine))

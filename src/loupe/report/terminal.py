@@ -23,6 +23,7 @@ ALARMING = 0.05
 WORST_SLICES = 5
 LISTED_FAILURES = 5
 
+_NOTHING = "nothing here to measure"
 _WORDS = {
     "timeout": "no answer in time",
     "error": "ended with an error",
@@ -49,6 +50,7 @@ def result_sections(result: Result) -> list[Section]:
     """Everything a person should see of one result, most important first."""
     found = [
         _measures(result),
+        *_below_measures(result),
         _not_computed(result),
         _worst_slices(result),
         _not_as_it_is(result),
@@ -121,10 +123,32 @@ def _measures(result: Result) -> Section:
     return Section(title=title, header=("measure", "value", "±", "95 % interval", "n"), rows=rows)
 
 
+def _below_measures(result: Result) -> list[Section]:
+    """The row of the official table, and that this is not the whole of the published set."""
+    found = [Section(title="", rows=[(result.official,)])] if result.official else []
+    part = part_of_published(result)
+    return [*found, Section(title="", rows=[(part,)], alarm=True)] if part else found
+
+
+def part_of_published(result: Result) -> str:
+    """That a result is not over the whole of the published set; "" where it is, or where its size is unknown."""
+    if result.total >= result.published_total:
+        return ""
+    whole = f"{result.total:,} of the {result.published_total:,} samples of {result.benchmark}@{result.version}"
+    return f"only {whole}: no number to hold beside published ones"
+
+
 def _not_computed(result: Result) -> Section | None:
-    """One line for measures that no sample of this run has, so that they do not fill the table."""
-    names = [name for name, estimate in result.measures.items() if estimate.value is None and name != result.headline]
-    return Section(title="not computed: nothing here to measure", rows=[(", ".join(names),)]) if names else None
+    """Measures that this run has no value of, so that they do not fill the table, with the reason."""
+    reasons: dict[str, list[str]] = {}
+    for name, estimate in result.measures.items():
+        reason = result.not_computed.get(name, "" if name == result.headline else _NOTHING)
+        if estimate.value is None and reason:
+            reasons.setdefault(reason, []).append(name)
+    if set(reasons) == {_NOTHING}:
+        return Section(title=f"not computed: {_NOTHING}", rows=[(", ".join(reasons[_NOTHING]),)])
+    rows = [(", ".join(names), reason) for reason, names in reasons.items()]
+    return Section(title="not computed", rows=rows) if rows else None
 
 
 def _worst_slices(result: Result) -> Section | None:

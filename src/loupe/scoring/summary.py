@@ -77,6 +77,9 @@ def summarise(
         },
         figures=conclusion.figures,
         failed_are=conclusion.failed_are,
+        official=conclusion.official,
+        not_computed=conclusion.not_computed,
+        published_total=benchmark.published_total,
         warnings=[*_warnings(seen, total, missing, conclusion.failed_are), *conclusion.warnings],
     )
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loupe.benchmarks.omnidoc.aggregation import metric_result
-from loupe.benchmarks.omnidoc.flag_warnings import NAMED, flag_warnings
+from loupe.benchmarks.omnidoc.flag_warnings import flag_warnings
 from loupe.benchmarks.omnidoc.formula_cdm import formula_warnings
-from loupe.benchmarks.omnidoc.headline import headline_row
-from loupe.benchmarks.omnidoc.scored_pages import from_details
+from loupe.benchmarks.omnidoc.headline import OFFICIAL_COLUMNS, headline_row
+from loupe.benchmarks.omnidoc.scored_pages import ScoredPage, from_details
 from loupe.types import Conclusion, SampleScores
 
 #: Pages of the other versions, whose numbers are not comparable.
@@ -41,8 +41,11 @@ def conclude(rows: Sequence[SampleScores]) -> Conclusion:
         figures["headline_missing_as_empty"] = whole
         missing = [page.stem for page in pages if not page.answered]
         warnings.append(_missing_warning(missing, len(pages), whole, headline))
+    fixed = any(score.measure == "text_edit_with_invented" for row in rows for score in row.scores)
     return Conclusion(
         figures=figures,
+        official="" if fixed else _official_row(headline),
+        not_computed=_not_computed(answered),
         failed_are="left out" if len(answered) < len(rows) else "empty",
         warnings=[*warnings, *formula_warnings(answered), *flag_warnings(answered)],
     )
@@ -60,11 +63,33 @@ def _missing_warning(
         for column, label in _COLUMNS.items()
         if column in whole
     ]
-    more = ", …" if len(missing) > NAMED else ""
+    named = missing[0] if len(missing) == 1 else f"{missing[0]}, …"
     return (
         f"missing-prediction: {len(missing):,} of {total:,} pages have none and are left out, as upstream does "
-        f"({', '.join(missing[:NAMED])}{more}); counted as empty: {', '.join(changed)}"
+        f"({named}); counted as empty: {', '.join(changed)}"
     )
+
+
+def _official_row(headline: Mapping[str, float | None]) -> str:
+    """The row of the official table, in which every component is rounded before the overall is made of them."""
+    values = {"overall": headline["overall"]} | {_COLUMNS[column]: headline[column] for column in OFFICIAL_COLUMNS}
+    row = [f"{label} {_shown(value)}" for label, value in values.items() if value is not None]
+    return f"official table figures: {' · '.join(row)}" if row else ""
+
+
+def _not_computed(pages: Sequence[ScoredPage]) -> dict[str, str]:
+    """Why there is no CDM and with it no overall; the measure of fixed mode is none of the others."""
+    formulas = [sample for page in pages for sample in page.match.display_formula]
+    failure = next((sample.cdm_failure for sample in formulas if sample.cdm is None and sample.cdm_failure), "")
+    cdm = "CDM is switched off (-o cdm=off)" if formulas else "no displayed formulas on these pages"
+    if any(sample.cdm is not None for sample in formulas):
+        cdm = ""
+    elif failure:
+        cdm = failure
+    tables = "" if any(page.match.table for page in pages) else "no tables on these pages"
+    lacking = [f"formula_cdm ({cdm})" if cdm else "", f"table_teds ({tables})" if tables else ""]
+    overall = "needs " + " and ".join(filter(None, lacking))
+    return {"text_edit_with_invented": "", "formula_cdm": cdm} | ({"overall": overall} if cdm or tables else {})
 
 
 def _shown(value: float | None) -> str:

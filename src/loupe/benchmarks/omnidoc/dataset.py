@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -15,10 +17,12 @@ from loupe.data.prepared import is_prepared, read
 from loupe.errors import DatasetError, UsageError
 from loupe.types import Sample
 
-_HINT = "loupe data get omnidocbench"
+_HINT = "loupe data get omnidocbench, or --data DIR with a copy that you have"
 _FILE = "OmniDocBench.json"
 #: Entries of `special_issue` that every page is sliced by; a page without them has the value "no".
 _ISSUES = ("colorful_backgroud", "fuzzy_scan", "watermark")
+#: Values of an attribute that a message names.
+_LISTED = 12
 #: Large parts of a layout element that no step reads.
 _UNREAD = ("line_with_spans", "merge_list")
 
@@ -56,16 +60,49 @@ class _Page(msgspec.Struct):
 
 
 def read_pages(root: Path, *, selection: Selection, mode: Mode) -> Iterator[Sample]:
-    """The pages that `selection` leaves, in the order of the file, decoded one by one."""
+    """The pages that `selection` leaves, in the order of the file, decoded one by one. Raises DatasetError for none."""
+    pages, left, values = 0, 0, _Values()
     for page, image, place in _prepared(root) if is_prepared(root) else _published(_ground_truth_file(root)):
         info = page["page_info"]
+        pages += 1
+        values.add(info["page_attribute"], selection)
         if _is_selected(info["page_attribute"], selection, place):
+            left += 1
             yield Sample(
                 id=sample_id(info["image_path"]),
                 images=(image,),
                 truth=_truth(page, mode),
                 tags=_tags(info["page_attribute"]),
             )
+
+    if not pages:
+        raise DatasetError(f"{root}: the ground truth has no page at all", hint=_HINT)
+    if not left:
+        wanted = "; ".join(f"{name}={_written(value)}" for name, value in selection.items())
+        raise DatasetError(f"{root}: none of {pages:,} pages has {wanted} (filter)", hint=values.listed())
+
+
+class _Values:
+    """What the attributes of a filter are on the pages that were seen."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, Counter[str]] = {}
+
+    def add(self, attributes: Mapping[str, Any], selection: Selection) -> None:
+        """Take one page in."""
+        for name in selection.keys() & attributes.keys():
+            self._counts.setdefault(name, Counter())[_written(attributes[name])] += 1
+
+    def listed(self) -> str:
+        """The values that there are, most common first."""
+        return "; ".join(
+            f"{name}: {', '.join(value for value, _ in counts.most_common(_LISTED))}"
+            for name, counts in self._counts.items()
+        )
+
+
+def _written(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def parse_selection(text: str) -> dict[str, Any]:
@@ -128,7 +165,9 @@ def _ground_truth_file(root: Path) -> Path:
         return others[0]
     if others:
         raise DatasetError(f"{root}: {len(others)} files could be the ground truth", hint=f"--data {others[0]}")
-    raise DatasetError(f"{root}: no OmniDocBench here; expected {_FILE} with images/", hint=_HINT)
+    above = root.parent / _FILE
+    hint = f"it stands one folder up: --data {shlex.quote(str(root.parent))}" if above.is_file() else _HINT
+    raise DatasetError(f"{root}: no OmniDocBench here; expected {_FILE} with images/", hint=hint)
 
 
 def _image(folder: Path, image_path: str) -> Path:

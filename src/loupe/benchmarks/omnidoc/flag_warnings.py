@@ -9,8 +9,6 @@ from loupe.benchmarks.omnidoc.scored_pages import ScoredPage
 
 #: No flag of the protocol: what the zeroed LaTeX tables are worth after a conversion.
 LATEX_TEDS = "latex-table-converted"
-#: Pages named in one warning; `scores.jsonl` names them all.
-NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +74,6 @@ def _after_conversion(pages: Sequence[ScoredPage], tables: float) -> str:
 
 
 def _named(counts: Mapping[str, float]) -> str:
-    names = sorted(counts, key=lambda name: (-counts[name], name))
-    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-    return f"{len(names):,} page{'s' if len(names) > 1 else ''} ({', '.join(names[:NAMED])}{more})"
+    """How many pages, and the one with most of it; `scores.jsonl` and the report name them all."""
+    most = min(counts, key=lambda name: (-counts[name], name))
+    return f"1 page ({most})" if len(counts) == 1 else f"{len(counts):,} pages (most on {most})"

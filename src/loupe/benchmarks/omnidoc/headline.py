@@ -19,6 +19,9 @@ _COLUMNS = (
     ("table", "Edit_dist"),
 )
 
+#: Those that the official table has, overall apart.
+OFFICIAL_COLUMNS = tuple(f"{element}_{metric}" for element, metric in _COLUMNS[:5])
+
 
 def headline_row(result: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
     """One row of the official table, and two more edit distances: these as fractions, the others in percent.
@@ -29,7 +32,8 @@ def headline_row(result: Mapping[str, Mapping[str, Any]]) -> dict[str, float | N
     row = {f"{element}_{metric}": _rounded(_value(result, element, metric)) for element, metric in _COLUMNS}
     text, cdm = row["text_block_Edit_dist"], row["display_formula_CDM"]
     teds = _zero_if_missing_like_official(row["table_TEDS"])
-    overall = None if text is None or cdm is None else ((1 - text) * 100 + cdm + teds) / 3
+    # Made of numbers with three decimals; what is beyond the twelfth is noise.
+    overall = None if text is None or cdm is None else round(((1 - text) * 100 + cdm + teds) / 3, 12)
     return {**row, "overall": overall}
 
 
