@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
+from loupe.errors import UsageError
+from loupe.report.slices import slices_section
 from loupe.report.table_width import fitted
 from loupe.report.terminal import (
     Section,
@@ -69,6 +71,22 @@ def test_a_measure_that_was_not_computed_is_named_and_no_zero() -> None:
     shown = lines(msgspec.structs.replace(reasons, official="official: 12"))
     assert shown[shown.index("# not computed") + 1] == "teds\tTEDS is switched off"
     assert "official: 12" in shown and any(line.startswith("only 40 of the 99 samples of toy@1") for line in shown)
+
+
+def test_all_slices_of_a_tag_stand_in_one_table() -> None:
+    slices = {
+        "lang": {
+            "en": {"cer": Estimate(value=0.2, n=2)},
+            "zh": {"cer": Estimate(value=0.5, n=30), "score": Estimate(value=3.0, n=4)},
+        }
+    }
+    result = msgspec.structs.replace(RESULT, slices=slices)
+    section = slices_section(result, "lang")
+    assert section.header == ("lang", "n", "cer ↓", "score ↑")
+    assert section.rows == [("zh", "30", "50.00 %", "3 (4)"), ("en", "2", "20.00 %", "–")]
+    with pytest.raises(UsageError, match="no slices by 'lnag'; did you mean 'lang'") as refused:
+        slices_section(result, "lnag")
+    assert refused.value.hint == "--by one of: lang"
 
 
 def test_the_headline_in_one_line() -> None:

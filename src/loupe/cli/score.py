@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 @click.option("--name", default="", metavar="NAME", help="Name to file the run under. Default: that of the answers.")
 @click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Processes. Default: one per core.")
 @click.option("--with-published", is_flag=True, help="Beside them what others have published, with its source.")
+@click.option("--by", default="", metavar="TAG", help="Also every measure for each value of this tag (language, …).")
 @json_option
 @plain_option
 def command(
-    target: tuple[str, ...], jobs: int | None, with_published: bool, json: bool, plain: bool, **flags: object
+    target: tuple[str, ...], jobs: int | None, with_published: bool, by: str, json: bool, plain: bool, **flags: object
 ) -> None:
     """Score the predictions of a run again; no engine is needed.
 
@@ -73,6 +74,10 @@ def command(
         from loupe.report.candidates import candidate_sections
 
         tables(candidate_sections([result for _, result in results], published), plain=plain)
+    if by:
+        from loupe.report.slices import slices_section
+
+        tables([slices_section(result, by) for _, result in results], plain=plain)
     if len(results) > 1:
         runs = " ".join(shlex.quote(str(path)) for path, _ in results)
         say(f"pages and answers: loupe report {runs} -o report.html")

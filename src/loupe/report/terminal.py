@@ -152,7 +152,10 @@ def _not_computed(result: Result) -> Section | None:
 
 
 def _worst_slices(result: Result) -> Section | None:
-    """The slices that are worse than the whole, worst first; one sample alone is no slice unless all are that small."""
+    """The slices that are worse than the whole, worst first; one sample alone is no slice unless all are that small.
+
+    What is left out for that is counted, and stands in `loupe score RUN --by TAG`.
+    """
     name = _slice_measure(result)
     unit, sign = result.units.get(name, "fraction"), 1 if result.directions.get(name, True) else -1
     whole = result.measures.get(name, Estimate(value=None)).value
@@ -162,7 +165,9 @@ def _worst_slices(result: Result) -> Section | None:
             estimate = measures.get(name)
             if len(values) > 1 and estimate is not None and estimate.value is not None:
                 found.append((estimate.value, f"{tag} = {value}", estimate))
-    found = [item for item in found if item[2].n > 1] or found
+    larger = [item for item in found if item[2].n > 1]
+    single = len(found) - len(larger) if larger else 0
+    found = larger or found
     found = [item for item in found if whole is None or sign * item[0] < sign * whole]
     if not found:
         return None
@@ -171,13 +176,21 @@ def _worst_slices(result: Result) -> Section | None:
         (label, format_value(value, unit), format_margin(estimate, unit), f"{estimate.n:,}")
         for value, label, estimate in found[:WORST_SLICES]
     ]
-    return Section(title=f"worst slices by {name}", header=("slice", "value", "±", "n"), rows=rows)
+    left_out = [f"{len(found) - len(rows):,} more are worse than the whole"] if len(found) > len(rows) else []
+    left_out += [f"{single:,} of one sample are left out"] if single else []
+    told = f" ({', '.join([*left_out, 'all: loupe score RUN --by TAG'])})" if left_out else ""
+    return Section(title=f"worst slices by {name}{told}", header=("slice", "value", "±", "n"), rows=rows)
 
 
 def _slice_measure(result: Result) -> str:
     """The measure by which slices are compared: a headline that is a sum of points grows with the size of a slice."""
-    names = [result.headline, *result.measures]
-    return next((name for name in names if result.units.get(name, "fraction") == "fraction"), result.headline)
+    order = [result.headline, *result.measures]
+    names = [name for name in order if result.units.get(name, "fraction") == "fraction"]
+    return next((name for name in names if _has_value(result, name)), names[0] if names else result.headline)
+
+
+def _has_value(result: Result, name: str) -> bool:
+    return name in result.measures and result.measures[name].value is not None
 
 
 def _not_as_it_is(result: Result) -> Section | None:
