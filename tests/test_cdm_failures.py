@@ -13,6 +13,7 @@ from loupe.benchmarks.formula_images.cdm_scores import CdmOutcome, cdm_outcomes,
 from loupe.metrics import cdm_pairs
 from loupe.metrics.cdm import PROFILES, ghostscript
 from loupe.metrics.cdm.limited_processes import run_limited
+from loupe.metrics.cdm.pairs import Renderer
 from loupe.metrics.cdm.render_cache import RenderCache
 from loupe.metrics.cdm.rendering import render
 from loupe.metrics.cdm.tex_documents import Template
@@ -43,6 +44,26 @@ def test_a_tex_that_sets_nothing_is_told_of_and_what_it_failed_on_is_not_remembe
     monkeypatch.setenv("PATH", whole)
     (repaired,) = cdm_outcomes([PAIR], profile="unimernet")
     assert repaired.f1 == 0.667 and not repaired.failure
+
+
+@pytest.mark.parametrize(("renderer", "name"), [("layout", "pdflatex"), ("ghostscript", "gs")])
+def test_a_program_that_breaks_after_it_has_worked_makes_no_zeros_and_nothing_of_it_is_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, renderer: Renderer, name: str
+) -> None:
+    need_tex("unimernet", renderer=renderer)
+    cache = RenderCache(tmp_path / "cache")
+    monkeypatch.setattr(cdm_scores, "_cache", lambda: cache)
+    bad = (r"\frac { a", "x")
+    for pair, f1 in ((PAIR, 0.667), ((bad[1], bad[0]), 0.0)):
+        assert cdm_outcomes([pair], profile="unimernet", renderer=renderer)[0].f1 == f1
+    program(tmp_path / "bin", name, "exit 1")
+    whole = os.environ["PATH"]
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{whole}")
+    others = [("a + c", "a + b"), (r"\def\z{1} \z", "a - b")]
+    broken = cdm_outcomes(others, profile="unimernet", renderer=renderer)
+    assert [(one.f1, name in one.failure) for one in broken] == [(None, True)] * 2
+    monkeypatch.setenv("PATH", whole)
+    assert all(one.f1 is not None for one in cdm_outcomes(others, profile="unimernet", renderer=renderer))
 
 
 @pytest.mark.parametrize(

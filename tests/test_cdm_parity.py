@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -84,14 +85,26 @@ def test_one_pair_has_characters_with_boxes_and_says_which_are_matched() -> None
 
 
 def test_a_side_that_is_not_drawn_has_a_reason() -> None:
-    broken = cdm(r"\frac{a+b{c-d}", "x", profile="omnidocbench")
+    pairs = [(r"\frac{a+b{c-d}", "x"), ("x", r"\frac{a"), ("", "x"), (r"\phantom{x}", "x")]
+    broken, lost, empty, blank = cdm_pairs(pairs, profile="omnidocbench")
     assert (broken.f1, broken.prediction_failure, broken.reference_failure) == (0.0, "no page", "")
-    assert cdm("x", r"\frac{a", profile="omnidocbench").counted
+    assert lost.counted
     assert not cdm("x", r"\frac{a", profile="unimernet").counted
-    assert cdm("", "x").prediction_failure
-    assert cdm(r"\phantom{x}", "x").prediction_failure == "nothing visible"
+    assert empty.prediction_failure
+    assert blank.prediction_failure == "nothing visible"
 
 
 def test_an_unknown_profile_is_refused() -> None:
     with pytest.raises(ValueError, match="omnidocbench, unimernet, request"):
         cdm("x", "x", profile="other")
+
+
+def test_an_unknown_renderer_is_refused_even_where_nothing_would_be_drawn() -> None:
+    with pytest.raises(ValueError, match="no CDM renderer 'foo'; there are layout, ghostscript"):
+        cdm_pairs([], renderer="foo")  # type: ignore[arg-type]  # what a caller without types may do
+
+
+def test_without_scipy_the_extra_is_named_before_anything_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["loupe.metrics.cdm.pairs"], "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"CDM needs SciPy.*loupe-ocr\[cdm\]"):
+        cdm_pairs([])

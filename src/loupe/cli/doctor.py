@@ -128,20 +128,22 @@ def _formulas() -> Iterator[Check]:
     """TeX for CDM, tried: a formula is set and read, in both official versions. Ghostscript: the exact way."""
     from loupe.metrics import cdm
     from loupe.metrics.cdm.rendering import profile_named
-    from loupe.metrics.cdm.tex_tools import tex_tools
+    from loupe.metrics.cdm.tex_tools import MissingTexError, tex_tools
 
     for profile, formula in (("unimernet", r"\frac{a}{b}"), ("omnidocbench", r"\frac{a}{b}\text{中}")):
         tools = tex_tools(profile_named(profile))
         detail, here = f"missing: {', '.join(tools.missing)}", not tools.missing
+        fix = tools.hint or f"pip install '{PACKAGE}[cdm]'"
         if here:
             try:
                 found = cdm(formula, formula, profile=profile)
             except ImportError:
                 detail, here = "SciPy is missing", False
+            except MissingTexError as error:
+                detail, here, fix = str(error), False, error.hint
             else:
                 here = found.f1 == 1.0
                 detail = tools.version if here else f"does not draw a formula: {found.prediction_failure}"
-        fix = tools.hint or f"pip install '{PACKAGE}[cdm]'"
         yield Check(part="tool", name=f"TeX for CDM, {profile}", here=here, detail=detail, fix=fix)
     exact = tex_tools(profile_named("unimernet"), "ghostscript")
     program = shutil.which("gs")

@@ -9,16 +9,19 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
+from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+import pypdfium2
 from PIL import Image
 
 from loupe.metrics.cdm.boxes import DPI, PageInk, ink_of_pixels
 from loupe.metrics.cdm.limited_processes import read_bounded, run_limited
 from loupe.metrics.cdm.pdf_pages import PageReader
+from loupe.metrics.cdm.tex_tools import BrokenTexError
 
 _SECONDS_A_PAGE: Final = 20
 _PAGES_AT_ONCE: Final = 20  # what is drawn lies on disk, uncompressed it is some megabytes a page
@@ -29,13 +32,28 @@ _LARGEST_SIDE: Final = 1200
 def drawn_pages(pdf: bytes, pages: range) -> Iterator[PageInk | str]:
     """The ink of these pages (from 0), or why a page is not drawn: `not drawn`, or how Ghostscript ended.
 
-    What is missing of many is tried alone, so that no page spoils another.
+    What is missing of many is tried alone, so that no page spoils another. Raises BrokenTexError where Ghostscript does
+    not draw even an empty page then.
     """
+    failed = False
     for start in range(pages.start, pages.stop, _PAGES_AT_ONCE):
         some = range(start, min(start + _PAGES_AT_ONCE, pages.stop))
         for number, found in zip(some, _drawn(pdf, some), strict=True):
             again = isinstance(found, str) and len(some) > 1
-            yield _drawn(pdf, range(number, number + 1))[0] if again else found
+            drawn = _drawn(pdf, range(number, number + 1))[0] if again else found
+            failed |= drawn in ("not drawn", "crashed")
+            yield drawn
+    if failed and isinstance(_drawn(_empty_page(), range(1))[0], str):
+        raise BrokenTexError("gs", fails="draws nothing")
+
+
+@lru_cache(maxsize=1)
+def _empty_page() -> bytes:
+    document, file = pypdfium2.PdfDocument.new(), BytesIO()
+    document.new_page(100, 100).close()
+    document.save(file)
+    document.close()
+    return file.getvalue()
 
 
 def _drawn(pdf: bytes, pages: range) -> list[PageInk | str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 if TYPE_CHECKING:
     from loupe.metrics.cdm.profiles import CdmProfile
@@ -66,7 +67,7 @@ def cdm(
 
     `profile`: `unimernet` or `omnidocbench` (they give different scores), or `request`. `cache`: a folder that
     remembers renderings. Raises MissingTexError, with the command that installs it, without TeX; ValueError for an
-    unknown profile; ImportError without SciPy (extra `cdm`).
+    unknown profile or renderer; ImportError, with the command, without SciPy (extra `cdm`).
     """
     return cdm_pairs([(prediction, reference)], profile=profile, renderer=renderer, cache=cache)[0]
 
@@ -86,6 +87,11 @@ def cdm_pairs(
     from loupe.metrics.cdm.rendering import profile_named, render
 
     chosen = profile_named(profile)
+    if renderer not in get_args(Renderer):
+        raise ValueError(f"no CDM renderer {renderer!r}; there are {', '.join(get_args(Renderer))}")
+    if find_spec("scipy") is None:
+        # Said before anything is drawn, which may take minutes.
+        raise ImportError("CDM needs SciPy, which is not installed: pip install 'loupe-ocr[cdm]'", name="scipy")
     memory = cache if isinstance(cache, RenderCache) else RenderCache(cache)
     try:
         true = render([reference for _, reference in pairs], profile=chosen, renderer=renderer, cache=memory)

@@ -15,7 +15,6 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal
 
@@ -65,20 +64,31 @@ def set_formulas(template: Template, formulas: Sequence[str]) -> list[PageSource
     Raises OSError where TeX cannot be started at all, BrokenTexError where it sets not even a formula known to be good.
     """
     found = [PageSource(failure="no page")] * len(formulas)
+    failures = 0
+    for index, page in _set_each(template, formulas):
+        found[index] = page
+        if page.failure not in ("", "too large", "refused"):
+            failures += 1
+            if failures == 1:
+                _check_that_it_works(template)
+    if failures > 1:
+        _check_that_it_works(template)
+    return found
+
+
+def _set_each(template: Template, formulas: Sequence[str]) -> Iterator[tuple[int, PageSource]]:
     together: list[int] = []
     for index, tex in enumerate(formulas):
         if len(tex) > _LARGEST_TEX:
-            found[index] = PageSource(failure="too large")
+            yield index, PageSource(failure="too large")
         elif is_refused(tex):
-            found[index] = PageSource(failure="refused")
+            yield index, PageSource(failure="refused")
         elif not is_harmless(tex):
-            found[index] = _set_alone(template, tex)
+            yield index, _set_alone(template, tex)
         else:
             together.append(index)
     for start in range(0, len(together), LARGEST_BATCH):
-        for index, page in _set_batch(template, formulas, together[start : start + LARGEST_BATCH]):
-            found[index] = page
-    return found
+        yield from _set_batch(template, formulas, together[start : start + LARGEST_BATCH])
 
 
 def _set_batch(template: Template, formulas: Sequence[str], batch: list[int]) -> Iterator[tuple[int, PageSource]]:
@@ -122,20 +132,13 @@ def _set_alone(template: Template, tex: str) -> PageSource:
     run = _run_tex(template, single_document(template, tex), seconds=_ALONE_SECONDS)
     if run.pages == 1 and not run.failure:
         return PageSource(run.pdf)
-    _check_that_it_works(template)
     return PageSource(failure=run.failure or ("several pages" if run.pages else "no page"))
 
 
 def _check_that_it_works(template: Template) -> None:
-    """No failure is believed of a TeX that has not yet set anything in this process."""
-    if not _works(template, shutil.which(template.program) or ""):
-        _works.cache_clear()  # it may be repaired
+    """No failure is believed of a TeX that does not set a known formula after it: it may have broken since the last."""
+    if _run_tex(template, single_document(template, _CANARY), seconds=_ALONE_SECONDS).pages != 1:
         raise BrokenTexError(template.program)
-
-
-@lru_cache(maxsize=64)
-def _works(template: Template, program: str) -> bool:
-    return _run_tex(template, single_document(template, _CANARY), seconds=_ALONE_SECONDS).pages == 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,8 @@ _DEBIAN: Final = {
     "chinese": "latex-cjk-chinese latex-cjk-chinese-arphic-gkai00mp",
     "gs": "ghostscript",
 }
+_FEDORA: Final = "sudo dnf install texlive-scheme-full google-noto-sans-cjk-fonts ghostscript"
+_MAC: Final = "brew install --cask mactex-no-gui font-noto-sans-cjk-sc && brew install ghostscript"
 #: Files whose absence makes formulas of a profile fail, and the set that they are in.
 _PACKAGES: Final[dict[Program, tuple[tuple[str, str], ...]]] = {
     "pdflatex": (
@@ -57,10 +59,10 @@ class MissingTexError(Exception):
 
 
 class BrokenTexError(MissingTexError):
-    """TeX is there and sets nothing at all: what it fails on says nothing of a formula."""
+    """TeX or Ghostscript is there and sets or draws nothing at all: what it fails on says nothing of a formula."""
 
-    def __init__(self, program: str) -> None:
-        Exception.__init__(self, f"CDM needs TeX, and {program} is there, but sets nothing")
+    def __init__(self, program: str, *, fails: str = "sets nothing") -> None:
+        Exception.__init__(self, f"CDM needs {program}, which is there, but {fails}")
         self.missing = (program,)
         self.hint = f"see what {program} says of a document of your own"
 
@@ -106,15 +108,18 @@ def _tools(program: Program, ghostscript: bool) -> TexTools:
 
 
 def _install(sets: set[str]) -> str:
-    """The command for this machine: Debian and its kin by name, elsewhere a whole TeX Live."""
-    if shutil.which("apt-get"):
-        names = " ".join(_DEBIAN[name] for name in _DEBIAN if name in sets)
-        return f"sudo apt-get install --no-install-recommends {names}"
+    """The command for this machine; where nothing tells which that is, those of all that are known."""
+    names = " ".join(_DEBIAN[name] for name in _DEBIAN if name in sets)
+    debian = f"sudo apt-get install --no-install-recommends {names}"
+    if shutil.which("apt-get") or Path("/etc/debian_version").exists():
+        return debian
     if sys.platform == "darwin":
-        return "brew install --cask mactex-no-gui font-noto-sans-cjk-sc && brew install ghostscript"
+        return _MAC
     if shutil.which("dnf"):
-        return "sudo dnf install texlive-scheme-full google-noto-sans-cjk-fonts ghostscript"
-    return "install TeX Live 2022 or later in full, and the font Noto Sans CJK SC"
+        return _FEDORA
+    return (
+        f"Debian, Ubuntu: {debian}; Fedora: {_FEDORA}; elsewhere TeX Live 2022 or later in full, and Noto Sans CJK SC"
+    )
 
 
 @lru_cache(maxsize=1)
