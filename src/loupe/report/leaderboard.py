@@ -88,7 +88,7 @@ def axis(estimates: Sequence[Estimate], unit: str) -> Axis:
     low, high = low - padding, high + padding
     if unit == "fraction":
         low, high = max(low, -0.01), (min(high, 1.01) if max(points, default=1.0) <= 1 else high)
-    step = _round_step((high - low) / 6)
+    step = round_step((high - low) / 6)
     first = math.ceil(low / step)
     scale = Axis(low=low, high=high, ticks=[])
     for index in range(first, math.floor(high / step) + 1):
@@ -98,7 +98,8 @@ def axis(estimates: Sequence[Estimate], unit: str) -> Axis:
     return scale
 
 
-def _round_step(raw: float) -> float:
+def round_step(raw: float) -> float:
+    """The next larger 1, 2 or 5 times a power of ten."""
     power: float = 10.0 ** math.floor(math.log10(raw))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw)
 

@@ -130,6 +130,7 @@ class _Handlers:
 
     def samples(self, request: Request) -> Response:
         board, wanted = self._of(request)
+        self._packers.warm()
         return html(self._pages.samples(board, wanted, dict(request.query_params)))
 
     def compare(self, request: Request) -> Response:

@@ -26,6 +26,8 @@ STATIC_FILES = (
     | {name: _REPORT / name for name in ("report.css", "match.css", "facts.css")}
     | static_files(_HERE / "static")
 )
+#: Published rows below each leaderboard of the first page.
+_PUBLISHED = 4
 _MATCH = ("overlay.js", "tables.js", "formulas.js", "match.js")
 
 
@@ -53,11 +55,16 @@ class Pages:
     def home(self) -> str:
         """All benchmarks with their leaderboards."""
         boards = self._shelf.boards()
-        groups = [self._group(board) for board in boards]
+        groups = [self._short(self._group(board)) for board in boards]
         shown = [str(root) for root in self._shelf.roots]
         running = [self._live(board, run) for board in boards for run in board.runs if run.state != "done"]
         values = {"groups": groups, "roots": shown, "damaged": sorted(self._shelf.damaged.items()), "running": running}
-        return self._render("home.html", None, "", state="/state", stamp=self._shelf.stamp(), **values)
+        return self._render("home.html", None, "", follow="/state", stamp=self._shelf.stamp(), **values)
+
+    @staticmethod
+    def _short(group: JsonObject) -> JsonObject:
+        """The group with the first of its published rows; its own page has them all."""
+        return group | {"published": group["published"][:_PUBLISHED], "unlisted": len(group["published"]) - _PUBLISHED}
 
     def board(self, board: Board) -> str:
         """Everything about one benchmark."""
@@ -193,9 +200,7 @@ class Pages:
             run=run,
             runs=list(zip(board.ordered(), [e.label for e in board.group().entrants], strict=True)),
             text=text,
-            start=page.Markup(
-                page.inline_json({"text": text, "reference": reference, "board": board.key, "sample": ident})
-            ),
+            start=page.Markup(page.inline_json(start)),
             index=page.Markup(page.inline_json(index)),
             picture=links["picture"],
             back=address(board, "sample", ident),
@@ -254,4 +259,4 @@ class Pages:
 
 
 def _state(board: Board) -> JsonObject:
-    return {"state": f"/state?b={board.key}", "stamp": board.stamp}
+    return {"follow": f"/state?b={board.key}", "stamp": board.stamp}

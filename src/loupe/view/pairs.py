@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from loupe.report.leaderboard import round_step
 from loupe.report.terminal import format_range, format_value
 from loupe.stats.comparison import LEVEL, Difference, compare
 from loupe.types import FAILED, Measure
@@ -20,7 +22,7 @@ ORDERS = {"losses": "Largest regressions first", "wins": "Largest gains first", 
 _TIE = 5e-5
 #: Points of the scatter stand on a grid of so many steps, so that ten thousand samples stay a picture.
 _GRID = 120
-_MARGIN, _SIDE = 44.0, 420.0
+_MARGIN, _SIDE = 58.0, 410.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,8 @@ def scatter(pairs: list[Pair], measure: Measure) -> JsonObject:
     low, high = min([*values, 0.0]), max([*values, 1.0 if measure.unit == "fraction" else 0.0])
     if measure.unit == "fraction":
         high = min(high, 1.5) if high > 1 else 1.0
+    step = round_step(((high - low) or 1.0) / 5)
+    low, high = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
     span = (high - low) or 1.0
     found: dict[tuple[int, int], list[Pair]] = {}
     for pair in pairs:
@@ -113,10 +117,9 @@ def scatter(pairs: list[Pair], measure: Measure) -> JsonObject:
             Dot(round(x, 1), round(y, 1), min(3.5 + len(here) ** 0.5 / 2, 14.0), kind, most.row.ident, text + more)
         )
     dots.sort(key=lambda dot: -dot.radius)
-    ticks = [
-        (_MARGIN + _SIDE * step / 4, _SIDE + 10 - _SIDE * step / 4, _tick(low + span * step / 4, measure))
-        for step in range(5)
-    ]
+    values = [low + step * number for number in range(round(span / step) + 1)]
+    places = [(value, (value - low) / span) for value in values]
+    ticks = [(_MARGIN + _SIDE * share, _SIDE + 10 - _SIDE * share, _tick(value, measure)) for value, share in places]
     return {"dots": dots, "ticks": ticks, "left": _MARGIN, "bottom": _SIDE + 10, "side": _SIDE}
 
 

@@ -38,7 +38,7 @@ def run_context(board: Board, run: RunIndex) -> JsonObject:
         "state": run.state,
         "progress": progress(board, run),
         "headline": format_headline(run.result) if run.result else "",
-        "measures": _measures(run),
+        "measures": _measures(board, run),
         "outcomes": [(name, OUTCOMES.get(name, name), count) for name, count in ordered(run)],
         "strip": strip(board, run),
         "latency": latency(run),
@@ -96,14 +96,14 @@ def _duration(seconds: float) -> str:
     return f"{minutes} min left" if minutes < 120 else f"{minutes / 60:.1f} h left"
 
 
-def _measures(run: RunIndex) -> list[tuple[str, str, str, int]]:
-    result = run.result
+def _measures(board: Board, run: RunIndex) -> list[tuple[str, str, str, int]]:
+    result, known = run.result, board.measures()
     if result is None:
         return []
     order = sorted(result.measures.items(), key=lambda item: item[0] != result.headline)
     return [
         (
-            f"{name} {'↑' if result.directions.get(name, True) else '↓'}",
+            f"{(name in known and known[name].title) or name} {'↑' if result.directions.get(name, True) else '↓'}",
             format_value(estimate.value, result.units.get(name, "fraction")),
             _margin(estimate, result.units.get(name, "fraction")),
             estimate.n,

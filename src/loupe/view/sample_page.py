@@ -33,6 +33,12 @@ class Packers:
         self._stack = ExitStack()
         self._pool: Any = None
 
+    def warm(self) -> None:
+        """Start a worker before somebody waits for it."""
+        if self._pool is None:
+            self._pool = self._stack.enter_context(process_pool(_WORKERS))
+            self._pool.schedule(pack, args=(SampleJob(ident="", task=""),), timeout=SAMPLE_SECONDS)
+
     async def payload(self, board: Board, ident: str, runs: Sequence[RunIndex]) -> bytes:
         """All that the page shows of a sample, as gzipped JSON."""
         addresses = [f"{address(board, 'picture', ident)}&n={place}" for place in range(PICTURE_LIMIT)]
@@ -43,8 +49,7 @@ class Packers:
     async def _pack(self, job: SampleJob) -> PackedSample:
         from pebble import ProcessExpired
 
-        if self._pool is None:
-            self._pool = self._stack.enter_context(process_pool(_WORKERS))
+        self.warm()
         future: Future[PackedSample] = self._pool.schedule(pack, args=(job,), timeout=SAMPLE_SECONDS)
         try:
             return await asyncio.wrap_future(future)

@@ -99,3 +99,4 @@ if (root.dataset.state) {
   document.addEventListener("visibilitychange", () => { if (!document.hidden) follow(); });
 }
 root.dataset.ready = "true";
+document.querySelector(".bar [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
