@@ -191,6 +191,8 @@ def test_an_empty_file_is_an_empty_answer_and_counts(tmp_path: Path) -> None:
     assert [(each["sample"], each["class"]) for each in unreadable["failures"]] == [("harbour", "error")]
     assert not any(line.startswith("missing-prediction") for line in unreadable["warnings"])
     assert any(line.startswith("upstream-error") and "(harbour)" in line for line in unreadable["warnings"])
+    (tmp_path / "answers" / "sums.jpg.md").unlink()
+    assert score_folder(tmp_path)["failed_are"] == "partly left out"
 
 
 def test_a_missing_page_is_left_out_and_the_number_with_it_stands_beside(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def reference_text(sample: Sample) -> str:
 
 
 #: What samples without an answer are to the numbers of a benchmark.
-FailedAre: TypeAlias = Literal["empty", "left out"]
+FailedAre: TypeAlias = Literal["empty", "left out", "partly left out"]
 
 #: Options of a benchmark are the keyword parameters of its `load`; the first parameter is the data folder.
 Load: TypeAlias = Callable[..., Iterable[Sample]]
@@ -287,8 +287,8 @@ class Engine:
 
     `facts` goes to run.json (resolved model id, server kind, package versions). `healthy` answers whether the engine as
     a whole still works; None: every failure concerns its own sample only. `status` says in a few words what a person
-    who watches should know ("1 of 2 servers out"). An engine that reads pages in parts has `divide`, for up to `dividers`
-    pages at once: its parts are then asked like requests of their own, those of several pages together.
+    who watches should know ("1 of 2 servers out"). An engine that reads pages in parts has `divide`, for up to
+    `dividers` pages at once: its parts are then asked like requests of their own, those of several pages together.
     """
 
     predict: Predict

@@ -191,7 +191,7 @@ def group_context(group: Group) -> JsonObject:
 
 def _failed_are(group: Group) -> str:
     """What failed samples are to the numbers."""
-    if any(result.failed_are == "left out" for result in group.results):
+    if any(result.failed_are != "empty" for result in group.results):
         return "The official numbers leave failed samples out; the figures say what they would be as empty answers."
     return "A failed sample scores as an empty answer; it is never left out."
 

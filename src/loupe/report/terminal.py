@@ -5,14 +5,14 @@ Fractions are shown in percent here, as in every report; files and JSON hold fra
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loupe.report.control_characters import printable
 from loupe.report.speed import speed_rows
 from loupe.report.table_width import column_widths, fitted, is_of_numbers
-from loupe.types import FAILED, Estimate, Result
+from loupe.types import FAILED, Estimate, FailedAre, Result
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -23,6 +23,11 @@ ALARMING = 0.05
 WORST_SLICES = 5
 LISTED_FAILURES = 5
 
+_FAILED_ARE: Mapping[FailedAre, str] = {
+    "empty": "scored as empty",
+    "left out": "left out of the official numbers",
+    "partly left out": "some scored as empty, others left out of the official numbers",
+}
 _NOTHING = "nothing here to measure"
 _WORDS = {
     "timeout": "no answer in time",
@@ -160,11 +165,14 @@ def _worst_slices(result: Result) -> Section | None:
     unit, sign = result.units.get(name, "fraction"), 1 if result.directions.get(name, True) else -1
     whole = result.measures.get(name, Estimate(value=None)).value
     found: list[tuple[float, str, Estimate]] = []
+    without = 0
     for tag, values in result.slices.items():
-        for value, measures in values.items():
+        for value, measures in values.items() if len(values) > 1 else ():
             estimate = measures.get(name)
-            if len(values) > 1 and estimate is not None and estimate.value is not None:
+            if estimate is not None and estimate.value is not None:
                 found.append((estimate.value, f"{tag} = {value}", estimate))
+            else:
+                without += 1
     larger = [item for item in found if item[2].n > 1]
     single = len(found) - len(larger) if larger else 0
     found = larger or found
@@ -177,8 +185,10 @@ def _worst_slices(result: Result) -> Section | None:
         for value, label, estimate in found[:WORST_SLICES]
     ]
     left_out = [f"{len(found) - len(rows):,} more are worse than the whole"] if len(found) > len(rows) else []
-    left_out += [f"{single:,} of one sample are left out"] if single else []
-    told = f" ({', '.join([*left_out, 'all: loupe score RUN --by TAG'])})" if left_out else ""
+    counts = {"of one sample": single, f"without any {name}": without}
+    kinds = [f"{count:,} {kind}" for kind, count in counts.items() if count]
+    left_out += [f"left out: {' and '.join(kinds)}"] if kinds else []
+    told = f" ({'; '.join([*left_out, 'all: loupe score RUN --by TAG'])})" if left_out else ""
     return Section(title=f"worst slices by {name}{told}", header=("slice", "value", "±", "n"), rows=rows)
 
 
@@ -197,7 +207,7 @@ def _not_as_it_is(result: Result) -> Section | None:
     failed, total = failed_count(result), max(result.total, 1)
     rows = []
     if failed:
-        counted = "scored as empty" if result.failed_are == "empty" else "left out of the official numbers"
+        counted = _FAILED_ARE[result.failed_are]
         rows.append(("failed", f"{failed:,} of {result.total:,}", f"{100 * failed / total:.1f} %", counted))
     counts = {**result.outcomes, "scorer": _broken(result)}
     # Nothing is the right answer to a page with nothing on it.

@@ -144,7 +144,8 @@ def _warnings(seen: _Seen, total: int, missing: Sequence[str], failed_are: Faile
     if missing:
         found.append(f"scored {seen.rows} of {total}: {len(missing)} without a prediction ({_some(missing)})")
     if failed > TOO_MANY_FAILED * total:
-        counts = "each counts as an empty answer" if failed_are == "empty" else "the official numbers leave them out"
+        some = "some of them" if failed_are == "partly left out" else "them"
+        counts = "each counts as an empty answer" if failed_are == "empty" else f"the official numbers leave {some} out"
         found.append(f"{failed} of {total} samples failed, more than 5 %; {counts}")
     if broken:
         found.append(f"the scorer failed on {len(broken)} of {total} samples ({_some(broken)}); see the failures")

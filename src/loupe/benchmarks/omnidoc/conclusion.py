@@ -10,7 +10,7 @@ from loupe.benchmarks.omnidoc.flag_warnings import flag_warnings
 from loupe.benchmarks.omnidoc.formula_cdm import formula_warnings
 from loupe.benchmarks.omnidoc.headline import OFFICIAL_COLUMNS, headline_row
 from loupe.benchmarks.omnidoc.scored_pages import ScoredPage, from_details
-from loupe.types import Conclusion, SampleScores
+from loupe.types import FAILED, Conclusion, FailedAre, SampleScores
 
 #: Pages of the other versions, whose numbers are not comparable.
 _OTHER_VERSIONS = {981: "1.0", 1651: "1.6"}
@@ -46,9 +46,17 @@ def conclude(rows: Sequence[SampleScores]) -> Conclusion:
         figures=figures,
         official="" if fixed else _official_row(headline),
         not_computed=_not_computed(answered),
-        failed_are="left out" if len(answered) < len(rows) else "empty",
+        failed_are=_failed_are(rows, answered),
         warnings=[*warnings, *formula_warnings(answered), *flag_warnings(answered)],
     )
+
+
+def _failed_are(rows: Sequence[SampleScores], answered: Sequence[ScoredPage]) -> FailedAre:
+    """Missing pages are left out; files that are no text, and pages whose scorer failed, are empty answers."""
+    if len(answered) == len(rows):
+        return "empty"
+    failed = sum(row.outcome in FAILED for row in rows)
+    return "left out" if failed == len(rows) - len(answered) else "partly left out"
 
 
 def _missing_warning(
@@ -61,12 +69,12 @@ def _missing_warning(
     changed = [
         f"{label} {_shown(whole[column])} (official {_shown(official[column])})"
         for column, label in _COLUMNS.items()
-        if column in whole
+        if column in whole and _shown(whole[column]) != _shown(official[column])
     ]
     named = missing[0] if len(missing) == 1 else f"{missing[0]}, …"
     return (
         f"missing-prediction: {len(missing):,} of {total:,} pages have none and are left out, as upstream does "
-        f"({named}); counted as empty: {', '.join(changed)}"
+        f"({named}); counted as empty: {', '.join(changed) or 'the same'}"
     )
 
 
