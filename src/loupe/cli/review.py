@@ -116,11 +116,12 @@ def _account() -> str:
 def _announce(review: Review) -> None:
     """What a person must know before the first decision."""
     if review.locked:
-        say(f"{review.path}: {review.locked}: you can look, but nothing can be saved until that is changed")
+        say(f"nothing can be saved: {review.path}: {review.locked}; you can look, and go on once that is changed")
     counts = review.counts()
     if counts["broken"]:
         where = next(row.entry.problem for row in review.entries() if row.entry.broken)
-        say(f"{counts['broken']} {review.truth.noun}s cannot be read and stay as they are; the first: {where}")
+        noun = review.truth.noun if counts["broken"] == 1 else f"{review.truth.noun}s"
+        say(f"{counts['broken']} {noun} cannot be read; nothing is changed there; the first: {where}")
 
 
 async def _serve(review: Review, data: Path, *, port: int, no_browser: bool) -> None:

@@ -55,7 +55,7 @@ class LineFile:
 
         Raises ConflictError if `before` is not there any more, DatasetError if nothing can be written.
         """
-        with self._lock, _only_one_process(self.path.parent):
+        with self._lock, only_one_process(self.path.parent):
             for _ in range(5):
                 content, identity = self._read()
                 self._take(content, identity)
@@ -72,7 +72,7 @@ class LineFile:
         """
         if not changes:
             return set()
-        with self._lock, _only_one_process(self.path.parent):
+        with self._lock, only_one_process(self.path.parent):
             for _ in range(5):
                 content, identity = self._read()
                 self._take(content, identity)
@@ -185,7 +185,7 @@ def _is_alive(process: int) -> bool:
 
 
 @contextlib.contextmanager
-def _only_one_process(folder: Path) -> Iterator[None]:
+def only_one_process(folder: Path) -> Iterator[None]:
     """Keep other processes of Loupe from writing into the folder; where it cannot be locked, go on without."""
     import fcntl
 

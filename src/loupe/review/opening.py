@@ -1,15 +1,17 @@
-"""What a path holds that can be reviewed, opened: tests of olmOCR-Bench, or a folder of documents."""
+"""What a path holds that can be reviewed, opened: olmOCR tests, a folder of documents, the files of a selection."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from loupe.benchmarks.own.checking import missing_samples
-from loupe.benchmarks.own.config import SAMPLES, read_config
+from loupe.benchmarks.own.config import CONFIG, SAMPLES, read_config
 from loupe.errors import UsageError
 from loupe.review.line_file import LineFile
 from loupe.review.olmocr_tests import TESTS
 from loupe.review.own_samples import own_samples
+from loupe.review.selection_files import SelectionFiles, document_types, find_selection
+from loupe.review.selection_truth import selection_truth
 from loupe.review.session import Review
 
 
@@ -19,12 +21,33 @@ def open_tests(file: Path) -> Review:
 
 
 def open_folder(folder: Path, *, document_type: str | None, by: str) -> Review:
-    """A folder of the folder format. Raises DatasetError for settings that cannot be read."""
+    """The folder format; with a type, or where only its files are there, the ground truth of `loupe select`.
+
+    Raises DatasetError for settings that cannot be read, UsageError where there is nothing to review.
+    """
     if document_type is not None:
-        raise UsageError("not yet")
-    config, problems = read_config(folder)
-    if config is None:
-        raise problems[0].error()
-    if not (folder / SAMPLES).is_file():
+        return _selection(folder, document_type)
+    if (folder / SAMPLES).is_file():
+        config, problems = read_config(folder)
+        if config is None:
+            raise problems[0].error()
+        name = config.title or folder.resolve().name
+        return Review(LineFile(folder / SAMPLES), own_samples(config, by=by), name=name)
+    types = document_types(find_selection(folder))
+    if types:
+        return _selection(folder, types[0])
+    if (folder / CONFIG).is_file():
         raise missing_samples(folder).error()
-    return Review(LineFile(folder / SAMPLES), own_samples(config, by=by), name=config.title or folder.resolve().name)
+    raise UsageError(
+        f"{folder}: nothing to review here",
+        hint=f"loupe init {folder} begins truth of your own; --type TYPE that of loupe select",
+    )
+
+
+def _selection(folder: Path, document_type: str) -> Review:
+    documents = find_selection(folder)
+    if not documents:
+        raise UsageError(f"{folder} holds no documents", hint="images or PDF files, here or in positive and negative")
+    files = SelectionFiles(folder, documents)
+    positive = {each.path.relative_to(files.path).as_posix(): each.positive for each in documents}
+    return Review(files, selection_truth(document_type, positive), name=folder.resolve().name)

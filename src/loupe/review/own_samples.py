@@ -6,6 +6,7 @@ Format: docs/own-data.md. The status is that of `truth`; a decision notes who ma
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -40,6 +41,7 @@ _SAYS = {
 _SECTIONS = ("The engines differ", "No draft", "One draft", "The engines agree", "Written by hand")
 #: Up to so many labels are all shown at once.
 _MOST_BUTTONS = 12
+_TAG = re.compile(r"<[^<>]*>?")
 #: Longer texts are not looked for on the page.
 _LONGEST_PHRASE = 300
 
@@ -224,8 +226,8 @@ def _shown(task: str, reference: Any) -> str:
 
 def _summary(fields: tuple[Field, ...]) -> str:
     """One line for the list."""
-    shown = " · ".join(" ".join(str(field.value)[:200].split()) for field in fields if field.value)
-    return shown[:200]
+    texts = [_TAG.sub(" ", field.value[:1000]) if field.control == "table" else field.value[:200] for field in fields]
+    return " · ".join(" ".join(text.split()) for text in texts if text.strip())[:200]
 
 
 def _phrases(fields: tuple[Field, ...]) -> Iterator[tuple[str, str]]:

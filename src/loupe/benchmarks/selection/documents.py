@@ -54,7 +54,7 @@ def find_documents(positive: Path, negative: Path) -> list[Document]:
 
     Raises DatasetError for a folder without documents, and for a document that is in both.
     """
-    found = [*_of_folder(positive, positive=True), *_of_folder(negative, positive=False)]
+    found = [*documents_in(positive, positive=True), *documents_in(negative, positive=False)]
     by_digest: dict[str, Document] = {}
     for document in found:
         digest = _digest(document.path)
@@ -80,7 +80,8 @@ def check_stems(documents: Sequence[Document]) -> None:
             )
 
 
-def _of_folder(folder: Path, *, positive: bool) -> list[Document]:
+def documents_in(folder: Path, *, positive: bool) -> list[Document]:
+    """The documents right in a folder, in the byte order of their names. Raises DatasetError where there are none."""
     if not folder.is_dir():
         raise DatasetError(f"{folder} is no folder", hint="--positive DIR --negative DIR")
     files = [

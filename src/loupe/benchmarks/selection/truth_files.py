@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -56,7 +57,7 @@ def read_truth(document: Document, document_type: str) -> Found:
     if written is None:
         return Found(problem=problem)
     metadata = written.get("metadata", {})
-    problem = _problem(written, metadata, document_type)
+    problem = truth_problem(written, document_type)
     if problem:
         return Found(problem=problem)
     truth = Truth(
@@ -88,11 +89,15 @@ def write_truth(document: Document, document_type: str, truth: Truth) -> None:
         },
         "secondaryField": truth.name,
     }
-    text = json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)
     try:
-        write_atomically(document.truth_file, f"{text}\n".encode("utf-8", "replace"))
+        write_atomically(document.truth_file, file_form(value))
     except OSError as error:
         raise DatasetError(f"{document.truth_file}: cannot be written ({error.strerror})") from None
+
+
+def file_form(value: Mapping[str, Any]) -> bytes:
+    """The bytes of a file that holds this: keys sorted, two spaces, a line end at the end."""
+    return f"{json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)}\n".encode("utf-8", "replace")
 
 
 def now() -> str:
@@ -113,18 +118,25 @@ def _decode(path: Path) -> tuple[dict[str, Any] | None, str]:
     try:
         if path.stat().st_size > LARGEST:
             return None, f"larger than {LARGEST // 10**6} MB"
-        found = json.loads(path.read_bytes())
+        return decode_truth(path.read_bytes())
     except FileNotFoundError:
         return None, ""
-    except (ValueError, RecursionError) as error:
-        return None, f"no valid JSON ({' '.join(str(error).split())[:100]})"
     except OSError as error:
         return None, f"cannot be read ({error.strerror})"
+
+
+def decode_truth(data: bytes) -> tuple[dict[str, Any] | None, str]:
+    """The object that a file holds, or why there is none."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        return None, f"no valid JSON ({' '.join(str(error).split())[:100]})"
     return (found, "") if isinstance(found, dict) else (None, "no JSON object")
 
 
-def _problem(written: dict[str, Any], metadata: Any, document_type: str) -> str:
+def truth_problem(written: Mapping[str, Any], document_type: str) -> str:
     """What is wrong with the values of a file, "" if nothing is."""
+    metadata = written.get("metadata", {})
     if not isinstance(metadata, dict):
         return "metadata is no object"
     texts = [(key, written.get(key)) for key in ("date", "documentType", "secondaryField")]

@@ -2,6 +2,7 @@
 
 import { startPreview, drawPreview } from "./math.js";
 import { readValues, renderText } from "./previews.js";
+import { refreshTable } from "./table.js";
 
 const form = document.getElementById("form");
 let seen = "";
@@ -89,6 +90,7 @@ function afterInput() {
   keep();
   clearProblem();
   drawPreview(form);
+  refreshTable(form);
   readValues(form);
   renderText(form);
   remark();
@@ -97,6 +99,7 @@ function afterInput() {
 function begin() {
   const restored = restore();
   startPreview(form);
+  refreshTable(form);
   if (restored) readValues(form);
   renderText(form, 0);
   remark();

@@ -8,7 +8,8 @@ let asked = 0, reading = 0, timer = 0, readTimer = 0, drawn = null;
 export function renderText(form, wait = 250) {
   clearTimeout(timer);
   const place = form.querySelector("#rendered");
-  if (!place) { drawn = null; return; }
+  if (!place) drawn = null;
+  if (!place || place.hidden) return;
   timer = setTimeout(() => render(place, place.closest(".field").querySelector("[data-control]").value), wait);
 }
 

@@ -152,6 +152,7 @@ export function screenful(step) { view.scrollBy({ top: step * view.clientHeight 
 /** Where the texts of the entry stand, by field; the first text decides what is scrolled to. */
 export function showMarks(places) {
   state.places = places;
+  document.getElementById("marks-switch").hidden = !Object.keys(places).length;
   drawMarks();
 }
 

@@ -1,0 +1,130 @@
+"""The ground-truth files of `loupe select` as records: one JSON file beside each document, changed one at a time.
+
+A record is the name of the document, a line end, and the file as it stands; nothing after the line end: no file.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from loupe.benchmarks.selection.documents import Document, check_stems, documents_in
+from loupe.benchmarks.selection.truth_files import LARGEST, decode_truth
+from loupe.errors import DatasetError
+from loupe.review.line_file import ConflictError, only_one_process, why_locked
+from loupe.runs.files import write_atomically
+
+SORTED = ("positive", "negative")
+
+
+class SelectionFiles:
+    """The files of all documents. Documents that are put in later are not seen."""
+
+    def __init__(self, folder: Path, documents: Sequence[Document]) -> None:
+        self.path = folder.resolve()
+        self.revision = 0
+        self.documents = documents
+        self._lock = threading.RLock()
+        self.lines: tuple[bytes, ...] = tuple(self._record(document) for document in documents)
+
+    def where(self, number: int) -> str:
+        """The file, as seen from the folder."""
+        return self.documents[number - 1].truth_file.relative_to(self.path).as_posix()
+
+    def locked(self) -> str:
+        """Why some file cannot be written, "" if all can be."""
+        for number, document in enumerate(self.documents, 1):
+            if locked := why_locked(document.truth_file):
+                return f"{self.where(number)}: {locked}"
+        return ""
+
+    def refresh(self) -> bool:
+        """Read all files again; whether one is another than before."""
+        with self._lock:
+            return self._take(tuple(self._record(document) for document in self.documents))
+
+    def replace(self, number: int, before: bytes, after: bytes) -> int:
+        """Write a file anew, whole or not at all; one that was not there before is taken away by undoing."""
+        document = self.documents[number - 1]
+        file = document.truth_file.resolve()
+        with self._lock, only_one_process(file.parent):
+            if self._record(document) != before:
+                raise ConflictError(f"{self.where(number)}: not what it was when you opened it")
+            content = after.partition(b"\n")[2]
+            try:
+                if locked := why_locked(file):
+                    raise PermissionError(13, locked)
+                if content:
+                    mode = file.stat().st_mode & 0o777 if file.exists() else None
+                    write_atomically(file, content)
+                    file.chmod(mode or file.stat().st_mode)
+                else:
+                    file.unlink(missing_ok=True)
+            except OSError as error:
+                why = error.strerror or str(error)
+                raise DatasetError(f"{file}: cannot be written: {why}", hint="nothing was changed") from None
+            self._take((*self.lines[: number - 1], after, *self.lines[number:]))
+        return number
+
+    def _take(self, lines: tuple[bytes, ...]) -> bool:
+        changed = lines != self.lines
+        self.lines = lines if changed else self.lines
+        self.revision += changed
+        return changed
+
+    def _record(self, document: Document) -> bytes:
+        name = document.path.relative_to(self.path).as_posix().encode("utf-8", "replace")
+        try:
+            with document.truth_file.open("rb") as file:
+                return name + b"\n" + file.read(LARGEST + 1)
+        except FileNotFoundError:
+            return name + b"\n"
+        except OSError as error:
+            raise DatasetError(f"{document.truth_file}: cannot be read: {error.strerror}") from None
+
+
+def find_selection(folder: Path) -> list[Document]:
+    """The documents of `positive` and `negative`, else those right in the folder; none: an empty list.
+
+    In one folder they are what most of its files say, positive without any. Raises DatasetError where two documents
+    would share a file.
+    """
+    folder = folder.resolve()
+    found: list[Document] = []
+    for name in SORTED:
+        found += _documents(folder / name, positive=name == "positive")
+    if not found:
+        found = _documents(folder, positive=True)
+        says = [written.get("isMatch") for each in found if (written := _written(each)) is not None]
+        if says.count(False) > says.count(True):
+            found = _documents(folder, positive=False)
+    check_stems(found)
+    return found
+
+
+def document_types(documents: Sequence[Document]) -> list[str]:
+    """The types that ground-truth files name, most frequent first."""
+    found = [written.get("documentType") for each in documents if (written := _written(each)) is not None]
+    texts = [name for name in found if isinstance(name, str)]
+    return sorted(dict.fromkeys(texts), key=lambda name: -texts.count(name))
+
+
+def _documents(folder: Path, *, positive: bool) -> list[Document]:
+    """What can be named in a record; no documents are no mistake here."""
+    try:
+        found = documents_in(folder, positive=positive)
+    except DatasetError:
+        return []
+    return [each for each in found if each.path.name.isprintable()]
+
+
+def _written(document: Document) -> dict[str, object] | None:
+    """The ground truth beside a document, if it is such a file at all."""
+    try:
+        if document.truth_file.stat().st_size > LARGEST:
+            return None
+        written, _ = decode_truth(document.truth_file.read_bytes())
+    except OSError:
+        return None
+    return written if written is not None and {"documentType", "isMatch"} <= written.keys() else None
