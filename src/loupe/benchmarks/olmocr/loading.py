@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -47,10 +47,11 @@ def read_test_set(root: Path, *, leave_out: frozenset[str] = frozenset()) -> Tes
     if not files or not pdfs.is_dir():
         lacking = "no pdfs folder" if files else "no test files"
         raise DatasetError(f"{root}: {lacking}; expected {_LAYOUT}", hint=_HINT)
-    tests = last_category_counts_like_official([test for file in files for test in read_tests(file)])
     documents = sorted(path.relative_to(pdfs).as_posix() for path in pdfs.rglob("*.pdf"))
     if not documents:
         raise DatasetError(f"{pdfs}: no PDF here", hint=_HINT)
+    there = frozenset(documents)
+    tests = last_category_counts_like_official([test for file in files for test in read_tests(file, there)])
     if not root.is_dir():
         mentioned = {test.pdf for test in tests}
         documents = [pdf for pdf in documents if pdf in mentioned]
@@ -61,8 +62,10 @@ def read_test_set(root: Path, *, leave_out: frozenset[str] = frozenset()) -> Tes
     return TestSet(pdfs, tuple(name for name in names if name in used), tuple(_by_page(kept)))
 
 
-def read_tests(file: Path) -> list[PageTest]:
-    """The tests of one file, whose name is their category. Raises DatasetError with the line of a broken one."""
+def read_tests(file: Path, documents: Collection[str]) -> list[PageTest]:
+    """The tests of one file, whose name is their category. Raises DatasetError with the line of a broken one, and of
+    one whose document is not here: no answer could pass it, and upstream it voids the candidate (section 12).
+    """
     found: list[PageTest] = []
     lines: dict[str, int] = {}
     for number, record in _records(file):
@@ -72,6 +75,10 @@ def read_tests(file: Path) -> list[PageTest]:
         except TestRecordError as error:
             raise TestRecordError(f"{place}: {error.message}", official=error.official) from None
         _check_place(test, place)
+        if test.pdf not in documents:
+            raise DatasetError(
+                f"{place}: {test.pdf} is not in {file.parent / 'pdfs'}", hint=f"get it, or take its tests out; {_HINT}"
+            )
         if test.id in lines:
             raise DatasetError(f"{place}: the id {test.id!r} is that of line {lines[test.id]}", hint="ids must differ")
         lines[test.id] = number
