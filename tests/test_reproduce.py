@@ -117,7 +117,8 @@ def test_compare_shows_published_rows_below_and_ranks_only_what_was_measured(her
     lines = loupe(*words, "--plain", cwd=here).stdout.splitlines()
     start = lines.index(f"# {NOT_MEASURED}")
     assert lines[start + 1 : start + 3] == ["engine\tscore\taccuracy\tsource", "glm-ocr\t838\t83.8 %\t[1]"]
-    assert [line.split("\t")[0] for line in lines[2:start]] == ["1", "1"]
+    assert [line.split("\t")[0] for line in lines[2 : start - 1]] == ["1", "1"]
+    assert lines[start - 1].startswith("only 12 of the 1,000 samples of ocrbench@1")
     found = json.loads(loupe(*words, "--json", cwd=here).stdout)
     assert len(found["runs"]) == 2 and len(found["published"]) == 4
     table = loupe("compare", "--with-published", "--plain", cwd=here).stdout

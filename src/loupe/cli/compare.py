@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import click
 import msgspec
 
 from loupe.benchmarks.registry import benchmark_of_run
+from loupe.cli.comparable import differing_parts, refuse_strangers
 from loupe.cli.output import as_json, json_option, plain_option, say, tables
 from loupe.cli.run_paths import exit_with, is_root, readable_runs
 from loupe.cli.runs import open_run
@@ -185,39 +187,6 @@ def _pair(
     return Pair(run=str(path), engine=result.engine, samples=samples, shared=shared, measures=measures)
 
 
-def refuse_strangers(folders: list[RunFolder]) -> None:
-    """Raise UsageError, naming the parts, unless all runs are of one benchmark, version and data."""
-    first = folders[0]
-    for other in folders[1:]:
-        pairs = {
-            "benchmark": (first.info.benchmark_id, other.info.benchmark_id),
-            "version": (first.info.version, other.info.version),
-            "data": (first.info.reference_digest[:12], other.info.reference_digest[:12]),
-        }
-        wrong = [f"{part} ({mine} | {theirs})" for part, (mine, theirs) in pairs.items() if mine != theirs]
-        if wrong:
-            raise UsageError(
-                f"{first.path} and {other.path} cannot be compared; they differ in {', '.join(wrong)}",
-                hint="compare runs of one benchmark, version and data: loupe runs",
-            )
-
-
-def differing_parts(folders: list[RunFolder]) -> dict[str, list[str]]:
-    """Every part of the signatures that is not the same in all runs, but for the engine's name; and other images."""
-    parts = [dict(field.partition(":")[::2] for field in folder.info.signature.split("|")) for folder in folders]
-    names = dict.fromkeys(name for part in parts for name in part)
-    values = {name: [part.get(name, "none") for part in parts] for name in names if name != "engine"}
-    pages = [_pages(folder) for folder in folders]
-    if len(set(pages) - {""}) > 1:
-        values["pages"] = [each or "unknown" for each in pages]
-    return {name: found for name, found in values.items() if len(set(found)) > 1}
-
-
-def _pages(folder: RunFolder) -> str:
-    """The digest of data and images of a run that has read them; "" for answers that came from elsewhere."""
-    return "" if folder.info.profile.get("kind") == "predictions" else folder.info.data_digest[:8]
-
-
 def sections(compared: Compared) -> list[Section]:
     """The comparison as tables: who ranks where, then every difference with its interval."""
     unit = compared.units.get(compared.headline, "fraction")
@@ -239,6 +208,15 @@ def sections(compared: Compared) -> list[Section]:
     ]
 
 
+def _goodness(path: Path) -> float:
+    """The stored headline, larger where it is better."""
+    result = _result(open_run(path))
+    value = result.measures[result.headline].value
+    if value is None:
+        return -math.inf
+    return value if result.directions.get(result.headline, True) else -value
+
+
 def _below_ranks(compared: Compared) -> list[Section]:
     said = [no_ranks(compared.headline)] if compared.untold else []
     said += [compared.part] if compared.part else []
@@ -254,8 +232,7 @@ def visible_sections(compared: Compared) -> list[Section]:
 
 def ranking(paths: Sequence[Path]) -> list[Section]:
     """Who ranks where, and what could have been seen of the difference to the best; the best run comes first."""
-    best = compare_runs(paths).runs[0].run
-    compared = compare_runs([Path(best), *(path for path in paths if str(path) != best)])
+    compared = compare_runs(sorted(paths, key=_goodness, reverse=True))
     return [sections(compared)[0], *_below_ranks(compared), *visible_sections(compared)]
 
 
