@@ -1,0 +1,150 @@
+"""`loupe view` as a person uses it: in a real browser, from the leaderboard to an edited answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.report_runs import Toy
+from tests.review_app import Served
+from tests.view_app import make_runs, start_run, viewed
+
+pytestmark = pytest.mark.browser
+
+NAMELESS = """[...document.querySelectorAll('button, input, select, textarea, img')].filter((e) => !e.labels?.length &&
+    e.type !== 'hidden' && !e.getAttribute('aria-label') && !e.textContent.trim() && !e.getAttribute('alt') &&
+    !e.querySelector('img[alt]') && !e.closest('.card'))
+    .map((e) => e.outerHTML)"""
+
+
+@dataclass
+class Seen:
+    """A tab of the viewer, and what went wrong in it."""
+
+    page: Page
+    server: Served
+    toy: Toy
+    trouble: list[str] = field(default_factory=list)
+
+    def go(self, path: str) -> None:
+        self.page.goto(f"http://127.0.0.1:{self.server.port}{path}")
+        self.page.locator("html[data-ready]").wait_for()
+
+
+@pytest.fixture(scope="module")
+def viewer(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
+    toy = make_runs(tmp_path_factory.mktemp("view"))
+    home = tmp_path_factory.mktemp("home")
+    with viewed(toy.root / "runs", home=home, trusted=toy.root / "toy.py") as server:
+        context = browser.new_context(viewport={"width": 1400, "height": 900})
+        seen = Seen(context.new_page(), server, toy)
+        seen.page.on("console", lambda message: seen.trouble.append(f"{message.type}: {message.text}"))
+        seen.page.on("pageerror", lambda error: seen.trouble.append(str(error)))
+        seen.page.on("dialog", lambda dialog: (seen.trouble.append(dialog.message), dialog.dismiss()))
+        elsewhere = seen.trouble.append
+        seen.page.on(
+            "request", lambda asked: None if f"127.0.0.1:{server.port}" in asked.url[:30] else elsewhere(asked.url[:60])
+        )
+        seen.page.goto(server.address)
+        yield seen
+        context.close()
+        assert [line for line in seen.trouble if not line.startswith("data:")] == []
+
+
+def test_from_the_leaderboard_to_a_sample_and_on_by_keys(viewer: Seen) -> None:
+    page = viewer.page
+    viewer.go("/")
+    page.get_by_role("link", name="Toy pages").click()
+    expect(page.locator(".leaderboard .engine").first).to_have_text("good")
+    page.get_by_role("link", name="Samples", exact=True).click()
+    page.select_option("select[name=order]", "spread")
+    expect(page.locator(".card").first).to_have_attribute("title", "book/page-0004")
+    assert "order=spread" in page.url
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.locator("#sample .pane")).to_have_count(3)
+    assert "boom <b>" in page.locator("#sample .failure").inner_text()
+    page.keyboard.press("j")
+    expect(page.locator(".sample-place")).to_have_text("2 of 70")
+    page.keyboard.press("2")
+    expect(page.locator("#sample .diff")).to_have_count(2)
+    page.keyboard.press("g")
+    expect(page.locator(".card").first).to_have_attribute("title", "book/page-0004")
+
+
+def test_hostile_and_right_to_left_answers_are_text(viewer: Seen) -> None:
+    root = board(viewer)
+    viewer.go(f"{root}/sample?id=book/page-0001")
+    expect(viewer.page.locator(".pane .markup strong").first).to_have_text("bold")
+    assert viewer.page.title() == "book/page-0001 · Loupe"
+    viewer.go(f"{root}/sample?id=book/page-0000")
+    assert "هذا كتاب" in viewer.page.locator(".pane.answer").first.inner_text()
+    assert viewer.page.locator(".pane.answer .text").first.get_attribute("dir") == "auto"
+
+
+def board(viewer: Seen) -> str:
+    viewer.go("/")
+    return viewer.page.locator(".group-title a").get_attribute("href") or ""
+
+
+def test_two_runs_side_by_side_largest_regression_first(viewer: Seen) -> None:
+    page, root = viewer.page, board(viewer)
+    viewer.go(f"{root}/compare")
+    expect(page.locator(".duel-title")).to_contain_text("B good against A worse")
+    page.select_option("select[name=a]", index=0)
+    page.select_option("select[name=b]", index=1)
+    expect(page.locator(".duel-title")).to_contain_text("B worse against A good")
+    # An answer that failed is as bad as can be; the page where `good` attacked is better in the other run.
+    expect(page.locator(".duel-list th a").first).to_have_text("book/page-0004")
+    assert page.locator(".scatter .dot.loss").count() > 3
+    page.locator(".duel-list th a").first.click()
+    expect(page.locator("main.comparing .pane-title bdi")).to_have_text(["Reference", "good", "worse"])
+
+
+def test_an_edited_answer_moves_the_score_and_can_be_put_back(viewer: Seen) -> None:
+    page, root = viewer.page, board(viewer)
+    viewer.go(f"{root}/sample?id=book/page-0010")
+    page.get_by_role("link", name="What if").click()
+    page.locator("#what-if-run").select_option(label="worse")
+    truth = next(sample.truth for sample in viewer.toy.samples if sample.id == "book/page-0010")
+    expect(page.locator("#what-if-area")).not_to_have_value(truth)
+    page.locator("#what-if-area").fill(truth)
+    page.locator("#what-if-area").press("Control+Enter")
+    expect(page.locator("#what-if-numbers tbody td strong").first).to_have_text("0.00 %")
+    expect(page.locator("#what-if-numbers .better")).to_have_count(2)
+    page.get_by_role("button", name="Put back").click()
+    expect(page.locator("#what-if-numbers .verdict-word").first).to_have_text("no change")
+
+
+def test_every_page_fits_three_widths_and_names_its_controls(viewer: Seen) -> None:
+    page, root = viewer.page, board(viewer)
+    run = page.locator(".leaderboard .engine a").first.get_attribute("href") or ""
+    paths = ["/", root, f"{root}/slices", f"{root}/samples", f"{root}/compare", f"{root}/sample?id=book/page-0002", run]
+    try:
+        for path in [*paths, f"{root}/what-if?id=book/page-0002"]:
+            viewer.go(path)
+            if "/sample?" in path:
+                page.locator("#sample .pane").first.wait_for()
+            assert page.evaluate(NAMELESS) == [], path
+            for width in (390, 800, 1400):
+                page.set_viewport_size({"width": width, "height": 900})
+                assert page.evaluate("document.documentElement.scrollWidth") <= width, (path, width)
+    finally:
+        page.set_viewport_size({"width": 1400, "height": 900})
+
+
+def test_a_run_that_begins_and_grows_is_seen_without_a_reload(viewer: Seen) -> None:
+    page = viewer.page
+    viewer.go("/")
+    page.evaluate("window.stayed = true")
+    path = start_run(viewer.toy)
+    expect(page.locator(".run-card")).to_contain_text("0 of 70", timeout=15_000)
+    with (path / "predictions.jsonl").open("a") as file:
+        file.write(json.dumps({"sample": "book/page-0000", "text": "one", "class": "timeout", "seconds": 1.5}) + "\n")
+    expect(page.locator(".run-card")).to_contain_text("1 of 70, 1 failed", timeout=15_000)
+    assert page.evaluate("window.stayed") is True

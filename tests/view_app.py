@@ -1,0 +1,65 @@
+"""A real `loupe view` of toy runs, started as a person starts it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.report_runs import Toy, misread, toy_pages
+from tests.review_app import Served
+
+ATTACK = "**bold** <script>document.title='owned'</script><img src=x onerror=alert(1)> \u202e"
+#: Right-to-left and CJK text, and an answer that attacks.
+TEXTS = {"book/page-0000": "هذا كتاب المرفأ 港の本 " * 6, "book/page-0001": ATTACK}
+
+
+def start_run(toy: Toy, engine: str = "slow") -> Path:
+    """A run of this very process, which has just begun: nothing is read yet."""
+    path = toy.run(engine, {}, scored=False)
+    (path / "run.lock").write_text(str(os.getpid()))
+    return path
+
+
+def make_runs(folder: Path, count: int = 70) -> Toy:
+    """Two finished runs, `good` and `worse`; the second has failed once, was cut off once, and answers with attacks."""
+    from loupe.types import Prediction
+
+    toy = toy_pages(folder, count, pages=3, characters=120, size=(310, 438))
+    truths = {sample.id: sample.truth for sample in toy.samples}
+    toy.run("good", {ident: misread(text, 31) for ident, text in truths.items()} | TEXTS)
+    failed = Prediction(sample="book/page-0004", outcome="error", error="boom <b>")
+    cut = Prediction(sample="book/page-0005", text="Page 5", outcome="truncated", seconds=9.0)
+    answers = {ident: misread(text, 5) for ident, text in truths.items()}
+    toy.run("worse", answers | {failed.sample: failed, cut.sample: cut, "book/page-0006": truths["book/page-0006"]})
+    return toy
+
+
+@contextmanager
+def viewed(*runs: Path, home: Path, trusted: Path | None = None) -> Iterator[Served]:
+    """The viewer; Ctrl-C ends it, with exit code 0 and no traceback. `trusted` is a file that was run here."""
+    if trusted is not None:
+        seen = home / ".cache" / "loupe" / "benchmark-files"
+        seen.mkdir(parents=True)
+        (seen / hashlib.sha256(trusted.read_bytes()).hexdigest()).touch()
+    command = [sys.executable, "-m", "loupe", "view", *map(str, runs), "--no-browser"]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1", "HOME": str(home)}
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=home
+    )
+    assert process.stdout is not None and process.stderr is not None
+    try:
+        address = process.stdout.readline().strip()
+        assert address.startswith("http://127.0.0.1:"), process.stderr.read()
+        yield Served(process, address)
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+        out, said = process.communicate(timeout=30)
+    assert process.returncode == 0, said
+    assert "Traceback" not in said and out == ""
