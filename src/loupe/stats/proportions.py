@@ -40,4 +40,5 @@ def mcnemar_exact(a: Sequence[bool], b: Sequence[bool]) -> float:
     only_b = sum(other and not mine for mine, other in zip(a, b, strict=True))
     differing = only_a + only_b
     tail = sum(math.comb(differing, k) for k in range(min(only_a, only_b) + 1))
-    return min(1.0, 2 * tail / (1 << differing))
+    p_value: float = 2 * tail / (1 << differing)
+    return min(1.0, p_value)
