@@ -117,6 +117,8 @@ def test_a_missing_answer_voids_the_candidate_where_the_official_rule_is_asked_f
     assert result["figures"]["overall"] == 0.0 == result["measures"]["overall"]["value"]
     assert {found["rate"] for found in result["figures"]["categories"].values()} == {0.0}
     assert "interval" not in result["figures"]
+    errors = result["measures"]["candidate_errors"]
+    assert (errors["value"] >= 1, errors["low"], errors["high"]) == (True, None, None)
     assert "lincoln_letter.pdf" in result["figures"]["candidate_errors"]["first"][0]
     assert any("void" in warning for warning in result["warnings"])
     assert {fact["explanation"] for fact in facts if fact["pdf"] == "lincoln_letter.pdf"} == {"missing_file"}
@@ -133,6 +135,9 @@ def test_a_run_is_scored_again_under_options_that_ask_nothing_else_and_others_ar
     roots: dict[str, Path], tmp_path: Path
 ) -> None:
     usual, _ = score(roots["sample"], "tesseract", tmp_path / "a")
+    overall, half = 100 * usual["figures"]["overall"], 100 * usual["figures"]["interval"]["half_width"]
+    assert usual["official"].startswith(f"official figures: {overall:.1f} ± {half:.1f} (")
+    assert all(f"{kind} " in usual["official"] for kind in ("absent", "order", "present", "table"))
     assert "math tests are left out" in usual["warnings"][0]
     assert "-o math=render" in usual["warnings"][0]
     [run] = (tmp_path / "a").glob("runs/*/*")

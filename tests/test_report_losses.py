@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from loupe.explanation import Explanation, Flag, Region, Unit
 from loupe.report.costs import costs
 from loupe.report.flags import Flags
+from loupe.report.losses import official_rows
 from loupe.report.matches import BUDGET, UNIT_LIMIT, packed_match, packed_page
 from loupe.report.table_grids import CELL_LIMIT, table_grids
 from loupe.types import Measure, Result, SampleScores, Score, Values
@@ -158,3 +160,33 @@ def test_a_task_that_does_not_occur_is_left_out_of_a_mean_and_costs_nothing() ->
     found = costs(table_and_other, rows, headline="whole", summarize=mean_of_what_is_there)
     assert found.by_sample == {"a": pytest.approx(0.25)}
     assert found.lost == pytest.approx(0.25)
+
+
+def result_with(figures: dict[str, Any]) -> Result:
+    facts: dict[str, Any] = {key: {} for key in ("measures", "directions", "units")}
+    return Result(benchmark="b", version="1", engine="e", signature="s", headline="h", figures=figures, **facts)
+
+
+def test_official_figures_are_the_score_with_its_own_interval_pass_rates_and_whole_numbers() -> None:
+    figures = {
+        "overall": 0.943,
+        "tests": 1200,
+        "cdm_profile": "unimernet",
+        "categories": {"old_scans": {"passed": 87, "total": 99, "rate": 87 / 99}},
+        "types": {"math": {"rate": 0.5, "tests": 12}},
+        "interval": {"low": 0.9, "high": 0.976, "half_width": 0.038, "level": 0.95, "samples": 1000, "seed": 0},
+    }
+    assert official_rows([("engine", result_with(figures)), ("other", None)]) == (
+        ["engine"],
+        [
+            ("overall", ["94.3 % ± 3.8"]),
+            ("tests", ["1,200"]),
+            ("category old_scans", ["87.9 % (87 of 99)"]),
+            ("type math", ["50.0 % (of 12)"]),
+        ],
+    )
+    tables = {"headline": {"CDM": 0.5, "TEDS": None, "pages": 3}}
+    assert official_rows([("engine", result_with(tables))]) == (
+        ["headline"],
+        [("CDM", ["0.500"]), ("TEDS", ["not computed"]), ("pages", ["3"])],
+    )

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from loupe.benchmarks.olmocr.candidates import CandidateFiles, answer_name, join_repeats, repeats_of
-from loupe.benchmarks.olmocr.conclusion import conclude
+from loupe.benchmarks.olmocr.conclusion import CATEGORIES, conclude
 from loupe.benchmarks.olmocr.equation_pictures import EquationPictures
 from loupe.benchmarks.olmocr.equations import check_tools, one_sample, prepare_questions, renderer_versions
 from loupe.benchmarks.olmocr.loading import BASELINE, PdfTests, read_test_set
@@ -49,17 +49,6 @@ __all__ = ("CATEGORIES", "DEVIATIONS", "benchmark", "load", "not_compared", "ver
 
 verify_case = compare_case
 
-#: In the order of the published table. Facts of other files are measured as `facts`.
-CATEGORIES = (
-    "arxiv_math",
-    "old_scans_math",
-    "table_tests",
-    "old_scans",
-    "headers_footers",
-    "multi_column",
-    "long_tiny_text",
-    BASELINE,
-)
 #: Where this differs from the official evaluator on purpose.
 DEVIATIONS = (
     "a page without an answer counts as an empty one and voids nothing; missing=official has the official rule",
@@ -244,11 +233,15 @@ def _candidate_errors(
 
 
 def summarize(values: Values) -> Values:
-    """Any error of a candidate makes all its scores 0 (`missing=official` only, section 12.5)."""
+    """Any error of a candidate makes all its scores 0 (`missing=official` only, section 12.5).
+
+    The errors are those of this candidate, and no sample of anything: they have no interval.
+    """
     errors = values.get("candidate_errors")
     if errors is None or not np.max(errors) > 0:
         return {}
-    return {name: np.zeros_like(value) for name, value in values.items() if name != "candidate_errors"}
+    zeros = {name: np.zeros_like(value) for name, value in values.items()}
+    return zeros | {"candidate_errors": np.full_like(errors, np.max(errors))}
 
 
 def answers_in_folder(samples: Iterable[Sample], names: Iterable[str]) -> dict[str, list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from loupe.report.collect import Group
 from loupe.report.costs import Costs
@@ -11,6 +12,9 @@ from loupe.types import Measure, Result
 
 #: Samples listed for one engine.
 LISTED = 12
+#: The table of `figures` that holds an interval, and no figures of its own.
+_INTERVAL = "interval"
+_ONE_OF = {"categories": "category", "types": "type"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,16 +87,42 @@ def points(value: float, measure: Measure, *, unit: bool = False) -> str:
 
 
 def official_rows(results: Sequence[tuple[str, Result | None]]) -> tuple[list[str], list[tuple[str, list[str]]]]:
-    """Heads and rows of the figures that an official evaluator prints: every plain table of numbers in `figures`."""
-    columns: list[tuple[str, Mapping[str, object]]] = []
+    """Heads and rows of the figures that an official evaluator prints: tables of numbers, pass rates, numbers."""
+    columns: list[tuple[str, Mapping[str, str]]] = []
     for engine, result in results:
-        for name, figures in (result.figures if result else {}).items():
-            if isinstance(figures, dict) and all(isinstance(v, float | int | None) for v in figures.values()):
+        figures = result.figures if result else {}
+        for name, table in figures.items():
+            if name != _INTERVAL and isinstance(table, dict) and all(map(_is_figure, table.values())):
                 title = name.replace("_", " ")
-                columns.append((title if len(results) == 1 else f"{engine}: {title}", figures))
-    names = dict.fromkeys(name for _, figures in columns for name in figures)
-    return [title for title, _ in columns], [(name, [_figure(f.get(name)) for _, f in columns]) for name in names]
+                shown = {row: _figure(value) for row, value in table.items()}
+                columns.append((title if len(results) == 1 else f"{engine}: {title}", shown))
+        if rates := _rates(figures):
+            columns.append((engine, rates))
+    names = dict.fromkeys(name for _, table in columns for name in table)
+    return [title for title, _ in columns], [(name, [table.get(name, "–") for _, table in columns]) for name in names]
+
+
+def _rates(figures: Mapping[str, Any]) -> dict[str, str]:
+    """Single numbers, the score with its own interval first, and tables of pass rates."""
+    half = (figures.get(_INTERVAL) or {}).get("half_width")
+    single = {name: value for name, value in figures.items() if _is_figure(value)}
+    found = {name.replace("_", " "): _figure(value) for name, value in single.items()}
+    if half is not None and "overall" in figures:
+        found["overall"] = f"{100 * figures['overall']:.1f} % ± {100 * half:.1f}"
+    for name, table in figures.items():
+        rows = table.items() if isinstance(table, dict) else ()
+        for row, value in rows if all(isinstance(value, dict) and "rate" in value for _, value in rows) else ():
+            count = value.get("total", value.get("tests"))
+            part = f"{value['passed']:,} of {count:,}" if "passed" in value else f"of {count:,}"
+            found[f"{_ONE_OF.get(name, name)} {row}"] = f"{100 * value['rate']:.1f} % ({part})"
+    return found
+
+
+def _is_figure(value: object) -> bool:
+    return value is None or (isinstance(value, float | int) and not isinstance(value, bool))
 
 
 def _figure(value: object) -> str:
-    return f"{value:,.3f}" if isinstance(value, float | int) else "not computed"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.3f}" if isinstance(value, float) else "not computed"

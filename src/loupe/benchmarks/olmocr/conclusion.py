@@ -10,6 +10,17 @@ from loupe.benchmarks.olmocr.loading import BASELINE
 from loupe.benchmarks.olmocr.statistics import SAMPLES, bootstrap_interval
 from loupe.types import Conclusion, SampleScores
 
+#: In the order of the published table. Facts of other files are measured as `facts`.
+CATEGORIES = (
+    "arxiv_math",
+    "old_scans_math",
+    "table_tests",
+    "old_scans",
+    "headers_footers",
+    "multi_column",
+    "long_tiny_text",
+    BASELINE,
+)
 #: Errors of a candidate that are named; the others are counted.
 _NAMED = 10
 
@@ -39,7 +50,7 @@ def conclude(rows: Sequence[SampleScores]) -> Conclusion:
         figures["candidate_errors"] = {"count": len(errors), "first": errors[:_NAMED]}
         more = f" and {len(errors) - 1:,} more" if len(errors) > 1 else ""
         warning = f"candidate errors void every score, as officially: {errors[0]}{more}; by default they do not"
-        return Conclusion(figures=figures, warnings=[warning, *_left_out(rows)])
+        return Conclusion(figures=figures, warnings=[warning, *_left_out(rows)], not_computed=_not_computed(figures))
     if unjudged := _unjudged(facts):
         figures["not_judged"] = unjudged
     low, high = official_interval(categories)
@@ -51,7 +62,27 @@ def conclude(rows: Sequence[SampleScores]) -> Conclusion:
         "samples": SAMPLES,
         "seed": 0,
     }
-    return Conclusion(figures=figures, warnings=[*_left_out(rows), *_limits_met(unjudged)])
+    return Conclusion(
+        figures=figures,
+        warnings=[*_left_out(rows), *_limits_met(unjudged)],
+        official=official_line(figures),
+        not_computed=_not_computed(figures),
+    )
+
+
+def official_line(figures: Mapping[str, Any]) -> str:
+    """The score and the pass rates by type of test, as the official command prints them."""
+    overall, half = 100 * figures["overall"], 100 * figures["interval"]["half_width"]
+    kinds = [f"{name} {100 * kind['rate']:.1f} of {kind['tests']:,}" for name, kind in figures["types"].items()]
+    margin = "official interval: tests drawn within categories"
+    return f"official figures: {overall:.1f} ± {half:.1f} ({margin}); % passed by type: {', '.join(kinds)}"
+
+
+def _not_computed(figures: Mapping[str, Any]) -> dict[str, str]:
+    """Why measures have no value: a set without one of the published files, and what is counted on demand."""
+    absent = {name: "no tests of this category here" for name in CATEGORIES if name not in figures["categories"]}
+    others = figures["categories"].keys() - set(CATEGORIES)
+    return absent | {"candidate_errors": ""} | ({} if others else {"facts": ""})
 
 
 #: The option that brings tests of a kind back.
