@@ -217,8 +217,8 @@ def test_many_models_are_listed_in_part() -> None:
 def test_an_engine_without_an_address_asks_the_server_on_this_machine(base_urls: list[str]) -> None:
     async def main() -> bool:
         async with chat_server() as server, aiohttp.ClientSession() as session:
-            endpoints, _ = await reach(base_urls, session, connect_timeout=5, ports=[server.port])
-            return [endpoint.base_url for endpoint in endpoints] == [server.url]
+            found = await reach(base_urls, session, connect_timeout=5, ports=[server.port])
+            return [each.endpoint.base_url for each in found] == [server.url]
 
     assert asyncio.run(main())
 

@@ -304,7 +304,7 @@ def test_an_answer_that_stops_half_way_and_stays_silent_is_a_timeout() -> None:
 
 
 def test_an_endless_answer_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loupe.engines.openai.MOST_ANSWER_BYTES", 1_000_000)
+    monkeypatch.setattr("loupe.engines.shared.chat_client.MOST_ANSWER_BYTES", 1_000_000)
     with pytest.raises(EngineError, match="longer than 1 MB") as raised:
         ask(Reply(text="x" * 3_000_000))
     assert not isinstance(raised.value, TransientEngineError)

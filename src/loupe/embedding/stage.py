@@ -126,15 +126,15 @@ async def _opened(
     async with aiohttp.ClientSession(headers=headers, timeout=timeout, connector=connector) as session:
         with redaction.errors():
             try:
-                endpoints, server = await reach(plan.base_urls, session, connect_timeout=30.0)
+                found = await reach(plan.base_urls, session, connect_timeout=30.0)
             except EngineUnavailableError as error:
                 # Local engines, which the hint may name, do not embed.
                 error.hint = error.hint.partition("; without a server")[0]
                 raise
             known = journal.settings.model if journal.settings else ""
-            model = plan.model or known or choose_model(endpoints[0], server)
-            check_served(model, endpoints, server)
-        facts = {name: redaction.text(fact) for name, fact in server_facts(model, endpoints, server).items()}
+            model = plan.model or known or choose_model(found[0].endpoint, found[0].server)
+            check_served(model, found)
+        facts = {name: redaction.text(fact) for name, fact in server_facts(model, found).items()}
         settings = settings_of(plan, model)
         journal.begin(settings, facts)
         dimension = plan.dimension or dimension_of(model) or journal.dimension
@@ -143,7 +143,7 @@ async def _opened(
                 f"{plan.output} holds vectors of {journal.dimension:,} numbers, {dimension:,} are expected",
                 hint="leave --dimension out, or --fresh starts over",
             )
-        base_url = endpoints[0].base_url
+        base_url = found[0].endpoint.base_url
         client = Client(
             session=session,
             base_url=base_url,

@@ -23,7 +23,7 @@ _PACKAGES = (
 #: Of these, the ones that decide about the pixels an engine gets to see.
 _PIXEL_PACKAGES = ("pillow", "pypdfium2")
 #: Facts of an engine that change no answer: where it stands, and who started its server (its arguments are settings).
-_PLACES = frozenset({"base_url", "program", "server_origin", "server_command"})
+_PLACES = frozenset({"base_url", "program", "server_origin", "server_command", "servers_differ"})
 
 
 class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
@@ -108,6 +108,8 @@ def signature(info: RunInfo) -> str:
     fields += [f"opt:{key}={value}" for key, value in sorted(info.options.items())]
     fields += [f"engine:{info.engine}", f"prompt:{info.prompt_digest[:8] or 'none'}"]
     fields += [f"{key}:{value}" for key, value in info.parts.items()]
+    # A vendor's package is known only once the engine is open.
+    fields += [f"package:{info.facts['package']}"] if "package" in info.facts else []
     fields += [f"adapter:{'+'.join(info.adapters) or 'none'}", f"loupe:{__version__}"]
     return "|".join(field.replace("|", "_") for field in fields)
 

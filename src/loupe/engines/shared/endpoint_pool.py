@@ -2,7 +2,8 @@
 
 Out is who cannot be reached, says that it cannot go on, or fails several times in a row: a broken server fails fast, is
 therefore always the least loaded one, and would draw all requests to itself. After a pause that doubles each time it is
-asked for its models, not for a page. A refusal for too many requests only pauses a server for as long as it says.
+asked for its models, not for a page. A refusal for too many requests only pauses a server for as long as it says, and
+while one pauses, the dead ones beside it are not asked in its place.
 """
 
 from __future__ import annotations
@@ -14,13 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from loupe.errors import (
-    EngineError,
-    EngineTimeoutError,
-    EngineUnavailableError,
-    RejectedError,
-    TransientEngineError,
-)
+from loupe.engines.shared.http_failures import OutOfMemoryError
+from loupe.errors import EngineError, EngineTimeoutError, RejectedError, TransientEngineError
 
 #: Failures in a row that take a server out although it can be reached.
 FAILURES: Final = 3
@@ -35,16 +31,28 @@ class UnreachableError(TransientEngineError):
     """No connection to a server, or one that broke: it may be dead."""
 
 
+class NoConnectionError(UnreachableError):
+    """No connection was made at all: the server has never seen the request."""
+
+
 @dataclass(slots=True, eq=False)
 class Place:
-    """One server: how many requests it has, how many it ever had, and whether it is out."""
+    """One server: how many requests it has, how many it ever had, and whether it is out.
+
+    `lists_models`: it did so at the start, so that one which does not any more is not up. `must_list`: one that lists
+    models, and ours is not among them, is another one. `out_until` is when one
+    that is out is asked for its models again; `refuses_until` is when it takes requests again by its own word.
+    """
 
     base_url: str
     lists_models: bool = True
+    must_list: bool = False
     load: int = 0
     asked: int = 0
     is_out: bool = False
-    pauses_until: float = 0.0
+    out_until: float = 0.0
+    refuses_until: float = 0.0
+    refusal: str = ""
     failures: int = 0
     times_out: int = 0
     gave_up: bool = False
@@ -62,16 +70,22 @@ class EndpointPool:
     def choose(self, tried: Collection[Place] = ()) -> Place | None:
         """The least loaded server that was not tried yet. None where no other may be asked.
 
-        The first choice is never None: with all of them out, it is the one whose pause ends first.
+        The first choice is never None: with all of them out, it is the one whose pause ends first. Raises
+        TransientEngineError (rate) where one of several servers only wants to be left alone for some time.
         """
         now = self.clock()
-        for place in self.places if len(self.places) > 1 else ():
-            if place.is_out and place.pauses_until <= now and place not in self._checks:
+        several = len(self.places) > 1
+        for place in self.places if several else ():
+            if place.is_out and place.out_until <= now and place not in self._checks:
                 self._checks[place] = asyncio.create_task(self._look_again(place))
-        ready = [each for each in self.places if not each.is_out and each.pauses_until <= now and each not in tried]
+        up = [each for each in self.places if not each.is_out]
+        ready = [each for each in up if each.refuses_until <= now and each not in tried]
         if ready:
             return min(ready, key=lambda place: (place.load, place.asked))
-        return None if tried else min(self.places, key=lambda place: place.pauses_until)
+        if several and (pausing := [each for each in up if each.refuses_until > now]):
+            first = min(pausing, key=lambda place: place.refuses_until)
+            raise TransientEngineError(first.refusal, retry_after=first.refuses_until - now, rate=True)
+        return None if tried else min(self.places, key=lambda place: place.out_until)
 
     @contextmanager
     def asking(self, place: Place) -> Iterator[None]:
@@ -92,10 +106,10 @@ class EndpointPool:
             place.load -= 1
 
     def bring_back(self, place: Place) -> None:
-        """This server answers."""
+        """This server answers. A refusal of more requests stands: the answer may be an older one."""
         place.is_out = place.gave_up = False
         place.failures = place.times_out = 0
-        place.pauses_until = 0.0
+        place.out_until = 0.0
 
     def status(self) -> str:
         """How many servers are out, in words; nothing while all are in."""
@@ -104,15 +118,15 @@ class EndpointPool:
 
     def take_out(self, place: Place) -> None:
         """No requests for this server until it was asked again; each time it is out longer."""
-        if place.is_out and place.pauses_until > self.clock():
+        if place.is_out and place.out_until > self.clock():
             return  # Requests that were in flight when it died tell nothing new.
         place.is_out, place.failures = True, 0
-        place.pauses_until = self.clock() + min(FIRST_PAUSE * 2**place.times_out, LONGEST_PAUSE)
+        place.out_until = self.clock() + min(FIRST_PAUSE * 2**place.times_out, LONGEST_PAUSE)
         place.times_out += 1
 
     @property
     def all_gave_up(self) -> bool:
-        """Whether every server has said that it cannot go on."""
+        """Whether every server is out of memory."""
         return all(place.gave_up for place in self.places)
 
     async def close(self) -> None:
@@ -123,12 +137,12 @@ class EndpointPool:
         await asyncio.gather(*checks, return_exceptions=True)
 
     def _failed(self, place: Place, error: EngineError) -> None:
-        if isinstance(error, EngineUnavailableError | UnreachableError):
-            place.gave_up = isinstance(error, EngineUnavailableError)
+        if isinstance(error, OutOfMemoryError | UnreachableError):
+            place.gave_up = isinstance(error, OutOfMemoryError)
             self.take_out(place)
         elif isinstance(error, TransientEngineError) and error.rate:
             pause = _REFUSED_PAUSE if error.retry_after is None else error.retry_after
-            place.pauses_until = max(place.pauses_until, self.clock() + pause)
+            place.refuses_until, place.refusal = max(place.refuses_until, self.clock() + pause), error.message
         elif isinstance(error, TransientEngineError | EngineTimeoutError):
             place.failures += 1
             if place.failures >= FAILURES:

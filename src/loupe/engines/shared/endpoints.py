@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loupe.engines.shared.discovery import (
@@ -23,6 +24,7 @@ from loupe.engines.shared.discovery import (
     probe,
     shown,
 )
+from loupe.engines.shared.endpoint_pool import Place
 from loupe.errors import EngineUnavailableError, UsageError
 
 if TYPE_CHECKING:
@@ -59,18 +61,26 @@ def api_key(variable: str, environment: Mapping[str, str]) -> str:
     return key
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A server that answers, and what it says that it is."""
+
+    endpoint: Endpoint
+    server: Server
+
+
 async def reach(
     base_urls: Sequence[str],
     session: aiohttp.ClientSession,
     *,
     connect_timeout: float,
     ports: Sequence[int] = PORTS,
-) -> tuple[list[Endpoint], Server]:
-    """Every server to be asked, each of which answers, and what the first one is. No URL: the one on this machine."""
-    found, server, silent = await reach_any(base_urls, session, connect_timeout=connect_timeout, ports=ports)
+) -> list[Found]:
+    """Every server to be asked, each of which answers. No URL: the one on this machine."""
+    found, silent = await reach_any(base_urls, session, connect_timeout=connect_timeout, ports=ports)
     if silent:
         raise _no_answer(silent[0])
-    return found, server
+    return found
 
 
 async def reach_any(
@@ -79,8 +89,8 @@ async def reach_any(
     *,
     connect_timeout: float,
     ports: Sequence[int] = PORTS,
-) -> tuple[list[Endpoint], Server, list[str]]:
-    """The servers that answer, at least one, what the first of them is, and the addresses where nobody answers."""
+) -> tuple[list[Found], list[str]]:
+    """The servers that answer, at least one, and the addresses where nobody answers."""
     urls = list(base_urls) or [AUTO]
     if urls[0] in (AUTO, AUTO_FIRST):
         urls = [choose(await discover(ports), first=urls[0] == AUTO_FIRST).base_url]
@@ -91,7 +101,9 @@ async def reach_any(
     silent = [base for base, endpoint in zip(bases, answers, strict=True) if endpoint is None]
     if not found:
         raise _no_answer(silent[0])
-    return found, await identify(session, found[0], Patience(connect_timeout, _IDENTIFY_SECONDS)), silent
+    patience = Patience(connect_timeout, _IDENTIFY_SECONDS)
+    servers = await asyncio.gather(*(identify(session, endpoint, patience) for endpoint in found))
+    return list(map(Found, found, servers)), silent
 
 
 def _no_answer(base: str) -> EngineUnavailableError:
@@ -109,18 +121,37 @@ def _with_key(endpoint: Endpoint) -> Endpoint:
     return endpoint
 
 
-def check_served(model: str, endpoints: Sequence[Endpoint], server: Server) -> None:
-    """Raise UsageError where a model that is not listed would be refused for every sample, or downloaded."""
-    for endpoint in endpoints if server.kind in _STRICT_SERVERS else ():
-        if endpoint.model_ids and not _is_listed(model, endpoint.model_ids):
-            listed = ", ".join(endpoint.model_ids[:10])
+def check_served(model: str, found: Sequence[Found]) -> None:
+    """Raise UsageError where a model that is not listed would be refused for every sample, downloaded, or another's.
+
+    Of several servers that list different models, one that answers to any name would answer with another model.
+    """
+    differ = len({frozenset(each.endpoint.model_ids) for each in found if each.endpoint.model_ids}) > 1
+    for each in found:
+        listed = each.endpoint.model_ids
+        if (differ or each.server.kind in _STRICT_SERVERS) and listed and not is_listed(model, listed):
             raise UsageError(
-                f"{shown(endpoint.base_url)} does not serve {model!r}, only: {listed}",
-                hint=f"--model {endpoint.model_ids[0]}",
+                f"{shown(each.endpoint.base_url)} does not serve {model!r}, only: {', '.join(listed[:10])}",
+                hint=f"--model {listed[0]}",
             )
 
 
-def _is_listed(model: str, listed: Sequence[str]) -> bool:
+def places_of(model: str, found: Sequence[Found], silent: Sequence[str]) -> list[Place]:
+    """A place for every address; nobody knows yet whether a silent one lists models."""
+    lists_it = [is_listed(model, each.endpoint.model_ids) for each in found]
+    several = len(found) + len(silent) > 1
+    places = [
+        Place(
+            each.endpoint.base_url,
+            lists_models=each.endpoint.models is not None,
+            must_list=each.server.kind in _STRICT_SERVERS or (several and listed),
+        )
+        for each, listed in zip(found, lists_it, strict=True)
+    ]
+    return places + [Place(url, lists_models=False, must_list=any(lists_it)) for url in silent]
+
+
+def is_listed(model: str, listed: Sequence[str]) -> bool:
     """Whether a list of models holds this one, in a spelling of it that servers take too.
 
     Ollama lists `name:latest` and takes `name`; Gemini lists `models/name`; OpenRouter takes variants of what it lists,
@@ -132,16 +163,25 @@ def _is_listed(model: str, listed: Sequence[str]) -> bool:
     return any(name in spellings or (family and name.startswith(family)) for name in listed)
 
 
-def server_facts(
-    model: str, endpoints: Sequence[Endpoint], server: Server, silent: Sequence[str] = ()
-) -> dict[str, str]:
-    """What run.json keeps about the server, and where else (`silent`) it may come to answer."""
-    entry = next((entry for entry in endpoints[0].models or () if entry.get("id") == model), {})
-    facts = {
-        "model": model,
-        "base_url": ", ".join(map(shown, [*(endpoint.base_url for endpoint in endpoints), *silent])),
-        "server": server.kind,
-        "server_version": server.version,
-        "max_model_len": str(entry.get("max_model_len") or ""),
-    }
+def server_facts(model: str, found: Sequence[Found], silent: Sequence[str] = ()) -> dict[str, str]:
+    """What run.json keeps about the servers, and where else (`silent`) one may come to answer.
+
+    Where several differ, each fact has all values, and `servers_differ` says which server has which.
+    """
+    told = [_told(model, each) for each in found]
+    addresses = [shown(each.endpoint.base_url) for each in found]
+    facts = {"model": model, "base_url": ", ".join([*addresses, *map(shown, silent)])}
+    facts |= {name: ", ".join(sorted({each[name] for each in told} - {""})) for name in told[0]}
+    if any(each != told[0] for each in told):
+        facts["servers_differ"] = "; ".join(
+            f"{address}: {each['server']} {each['server_version'] or 'of unknown version'}"
+            f", context {each['max_model_len'] or 'unknown'}"
+            for address, each in zip(addresses, told, strict=True)
+        )
     return {key: value for key, value in facts.items() if value}
+
+
+def _told(model: str, found: Found) -> dict[str, str]:
+    entry = next((entry for entry in found.endpoint.models or () if entry.get("id") == model), {})
+    length = str(entry.get("max_model_len") or "")
+    return {"server": found.server.kind, "server_version": found.server.version, "max_model_len": length}

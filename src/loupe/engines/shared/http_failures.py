@@ -26,6 +26,17 @@ FATAL_MARKERS = (
 #: An account without money is told to come back later, for ever.
 _OUT_OF_QUOTA = ("insufficient_quota", "insufficient balance")
 
+
+class OutOfMemoryError(EngineUnavailableError):
+    """A server whose GPU cannot go on. Of several servers, the others may."""
+
+
+def is_fatal(message: str) -> bool:
+    """Whether these words say that nothing sensible will be answered any more."""
+    lowered = message[:100_000].lower()
+    return any(marker in lowered for marker in FATAL_MARKERS)
+
+
 _CONTEXT = re.compile(r"(?:maximum context length (?:is|of)|context length is only|max_model_len=)\D{0,20}(\d+)", re.I)
 _PROMPT = re.compile(
     r"(\d+)\s+(?:in the (?:messages|prompt)|input tokens|prompt tokens)|prompt contains at least (\d+)", re.I
@@ -37,7 +48,7 @@ def failure(status: int, body: bytes, retry_after: str | None, *, location: str 
     said = f"HTTP {status}: {error_message(body)}"
     lowered = body[:100_000].lower()
     if any(marker.encode() in lowered for marker in FATAL_MARKERS):
-        return EngineUnavailableError(
+        return OutOfMemoryError(
             f"the server cannot go on: {said}", hint="start it again with less memory per request or fewer at a time"
         )
     if status in (401, 403):
