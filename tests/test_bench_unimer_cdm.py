@@ -107,6 +107,7 @@ def test_options_of_cdm_are_no_part_of_the_data_and_off_computes_none(tmp_path: 
     assert not any("cdm" in one.measure for one in scored.scores) and scored.details == {}
     concluded = conclude([describe(sample, Prediction(sample=sample.id), scored=scored, error="")])
     assert (concluded.figures, concluded.warnings) == ({}, [])
+    assert concluded.not_computed["cdm"] == concluded.not_computed["cdm_exprate"] == "CDM is switched off (-o cdm=off)"
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from loupe.benchmarks.formula_images.cdm_options import Switch, renderer_of, wit
 from loupe.benchmarks.formula_images.cdm_scores import cdm_tools
 from loupe.benchmarks.omnidoc import formula_cdm
 from loupe.benchmarks.omnidoc.conclusion import conclude
-from loupe.benchmarks.omnidoc.dataset import parse_selection, read_pages, reference_markdown
+from loupe.benchmarks.omnidoc.dataset import nothing_left, parse_selection, read_pages, reference_markdown
 from loupe.benchmarks.omnidoc.latex_macros import need_pylatexenc
 from loupe.benchmarks.omnidoc.lint import FAULTS
 from loupe.benchmarks.omnidoc.prediction_files import answer_names, image_name
@@ -75,8 +75,12 @@ def load(
     """
     _need_tools()
     folder = default_root("omnidocbench") if root is None else root
-    for page in read_pages(folder, selection=parse_selection(filter), mode=mode):
+    selection, left = parse_selection(filter), False
+    for page in read_pages(folder, selection=selection, mode=mode):
+        left = True
         yield with_cdm(page, cdm, renderer)
+    if not left:
+        raise nothing_left(folder, selection)
 
 
 def _need_tools() -> None:

@@ -60,14 +60,10 @@ class _Page(msgspec.Struct):
 
 
 def read_pages(root: Path, *, selection: Selection, mode: Mode) -> Iterator[Sample]:
-    """The pages that `selection` leaves, in the order of the file, decoded one by one. Raises DatasetError for none."""
-    pages, left, values = 0, 0, _Values()
+    """The pages that `selection` leaves, in the order of the file, decoded one by one."""
     for page, image, place in _prepared(root) if is_prepared(root) else _published(_ground_truth_file(root)):
         info = page["page_info"]
-        pages += 1
-        values.add(info["page_attribute"], selection)
         if _is_selected(info["page_attribute"], selection, place):
-            left += 1
             yield Sample(
                 id=sample_id(info["image_path"]),
                 images=(image,),
@@ -75,30 +71,18 @@ def read_pages(root: Path, *, selection: Selection, mode: Mode) -> Iterator[Samp
                 tags=_tags(info["page_attribute"]),
             )
 
-    if not pages:
-        raise DatasetError(f"{root}: the ground truth has no page at all", hint=_HINT)
-    if not left:
-        wanted = "; ".join(f"{name}={_written(value)}" for name, value in selection.items())
-        raise DatasetError(f"{root}: none of {pages:,} pages has {wanted} (filter)", hint=values.listed())
 
-
-class _Values:
-    """What the attributes of a filter are on the pages that were seen."""
-
-    def __init__(self) -> None:
-        self._counts: dict[str, Counter[str]] = {}
-
-    def add(self, attributes: Mapping[str, Any], selection: Selection) -> None:
-        """Take one page in."""
-        for name in selection.keys() & attributes.keys():
-            self._counts.setdefault(name, Counter())[_written(attributes[name])] += 1
-
-    def listed(self) -> str:
-        """The values that there are, most common first."""
-        return "; ".join(
-            f"{name}: {', '.join(value for value, _ in counts.most_common(_LISTED))}"
-            for name, counts in self._counts.items()
-        )
+def nothing_left(root: Path, selection: Selection) -> DatasetError:
+    """Why there is no page: none at all, or none that `selection` leaves; then with the values that there are."""
+    attributes = [page.truth["page_info"]["page_attribute"] for page in read_pages(root, selection={}, mode="parity")]
+    if not attributes:
+        return DatasetError(f"{root}: the ground truth has no page at all", hint=_HINT)
+    wanted = "; ".join(f"{name}={_written(value)}" for name, value in selection.items())
+    there = []
+    for name in selection:
+        counts = Counter(_written(each[name]) for each in attributes)
+        there.append(f"{name}: {', '.join(value for value, _ in counts.most_common(_LISTED))}")
+    return DatasetError(f"{root}: none of {len(attributes):,} pages has {wanted} (filter)", hint="; ".join(there))
 
 
 def _written(value: Any) -> str:
