@@ -111,6 +111,8 @@ def test_an_edited_answer_moves_the_score_and_can_be_put_back(viewer: Seen) -> N
     viewer.go(f"{root}/sample?id=book/page-0010")
     page.get_by_role("link", name="What if").click()
     page.locator("#what-if-run").select_option(label="worse")
+    page.wait_for_url("**run=worse**")
+    page.locator("html[data-ready]").wait_for()
     truth = next(sample.truth for sample in viewer.toy.samples if sample.id == "book/page-0010")
     expect(page.locator("#what-if-area")).not_to_have_value(truth)
     page.locator("#what-if-area").fill(truth)

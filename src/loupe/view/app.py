@@ -139,6 +139,7 @@ class _Handlers:
 
     def sample(self, request: Request) -> Response:
         board, wanted = self._of(request)
+        self._packers.warm()
         ident = request.query_params.get("id", "")
         found = self._pages.sample(board, ident, wanted, dict(request.query_params))
         if found is None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from loupe.benchmarks.published import published_rows
 from loupe.errors import LoupeError
@@ -24,6 +25,10 @@ from loupe.types import Measure, Sample, SampleScores
 from loupe.view.run_index import RunIndex
 
 JsonObject: TypeAlias = dict[str, Any]
+Kept = TypeVar("Kept")
+
+#: Comparisons that are kept.
+_KEPT = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,18 @@ class Board:
         self._asked = 0
         self._values: dict[str, dict[str, tuple[SampleScores, str, float | None]]] = {}
         self.data_note = ""
+        self._kept: OrderedDict[object, Any] = OrderedDict()
+
+    def kept(self, key: object, make: Callable[[], Kept]) -> Kept:
+        """What `make` gives for this key, of which the last few are kept: comparisons take seconds."""
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = make()
+            self._kept.move_to_end(key)
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+            found: Kept = self._kept[key]
+            return found
 
     @property
     def stamp(self) -> str:

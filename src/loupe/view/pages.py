@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
+from markupsafe import Markup
+
 from loupe import __version__, report
 from loupe.report import page
+from loupe.report.terminal import format_value
 from loupe.view import grid, heat, pairs, run_page
 from loupe.view.board import Board, Row
 from loupe.view.grid import Wanted
@@ -173,15 +176,14 @@ class Pages:
             "thumbnail": f"{address(board, 'picture', ident)}&n=0&small=1",
             "whatIf": address(board, "what-if", ident) + rest,
             "listed": f"/b/{board.key}/{'compare' if compared else 'samples'}{'?' + urlencode(kept) if kept else ''}",
+            "listedAs": "Compare" if compared else "Samples",
             "previous": address(board, "sample", beside[0]) + rest if beside[0] is not None else "",
             "next": address(board, "sample", beside[1]) + rest if beside[1] is not None else "",
             "place": at,
             "count": len(rows),
         }
         index = page.inline_json(sample_index(board, rows, at, wanted.runs, links))
-        return self._render(
-            "sample_page.html", board, "sample", name=ident, index=page.Markup(index), compared=compared
-        )
+        return self._render("sample_page.html", board, "sample", name=ident, index=Markup(index), compared=compared)
 
     def what_if(self, board: Board, run: RunIndex, ident: str, text: str, reference: str) -> str:
         """The page where an answer can be edited."""
@@ -200,8 +202,8 @@ class Pages:
             run=run,
             runs=list(zip(board.ordered(), [e.label for e in board.group().entrants], strict=True)),
             text=text,
-            start=page.Markup(page.inline_json(start)),
-            index=page.Markup(page.inline_json(index)),
+            start=Markup(page.inline_json(start)),
+            index=Markup(page.inline_json(index)),
             picture=links["picture"],
             back=address(board, "sample", ident),
             has_truth=sample is not None,
@@ -222,7 +224,7 @@ class Pages:
         )
         number = max(1, number)
         kept = {"a": keys[a], "b": keys[b], "order": order}
-        inside = urlencode({"a": keys[a], "b": keys[b], "three": 1, "order": "spread"})
+        inside = urlencode({"a": keys[a], "b": keys[b], "three": 1, "order": order})
         return self._render(
             "compare.html",
             board,
@@ -236,7 +238,7 @@ class Pages:
             plot=pairs.scatter(found, measure) if measure else None,
             whole=pairs.whole(board, runs[a], runs[b]) if a != b else [],
             rows=listed[(number - 1) * pairs.PAGE : number * pairs.PAGE],
-            shown=lambda value: pairs.format_value(value, measure.unit) if measure else "",
+            shown=lambda value: format_value(value, measure.unit) if measure else "",
             gain=lambda value: f"{100 * value:+.2f}" if measure and measure.unit == "fraction" else f"{value:+.4g}",
             place=lambda ident: f"{address(board, 'sample', ident)}&{inside}",
             orders=pairs.ORDERS,

@@ -35,6 +35,7 @@ class _Head(msgspec.Struct, rename={"outcome": "class"}):
     input_tokens: int | None = None
     output_tokens: int | None = None
     ended: float | None = None
+    lost: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class Answered:
     input_tokens: int | None
     output_tokens: int | None
     ended: float | None
+    lost: int = 0
 
 
 class RunIndex:
@@ -83,9 +85,9 @@ class RunIndex:
         for offset, line in lines:
             head = _decoded(line, _Head, self.folder.predictions_file, offset)
             before = self.answers.get(head.sample)
-            if before is None or counts_instead(head.outcome, before.outcome):
+            if before is None or counts_instead(head.outcome, before.outcome, head.lost, before.lost):
                 self.answers[head.sample] = Answered(
-                    head.outcome, head.seconds, head.input_tokens, head.output_tokens, head.ended
+                    head.outcome, head.seconds, head.input_tokens, head.output_tokens, head.ended, head.lost
                 )
                 self._places[head.sample] = Place(offset, len(line), head.outcome)
         return anew or bool(lines)

@@ -42,7 +42,7 @@ function fillHead(page, sample) {
     make("span", { class: "tag-name" }, tag), make("bdi", {}, value)));
   page.querySelector(".sample-tags").append(...tags);
   page.querySelector(".sample-place").textContent = place < 0 ? "" : `${(place + 1).toLocaleString("en")} of ${count.toLocaleString("en")}`;
-  page.querySelector(".back").href = LISTED_AT;
+  Object.assign(page.querySelector(".back"), { href: LISTED_AT, textContent: `← ${LISTED_AS}` });
   for (const name of ["previous", "next"]) {
     const anchor = page.querySelector(`.sample-${name}`);
     if (beside[name]) anchor.href = beside[name]; else anchor.setAttribute("aria-disabled", "true");

@@ -39,4 +39,4 @@ function neighbours(sample) {
 }
 
 /** Where the samples are listed. */
-const LISTED_AT = "#samples";
+const LISTED_AT = "#samples", LISTED_AS = "Samples";

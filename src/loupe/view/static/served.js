@@ -37,4 +37,4 @@ function neighbours() {
   return { place: places.place, count: places.count, previous: places.previous, next: places.next };
 }
 
-const LISTED_AT = places.listed;
+const LISTED_AT = places.listed, LISTED_AS = places.listedAs;
