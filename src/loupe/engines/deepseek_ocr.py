@@ -50,6 +50,7 @@ class Settings(SdkSettings, frozen=True, kw_only=True):
     vllm: dict[str, Any] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.backend == "vllm" and self.mode != "gundam":
             raise ValueError(f'mode = "{self.mode}": vLLM has gundam alone; backend = "transformers" has all modes')
         if self.tile != MODES["gundam"].tile and self.mode != "gundam":
@@ -60,7 +61,14 @@ class Settings(SdkSettings, frozen=True, kw_only=True):
     def signature(self) -> dict[str, str]:
         """The mode, the limit, and the n-gram rule."""
         rule = f"{self.ngram_size}/{self.window_size}" if self.ngram_size else "none"
-        return {**super().signature(), "mode": self.mode, "max": str(self.max_tokens), "t": "0", "ngram": rule}
+        return {
+            **super().signature(),
+            "backend": self.backend,
+            "mode": self.mode,
+            "max": str(self.max_tokens),
+            "t": "0",
+            "ngram": rule,
+        }
 
 
 @asynccontextmanager

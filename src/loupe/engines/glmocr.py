@@ -63,6 +63,7 @@ class Settings(SdkSettings, frozen=True, kw_only=True):
     config: dict[str, Any] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         pipeline = self.config.get("pipeline", {})
         if "maas" in self.config or (isinstance(pipeline, dict) and "maas" in pipeline):
             raise ValueError("config.pipeline.maas: that is the vendor's cloud, and Loupe sends no document there")

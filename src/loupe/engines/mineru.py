@@ -54,8 +54,9 @@ class Settings(SdkSettings, frozen=True, kw_only=True):
     pdf_pages: bool = True
 
     def signature(self) -> dict[str, str]:
-        """The image, or that there is none."""
-        return {"img": "pdf" if self.pdf_pages else f"dpi{self.dpi:g}", "method": self.method}
+        """The image or that there is none, and the ways of version 4 (tier) and of those before (backend)."""
+        image = {"img": "pdf"} if self.pdf_pages else {}
+        return {**super().signature(), **image, "method": self.method, "tier": self.tier, "backend": self.backend}
 
 
 @asynccontextmanager

@@ -23,7 +23,7 @@ from loupe.engines.shared.endpoints import NO_KEY, api_key, check_served, places
 from loupe.engines.shared.memory import keep_freed_memory
 from loupe.engines.shared.page_images import parse_rule
 from loupe.engines.shared.page_reader import page_reader
-from loupe.engines.shared.redaction import Redaction, without_secret_arguments, without_secret_keys
+from loupe.engines.shared.redaction import Redaction, redacted
 from loupe.runs.info import digest_of
 from loupe.types import Engine
 
@@ -98,7 +98,7 @@ class Settings(Profile, frozen=True, kw_only=True):
         fixed |= {key: f"{getattr(self, key):g}" for key in SAMPLING if getattr(self, key) is not None}
         if self.content_order != "image_first":
             fixed["order"] = self.content_order
-        long = {"stop": self.stop, "system": self.system, "body": self.extra_body}
+        long = {"stop": self.stop, "system": self.system, "body": redacted(self.extra_body)}
         return fixed | {key: digest_of([value])[:8] for key, value in long.items() if value}
 
     def defining(self) -> dict[str, Any]:
@@ -107,14 +107,10 @@ class Settings(Profile, frozen=True, kw_only=True):
         return {key: value for key, value in super().defining().items() if key not in skipped}
 
     def stored(self) -> dict[str, Any]:
-        """All settings; the query of an address may hold a key, and so may the arguments of a server."""
+        """All settings but keys; an address may come without `http://`."""
         urls = self.base_url
-        return {
-            **super().stored(),
-            "servers": without_secret_keys(self.servers),
-            "server_args": without_secret_arguments(self.server_args),
-            "base_url": shown(urls) if isinstance(urls, str) else [shown(url) for url in urls],
-        }
+        shorter = shown(urls) if isinstance(urls, str) else [shown(url) for url in urls]
+        return {**super().stored(), "base_url": shorter}
 
 
 @asynccontextmanager
@@ -128,7 +124,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
 
     keep_freed_memory()
     key = api_key(settings.api_key_env, os.environ)
-    redaction = Redaction.of(key if key != NO_KEY else "", settings.base_urls)
+    redaction = Redaction.of(key if key != NO_KEY else "", settings.base_urls, settings.extra_body)
     concurrency = settings.concurrency if isinstance(settings.concurrency, int) else _MOST_AT_ONCE
     connector = aiohttp.TCPConnector(limit=concurrency, keepalive_timeout=60, ttl_dns_cache=300)
     headers = {

@@ -59,7 +59,12 @@ class Settings(SdkSettings, frozen=True, kw_only=True):
 
     def signature(self) -> dict[str, str]:
         """The image, and which pipeline it is."""
-        return {**super().signature(), "pipeline": self.pipeline_version, "max": str(self.max_tokens)}
+        return {
+            **super().signature(),
+            "pipeline": self.pipeline_version,
+            "backend": self.backend,
+            "max": str(self.max_tokens),
+        }
 
     def defining(self) -> dict[str, Any]:
         """How many regions are asked at a time changes no answer."""

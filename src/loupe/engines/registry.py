@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from loupe.engines.shared.prices import Price
+from loupe.engines.shared.redaction import redacted
 from loupe.errors import ProfileError, UsageError, did_you_mean
 
 BUILT_IN = Path(__file__).parent / "profiles"
@@ -56,6 +57,10 @@ _NOT_DEFINING = frozenset(
 )
 
 
+#: Texts of ours and of the user's, which are shown as they are.
+_SAID = frozenset({"title", "sources", "prompts"})
+
+
 class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     """Keys that every engine kind has. Each kind's module extends this class as `Settings`.
 
@@ -84,18 +89,23 @@ class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=T
     errors_before_check: int = 3
     price: Price | None = None
 
+    def for_benchmark(self, benchmark_id: str) -> Profile:
+        """The same settings, with what depends on the benchmark decided."""
+        del benchmark_id
+        return self
+
     def signature(self) -> dict[str, str]:
         """The short settings that stand in a signature (`img`, `max`, `t`); a kind adds its own."""
         return {}
 
     def stored(self) -> dict[str, Any]:
-        """The profile as it is written into run.json and shown; a kind leaves out what may hold a secret."""
+        """The profile as it is written into run.json and shown: without what looks like a key."""
         settings: dict[str, Any] = msgspec.to_builtins(self)
-        return settings
+        return {key: value if key in _SAID else redacted({key: value})[key] for key, value in settings.items()}
 
     def defining(self) -> dict[str, Any]:
-        """The settings that can change an answer; a run is only continued with the same ones."""
-        return {key: value for key, value in msgspec.to_builtins(self).items() if key not in _NOT_DEFINING}
+        """The settings that can change an answer; a run is only continued with the same ones. Keys are none of them."""
+        return {key: value for key, value in self.stored().items() if key not in _NOT_DEFINING}
 
 
 def engine_kinds() -> list[str]:
@@ -236,7 +246,8 @@ def _explain(message: str, table: Mapping[str, Any], settings: type[Profile]) ->
     if types:
         wanted = " or ".join(_PLAIN_TYPES.get(name, name) for name in types[1].split(" | ") if name != "null")
         wrong = f"must be {wanted}, not {'a fraction' if types[2] == 'float' else _PLAIN_TYPES.get(types[2], types[2])}"
-    setting = f"{place} = {msgspec.json.encode(table[place]).decode()}" if place in table else place
+    given = msgspec.json.encode(redacted({place: table.get(place)})[place]).decode()
+    setting = f"{place} = {given}" if place in table else place
     return f"{setting}: {wrong[:1].lower()}{wrong[1:]}" if place else wrong
 
 

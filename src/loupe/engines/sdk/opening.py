@@ -35,12 +35,14 @@ class Work:
 def installed(*packages: str, install: str) -> dict[str, str]:
     """Versions of packages. Raises MissingToolError, with `install` as the hint, for the first that is not here.
 
-    A package counts by the name that it is imported by; where its version is not known, that is "unknown".
+    A package counts by the name that it is imported by; where its version is not known, that is "unknown". `package` is
+    what a signature says.
     """
     for package in packages:
         if find_spec(package) is None:
             raise MissingToolError(f"the package {package} is not installed", hint=install)
-    return {package: _version(package) for package in packages}
+    versions = {package: _version(package) for package in packages}
+    return {**versions, "package": "+".join(f"{name}={number}" for name, number in versions.items())}
 
 
 def _version(package: str) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from loupe.engines.registry import Profile
+from loupe.engines.shared.discovery import normalize_base_url
+from loupe.runs.info import digest_of
 
 
 class SdkSettings(Profile, frozen=True, kw_only=True):
@@ -18,9 +21,16 @@ class SdkSettings(Profile, frozen=True, kw_only=True):
     dpi: float = 200.0
     load_timeout: float = 3600.0
 
+    def __post_init__(self) -> None:
+        """Raises ValueError for an address that holds a key: packages write addresses into their messages."""
+        written = getattr(self, "base_url", [])
+        for url in filter(None, [written] if isinstance(written, str) else written):
+            if urlsplit(normalize_base_url(url)).query:
+                raise ValueError("base_url holds a query, which no vendor's package can take")
+
     def signature(self) -> dict[str, str]:
-        """What the image is made of."""
-        return {"img": f"dpi{self.dpi:g}"}
+        """What the image is made of, and a digest of all settings that can change an answer."""
+        return {"img": f"dpi{self.dpi:g}", "set": digest_of([self.defining()])[:8]}
 
     def defining(self) -> dict[str, Any]:
         """How long we wait, and where a server stands, changes no answer."""

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
+from loupe.engines.shared.redaction import without_credentials
 from loupe.errors import EngineUnavailableError, UsageError
 
 if TYPE_CHECKING:
@@ -220,8 +221,8 @@ def join_url(base_url: str, path: str) -> str:
 
 
 def shown(base_url: str) -> str:
-    """The URL without its query, which may hold a key."""
-    return base_url.partition("?")[0]
+    """The URL without its query, user name and password, which may be keys."""
+    return without_credentials(base_url)
 
 
 def root_url(base_url: str) -> str:

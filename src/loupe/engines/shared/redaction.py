@@ -20,6 +20,11 @@ MARK = "[key]"
 SHORTEST_SECRET = 8
 #: Names of query parameters that hold a key.
 _SECRET_NAME = re.compile(r"key|token|secret|sig|auth|pass|code", re.I)
+#: Last words of settings that hold a key, and what stands before `token` where that is a word of a model.
+_SECRET_WORDS = {"key", "apikey", "secret", "password", "passwd", "pwd", "passphrase", "bearer"}
+_SECRET_WORDS |= {"authorization", "auth", "credential", "credentials", "cookie"}
+_PLAIN_TOKENS = {"eos", "bos", "pad", "unk", "sep", "cls", "mask", "image", "stop", "end", "start", "special"}
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://\S+", re.I)
 _SECRET_FLAG = r"-*(?:[\w-]*[-_])?(?:key|token|secret|password)"
 #: An argument that holds a key (`--api-key`), and in group 1 what stands before a key that follows in the same word.
 _SECRET_ARGUMENT = re.compile(rf"(?=-)(?:{_SECRET_FLAG}$|({_SECRET_FLAG}[= ]))", re.I)
@@ -32,10 +37,11 @@ class Redaction:
     keys: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, key: str, base_urls: Sequence[str]) -> Redaction:
-        """The key of a server, and those in the queries of its addresses."""
+    def of(cls, key: str, base_urls: Sequence[str], settings: Mapping[str, Any] | None = None) -> Redaction:
+        """The key of a server, and those in the queries of its addresses and in further settings."""
         queries = [pair for url in base_urls for pair in parse_qsl(urlsplit(url).query)]
-        return cls(tuple(dict.fromkeys([key, *(value for name, value in queries if _SECRET_NAME.search(name))])))
+        found = [key, *(value for name, value in queries if _SECRET_NAME.search(name)), *secret_values(settings)]
+        return cls(tuple(dict.fromkeys(found)))
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -104,9 +110,63 @@ def without_secret_arguments(words: Sequence[str]) -> list[str]:
     return shown
 
 
-def without_secret_keys(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Tables of arguments with the mark in the place of keys."""
-    return {
-        name: {key: MARK if re.fullmatch(_SECRET_FLAG, key, re.I) else value for key, value in table.items()}
-        for name, table in tables.items()
-    }
+def redacted(value: Any) -> Any:
+    """Settings, tables and lists of them to any depth, with the mark in the place of keys, and addresses without any.
+
+    >>> redacted({"vl_rec_api_key": "abc", "url": "https://me:pw@host/v1?api_key=abc", "max_tokens": 9})
+    {'vl_rec_api_key': '[key]', 'url': 'https://host/v1', 'max_tokens': 9}
+    """
+    if isinstance(value, str):
+        return without_credentials(value) if _ADDRESS.fullmatch(value) else value
+    if isinstance(value, Mapping):
+        return {key: _marked(each) if is_secret_name(str(key)) else redacted(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        words = without_secret_arguments(value) if all(isinstance(each, str) for each in value) else value
+        return [redacted(each) for each in words]
+    return value
+
+
+def secret_values(value: Any) -> Iterator[str]:
+    """What `redacted` puts the mark in the place of, addresses aside."""
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _texts(each) if is_secret_name(str(key)) else secret_values(each)
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from secret_values(each)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a setting of this name holds a key.
+
+    >>> [name for name in ("apiKey", "X-Api-Key", "hf_token", "eos_token", "max_tokens", "api_key_env") if
+    ... is_secret_name(name)]
+    ['apiKey', 'X-Api-Key', 'hf_token']
+    """
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    *before, last = ["", *filter(None, re.split(r"[^a-z0-9]+", words))]
+    return last in _SECRET_WORDS or (last == "token" and before[-1] not in _PLAIN_TOKENS)
+
+
+def without_credentials(url: str) -> str:
+    """An address without query, user name and password, each of which may be a key.
+
+    >>> without_credentials("https://me:pw@host/v1?api_key=abc")
+    'https://host/v1'
+    """
+    return re.sub(r"^([a-z][a-z0-9+.-]*://)?[^/]*@", r"\1", url.partition("?")[0], flags=re.I)
+
+
+def _marked(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _marked(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_marked(each) for each in value]
+    return MARK if isinstance(value, str) and value else value
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for each in value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else ():
+        yield from _texts(each)
