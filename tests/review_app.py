@@ -1,4 +1,4 @@
-"""A real `loupe review tests` on a small set of our own, and a plain client that can send what browsers never do."""
+"""A real `loupe review` on small sets of our own, and a plain client that can send what browsers never do."""
 
 from __future__ import annotations
 
@@ -128,14 +128,15 @@ class Served:
 
 def start(file: Path, *words: str) -> subprocess.Popen[str]:
     """The process, before it says anything."""
-    command = [sys.executable, "-m", "loupe", "review", "tests", str(file), "--no-browser", *words]
+    what = [] if file.is_dir() else ["tests"]
+    command = [sys.executable, "-m", "loupe", "review", *what, str(file), "--no-browser", *words]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
 @contextmanager
 def served(file: Path, *words: str) -> Iterator[Served]:
-    """A review of the file. Ctrl-C ends it afterwards, with exit code 0 and no traceback."""
+    """A review of the file or folder. Ctrl-C ends it afterwards, with exit code 0 and no traceback."""
     process = start(file, *words)
     assert process.stdout is not None and process.stderr is not None
     try:

@@ -6,16 +6,16 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Dialog, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from loupe.data.katex import katex_folder, read_katex
 from loupe.errors import MissingToolError
-from tests.review_app import LINES, Served, make_set, served
+from tests.review_app import LINES, make_set
+from tests.review_browser import Reviewing, at, opened, press
 
 HOSTILE = (
     json.dumps(
@@ -51,71 +51,17 @@ def mixed(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield folder, review
 
 
-@dataclass
-class Heard:
-    """What all tabs of a browser said and asked for."""
-
-    trouble: list[str] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
-    warned: int = 0
-
-    def listen(self, context: BrowserContext) -> None:
-        """Note what the tabs complain about; a refused change is an answer, not a fault."""
-        refused = re.compile(r"status of (409|422|403|404)|ERR_CONNECTION")
-        context.on("console", lambda said: None if refused.search(said.text) else self.trouble.append(said.text))
-        context.on("weberror", lambda failed: self.trouble.append(str(failed.error)))
-        context.on("dialog", self.answer)
-        context.on("request", lambda request: self.asked.append(request.url))
-
-    def answer(self, dialog: Dialog) -> None:
-        """The browser's own question whether to leave what is not saved is counted; any other dialog is an attack."""
-        if dialog.type == "beforeunload":
-            self.warned += 1
-            dialog.accept()
-        else:
-            self.trouble.append(dialog.message)
-            dialog.dismiss()
-
-
-class Reviewing(NamedTuple):
-    """A served review and the page that shows it."""
-
-    running: Served
-    page: Page
-    heard: Heard
-
-
 @contextmanager
 def reviewing(browser: Browser, folder: Path, lines: tuple[str, ...] = LINES) -> Iterator[Reviewing]:
-    """A page with a review. Afterwards: no script error, no dialog, and no request but to the server itself."""
-    file = make_set(folder, lines)
-    with served(file) as running:
-        heard = Heard()
-        context = browser.new_context(viewport={"width": 1120, "height": 640}, color_scheme="light")
-        heard.listen(context)
-        page = context.new_page()
-        page.goto(running.address)
-        page.locator("html[data-ready]").wait_for()
-        yield Reviewing(running, page, heard)
-        context.close()
-        assert heard.trouble == []
-        assert [url for url in heard.asked if not url.startswith(f"http://127.0.0.1:{running.port}/")] == []
+    """A page with the review of a test file."""
+    with opened(browser, make_set(folder, lines)) as review:
+        yield review
 
 
 def records(folder: Path) -> dict[str, dict[str, Any]]:
     lines = (folder / "tests.jsonl").read_text(encoding="utf-8").split("\n")
     found = [json.loads(line) for line in lines if line.strip() and "no\n" not in line + "\n"]
     return {record["id"]: record for record in found}
-
-
-def at(page: Page, ident: str) -> None:
-    """Wait until this test is open."""
-    expect(page.locator(".entry-id")).to_have_text(ident)
-
-
-def press(page: Page, *keys: str) -> None:
-    for key in keys:
-        page.keyboard.press(key)
 
 
 def test_a_whole_file_is_reviewed_edited_and_undone_with_the_keyboard_alone(browser: Browser, tmp_path: Path) -> None:

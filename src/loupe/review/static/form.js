@@ -53,11 +53,12 @@ export function edits() {
 
 export const isDirty = () => Object.keys(edits()).length > 0;
 
-/** Take the form for what the server has now. `sent` limits that to fields as they were sent. */
+/** Take the form for what the server has now. `sent` limits that to fields as they were sent; typing may have gone on. */
 export function settle(now, sent = null) {
   forget();
   for (const control of controls()) {
-    if (sent === null || (control.name in sent && sent[control.name] === typed(control))) control.known = raw(control);
+    if (sent === null || (Object.hasOwn(sent, control.name) && sent[control.name] === typed(control))) control.known = raw(control);
+    else if (Object.hasOwn(sent, control.name)) control.known = typeof sent[control.name] === "boolean" ? sent[control.name] : String(sent[control.name] ?? "");
   }
   seen = now;
   keep();
@@ -72,19 +73,28 @@ function remarkOn(control) {
   const codes = [...new Set(control.value.match(INVISIBLE) || [])].map((char) => `U+${char.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`);
   const parts = codes.length ? [`not to be seen: ${codes.slice(0, 6).join(", ")}`] : [];
   if (/^\s/u.test(control.value)) parts.push("begins with a blank");
-  if (/\S\s+$/u.test(control.value)) parts.push("ends with a blank");
+  if (control.value.trim() && /\s$/u.test(control.value)) parts.push("ends with a blank");
   line.textContent = parts.join("; ");
   line.hidden = !parts.length;
 }
 
 /** Fields as tall as their text, where the style alone cannot do it. */
 function grow(control) {
-  if (control.tagName !== "TEXTAREA" || CSS.supports("field-sizing", "content")) return;
+  if (control.tagName !== "TEXTAREA" || control.classList.contains("long") || CSS.supports("field-sizing", "content")) return;
   control.style.height = "auto";
   control.style.height = `${control.scrollHeight + 2}px`;
 }
 
-const remark = () => { for (const control of controls()) { remarkOn(control); grow(control); } };
+/** A browser that fits a field to a megabyte of text does nothing else. */
+const LONG = 40000;
+
+function remark() {
+  for (const control of controls()) {
+    control.classList.toggle("long", typeof control.value === "string" && control.value.length > LONG);
+    remarkOn(control);
+    grow(control);
+  }
+}
 
 function afterInput() {
   keep();
@@ -121,7 +131,7 @@ export function startForm(entry) {
     if (event.target.name === "label-choice") put(event.target.closest("fieldset").querySelector("[data-control]").name, event.target.value);
     else afterInput();
   });
-  form.addEventListener("focusin", (event) => { if (event.target.dataset.control) event.target.entered = raw(event.target); });
+  form.addEventListener("focusin", (event) => { if (event.target.dataset.control && raw(event.target) === event.target.known) event.target.entered = raw(event.target); });
   form.addEventListener("submit", (event) => event.preventDefault());
   return restored;
 }

@@ -40,7 +40,9 @@ function onKey(event) {
   const breaksLines = control && LINES.includes(control.dataset.control);
   if (event.key === "Enter" && control && !event.shiftKey && control.tagName !== "SELECT" && !breaksLines) {
     event.preventDefault();
-    actions.save().then((saved) => { if (saved) control.blur(); });
+    // At once, so that the next key is one of the page's; what is refused gets the focus back.
+    control.blur();
+    actions.save();
     return;
   }
   if (typing) {

@@ -16,7 +16,7 @@ const noun = root.dataset.noun;
 let entry = byId("entry") ? JSON.parse(byId("entry").textContent) : null;
 let state = JSON.parse(byId("state").textContent);
 let queue = Promise.resolve();
-let saving = 0, opening = 0, busy = false, asked = 0, picture = null, typingTimer = 0;
+let saving = 0, opening = 0, busy = false, asked = 0, picture = null, typingTimer = 0, waiting = null;
 
 function showState(data) {
   state = { revision: data.revision, counts: data.counts, undo: data.undo, locked: data.locked };
@@ -100,7 +100,13 @@ async function reloadList() {
 /** Changes go one after the other: each names what the line looked like after the one before. */
 function change(status = null, options = {}) {
   clearTimeout(typingTimer);
-  const done = queue.then(() => send(status, options));
+  // Leaving a field with Enter asks twice; what has not been sent yet takes the second wish along.
+  if (!status && !options.typing && waiting) return waiting;
+  const done = queue.then(() => {
+    waiting = null;
+    return send(status, options);
+  });
+  if (!status && !options.typing) waiting = done;
   queue = done.catch(() => {});
   return done;
 }
@@ -142,6 +148,7 @@ function accept(data, fields) {
   if (!data.alone) reloadList();
   else { list.applyFilter(entry.number); list.markCurrent(entry.number); }
   if (Object.keys(fields).length) findMarks();
+  if (form.isDirty()) saveSoon();
 }
 
 /** Save what is typed, if anything is; whether one may go on. */
@@ -222,7 +229,10 @@ async function conflict(status) {
 async function refresh() {
   await reloadList();
   if (!entry) return;
-  const theirs = await get(`/entry/${entry.number}?id=${encodeURIComponent(entry.id)}`).catch(() => null);
+  const { number, seen } = entry;
+  const theirs = await get(`/entry/${number}?id=${encodeURIComponent(entry.id)}`).catch(() => null);
+  // A decision that was made meanwhile is newer than this answer.
+  if (entry.number !== number || entry.seen !== seen || busy) return;
   if (!theirs || theirs.seen === entry.seen || saving) {
     if (theirs && theirs.number !== entry.number) { entry.number = theirs.number; settleOn({ restored: false }); }
     return;
@@ -338,8 +348,9 @@ function start() {
     list.applyFilter(0);
     byId("actions").hidden = true;
   }
-  startWatching(async (revision) => {
-    if (revision !== state.revision && !saving && byId("conflict").hidden) await refresh();
+  startWatching(async ({ revision, locked }) => {
+    if (locked !== state.locked) showState({ ...state, locked });
+    if (revision > state.revision && !saving && byId("conflict").hidden) await refresh();
   });
   root.dataset.ready = "true";
 }

@@ -15,7 +15,7 @@ async function poll() {
     if (away) trouble("");
     away = false;
     showOthers(data.others);
-    await told(data.revision);
+    await told(data);
   } catch (error) {
     away = true;
     trouble(error instanceof Unreachable
@@ -33,9 +33,9 @@ function showOthers(count) {
   short.textContent = `${count + 1} tabs`;
 }
 
-/** Begin to ask; `onRevision` gets the number that grows whenever the file changes. */
-export function startWatching(onRevision) {
-  told = onRevision;
+/** Begin to ask; `onState` gets how things stand, with a number that grows whenever the file changes. */
+export function startWatching(onState) {
+  told = onState;
   document.addEventListener("visibilitychange", poll);
   addEventListener("pageshow", () => { leaving = false; });
   addEventListener("pagehide", () => { leaving = true; post("/leave", { tab }, true).catch(() => {}); });
