@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -12,9 +13,10 @@ from loupe.errors import EngineTimeoutError, EngineUnavailableError, PageError, 
 from loupe.inference.divided_pages import MOST_PAGES
 from loupe.inference.progress import Progress
 from loupe.inference.scheduler import Policy, Scheduler, TimeoutsExceededError
-from loupe.types import Division, Engine, Output, Prediction, Request
+from loupe.types import Division, Engine, Joined, Output, Prediction, Request
 
 Answer = Output | Exception
+READ = Output(text="read", input_tokens=7)
 
 
 @dataclass
@@ -69,10 +71,17 @@ class Book:
         return self.kept
 
 
-def _joined(ended: list[Prediction]) -> Output:
-    if ended and all(part.failed for part in ended):
-        raise EngineTimeoutError("none could be read")
-    return Output(text=" ".join(part.text for part in ended if not part.failed), response={"calls": len(ended)})
+def _joined(ended: Sequence[Prediction]) -> Joined:
+    read = [part for part in ended if not part.failed]
+    late = sum(part.outcome == "timeout" for part in ended)
+    output = Output(
+        text=" ".join(part.text for part in read),
+        input_tokens=sum(part.input_tokens or 0 for part in read),
+        response={"calls": len(ended), "classes": [part.outcome for part in ended]},
+    )
+    if ended and not read:
+        return Joined(output=output, outcome="timeout", error="none could be read", uncounted=(0, late))
+    return Joined(output=output, lost=late, uncounted=(0, late))
 
 
 @pytest.mark.parametrize("concurrency", [1, 3, None])
@@ -129,15 +138,63 @@ def test_a_stop_ends_the_pages_that_were_begun_and_begins_no_others() -> None:
     assert {"p0", "p1", "p2", "p3"} <= kept.keys() and len(kept) <= 6
 
 
-def test_too_many_time_outs_and_a_dead_server_end_the_run_and_keep_whole_pages_only() -> None:
-    slow = Book(lambda page: 2, answers=lambda part: Output(text=part) if part < "p2" else EngineTimeoutError("slow"))
-    with pytest.raises(TimeoutsExceededError):
-        slow.read(*(f"p{number}" for number in range(9)), concurrency=1)
-    assert [slow.kept[page].outcome for page in ("p0", "p1", "p2", "p3")] == ["ok", "ok", "timeout", "timeout"]
-    assert len(slow.kept) == 4
-    dead = Book(
-        lambda page: 2, answers=lambda part: EngineUnavailableError("401") if part == "p1#1" else Output(text="a")
+def test_a_page_is_one_time_out_however_many_of_its_parts_are_late() -> None:
+    dense = Book(
+        lambda page: 60, answers=lambda part: EngineTimeoutError("slow") if part[:3] == "p0#" else Output(text=part)
     )
+    kept = dense.read("p0", "p1", "p2", concurrency=4)
+    assert [kept[page].outcome for page in ("p0", "p1", "p2")] == ["timeout", "ok", "ok"]
+    # One late part of each page is enough: the sixth of these pages is asked no more.
+    partly = Book(lambda page: 2, answers=lambda part: EngineTimeoutError("slow") if part[-2:] == "#0" else READ)
+    with pytest.raises(TimeoutsExceededError, match="5 pages timed out"):
+        partly.read(*(f"p{number}" for number in range(9)), concurrency=1)
+    assert [(record.outcome, record.lost) for record in partly.kept.values()] == [("ok", 1)] * 5
+
+
+def test_what_was_read_of_unfinished_pages_is_on_record_when_the_run_ends() -> None:
+    def refused(part: str) -> Answer:
+        return EngineUnavailableError("HTTP 401") if part == "p1#2" else READ
+
+    dead = Book(lambda page: 4, answers=refused)
     with pytest.raises(EngineUnavailableError):
         dead.read("p0", "p1", "p2", concurrency=1)
-    assert list(dead.kept) == ["p0"]
+    record = dead.kept["p1"]
+    assert list(dead.kept) == ["p0", "p1"] and (record.outcome, record.text, record.input_tokens) == ("error", "", 14)
+    assert record.error == "not read to its end (2 of 4 parts): HTTP 401"
+    assert (record.response or {})["classes"] == ["ok", "ok", "missing", "missing"]
+
+    progress = Progress()
+    hurried = Book(lambda page: 4)
+    hurried.on_part = lambda part: progress.stop_now() if part == "p0#2" else None
+    kept = hurried.read("p0", "p1", concurrency=1, progress=progress)
+    assert list(kept) == ["p0"] and kept["p0"].outcome == "error"
+    # The part in flight may be charged, too.
+    assert (kept["p0"].response or {})["classes"] == ["ok", "ok", "timeout", "missing"]
+    assert kept["p0"].uncounted == (0, 1)
+
+
+def test_parts_are_let_go_of_as_they_end() -> None:
+    alive: list[weakref.ref[Request]] = []
+    peak = 0
+
+    class Part(Request):
+        __slots__ = ("__weakref__",)
+
+    async def divide(request: Request) -> Division:
+        parts = [Part(id=f"p#{number}") for number in range(20)]
+        alive.extend(map(weakref.ref, parts))
+        return Division(parts=parts, join=_joined)
+
+    async def predict(request: Request) -> Output:
+        nonlocal peak
+        await asyncio.sleep(0)
+        gone = sum(each() is None for each in alive)
+        peak = max(peak, gone)
+        return READ
+
+    async def keep(prediction: Prediction) -> None:
+        assert not prediction.failed
+
+    scheduler = Scheduler(Engine(predict=predict, divide=divide), Policy(), Progress(), keep)
+    asyncio.run(scheduler.ask_all(iter([Request(id="p")])))
+    assert peak >= 18

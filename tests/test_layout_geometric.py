@@ -145,4 +145,4 @@ def _flooded(mask: np.ndarray) -> list[tuple[int, ...]]:
 def test_detectors_are_found_by_their_file() -> None:
     assert detector_names() == ["geometric", "pp_doclayout_v3"]
     loaded = load_detector("geometric", DetectorOptions())
-    assert loaded.facts == {"layout_model": "geometric 1"} and loaded.detect(Image.new("RGB", (9, 9))) == []
+    assert loaded.facts == {"layout_model": "geometric 2"} and loaded.detect(Image.new("RGB", (9, 9))) == []

@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from PIL import Image
 
@@ -26,10 +27,11 @@ from loupe.engines.layout.page_regions import trimmed
 from loupe.engines.layout_pipeline import Settings, open_engine
 from loupe.engines.registry import load_profile
 from loupe.engines.shared.page_images import encode, encode_image, glm_resize, parse_rule
-from loupe.errors import MissingToolError, ProfileError
+from loupe.errors import EngineUnavailableError, MissingToolError, ProfileError
 from loupe.inference.progress import Progress
 from loupe.pipeline import Plan, infer, run
-from loupe.runs.folder import RunFolder
+from loupe.pipeline.remaining import Remaining
+from loupe.runs.folder import RunFolder, counts_instead
 from loupe.types import Output, Prediction, Request
 from tests.chat_server import Received, Reply, in_thread
 from tests.command_line import command, environment, loupe
@@ -99,7 +101,7 @@ def by_task(request: Received) -> Reply:
 
 def test_a_page_is_cut_asked_region_by_region_and_joined(tmp_path: Path, model: Path) -> None:
     with in_thread(by_task) as server:
-        folder = read(pages(tmp_path, page=WHITE), server.url, stage=run, detector_model=str(model))
+        folder = read(pages(tmp_path, page=WHITE), server.url, stage=run, detector_model=str(model), images="keep")
     found = one(folder)
     crop = "![Image 0-0](imgs/cropped_page0_idx0.jpg)"
     assert found.text == f"# Some text\n\nSome text\n\n<table><tr><td>1</td></tr></table>\n\n{crop}"
@@ -143,20 +145,33 @@ def test_lost_regions_are_counted_in_the_page_and_in_the_result(tmp_path: Path, 
     ]
     result = folder.result()
     assert result is not None and result.speed["failed_regions"] == 2.0
-    assert result.warnings == ["2 regions on 1 pages were lost: their text is missing"]
+    assert result.warnings == ["2 regions (66.7 %) on 1 pages were lost: their text is missing"]
+    assert (found.lost, found.uncounted) == (2, (0, 1))
+
+    assert counts_instead("ok", "ok", 1, 2) and not counts_instead("ok", "ok", 2, 1)
+    # The same command asks for the page again; what it loses then is no reason to forget what was read before.
+    with in_thread(Reply(status=500)) as server:
+        read(tmp_path, server.url, **keys)
+    assert len(server.requests) == 3 and one(folder).text == "Body"
+    with in_thread(by_task) as server:
+        read(tmp_path, server.url, **keys)
+    assert (one(folder).lost, one(folder).outcome, len(server.requests)) == (msgspec.UNSET, "ok", 3)
+    with in_thread(by_task) as server:
+        read(tmp_path, server.url, **keys)
+    assert server.requests == []
 
 
 def test_a_page_of_which_nothing_is_read_fails_and_is_asked_again(tmp_path: Path, model: Path) -> None:
     folder = pages(tmp_path, page=WHITE)
     with in_thread(Reply(status=500)) as server:
         found = one(read(folder, server.url, detector_model=str(model)))
-    assert (found.outcome, found.response) == ("error", None)
+    assert (found.outcome, found.text, (found.response or {})["failed_regions"]) == ("error", "", 3)
     assert found.error.startswith("none of the page's 3 regions could be read: ")
     with in_thread(by_task) as server:
         assert one(read(folder, server.url, detector_model=str(model))).outcome == "ok"
 
 
-def test_where_the_layout_fails_the_page_is_empty_and_the_result_says_so(tmp_path: Path, model: Path) -> None:
+def test_where_the_layout_fails_the_page_failed_and_the_same_command_asks_it_again(tmp_path: Path, model: Path) -> None:
     red, green, blue = (255, 0, 0), (0, 255, 0), (0, 0, 255)
     folder = pages(tmp_path, a=WHITE, crash=green, raising=red, slow=blue, z=WHITE)
     (folder / "broken.png").write_bytes(b"no picture")
@@ -164,13 +179,32 @@ def test_where_the_layout_fails_the_page_is_empty_and_the_result_says_so(tmp_pat
         made = read(folder, server.url, stage=run, detector_model=str(model), layout_timeout=2.0)
     found = made.predictions()
     outcomes = {name: prediction.outcome for name, prediction in found.items()}
-    assert outcomes == {"a": "ok", "z": "ok", "broken": "error", "crash": "empty", "raising": "empty", "slow": "empty"}
-    said = {name: (each.response or {}).get("layout_failed", "") for name, each in found.items()}
-    assert "exit code 3" in said["crash"] and "within 2 s" in said["slow"] and said["a"] == ""
-    assert said["raising"] == "RuntimeError: OpenCV(4.10.0) !ssize.empty() in function 'resize'"
+    failed = {"broken": "error", "crash": "error", "raising": "error", "slow": "timeout"}
+    assert outcomes == {"a": "ok", "z": "ok", **failed}
+    assert "exit code 3" in found["crash"].error and "within 2 s" in found["slow"].error
+    said = "RuntimeError: OpenCV(4.10.0) !ssize.empty() in function 'resize'"
+    assert found["raising"].error == f"the layout detector failed: {said}"
+    assert (found["raising"].response or {})["layout_failed"] == said
     result = made.result()
     assert result is not None
-    assert "the layout of 3 pages failed: they have no regions, and no text" in result.warnings
+    assert {failure.sample for failure in result.failures} == failed.keys()
+    assert "the layout of 1 pages failed: they count as failed" in result.warnings
+    assert sorted(Remaining.of(outcomes, made.prediction_places(), ()).repeated) == sorted(failed)
+
+
+@pytest.mark.parametrize("colour", [(255, 255, 0), (255, 0, 255)])
+def test_a_detector_that_works_no_more_stops_the_run(tmp_path: Path, model: Path, colour: tuple[int, int, int]) -> None:
+    """Yellow runs out of memory, which is fatal at once; after magenta nothing works any more."""
+    folder = pages(tmp_path, a=WHITE, b=colour, c=WHITE, d=WHITE, e=WHITE, f=WHITE)
+    with in_thread(by_task) as server, pytest.raises(EngineUnavailableError) as caught:
+        read(folder, server.url, detector_model=str(model), concurrency=1)
+    outcomes = [each.outcome for each in RunFolder.open(folder / "runs" / "e" / "pages").predictions().values()]
+    if colour == (255, 255, 0):
+        assert "cannot go on: OutOfMemoryError: CUDA out of memory" in caught.value.message
+        assert "error" not in outcomes
+    else:
+        assert "failed on 3 pages in a row" in caught.value.message and "and on a plain page" in caught.value.message
+        assert outcomes.count("error") == 2
 
 
 def test_regions_of_several_pages_are_in_flight_and_a_hanging_one_holds_up_none(tmp_path: Path, model: Path) -> None:
@@ -201,7 +235,7 @@ def test_born_digital_pages_need_no_model_and_questions_are_said_to_be_none(tmp_
     result = made.result()
     assert result is not None
     assert result.warnings == ["1 samples ask something: a layout pipeline reads pages and answers no questions"]
-    assert made.info.facts["detector"] == "geometric/1"
+    assert made.info.facts["detector"] == "geometric/2"
 
 
 def test_killed_and_started_again_every_page_is_read_once_and_nothing_is_left(tmp_path: Path) -> None:
@@ -246,15 +280,16 @@ def test_profiles_are_shown_whole_with_their_sources_and_what_differs_is_signed(
         {"threshold": 0.5},
         {"thresholds": {"table": 0.4}},
         {"images": "drop"},
+        {"unread": ["chart"]},
         {"image": "fit1000"},
         {"region_adapters": ["strip"]},
         {"nesting": "paddle" if name.startswith("glm") else "glm"},
     ):
         other = load_profile(name, changed)[1]
         assert other.signature() != signature
-        assert other.version == f"{name}/1+{next(iter(changed))}"
+        assert other.version == f"{name}/2+{next(iter(changed))}"
     neutral = {"detector_device": "cuda:1", "detector_processes": 3, "layout_timeout": 9.0, "concurrency": 32}
-    assert load_profile(name, neutral)[1].version == f"{name}/1"
+    assert load_profile(name, neutral)[1].version == f"{name}/2"
 
 
 @pytest.mark.parametrize(
@@ -265,6 +300,7 @@ def test_profiles_are_shown_whole_with_their_sources_and_what_differs_is_signed(
         ({"prompts": {"*": "a", "markdown": "b"}}, "regions have no task 'markdown'"),
         ({"threshold": 1.5}, "a score is from 0 to 1"),
         ({"thresholds": {"tabel": 0.5}}, "no label 'tabel'"),
+        ({"unread": ["seals"]}, "no label 'seals'"),
         ({"layout_timeout": 0.0}, "must be above 0"),
         ({"region_adapters": ["unfences"]}, "no step 'unfences'"),
     ],
@@ -319,7 +355,7 @@ def test_asked_alone_it_reads_a_whole_page_with_what_was_lost(tmp_path: Path, mo
     page = pages(tmp_path, page=WHITE) / "page.png"
 
     async def ask(url: str) -> Output:
-        settings = {"base_url": url, "prompts": PROMPTS, "detector_model": str(model), "timeout": 1.0}
+        settings = {"base_url": url, "prompts": PROMPTS, "detector_model": str(model), "timeout": 1.0, "images": "keep"}
         profile = load_profile("layout_pipeline", settings)[1]
         assert isinstance(profile, Settings)
         async with open_engine(profile) as engine:

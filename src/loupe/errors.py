@@ -6,6 +6,7 @@ Library code raises; only `cli/` prints. `exit_code` is what the command ends wi
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -72,6 +73,13 @@ class EngineTimeoutError(EngineError):
 
 class RejectedError(EngineError):
     """The engine refused this request for good: 400, 404, 413, 422 (class `rejected`)."""
+
+
+def outcome_of(error: LoupeError) -> Literal["timeout", "rejected", "error"]:
+    """The class of a sample that ended with this error (engines.md A3)."""
+    if isinstance(error, EngineTimeoutError):
+        return "timeout"
+    return "rejected" if isinstance(error, RejectedError) else "error"
 
 
 class EngineUnavailableError(EngineError):

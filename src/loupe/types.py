@@ -103,6 +103,8 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "
 
     `joined` says that `text` is what `AnswerLayout.join` made of several files. No engine can say so of its own answer.
     `began` and `ended` (Unix time) enclose all attempts, pauses included, while `seconds` is the time of the last one.
+    Of a page in parts, `uncounted` are the calls whose tokens nobody told (answered, given up), and `lost` the parts
+    that may be read another time: the same command asks for such a page again.
     """
 
     sample: str = ""
@@ -121,6 +123,8 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "
     began: float | msgspec.UnsetType = msgspec.UNSET
     ended: float | msgspec.UnsetType = msgspec.UNSET
     discarded_tokens: tuple[int, int] | msgspec.UnsetType = msgspec.UNSET
+    uncounted: tuple[int, int] | msgspec.UnsetType = msgspec.UNSET
+    lost: int | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def failed(self) -> bool:
@@ -270,15 +274,29 @@ class Benchmark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Division:
-    """A page that is read in parts: requests to the same engine, and what makes one output of how these ended.
+class Joined:
+    """What was read of a page in parts. `outcome` is its class where the text does not tell; `error` is why it failed.
 
-    `join` gets one prediction for each part, in their order, failed ones too. It raises EngineError where none of the
-    parts could be read.
+    `lost` counts the parts that may be read another time; `uncounted` is as in `Prediction`.
+    """
+
+    output: Output
+    outcome: Outcome | None = None
+    error: str = ""
+    lost: int = 0
+    uncounted: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Division:
+    """A page that is read in parts: requests to the same engine, and what makes one answer of how these ended.
+
+    `join` gets one prediction for each part, in their order: failed ones too, and `missing` for those that the run came
+    to no more.
     """
 
     parts: Sequence[Request]
-    join: Callable[[Sequence[Prediction]], Output]
+    join: Callable[[Sequence[Prediction]], Joined]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

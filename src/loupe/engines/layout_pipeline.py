@@ -17,20 +17,28 @@ import msgspec
 
 from loupe.engines import openai
 from loupe.engines.answers.steps import check_adapters
+from loupe.engines.layout.cutting import Cutter
 from loupe.engines.layout.detectors import DetectorOptions, check_detector
 from loupe.engines.layout.filtering import SCORE, Nesting
 from loupe.engines.layout.labels import LABELS
-from loupe.engines.layout.page_regions import CutPage, CutRegion, Order
+from loupe.engines.layout.page_regions import CutRegion, Order
 from loupe.engines.layout.page_text import Joiner
 from loupe.engines.shared.child_environment import without_secrets
 from loupe.engines.shared.cores import cores
 from loupe.engines.shared.encoded_request import EncodedRequest
-from loupe.engines.shared.isolation import WorkerPool, worker_pool
+from loupe.engines.shared.isolation import worker_pool
 from loupe.engines.shared.page_files import single_page
 from loupe.engines.shared.page_images import EncodedImage, parse_rule
-from loupe.errors import EngineError, EngineTimeoutError, EngineUnavailableError, LoupeError, PageError, RejectedError
+from loupe.errors import (
+    EngineError,
+    EngineTimeoutError,
+    EngineUnavailableError,
+    LoupeError,
+    RejectedError,
+    outcome_of,
+)
 from loupe.runs.info import digest_of
-from loupe.types import Division, Engine, Outcome, Output, Prediction, Request
+from loupe.types import Division, Engine, Joined, Output, Prediction, Request
 
 #: `-e layout_pipeline:MODEL`
 ARGUMENT = "model"
@@ -43,6 +51,8 @@ UNPROVEN = (
 )
 #: Regions that one page may have in flight where it is not the scheduler that asks.
 _AT_ONCE = 8
+#: Benchmarks whose published numbers have the image lines (engines.md L3).
+_IMAGE_LINES = {"omnidocbench"}
 #: What a detector alone needs, and where it runs: no answer depends on it.
 _NOT_DEFINING = {"detector_download", "detector_device", "detector_processes", "layout_timeout"}
 _TASKS = ("text", "table", "formula")
@@ -67,7 +77,8 @@ class Settings(openai.Settings, frozen=True, kw_only=True):
     thresholds: dict[str, float] = msgspec.field(default_factory=dict)
     nesting: Nesting = "glm"
     trim_formulas: bool = False
-    images: Literal["keep", "drop"] = "keep"
+    images: Literal["auto", "keep", "drop"] = "auto"
+    unread: list[str] = msgspec.field(default_factory=list)
     dpi: float = 200.0
     longest: int = 3500
     layout_timeout: float = 120.0
@@ -95,12 +106,18 @@ class Settings(openai.Settings, frozen=True, kw_only=True):
         for name, least in {"threshold": self.threshold, **self.thresholds}.items():
             if not 0 <= least <= 1:
                 raise ValueError(f"{name} = {least}: a score is from 0 to 1")
-        if strange := [name for name in self.thresholds if name not in LABELS]:
-            raise ValueError(f"thresholds: no label {strange[0]!r}; there are {', '.join(LABELS)}")
+        for key, names in {"thresholds": list(self.thresholds), "unread": self.unread}.items():
+            if strange := [name for name in names if name not in LABELS]:
+                raise ValueError(f"{key}: no label {strange[0]!r}; there are {', '.join(LABELS)}")
         for key in ("dpi", "longest", "layout_timeout", "detector_processes"):
             value = getattr(self, key)
             if value is not None and not (0 < value < math.inf):
                 raise ValueError(f"{key} = {value}: must be above 0, and an end")
+
+    def for_benchmark(self, benchmark_id: str) -> Settings:
+        """Image lines stay where the official numbers were made with them; elsewhere they would be scored as text."""
+        images: Literal["keep", "drop"] = "keep" if benchmark_id in _IMAGE_LINES else "drop"
+        return msgspec.structs.replace(self, images=images) if self.images == "auto" else self
 
     def prompt_for(self, task: str) -> str:
         """What a region of this task is asked."""
@@ -109,6 +126,7 @@ class Settings(openai.Settings, frozen=True, kw_only=True):
     def signature(self) -> dict[str, str]:
         """What a VLM's signature has, the detector with its version and threshold, and a digest of the other rules."""
         rules = [self.thresholds, self.nesting, self.trim_formulas, self.dpi, self.longest, self.region_adapters]
+        rules += [self.unread] if self.unread else []
         weights = [self.detector_model, self.detector_revision]
         layout = {"layout": f"{check_detector(self.detector)}@{self.threshold:g}", "images": self.images}
         return {**super().signature(), **layout, "regions": digest_of([*rules, *weights])[:8]}
@@ -136,6 +154,7 @@ class Settings(openai.Settings, frozen=True, kw_only=True):
             nesting=self.nesting,
             rule=parse_rule(self.image),
             trim_formulas=self.trim_formulas,
+            unread=frozenset(self.unread),
             dpi=self.dpi,
             longest=self.longest,
         )
@@ -161,22 +180,31 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
         worker_pool(factory, keys, workers=count, environment=environment) as pool,
         openai.open_engine(settings) as model,
     ):
-        pipeline = _Pipeline(settings, pool, model, Joiner(settings.region_adapters, images=settings.images))
+        cutter = Cutter(pool, timeout=settings.layout_timeout, errors_before_check=settings.errors_before_check)
+        pipeline = _Pipeline(settings, cutter, model, _joiner(settings))
         facts = {"detector": check_detector(settings.detector), **pool.facts}
         yield replace(
             model, predict=pipeline.predict, facts={**model.facts, **facts}, divide=pipeline.divide, dividers=count
         )
 
 
+def _joiner(settings: Settings) -> Joiner:
+    return Joiner(settings.region_adapters, images="keep" if settings.images == "keep" else "drop")
+
+
 @dataclass(frozen=True, slots=True)
 class _Pipeline:
     settings: Settings
-    pool: WorkerPool
+    cutter: Cutter
     model: Engine
     joiner: Joiner
 
     async def predict(self, request: Request) -> Output:
-        """The answer for a region; or a whole page, for those who ask one alone and not through a scheduler."""
+        """The answer for a region; or a whole page, for those who ask one alone and not through a scheduler.
+
+        Nothing is asked twice then, as with any engine that is asked alone. Raises EngineError, EngineTimeoutError or
+        RejectedError where nothing of the page was read.
+        """
         if isinstance(request, EncodedRequest):
             return await self.model.predict(request)
         division = await self.divide(request)
@@ -186,32 +214,22 @@ class _Pipeline:
             async with places:
                 return await self._ended(part)
 
-        return division.join(await asyncio.gather(*map(ask, division.parts)))
+        joined = division.join(await asyncio.gather(*map(ask, division.parts)))
+        if joined.error:
+            raise _error(joined)
+        return joined.output
 
     async def divide(self, request: Request) -> Division:
-        """Cut the page up. Raises PageError where it cannot be read; where its layout fails, it has no regions."""
-        single_page(request)
-        page = await self._cut(request)
-        read = [region for region in page.regions if region.data]
-        parts = [self._part(request, region) for region in read]
-        return Division(parts=parts, join=lambda ended: self.joiner.join(request, page, ended))
+        """Cut the page up. Raises PageError where it cannot be read, EngineError where the worker dies or hangs.
 
-    async def _cut(self, request: Request) -> CutPage:
-        """Once more where the process died or took too long: it may have been another's fault."""
-        error: EngineError | None = None
-        for _ in range(2):
-            try:
-                output = await self.pool.ask(request, timeout=self.settings.layout_timeout)
-            except EngineUnavailableError:
-                raise
-            except EngineError as reason:
-                error = reason
-                if isinstance(reason, EngineTimeoutError):
-                    break
-            else:
-                return msgspec.msgpack.decode((output.response or {})["page"], type=CutPage)
-        assert error is not None
-        return CutPage(width=0, height=0, failed=error.message)
+        Where the detector itself fails on the page, there are no regions, and joining them says so.
+        """
+        single_page(request)
+        page = await self.cutter.cut(request)
+        parts = [self._part(request, region) for region in page.regions if region.is_asked]
+        # Crops are held by the requests alone, which are let go of one by one.
+        page = msgspec.structs.replace(page, regions=[msgspec.structs.replace(each, data=b"") for each in page.regions])
+        return Division(parts=parts, join=lambda ended: self.joiner.join(request, page, ended))
 
     def _part(self, request: Request, region: CutRegion) -> EncodedRequest:
         return EncodedRequest(
@@ -228,17 +246,20 @@ class _Pipeline:
         except EngineUnavailableError:
             raise
         except LoupeError as error:
-            return Prediction(sample=part.id, outcome=_outcome(error), error=error.message)
+            return Prediction(sample=part.id, outcome=outcome_of(error), error=error.message)
         return Prediction(
             sample=part.id,
             text=output.text,
             finish_reason=output.finish_reason,
             input_tokens=output.input_tokens,
             output_tokens=output.output_tokens,
+            reasoning=output.reasoning,
+            response=dict(output.response) if output.response else None,
+            endpoint=output.endpoint or msgspec.UNSET,
         )
 
 
-def _outcome(error: LoupeError) -> Outcome:
-    if isinstance(error, EngineTimeoutError):
-        return "timeout"
-    return "rejected" if isinstance(error, (RejectedError, PageError)) else "error"
+def _error(joined: Joined) -> EngineError:
+    if joined.outcome == "timeout":
+        return EngineTimeoutError(joined.error)
+    return RejectedError(joined.error) if joined.outcome == "rejected" else EngineError(joined.error)

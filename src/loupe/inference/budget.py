@@ -44,11 +44,7 @@ class Budget:
         """The budget of a run with these records. Raises EngineUnavailableError where their cost is not known."""
         known = list(records)
         budget = cls(price, most, dearest=None if price.needs_tokens else price.page or 0.0)
-        late = [usage for usage in known if usage.outcome == "timeout"]
-        for usage in known:
-            if usage.outcome != "timeout":
-                budget._count(usage)
-        for usage in late:
+        for usage in sorted(known, key=lambda each: bool(each.late)):
             budget._count(usage)
         spans = [(each.began, each.ended) for each in known if each.began is not None and each.ended is not None]
         budget.spent += price.of_hours(busy_seconds(spans))
@@ -111,7 +107,7 @@ class Budget:
                 f"{usage.sample}: the server does not say how many tokens it used, so --max-cost cannot be kept",
                 hint="leave --max-cost out, or give a price per page: -o 'price={page=0.001}'",
             )
-        if usage.outcome == "timeout":
+        if usage.late:
             # Nobody tells what was charged for an answer that came too late.
             cost = max(cost, self.dearest or 0.0)
         elif usage.outcome in ("ok", "empty", "truncated", "repeated"):

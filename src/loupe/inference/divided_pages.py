@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
-from loupe.errors import EngineError, EngineTimeoutError, EngineUnavailableError, LoupeError, RejectedError
+import msgspec
+
+from loupe.errors import EngineError, EngineUnavailableError, LoupeError
 from loupe.inference.concurrency import Places
 from loupe.inference.progress import Progress
 from loupe.inference.records import Attempts
-from loupe.types import Division, Engine, Prediction, Request
+from loupe.types import Division, Engine, Joined, Prediction, Request
 
 #: Pages that are open at once: being divided, waiting with their parts, or being read.
 MOST_PAGES = 100
@@ -25,10 +28,17 @@ _AHEAD = 2
 
 @dataclass(slots=True, eq=False)
 class _Page:
+    """`parts` are let go of as they end: a page may be open for long, and its crops are large."""
+
     attempts: Attempts
-    division: Division
+    parts: list[Request | None]
+    join: Callable[[Sequence[Prediction]], Joined]
+    asked: set[int] = field(default_factory=set)
     ended: dict[int, Prediction] = field(default_factory=dict)
-    begun: bool = False
+
+    @property
+    def is_read(self) -> bool:
+        return len(self.ended) == len(self.parts)
 
 
 @dataclass(slots=True)
@@ -42,6 +52,7 @@ class DividedPages:
     keep: Callable[[Prediction], Awaitable[None]]
     check: Callable[[], None]
     _waiting: deque[tuple[_Page, int]] = field(default_factory=deque)
+    _begun: dict[_Page, None] = field(default_factory=dict)
     _ready: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
     _room: asyncio.Event = field(default_factory=asyncio.Event)
     _pages: int = 0
@@ -53,6 +64,21 @@ class DividedPages:
         self._dividing = self.engine.dividers
         dividers = [self._divide_pages(take, workers) for _ in range(self._dividing)]
         return [*dividers, *(self._ask_parts() for _ in range(workers))]
+
+    async def close_begun(self, why: str, keep: Callable[[Prediction], Awaitable[None]]) -> None:
+        """On the way out: a record of every page that was begun, with what was read of it, and paid for."""
+        for page in list(self._begun):
+            prediction = await self._joined(page, [_ended(page, number) for number in range(len(page.parts))])
+            if not page.is_read:
+                said = f"not read to its end ({len(page.ended)} of {len(page.parts)} parts): {why}"
+                prediction = msgspec.structs.replace(
+                    prediction, outcome="error", text="", error=said[:2000], lost=msgspec.UNSET
+                )
+            # Why the run ends is what counts; a full disk is said once.
+            with suppress(LoupeError):
+                await keep(prediction)
+            self.progress.count(prediction)
+        self._begun.clear()
 
     async def _divide_pages(self, take: Callable[[], Awaitable[Request | None]], workers: int) -> None:
         while await self._is_wanted():
@@ -82,19 +108,18 @@ class DividedPages:
         attempts.begin()
         assert self.engine.divide is not None
         try:
-            division = await self.engine.divide(request)
+            division: Division = await self.engine.divide(request)
         except EngineUnavailableError:
             raise
-        except LoupeError as error:
-            await self._close(_failed(attempts, error))
-            return
         except Exception as error:  # noqa: BLE001 - the border: one page must not end the run; recorded and counted
-            await self._close(_failed(attempts, EngineError(f"{type(error).__name__}: {error}")))
+            # Nothing was asked: whatever happened cost no tokens.
+            await self._close(msgspec.structs.replace(_failed(attempts, error), uncounted=(0, 0)))
+            self.check()
             return
-        page = _Page(attempts, division)
-        if not division.parts:
-            await self._join(page)
-        for number in range(len(division.parts)):
+        page = _Page(attempts, list(division.parts), division.join)
+        if not page.parts:
+            await self._close(await self._joined(page, []))
+        for number in range(len(page.parts)):
             self._waiting.append((page, number))
             self._ready.release()
 
@@ -109,29 +134,37 @@ class DividedPages:
                 page, number = self._waiting.popleft()
                 self._room.set()
                 # A page that was begun is read to its end; others are asked for again by the next run.
-                if self.progress.stopping and not page.begun:
+                if self.progress.stopping and page not in self._begun:
                     continue
-                page.begun = True
-                self.progress.in_flight += 1
-                try:
-                    page.ended[number] = await self.finish(page.division.parts[number])
-                finally:
-                    self.progress.in_flight -= 1
-            if len(page.ended) == len(page.division.parts):
-                await self._join(page)
-            self.check()
+                self._begun[page] = None
+                await self._ask(page, number)
+            if page.is_read:
+                prediction = await self._joined(page, [page.ended[each] for each in range(len(page.parts))])
+                # What is being stored is not stored again on the way out.
+                self._begun.pop(page, None)
+                await self._close(prediction)
+                self.check()
 
-    async def _join(self, page: _Page) -> None:
-        """One record of all that was read of a page."""
-        ended = [page.ended[number] for number in range(len(page.division.parts))]
+    async def _ask(self, page: _Page, number: int) -> None:
+        part = page.parts[number]
+        assert part is not None
+        page.asked.add(number)
+        self.progress.in_flight += 1
         try:
-            output = await asyncio.to_thread(page.division.join, ended)
-            prediction = await page.attempts.answered(output)
-        except LoupeError as error:
-            prediction = _failed(page.attempts, error)
+            page.ended[number] = await self.finish(part)
+        except EngineUnavailableError:
+            page.asked.discard(number)
+            raise
+        finally:
+            self.progress.in_flight -= 1
+            page.parts[number] = None
+
+    async def _joined(self, page: _Page, ended: list[Prediction]) -> Prediction:
+        """One record of all that was read of a page."""
+        try:
+            return await page.attempts.joined(await asyncio.to_thread(page.join, ended))
         except Exception as error:  # noqa: BLE001 - the border, as above
-            prediction = _failed(page.attempts, EngineError(f"{type(error).__name__}: {error}"))
-        await self._close(prediction)
+            return _failed(page.attempts, error)
 
     async def _close(self, prediction: Prediction) -> None:
         await self.keep(prediction)
@@ -140,7 +173,15 @@ class DividedPages:
         self._room.set()
 
 
-def _failed(attempts: Attempts, error: LoupeError) -> Prediction:
-    if isinstance(error, EngineTimeoutError):
-        return attempts.failed("timeout", error)
-    return attempts.failed("rejected" if isinstance(error, RejectedError) else "error", error)
+def _ended(page: _Page, number: int) -> Prediction:
+    """How a part ended; one that was in flight may have been charged, one that was not asked was not."""
+    if number in page.ended:
+        return page.ended[number]
+    if number in page.asked:
+        return Prediction(outcome="timeout", error="given up while it was asked")
+    return Prediction(outcome="missing", error="not asked")
+
+
+def _failed(attempts: Attempts, error: Exception) -> Prediction:
+    known = error if isinstance(error, LoupeError) else EngineError(f"{type(error).__name__}: {error}")
+    return attempts.failed(known)

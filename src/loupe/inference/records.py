@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from loupe.errors import LoupeError
+from loupe.errors import LoupeError, outcome_of
 from loupe.metrics.repetition import find_loop
-from loupe.types import Outcome, Output, Prediction, Request
+from loupe.types import Joined, Outcome, Output, Prediction, Request
 
 #: Characters from which looking for a loop would hold up the other requests.
 _LONG_TEXT = 50_000
@@ -56,11 +56,22 @@ class Attempts:
             discarded_tokens=discarded if any(discarded) else msgspec.UNSET,
         )
 
-    def failed(self, outcome: Outcome, error: LoupeError) -> Prediction:
+    async def joined(self, joined: Joined) -> Prediction:
+        """The record of a page that was read in parts."""
+        prediction = await self.answered(joined.output)
+        return msgspec.structs.replace(
+            prediction,
+            outcome=joined.outcome or prediction.outcome,
+            error=joined.error[:2000],
+            uncounted=joined.uncounted if any(joined.uncounted) or joined.outcome == "timeout" else msgspec.UNSET,
+            lost=joined.lost or msgspec.UNSET,
+        )
+
+    def failed(self, error: LoupeError) -> Prediction:
         """The record of a sample without an answer."""
         return Prediction(
             sample=self.request.id,
-            outcome=outcome,
+            outcome=outcome_of(error),
             error=error.message[:2000],
             seconds=round(time.monotonic() - self.started, 4),
             attempt=self.count,

@@ -86,6 +86,7 @@ class Scheduler:
         self._open.set()
         failure: BaseException | None = None
         workers = MOST if self.policy.concurrency == "auto" else self.policy.concurrency
+        pages: DividedPages | None = None
         if self.engine.divide is None:
             work = [self._work(requests) for _ in range(workers)]
         else:
@@ -103,6 +104,9 @@ class Scheduler:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            if pages is not None:
+                why = failure.message if isinstance(failure, LoupeError) else "the run was stopped"
+                await pages.close_begun(why, self.keep)
         if failure is not None:
             raise failure
         if self.budget is not None and self.budget.is_spent and not self.progress.stopping:
@@ -135,12 +139,16 @@ class Scheduler:
 
     async def _keep(self, prediction: Prediction) -> None:
         await self.keep(prediction)
+        # A page is one time-out, however many of its parts are late: a dense one must not end the run.
+        late = prediction.uncounted[1] if prediction.uncounted else 0
+        self._timeouts += prediction.outcome == "timeout" or late > 0
         if self.budget is not None:
             self.budget.settle(prediction)
 
     def _check_timeouts(self) -> None:
         if self._timeouts >= self.policy.max_timeouts:
-            raise TimeoutsExceededError(f"{self._timeouts} requests timed out; gave up this benchmark")
+            what = "requests" if self.engine.divide is None else "pages"
+            raise TimeoutsExceededError(f"{self._timeouts} {what} timed out; gave up this benchmark")
 
     async def _finish(self, request: Request) -> Prediction:
         """Try one request until it has ended, one way or another."""
@@ -162,18 +170,15 @@ class Scheduler:
                     tries += 1
                     await self._pause(error, tries)
                     continue
-                return attempts.failed("error", error)
-            except EngineTimeoutError as error:
-                self._timeouts += 1
-                return attempts.failed("timeout", error)
-            except RejectedError as error:
-                return attempts.failed("rejected", error)
+                return attempts.failed(error)
+            except (EngineTimeoutError, RejectedError) as error:
+                return attempts.failed(error)
             except LoupeError as error:
                 await self._note_error()
-                return attempts.failed("error", error)
+                return attempts.failed(error)
             except Exception as error:  # noqa: BLE001 - the border: one sample must not end the run; recorded and counted
                 await self._note_error()
-                return attempts.failed("error", EngineError(f"{type(error).__name__}: {error}"))
+                return attempts.failed(EngineError(f"{type(error).__name__}: {error}"))
             self._errors_in_a_row = 0
             prediction = await attempts.answered(output)
             # A server may hiccup with an empty answer; a local engine is deterministic, and a blank page stays blank.

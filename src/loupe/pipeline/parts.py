@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -18,27 +19,59 @@ class Parts(NamedTuple):
 
 def parts_of(folder: RunFolder, places: Mapping[str, Place]) -> Parts:
     """What the answers of a layout pipeline say of their calls and regions (docs/engines/layout.md)."""
-    pages = calls = lost = pages_with_losses = layout_failed = questions = 0
-    for prediction in folder.read_predictions(place for place in places.values() if place.mark not in FAILED):
+    pages = calls = layout_failed = 0
+    seen: Counter[str] = Counter()
+    for prediction in folder.read_predictions(places.values()):
         response = prediction.response or {}
+        layout_failed += bool(response.get("layout_failed"))
+        if prediction.outcome in FAILED:
+            continue
         if not isinstance(response.get("calls"), int):
             # Every answer of a pipeline says so: another engine's need not be read to their end.
             break
         pages += 1
         calls += response["calls"]
-        lost += _count(response, "failed_regions")
-        pages_with_losses += bool(_count(response, "failed_regions"))
-        layout_failed += bool(response.get("layout_failed"))
-        questions += bool(response.get("question_not_asked"))
-    if not pages:
-        return Parts({})
+        seen.update(_counts(response))
+    figures = {"calls_per_page": calls / pages} if pages else {}
+    figures |= {"failed_regions": float(seen["lost"])} if seen["lost"] else {}
+    return Parts(figures, (*_losses(seen), *_remarks(seen, layout_failed)))
+
+
+def _counts(response: Mapping[str, Any]) -> dict[str, int]:
+    lost, loops = _count(response, "failed_regions"), _count(response, "repeated_regions")
+    layout = response.get("layout")
+    left_out = _count(layout, "left_out") if isinstance(layout, dict) else 0
+    return {
+        "lost": lost,
+        "read": _count(response, "regions_read"),
+        "pages with losses": bool(lost),
+        "left out": left_out,
+        "pages left out": bool(left_out),
+        "loops": loops,
+        "pages with loops": bool(loops),
+        "questions": bool(response.get("question_not_asked")),
+    }
+
+
+def _losses(seen: Mapping[str, int]) -> list[str]:
+    if not seen["lost"]:
+        return []
+    # Vendors' packages tell what was lost, and not always of how many.
+    share = f" ({100 * seen['lost'] / (seen['lost'] + seen['read']):.1f} %)" if seen["read"] else ""
+    return [f"{seen['lost']:,} regions{share} on {seen['pages with losses']:,} pages were lost: their text is missing"]
+
+
+def _remarks(seen: Mapping[str, int], layout_failed: int) -> list[str]:
     said = (
-        (lost, f"{lost:,} regions on {pages_with_losses:,} pages were lost: their text is missing"),
-        (layout_failed, f"the layout of {layout_failed:,} pages failed: they have no regions, and no text"),
-        (questions, f"{questions:,} samples ask something: a layout pipeline reads pages and answers no questions"),
+        (layout_failed, f"the layout of {layout_failed:,} pages failed: they count as failed"),
+        (seen["left out"], f"{seen['left out']:,} regions on {seen['pages left out']:,} pages were left out: too many"),
+        (seen["loops"], f"{seen['loops']:,} regions on {seen['pages with loops']:,} pages are loops"),
+        (
+            seen["questions"],
+            f"{seen['questions']:,} samples ask something: a layout pipeline reads pages and answers no questions",
+        ),
     )
-    figures = {"calls_per_page": calls / pages} | ({"failed_regions": float(lost)} if lost else {})
-    return Parts(figures, tuple(text for count, text in said if count))
+    return [text for count, text in said if count]
 
 
 def _count(response: Mapping[str, Any], key: str) -> int:

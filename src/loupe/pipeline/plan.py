@@ -43,6 +43,9 @@ class Plan:
     policy: Policy | None = None
     max_cost: float | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "profile", self.profile.for_benchmark(benchmark_id(self.benchmark)))
+
     @property
     def path(self) -> Path:
         """The run folder: `runs/<engine or name>/<benchmark>`."""

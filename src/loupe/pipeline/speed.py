@@ -66,12 +66,12 @@ def price_of(folder: RunFolder) -> Price | None:
 
 
 def _tokens(counted: list[Usage]) -> dict[str, float]:
-    """Tokens per page, where the engine counted them."""
-    sums = {
-        "input_tokens_per_page": sum(usage.input_tokens or 0 for usage in counted),
-        "output_tokens_per_page": sum(usage.output_tokens or 0 for usage in counted),
+    """Tokens per page, over the pages on which the engine counted them."""
+    known = {
+        "input_tokens_per_page": [each.input_tokens for each in counted if each.input_tokens is not None],
+        "output_tokens_per_page": [each.output_tokens for each in counted if each.output_tokens is not None],
     }
-    return {name: total / len(counted) for name, total in sums.items() if total}
+    return {name: sum(counts) / len(counts) for name, counts in known.items() if sum(counts)}
 
 
 def _throughput(records: list[Usage]) -> dict[str, float]:
@@ -95,6 +95,6 @@ def _with_cost(figures: dict[str, float], price: Price, records: list[Usage], pa
     spans = [(each.began, each.ended) for each in records if each.began is not None and each.ended is not None]
     total = sum(cost for cost in costs if cost is not None) + price.of_hours(busy_seconds(spans))
     figures |= {"cost": total} | ({"cost_per_page": total / pages} if pages else {})
-    late = sum(usage.outcome == "timeout" for usage in records)
+    late = sum(usage.late for usage in records)
     warnings = (f"what {late:,} requests cost that timed out is not known, and not in the cost",) if late else ()
     return Speed(figures, price.currency, warnings if price.needs_tokens else ())

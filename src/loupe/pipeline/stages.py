@@ -22,6 +22,7 @@ from loupe.inference.prompts import make_request
 from loupe.inference.scheduler import Policy, Scheduler, TimeoutsExceededError
 from loupe.pipeline.parts import parts_of
 from loupe.pipeline.plan import Plan, Survey, make_info, open_samples, samples_of, survey
+from loupe.pipeline.remaining import Remaining
 from loupe.pipeline.rescoring import check_truth, with_options
 from loupe.pipeline.speed import speed_of, usages
 from loupe.pipeline.unchanged import remember_result, standing_result
@@ -36,7 +37,7 @@ from loupe.servers.keeper import Keeper
 from loupe.servers.record import EXTERNAL
 from loupe.servers.served_engine import open_profile
 from loupe.servers.watch import Watch
-from loupe.types import FAILED, RETRIED, Benchmark, Engine, Prediction, Request, Result, Sample, SampleScores
+from loupe.types import FAILED, Benchmark, Engine, Prediction, Request, Result, Sample, SampleScores
 
 #: Predictions that may wait for their score before inference waits too; bounds memory when scoring is the slower part.
 _SCORING_AHEAD = 256
@@ -92,15 +93,13 @@ async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scori
     progress.engine, progress.benchmark = info.engine, plan.benchmark
     with claim(plan.path, info, fresh=plan.fresh) as folder:
         asked = found.ids[: folder.info.total]
-        places = folder.prediction_places()
-        again = RETRIED | plan.redo
-        done = {ident for ident in asked if ident in places and places[ident].mark not in again}
-        progress.total, progress.resumed = len(asked), len(done)
+        left = Remaining.of(asked, folder.prediction_places(), plan.redo)
+        progress.total, progress.resumed = len(asked), len(left.done)
         failure: LoupeError | None = None
-        if len(done) < len(asked):
+        if len(left.done) < len(asked):
             try:
                 opened = open_profile(plan.profile, folder=folder.path, keeper=keeper, watch=_watch(progress))
-                await _ask(plan, benchmark, folder, progress, done, opened, scoring=scoring)
+                await _ask(plan, benchmark, folder, progress, left, opened, scoring=scoring)
             except (TimeoutsExceededError, BudgetSpentError) as error:
                 failure = error
         stopped = failure.message if failure else "interrupted" if progress.stopping else ""
@@ -117,26 +116,25 @@ async def _ask(
     benchmark: Benchmark,
     folder: RunFolder,
     progress: Progress,
-    done: set[str],
+    left: Remaining,
     opened: AbstractAsyncContextManager[Engine],
     *,
     scoring: bool,
 ) -> None:
-    """The inference stage: open the engine, ask for what is missing, score beside it if wanted."""
+    """The inference stage: open the engine, ask for what is left, score beside it if wanted."""
     ident = benchmark_id(plan.benchmark)
     waiting: dict[str, Sample] = {}
 
     def requests() -> Iterator[Request]:
-        for sample in samples_of(benchmark, plan.data, plan.options, folder.info.total):
-            if sample.id not in done:
-                if scoring:
-                    waiting[sample.id] = sample
-                yield make_request(sample, profile=plan.profile, benchmark=benchmark, benchmark_id=ident)
+        for sample in left.in_order(lambda: samples_of(benchmark, plan.data, plan.options, folder.info.total)):
+            if scoring:
+                waiting[sample.id] = sample
+            yield make_request(sample, profile=plan.profile, benchmark=benchmark, benchmark_id=ident)
 
     async with opened as engine, _live_scoring(plan, benchmark, folder, progress, scoring=scoring) as score:
         folder.record_facts(engine.facts)
-        if engine.facts.get("server_origin") == EXTERNAL and _UNKNOWN_SERVER not in folder.info.notes:
-            folder.write_info(msgspec.structs.replace(folder.info, notes=[*folder.info.notes, _UNKNOWN_SERVER]))
+        if new := [note for note in _notes_of(engine.facts) if note not in folder.info.notes]:
+            folder.write_info(msgspec.structs.replace(folder.info, notes=[*folder.info.notes, *new]))
         policy = plan.policy or policy_of(plan.profile)
         budget = _budget(plan, folder)
         progress.started = time.monotonic()
@@ -149,6 +147,14 @@ async def _ask(
                     await score(waiting.pop(prediction.sample), prediction)
 
             await Scheduler(engine, policy, progress, keep, budget).ask_all(requests())
+
+
+def _notes_of(facts: Mapping[str, str]) -> Iterator[str]:
+    """What stands beside the numbers because of the servers that answered."""
+    if facts.get("server_origin") == EXTERNAL:
+        yield _UNKNOWN_SERVER
+    if differ := facts.get("servers_differ"):
+        yield f"answers come from servers that differ: {differ}"
 
 
 def _budget(plan: Plan, folder: RunFolder) -> Budget | None:

@@ -34,11 +34,13 @@ class Place:
     offset: int
     length: int
     mark: str
+    lost: int = 0
 
 
 class _PredictionHead(msgspec.Struct, rename={"outcome": "class"}):
     sample: str
     outcome: str
+    lost: int = 0
 
 
 class _ScoresHead(msgspec.Struct):
@@ -77,14 +79,14 @@ class RunFolder:
     def prediction_places(self) -> dict[str, Place]:
         """For each sample the place of the record that counts: the last good one, else the last one.
 
-        The place's `mark` is the record's class.
+        The place's `mark` is the record's class, `lost` how many parts of the page may be read another time.
         """
         places: dict[str, Place] = {}
         for number, offset, line in read_lines(self.predictions_file):
             head = _decode(line, _PredictionHead, self.predictions_file, number)
             old = places.get(head.sample)
-            if old is None or counts_instead(head.outcome, old.mark):
-                places[head.sample] = Place(offset, len(line), head.outcome)
+            if old is None or counts_instead(head.outcome, old.mark, head.lost, old.lost):
+                places[head.sample] = Place(offset, len(line), head.outcome, head.lost)
         return places
 
     def read_prediction(self, place: Place) -> Prediction:
@@ -141,7 +143,7 @@ class RunFolder:
         """Store what the opened engine says of itself. Raises RunError if it said otherwise before."""
         info = msgspec.structs.replace(self.info, facts=dict(facts))
         check_same(self.path, self.info, info)
-        self.write_info(info)
+        self.write_info(msgspec.structs.replace(info, signature=signature(info)))
 
     def drop_result(self) -> None:
         """Take the result away: a new answer is coming, and an old number must not pass for the current one."""
@@ -175,9 +177,9 @@ class RunFolder:
         return count
 
 
-def counts_instead(outcome: str, before: str) -> bool:
-    """Whether a later record of a sample counts in place of the one before, by their classes."""
-    return before in RETRIED or outcome not in RETRIED
+def counts_instead(outcome: str, before: str, lost: int = 0, lost_before: int = 0) -> bool:
+    """Whether a later record of a sample counts in place of the one before: by class, then by what was lost."""
+    return before in RETRIED or (outcome not in RETRIED and lost <= lost_before)
 
 
 @contextmanager
@@ -214,8 +216,7 @@ def _continued(path: Path, info: RunInfo, hint: str) -> RunInfo:
     # A finished run does not shrink because somebody asked for less of it.
     if info.total < run.info.total and (path / "result.json").exists():
         info = msgspec.structs.replace(info, limit=run.info.limit, total=run.info.total)
-        info = msgspec.structs.replace(info, signature=signature(info))
-    return info
+    return msgspec.structs.replace(info, signature=signature(info))
 
 
 def _leave_no_empty_folder(path: Path) -> None:

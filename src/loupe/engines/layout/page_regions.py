@@ -16,6 +16,7 @@ from loupe.data.pages import load_page
 from loupe.engines.layout.detectors import Detect, DetectorOptions, load_detector
 from loupe.engines.layout.filtering import Detection, Nesting, Region, crop_box, keep_areas, regions
 from loupe.engines.layout.labels import label_of
+from loupe.engines.shared.http_failures import is_fatal
 from loupe.engines.shared.page_images import EncodedImage, ImageRule, encode_image
 from loupe.engines.shared.worker import Loaded
 from loupe.errors import EngineUnavailableError, LoupeError, PageError
@@ -40,6 +41,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     nesting: Nesting = "glm"
     rule: ImageRule
     trim_formulas: bool = False
+    unread: frozenset[str] = frozenset()
     dpi: float = 200.0
     longest: int = 3500
 
@@ -55,6 +57,11 @@ class CutRegion(msgspec.Struct, frozen=True, kw_only=True):
     mime: str = ""
     data: bytes = b""
     error: str = ""
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether the model is asked about it; also when its crop was let go of."""
+        return self.task != "skip" and not self.error
 
 
 class CutPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,10 +88,11 @@ def load(*, order: bytes) -> Loaded:
 
 
 def cut_page(request: Request, order: Order, detect: Detect) -> CutPage:
-    """Cut the one page of a request. Raises PageError where it cannot be read."""
-    (source,) = request.images
-    pdf = isinstance(source, PdfPage)
-    image = load_page(source, dpi=order.dpi if pdf else None, longest=order.longest if pdf else None)
+    """Cut the one page of a request; without one, a plain page, to see whether the detector still works.
+
+    Raises PageError where the page cannot be read, EngineUnavailableError where the detector cannot go on.
+    """
+    image = _load(request, order)
     began = time.perf_counter()
     width, height = image.size
     try:
@@ -93,7 +101,11 @@ def cut_page(request: Request, order: Order, detect: Detect) -> CutPage:
         raise
     except Exception as error:  # noqa: BLE001  a detector's border: the page has no regions then, and says so
         said = error.message if isinstance(error, LoupeError) else f"{type(error).__name__}: {error}"
-        return CutPage(width=width, height=height, failed=" ".join(said.split())[:500] or type(error).__name__)
+        said = " ".join(said.split())[:500] or type(error).__name__
+        if is_fatal(f"{type(error).__module__}.{type(error).__name__}: {error}"):
+            hint = "free memory on the device, or: -o detector_device=cpu"
+            raise EngineUnavailableError(f"the layout detector cannot go on: {said}", hint=hint) from None
+        return CutPage(width=width, height=height, failed=said)
     wanted = [one for one in detections if one.score >= _least_score(one, order)]
     found = regions(keep_areas(wanted, width, height, least_score=0.0, nesting=order.nesting), width, height)
     kept = found[:MOST_REGIONS]
@@ -107,14 +119,32 @@ def cut_page(request: Request, order: Order, detect: Detect) -> CutPage:
     )
 
 
+def _load(request: Request, order: Order) -> Image:
+    if not request.images:
+        return plain_page()
+    (source,) = request.images
+    pdf = isinstance(source, PdfPage)
+    return load_page(source, dpi=order.dpi if pdf else None, longest=order.longest if pdf else None)
+
+
+def plain_page() -> Image:
+    """A white page with a few dark bars for lines, which no detector has trouble with."""
+    from PIL import Image
+
+    page = Image.new("RGB", (800, 1000), "white")
+    for top in range(100, 400, 40):
+        page.paste((0, 0, 0), (100, top, 700, top + 12))
+    return page
+
+
 def _least_score(one: Detection, order: Order) -> float:
     return order.thresholds.get(label_of(one.class_id), order.threshold)
 
 
 def _cut(image: Image, region: Region, order: Order) -> CutRegion:
     plain = CutRegion(index=region.index, label=region.label, task=region.task, box=region.box, score=region.score)
-    if region.task == "skip":
-        return plain
+    if region.task == "skip" or region.label in order.unread:
+        return msgspec.structs.replace(plain, task="skip")
     left, top, right, bottom = crop_box(region.box, *image.size)
     if left >= right or top >= bottom:
         return msgspec.structs.replace(plain, error="nothing is left of the region after rounding")

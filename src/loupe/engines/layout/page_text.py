@@ -10,11 +10,10 @@ from typing import Any, Literal
 import msgspec
 
 from loupe.engines.answers.steps import apply_adapters
-from loupe.engines.layout.formatting import ReadRegion, format_pages
+from loupe.engines.layout.formatting import PageRegion, ReadRegion, format_pages
 from loupe.engines.layout.labels import IMAGE, category_of
 from loupe.engines.layout.page_regions import CutPage, CutRegion
-from loupe.errors import EngineError, EngineTimeoutError, RejectedError
-from loupe.types import Output, Prediction, Request
+from loupe.types import RETRIED, Joined, Outcome, Output, Prediction, Request
 
 #: Said where a benchmark asks something: its answer is not in a transcript.
 QUESTION = "question_not_asked"
@@ -28,23 +27,30 @@ class Joiner:
     steps: Sequence[str]
     images: Literal["keep", "drop"] = "keep"
 
-    def join(self, request: Request, page: CutPage, ended: Sequence[Prediction]) -> Output:
-        """The answer for a page, with all regions and raw answers beside it; `ended` are those of regions with data.
+    def join(self, request: Request, page: CutPage, ended: Sequence[Prediction]) -> Joined:
+        """The answer for a page, with all regions and raw answers beside it; `ended` are those of regions asked about.
 
-        Raises EngineError, EngineTimeoutError or RejectedError where there are regions and none could be read.
+        A page fails where its layout did, and where there are regions to read and none was read.
         """
-        answers = dict(zip((region.index for region in page.regions if region.data), ended, strict=True))
+        answers = dict(zip((region.index for region in page.regions if region.is_asked), ended, strict=True))
         lost = [_lost(region, answers.get(region.index)) for region in page.regions]
         losses = [loss for loss in lost if loss is not None]
-        if answers and all(answer.failed for answer in answers.values()):
-            raise _failure(list(answers.values()))
+        wanted = sum(region.task != "skip" for region in page.regions)
+        loops = sum(answer.outcome == "repeated" for answer in answers.values())
+        outcome: Outcome | None = "repeated" if loops else None
+        error = ""
+        if page.failed:
+            outcome, error = "error", f"the layout detector failed: {page.failed}"
+        elif wanted and len(losses) == wanted:
+            outcome, error = _failure(losses)
         read = [self._read(region, answers.get(region.index)) for region in page.regions]
         kept = frozenset((0, region.box) for region in page.regions if _is_image(region) and self.images == "keep")
         formatted = format_pages([read], crops=kept)
-        calls = sum(answer.attempt for answer in answers.values())
+        again = sum(loss["class"] in RETRIED for loss in losses)
+        calls = sum(answer.attempt for answer in answers.values() if answer.outcome != "missing")
         seconds = sum(answer.seconds for answer in answers.values())
         response: dict[str, Any] = {
-            "regions": [region.record() for region in formatted.pages[0]],
+            "regions": [_record(region) for region in formatted.pages[0]],
             "calls": calls,
             "regions_read": sum(not answer.failed for answer in answers.values()),
             "failed_regions": len(losses),
@@ -52,16 +58,25 @@ class Joiner:
             "answers": [_answer(region, answers[region.index]) for region in page.regions if region.index in answers],
         }
         response |= {"lost": losses} if losses else {}
+        response |= {"repeated_regions": loops} if loops else {}
         response |= {FAILED: page.failed} if page.failed else {}
         response |= {QUESTION: True} if request.prompt else {}
-        return Output(
-            text=formatted.markdown,
+        output = Output(
+            text="" if error else formatted.markdown,
             finish_reason=_finish_reason(list(answers.values())),
-            input_tokens=_sum([answer.input_tokens for answer in answers.values()]),
-            output_tokens=_sum([answer.output_tokens for answer in answers.values()]),
+            input_tokens=_sum([answer.input_tokens for answer in answers.values() if not answer.failed]),
+            output_tokens=_sum([answer.output_tokens for answer in answers.values() if not answer.failed]),
             seconds=page.seconds + seconds,
             discarded_tokens=_discarded(list(answers.values())),
             response=response,
+            endpoint=_endpoint(list(answers.values())),
+        )
+        return Joined(
+            output=output,
+            outcome=outcome,
+            error=error,
+            lost=0 if error else again,
+            uncounted=_uncounted(list(answers.values())),
         )
 
     def _read(self, region: CutRegion, answer: Prediction | None) -> ReadRegion:
@@ -97,14 +112,19 @@ def _lost(region: CutRegion, answer: Prediction | None) -> dict[str, Any] | None
     return {**place, "class": outcome, "error": error[:300]}
 
 
-def _failure(answers: Sequence[Prediction]) -> EngineError:
-    """The page's own failure: that of most of its regions."""
-    ((outcome, _),) = Counter(answer.outcome for answer in answers).most_common(1)
-    first = next(answer.error for answer in answers if answer.outcome == outcome)
-    said = f"none of the page's {len(answers)} regions could be read: {first}"
-    if outcome == "timeout":
-        return EngineTimeoutError(said)
-    return RejectedError(said) if outcome == "rejected" else EngineError(said)
+def _failure(losses: Sequence[dict[str, Any]]) -> tuple[Outcome, str]:
+    """The page's own failure: that of most of its regions, of those first that may be read another time."""
+    hopeful = [loss for loss in losses if loss["class"] in RETRIED] or losses
+    outcome: Outcome
+    ((outcome, _),) = Counter(loss["class"] for loss in hopeful).most_common(1)
+    first = next(loss["error"] for loss in hopeful if loss["class"] == outcome)
+    said = f"none of the page's {len(losses)} regions could be read: {first}"
+    return "error" if outcome == "missing" else outcome, said
+
+
+def _record(region: PageRegion) -> dict[str, Any]:
+    """As the SDK has it, but for the file of a crop: none is written."""
+    return {key: value for key, value in region.record().items() if key != "image_path"}
 
 
 def _answer(region: CutRegion, answer: Prediction) -> dict[str, Any]:
@@ -114,7 +134,14 @@ def _answer(region: CutRegion, answer: Prediction) -> dict[str, Any]:
     known |= {"text": answer.text, "seconds": answer.seconds, "attempt": answer.attempt}
     tokens = {"input_tokens": answer.input_tokens, "output_tokens": answer.output_tokens}
     known |= {key: value for key, value in tokens.items() if value is not None}
-    return known | ({"finish_reason": answer.finish_reason} if answer.finish_reason else {})
+    further = {
+        "finish_reason": answer.finish_reason,
+        "error": answer.error[:300],
+        "reasoning": answer.reasoning,
+        "endpoint": answer.endpoint,
+        "response": answer.response,
+    }
+    return known | {key: value for key, value in further.items() if value}
 
 
 def _finish_reason(answers: Sequence[Prediction]) -> str | None:
@@ -124,8 +151,21 @@ def _finish_reason(answers: Sequence[Prediction]) -> str | None:
 
 
 def _sum(counts: Sequence[int | None]) -> int | None:
+    """None where any is not known: less than all of them would pass for the whole."""
     known = [count for count in counts if count is not None]
-    return sum(known) if known else None
+    return sum(known) if known and len(known) == len(counts) else None
+
+
+def _uncounted(answers: Sequence[Prediction]) -> tuple[int, int]:
+    """Calls whose tokens nobody told: those that were answered, and those that were given up."""
+    untold = sum(not each.failed and None in (each.input_tokens, each.output_tokens) for each in answers)
+    return untold, sum(each.outcome == "timeout" for each in answers)
+
+
+def _endpoint(answers: Sequence[Prediction]) -> str:
+    """The server, where one alone answered."""
+    named = {answer.endpoint for answer in answers if answer.endpoint}
+    return str(named.pop()) if len(named) == 1 else ""
 
 
 def _discarded(answers: Sequence[Prediction]) -> tuple[int, int]:

@@ -40,7 +40,8 @@ class Price(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=Tru
         if usage.outcome == "missing":
             return 0.0
         answered = usage.outcome not in FAILED
-        if answered and self.needs_tokens and usage.input_tokens is None and usage.output_tokens is None:
+        unknown = (self.input and usage.input_tokens is None) or (self.output and usage.output_tokens is None)
+        if (answered and unknown) or (self.needs_tokens and usage.untold):
             return None
         more_input, more_output = usage.discarded_tokens
         tokens = (usage.input_tokens or 0) + more_input, (usage.output_tokens or 0) + more_output
@@ -60,9 +61,20 @@ class Usage(msgspec.Struct, rename={"outcome": "class"}):
     input_tokens: int | None = None
     output_tokens: int | None = None
     discarded_tokens: tuple[int, int] = (0, 0)
+    uncounted: tuple[int, int] | None = None
     seconds: float = 0.0
     began: float | None = None
     ended: float | None = None
+
+    @property
+    def untold(self) -> int:
+        """Calls that were answered, for parts of the page, without a word on their tokens."""
+        return self.uncounted[0] if self.uncounted else 0
+
+    @property
+    def late(self) -> int:
+        """Calls that were given up waiting: nobody tells what was charged for them."""
+        return self.uncounted[1] if self.uncounted is not None else int(self.outcome == "timeout")
 
     @classmethod
     def of(cls, record: Prediction) -> Usage:
@@ -73,6 +85,7 @@ class Usage(msgspec.Struct, rename={"outcome": "class"}):
             input_tokens=record.input_tokens,
             output_tokens=record.output_tokens,
             discarded_tokens=record.discarded_tokens or (0, 0),
+            uncounted=record.uncounted or None,
             seconds=record.seconds,
             began=record.began or None,
             ended=record.ended or None,

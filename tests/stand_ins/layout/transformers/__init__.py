@@ -1,7 +1,8 @@
 """Stands in for transformers 5.23 where PP-DocLayoutV3 is called; the real classes take the same.
 
 A model is a folder with `labels.json`. The colour of a page's first pixel says what happens to it: red raises, green
-ends the process, blue sleeps; any other page has a title, a text, a table and a picture, in the order of `order_seq`.
+ends the process, blue sleeps, yellow is too much for the memory, after magenta nothing works; any other page has a
+title, a text, a table and a picture, in the order of `order_seq`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from torch import Tensor
 
 __version__ = "5.23.0"
 RED, GREEN, BLUE = (255, 0, 0), (0, 255, 0), (0, 0, 255)
+YELLOW, MAGENTA = (255, 255, 0), (255, 0, 255)
 #: Label, score, share of the page (left, top, right, bottom), place in reading order.
 FOUND = (
     (22, 0.9, (0.1, 0.3, 0.9, 0.5), 1),
@@ -34,6 +36,10 @@ def _folder(name: str, local_files_only: bool) -> Path:
     if not (Path(name) / "labels.json").is_file():
         raise OSError(f"We couldn't connect to the hub, and {name} is no folder with a model")
     return Path(name)
+
+
+class OutOfMemoryError(RuntimeError):
+    """Called as that of torch is."""
 
 
 class PPDocLayoutV3ImageProcessor:
@@ -62,6 +68,7 @@ class PPDocLayoutV3ImageProcessor:
 class PPDocLayoutV3ForObjectDetection:
     def __init__(self, labels: list[str]) -> None:
         self.config = SimpleNamespace(id2label=dict(enumerate(labels)), _commit_hash="0123abc")
+        self.broken = False
 
     @classmethod
     def from_pretrained(cls, name: str, *, local_files_only: bool) -> PPDocLayoutV3ForObjectDetection:
@@ -82,4 +89,9 @@ class PPDocLayoutV3ForObjectDetection:
             os._exit(3)
         if first == BLUE:
             time.sleep(60)
+        if first == YELLOW:
+            raise OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB")
+        self.broken |= first == MAGENTA
+        if self.broken:
+            raise RuntimeError("no kernel image is available")
         return SimpleNamespace()

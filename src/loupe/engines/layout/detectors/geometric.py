@@ -22,9 +22,9 @@ from loupe.engines.layout.text_blocks import Block, Line, text_blocks
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-VERSION = "1"
-#: Areas of one page; more is no page that geometry can read.
-MOST_AREAS = 300
+VERSION = "2"
+#: Areas of one page; one with more is none that geometry can read, and is read whole.
+MOST_AREAS = 1000
 #: Glyphs of one page that are looked at.
 _MOST_GLYPHS = 40_000
 #: Rules are longer than this share of the page's width (height), at least so many pixels, and this thin.
@@ -60,11 +60,11 @@ def detect(image: Image) -> list[Detection]:
     if not len(pieces):
         return []
     found = _areas(ink, pieces)
-    if not found:
+    if not found or len(found) > MOST_AREAS:
         return _whole(image)
     return [
         Detection(class_id=LABELS.index(label), score=1.0, box=_on_page(box, ink.scale, image), order=number)
-        for number, (label, box) in enumerate(found[:MOST_AREAS], 1)
+        for number, (label, box) in enumerate(found, 1)
     ]
 
 
