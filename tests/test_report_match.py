@@ -131,6 +131,28 @@ def test_an_area_and_its_piece_are_linked_under_the_pointer_and_by_keyboard(brow
         assert page.locator(".link").count() == 0 and page.locator(".linked").count() == 0
 
 
+def test_a_resting_pointer_chooses_nothing_and_arrows_begin_at_the_first_block(browser: Browser, report: Path) -> None:
+    with opened(browser, report) as seen:
+        page = seen.page
+        # Where the pointer will rest on an area once the page of the sample is open.
+        page.goto(page.url + "#s=harbour")
+        area = page.locator('polygon[data-region="1"]').bounding_box()
+        assert area is not None
+        middle = area["x"] + area["width"] / 2, area["y"] + area["height"] / 2
+        page.keyboard.press("g")
+        page.mouse.move(*middle)
+        page.mouse.down()
+        page.mouse.up()
+        page.evaluate("location.hash = '#s=harbour'")
+        page.locator(".unit").first.wait_for()
+        page.wait_for_timeout(200)
+        assert page.locator(".linked").count() == 0 and page.evaluate("document.querySelector('.match').scrollTop") == 0
+        page.keyboard.press("ArrowDown")
+        assert page.evaluate("document.activeElement.dataset.unit") == "0" and page.evaluate("scrollY") == 0
+        page.mouse.move(middle[0] + 3, middle[1] + 3)
+        assert "Seven boats" in page.locator(".unit.linked").inner_text()
+
+
 def test_reading_orders_are_arrows_and_wrong_steps_stand_out(browser: Browser, report: Path) -> None:
     with opened(browser, report, after="#s=harbour") as seen:
         arrows = seen.page.locator

@@ -72,6 +72,13 @@ def test_a_run_that_is_not_scored_yet_is_shown_and_says_so(tmp_path: Path) -> No
     assert html.count('<script type="text/plain" id="d') == 2
 
 
+def test_a_value_without_an_interval_is_a_dot_alone_and_said_to_be(tmp_path: Path) -> None:
+    toy = toy_pages(tmp_path, 1)
+    html = written([toy.run("good", {toy.samples[0].id: misread(toy.samples[0].truth, 9)})], tmp_path)
+    assert html.count('class="point"') == 1 and 'class="range"' not in html and 'class="cap"' not in html
+    assert "a dot without a bar has none" in html
+
+
 def test_the_signature_stands_under_the_numbers(tmp_path: Path) -> None:
     toy = toy_pages(tmp_path, 1)
     assert "toy:1|n:1|data:3f2a9c1e|engine:good|" in written([toy.run("good", {})], tmp_path)

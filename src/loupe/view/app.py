@@ -31,7 +31,7 @@ from loupe.web.pages import page_pictures
 VIEW_POLICY = POLICY.replace("img-src 'self'", "img-src 'self' data:").replace(
     "form-action 'none'", "form-action 'self'"
 )
-_SMALL, _LARGE = 360, 2000
+_SMALL, _LARGE = 360, 1800
 _LONGEST = 1_000_000
 
 
