@@ -87,6 +87,9 @@ def what_is_wrong(line: str) -> str:
     command: click.Command = root
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):
         found = command.get_command(click.Context(command), words[0])
+        usual = getattr(command, "usual", "")
+        if found is None and usual:
+            found, words = command.get_command(click.Context(command), usual), [usual, *words]
         if found is None:
             return f"no command {words[0]!r}"
         command, words = found, words[1:]

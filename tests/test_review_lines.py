@@ -114,7 +114,7 @@ def test_broken_lines_are_named_and_stay_and_a_test_that_is_wrong_can_be_rejecte
     assert "after" in problems[2] and problems[3] == ""
     assert reviewed.counts() == {"broken": 2, "unreviewed": 4}
     number, seen = placed(reviewed, "w")
-    with pytest.raises(FieldError, match="needs .?after"):
+    with pytest.raises(FieldError, match=r"needs .?after"):
         reviewed.change(number, seen, Change(status="verified", fields={}))
     with pytest.raises(DatasetError, match="line 1: no JSON"):
         reviewed.change(1, reviewed.entries()[0].seen, Change(status="verified", fields={}))

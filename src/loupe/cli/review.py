@@ -22,17 +22,16 @@ from loupe.errors import UsageError
 if TYPE_CHECKING:
     from loupe.review.session import Review
 
-#: What a review without the name of a command is.
-_USUAL = "folder"
-
 
 class _ReviewGroup(SuggestingGroup):
-    """`loupe review DIR` is `loupe review folder DIR`."""
+    """`loupe review DIR` is `loupe review folder DIR`: `usual` is what a review without the name of a command is."""
+
+    usual = "folder"
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As click does it, with the name of the usual command put in where none is given."""
         if args and args[0] not in (*self.list_commands(ctx), *self.get_help_option_names(ctx)):
-            args = [_USUAL, *args]
+            args = [self.usual, *args]
         return super().parse_args(ctx, args)
 
 

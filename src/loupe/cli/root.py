@@ -23,7 +23,7 @@ SECTIONS = {
         "view": "Look at runs in a browser on this machine, also while they are running.",
         "report": "Write one HTML file with every number, page and answer of some runs.",
         "lint": "Find faults of form that cost points, page by page, and say what answers would score without them.",
-        "review": "Go through a benchmark's ground truth beside the page, in a browser: verify, reject, edit.",
+        "review": "Go through ground truth beside the page, in a browser: accept, edit, skip.",
         "export": "Write the answers of a run as files, for the official evaluators.",
     },
     "Your documents": {
