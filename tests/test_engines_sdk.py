@@ -196,12 +196,16 @@ def test_glmocr_counts_regions_that_failed_and_a_page_of_nothing_else_is_an_erro
             ("all-regions", "all 2 regions"),
             ("no-page", "could not load"),
             ("no-layout", "Layout detection failed for pages [0], skipping batch: oom"),
+            ("blank", 0),
+            ("empty-region", 1),
         ):
             monkeypatch.setenv("STAND_IN", f"{action}:p")
             (found,) = ask("glm-ocr-sdk", blank_page(tmp_path / "p.png"), base_url=server.url)
             if isinstance(found, Output):
                 assert found.response is not None and found.response["failed_regions"] == wanted
-                assert (found.response["calls"], found.text) == (2, "# p 200x100")
+                text = "# p 200x100" if action == "one-region" else ""
+                assert (found.response["calls"], found.text) == (0 if action == "blank" else 2, text)
+                assert found.finish_reason is None
             else:
                 assert isinstance(found, EngineError) and str(wanted) in found.message
 
@@ -261,6 +265,20 @@ def test_paddleocr_asks_a_server_if_it_is_told_to(page: Path, stand_in: StandIn)
     assert (opened["vl_rec_max_concurrency"], opened["device"]) == (4, "cpu")
     with pytest.raises(EngineUnavailableError, match="Unknown argument: nonsense"):
         answer("paddleocr-vl-sdk", page, options={"nonsense": 1})
+
+
+def test_models_are_fetched_only_if_that_is_asked_for(
+    page: Path, stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    stand_in.put("paddleocr", paddleocr="3.7.0", paddlex="3.7.2")
+    assert answer("paddleocr-vl-sdk", page).finish_reason is None, "the package does not say how an answer ended"
+    assert answer("paddleocr-vl-sdk", page, download=True).text
+    assert [note["offline"] for note in stand_in.notes("open")] == ["1", ""]
+    monkeypatch.setenv("STAND_IN", "fetch:")
+    with pytest.raises(EngineUnavailableError, match="downloads nothing unasked: ConnectionRefusedError") as error:
+        answer("paddleocr-vl-sdk", page)
+    assert "-o download=true" in error.value.hint
 
 
 def test_what_paddleocr_gives_back_wrongly_is_an_error(
@@ -375,17 +393,26 @@ def test_deepseek_without_our_rule_is_left_to_its_own_and_cut_at_the_limit(
     page: Path, stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stand_in.put("deepseek_transformers", torch="2.6.0", transformers="4.46.3")
-    found = answer("deepseek-ocr2-sdk", page, ngram_size=0, max_tokens=50, revision="abc")
+    found = answer("deepseek-ocr2-sdk", page, ngram_size=0, max_tokens=50)
     assert (found.finish_reason, found.output_tokens) == ("length", 50)
     (generated,) = stand_in.notes("generate")
     assert (generated["rules"], generated["no_repeat_ngram_size"]) == (0, 35)
     (loaded,) = stand_in.notes("model")
-    assert loaded["name"] == "deepseek-ai/DeepSeek-OCR-2" and loaded["revision"] == "abc"
+    assert loaded["name"] == "deepseek-ai/DeepSeek-OCR-2" and len(loaded["revision"]) == 40
     assert loaded["_attn_implementation"] == "flash_attention_2" and loaded["trust_remote_code"]
     assert stand_in.notes("infer")[0]["sizes"] == [1024, 768, True]
     monkeypatch.setenv("STAND_IN", "silent:page")
     with pytest.raises(EngineError, match=r"infer\(\) gave NoneType instead of a text"):
         answer("deepseek-ocr-sdk", page)
+
+
+def test_code_of_a_model_that_may_change_is_not_run_unless_wanted(page: Path, stand_in: StandIn) -> None:
+    stand_in.put("deepseek_transformers", torch="2.6.0", transformers="4.46.3")
+    for revision, said in (("main", "revision 'main' is no commit"), ("", "no revision is given")):
+        with pytest.raises(UsageError, match=said):
+            answer("deepseek-ocr-sdk", page, revision=revision)
+    assert stand_in.notes("model") == []
+    assert answer("deepseek-ocr-sdk", page, revision="", unpinned_code=True).text
 
 
 def test_deepseek_with_vllm_gets_its_rule_and_has_gundam_alone(page: Path, stand_in: StandIn) -> None:

@@ -6,8 +6,10 @@ and E, docs/engines/deepseek-ocr-sdk.md. A server cannot change its mode; this c
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -15,6 +17,7 @@ import msgspec
 from loupe.engines.sdk.opening import Work, installed, open_package
 from loupe.engines.sdk.settings import SdkSettings
 from loupe.engines.shared.child_environment import without_secrets
+from loupe.errors import UsageError
 from loupe.metrics.vision_tokens import MODES
 from loupe.types import Engine
 
@@ -30,15 +33,17 @@ class Settings(SdkSettings, frozen=True, kw_only=True):
     """Keys of the kind `deepseek_ocr`.
 
     `backend` is "transformers" (any `mode`) or "vllm" (gundam alone: it has no other). `mode` is the resolution mode.
-    `tile` is the side of a tile in gundam: 640, and 768 for model 2. `revision` pins the model repository, whose code
-    is run; "" is its newest. `ngram_size` and `window_size` are the n-gram rule, `allowed_tokens` may always repeat
-    (`<td>`, `</td>`); size 0 leaves Transformers to `infer()` itself (no run of 35 twice) and vLLM without any rule.
-    `attention` is Transformers' name of an implementation. `vllm` holds further arguments of vLLM's `LLM`.
+    `tile` is the side of a tile in gundam: 640, and 768 for model 2. `revision` is a commit of the model repository,
+    whose code is run: anything else is refused, unless `unpinned_code` is set or `model` is a folder. `ngram_size` and
+    `window_size` are the n-gram rule, `allowed_tokens` may always repeat (`<td>`, `</td>`); size 0 leaves Transformers
+    to `infer()` itself (no run of 35 twice) and vLLM without any rule. `attention` is Transformers' name of an
+    implementation. `vllm` holds further arguments of vLLM's `LLM`.
     """
 
     backend: Literal["transformers", "vllm"] = "transformers"
     model: str = "deepseek-ai/DeepSeek-OCR"
     revision: str = ""
+    unpinned_code: bool = False
     mode: Literal["tiny", "small", "base", "large", "gundam"] = "gundam"
     tile: int = 640
     max_tokens: int = 8192
@@ -77,6 +82,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     packages = ("torch", "transformers") if settings.backend == "transformers" else ("vllm",)
     facts = installed(*packages, install=_INSTALL[settings.backend])
     facts |= {"model": settings.model, "backend": settings.backend, "mode": settings.mode}
+    _check_code(settings)
     arguments: dict[str, object] = {
         "model": settings.model,
         "revision": settings.revision,
@@ -93,7 +99,19 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     work = Work(
         factory=f"loupe.engines.sdk.deepseek_{settings.backend}:load",
         arguments=arguments,
-        environment={**without_secrets(), "VLLM_NO_USAGE_STATS": "1"},
+        # vLLM asks a server on the internet for its own address unless it has one.
+        environment={**without_secrets(), "VLLM_NO_USAGE_STATS": "1", "VLLM_HOST_IP": "127.0.0.1"},
     )
     async with open_package(settings, work, facts=facts) as engine:
         yield engine
+
+
+def _check_code(settings: Settings) -> None:
+    """Raise UsageError where code would be run that its owner may change at any time."""
+    pinned = re.fullmatch(r"[0-9a-f]{40}", settings.revision)
+    if not (pinned or settings.unpinned_code or Path(settings.model).is_dir()):
+        what = f"revision {settings.revision!r} is no commit" if settings.revision else "no revision is given"
+        raise UsageError(
+            f"{settings.model} brings code that is run here, and {what}: it may be another tomorrow",
+            hint="-o revision=COMMIT (40 characters), or -o unpinned_code=true",
+        )

@@ -11,6 +11,7 @@ import logging
 import tempfile
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +19,7 @@ from typing import Any, Literal
 import msgspec
 
 from loupe.engines.sdk.opening import Work, installed, open_package
-from loupe.engines.sdk.outbound import Outbound, reading_here, without_proxies
+from loupe.engines.sdk.outbound import Outbound, loading, reading_here, without_proxies
 from loupe.engines.sdk.regions import WHOLE, region
 from loupe.engines.sdk.servers import one_server, reach_server
 from loupe.engines.sdk.settings import SdkSettings
@@ -35,6 +36,8 @@ _START = "vllm serve zai-org/GLM-OCR --port 8080 --served-model-name glm-ocr"
 _MODELS = "hf download PaddlePaddle/PP-DocLayoutV3_safetensors"
 #: Where the vendor's cloud is.
 _CLOUD = ("bigmodel.cn", "z.ai")
+#: What the package's log says, as a warning, of a page whose layout model failed; the page is then empty.
+_NO_LAYOUT = "Layout detection failed"
 #: Variables with these beginnings steer the package, and one of them is enough to send documents to the cloud.
 _STEERING = ("GLMOCR_", "ZHIPU")
 
@@ -137,9 +140,11 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def load(*, config: dict[str, Any], layout_device: str | None, host: str) -> Loaded:
+def load(*, config: dict[str, Any], layout_device: str | None, host: str, download: bool) -> Loaded:
     """The engine as a worker uses it. Raises EngineUnavailableError if the package would use the cloud all the same."""
-    reader, unread = _open(config, layout_device)
+    outbound = Outbound([host])
+    with loading(outbound, download=download, package="glmocr", models=_MODELS):
+        reader, unread = _open(config, layout_device)
     complaints = _Complaints()
     logging.getLogger("glmocr").addHandler(complaints)
     if reader.config_model.pipeline.maas.enabled or getattr(reader, "_use_maas", False):
@@ -152,7 +157,15 @@ def load(*, config: dict[str, Any], layout_device: str | None, host: str) -> Loa
             reader.parse(str(path), save_layout_visualization=False), unread=unread, complaints=complaints.heard
         )
 
-    return Loaded(read=reading_here(read, Outbound([host]), package="glmocr", models=_MODELS))
+    return Loaded(read=reading_here(read, outbound, package="glmocr", models=_MODELS))
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """A warning of the package's log; `broken`: it says that the layout of the page was not found."""
+
+    text: str
+    broken: bool
 
 
 class _Complaints(logging.Handler):
@@ -160,10 +173,11 @@ class _Complaints(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self.heard: list[str] = []
+        self.heard: list[Complaint] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.heard.append(record.getMessage())
+        text = record.getMessage()
+        self.heard.append(Complaint(text, record.levelno >= logging.ERROR or _NO_LAYOUT in text))
 
 
 def _open(config: dict[str, Any], layout_device: str | None) -> tuple[Any, frozenset[str]]:
@@ -190,20 +204,21 @@ def _open(config: dict[str, Any], layout_device: str | None) -> tuple[Any, froze
     return reader, frozenset(tasks.get("skip") or ())
 
 
-def page_output(result: Any, *, unread: Collection[str], complaints: Sequence[str]) -> Output:
+def page_output(result: Any, *, unread: Collection[str], complaints: Sequence[Complaint]) -> Output:
     """What the package found on one page. Raises EngineError where no page was read, or where every region failed.
 
     A region that failed is null in the package's raw result, as one that is not read (`unread`) is, and is missing from
-    its text without a word. A layout model that failed leaves a page without regions, and a complaint in the log.
+    its text without a word; one that was read and is empty is "". A layout model that failed leaves a page without
+    regions, and a complaint in the log: a blank page leaves none, or harmless ones.
     """
     if not result.json_result:
         raise EngineError(f"glmocr could not load the page: {_first(complaints)}")
     found = [one for page in result.raw_json_result or [] for one in page]
-    if not found and complaints:
-        raise EngineError(f"glmocr found no regions: {_first(complaints)}")
+    if not found and (broken := [each for each in complaints if each.broken]):
+        raise EngineError(f"glmocr found no regions: {_first(broken)}")
     asked = [one.get("content") for one in found if one.get("label") not in unread]
     failed = sum(content is None for content in asked)
-    if failed and not any(asked):
+    if failed and failed == len(asked):
         raise EngineError(f"all {failed} regions that glmocr asked for failed: {_first(complaints)}")
     regions = [
         region(number, str(one.get("label", "")), one.get("content"), one.get("bbox_2d"), size=(WHOLE, WHOLE))
@@ -212,8 +227,8 @@ def page_output(result: Any, *, unread: Collection[str], complaints: Sequence[st
         for number, one in enumerate(page)
     ]
     response = {"regions": regions, "failed_regions": failed, "calls": len(asked)}
-    return Output(text=result.markdown_result or "", finish_reason="stop", response=response)
+    return Output(text=result.markdown_result or "", response=response)
 
 
-def _first(complaints: Sequence[str]) -> str:
-    return complaints[0][:300] if complaints else "it does not say why"
+def _first(complaints: Sequence[Complaint]) -> str:
+    return complaints[0].text[:300] if complaints else "it does not say why"

@@ -11,16 +11,20 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from loupe.engines.sdk.opening import Work, installed, open_package
-from loupe.engines.sdk.outbound import Outbound, reading_here, without_proxies
+from loupe.engines.sdk.outbound import Outbound, loading, reading_here, without_proxies
 from loupe.engines.sdk.servers import ModelServer, one_server, reach_server
 from loupe.engines.sdk.settings import SdkSettings
 from loupe.engines.shared.child_environment import without_secrets
 from loupe.engines.shared.worker import Loaded
 from loupe.errors import MissingToolError
 from loupe.types import Engine
+
+if TYPE_CHECKING:
+    from loupe.engines.sdk.mineru_backends import Backends
+    from loupe.engines.sdk.mineru_tiers import Tiers
 
 WAY = "pipeline"
 UNPROVEN = "never run with its models: mineru 4.0.12 read the text of PDFs (tier flash), 3.4.5 is checked by signature"
@@ -29,6 +33,8 @@ _START = "mineru-openai-server --port 30000"
 #: Variables that would have version 4 ask somebody else, over what the profile says.
 _STEERING = ("MINERU_LLM_AIDED", "MINERU_MODEL_VLM", "MINERU_VL_", "MINERU_CONFIG")
 _FIRST, _LAST = 2, 4
+#: What fetches the models, of the versions before 4 and of 4.
+_MODELS = ("mineru-models-download", "mineru-kit models download --tier standard")
 
 
 class Settings(SdkSettings, frozen=True, kw_only=True):
@@ -78,9 +84,12 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
         # Version 4 reads ~/.mineru/config.yaml, which may name servers of others: it is given a file of ours.
         config = Path(name) / "config.yaml"
         config.write_text("{}\n", encoding="utf-8")
+        if major == _LAST and not settings.download:
+            # Its own word for "what is in the folder of models, and nothing from the network".
+            environment["MINERU_MODEL_SOURCE"] = "local"
         work = Work(
-            factory=f"loupe.engines.mineru:load_{'tiers' if major == _LAST else 'backends'}",
-            arguments={"options": _options(settings, major, server), "hosts": hosts},
+            factory="loupe.engines.mineru:load",
+            arguments={"options": _options(settings, major, server), "hosts": hosts, "tiers": major == _LAST},
             environment=without_proxies({**environment, "MINERU_CONFIG": str(config)}, hosts),
             takes_pdf=settings.pdf_pages,
         )
@@ -121,21 +130,21 @@ def _options(settings: Settings, major: int, server: ModelServer | None) -> dict
     }
 
 
-def load_backends(*, options: dict[str, Any], hosts: list[str]) -> Loaded:
-    """The engine of versions 2 and 3 as a worker uses it."""
+def load(*, options: dict[str, Any], hosts: list[str], tiers: bool, download: bool) -> Loaded:
+    """The engine as a worker uses it: `tiers` of version 4, or the back ends of those before."""
+    outbound = Outbound(hosts)
+    models = f"{_MODELS[tiers]}, then export MINERU_MODEL_SOURCE=local"
+    with loading(outbound, download=download, package="mineru", models=models):
+        reader = _reader(options, tiers=tiers)
+        reader.warm_up()
+    return Loaded(read=reading_here(reader.read, outbound, package="mineru", models=models))
+
+
+def _reader(options: dict[str, Any], *, tiers: bool) -> Backends | Tiers:
+    if tiers:
+        from loupe.engines.sdk.mineru_tiers import Tiers
+
+        return Tiers(**options)
     from loupe.engines.sdk.mineru_backends import Backends
 
-    reader = Backends(**options)
-    reader.warm_up()
-    models = "mineru-models-download, then export MINERU_MODEL_SOURCE=local"
-    return Loaded(read=reading_here(reader.read, Outbound(hosts), package="mineru", models=models))
-
-
-def load_tiers(*, options: dict[str, Any], hosts: list[str]) -> Loaded:
-    """The engine of version 4 as a worker uses it."""
-    from loupe.engines.sdk.mineru_tiers import Tiers
-
-    reader = Tiers(**options)
-    reader.warm_up()
-    models = "mineru-models-download, then export MINERU_MODEL_SOURCE=local"
-    return Loaded(read=reading_here(reader.read, Outbound(hosts), package="mineru", models=models))
+    return Backends(**options)

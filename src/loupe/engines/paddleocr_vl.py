@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from loupe.engines.sdk.opening import Work, installed, open_package
-from loupe.engines.sdk.outbound import Outbound, reading_here, without_proxies
+from loupe.engines.sdk.outbound import Outbound, loading, reading_here, without_proxies
 from loupe.engines.sdk.regions import region
 from loupe.engines.sdk.servers import ModelServer, one_server, reach_server
 from loupe.engines.sdk.settings import SdkSettings
@@ -27,7 +27,9 @@ WAY = "pipeline"
 UNPROVEN = "never run with its models: calls and results are checked against paddleocr 3.7.0 and paddlex 3.7.2"
 _INSTALL = "pip install 'loupe-ocr[paddleocr]'"
 _START = "paddleocr genai_server --model_name PaddleOCR-VL-1.5-0.9B --backend vllm --port 8080"
-_MODELS = "read one page with the network on: the package fetches its models when it is opened"
+_MODELS = "-o download=true for one page: the package fetches its models when it is opened"
+#: The package looks for its four model hosts first; it is not needed for models that are here.
+_NO_LOOKING = {"PADDLE_PDX_DISABLE_MODEL_SOURCE_CHECK": "True"}
 
 Backend = Literal["native", "vllm-server", "sglang-server", "fastdeploy-server", "mlx-vlm-server", "llama-cpp-server"]
 
@@ -101,7 +103,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
             "hosts": hosts,
             "max_tokens": settings.max_tokens,
         },
-        environment=without_proxies(without_secrets(), hosts),
+        environment=without_proxies(without_secrets() | ({} if settings.download else _NO_LOOKING), hosts),
     )
     async with open_package(settings, work, facts=facts, healthy=server.answers if server else None) as engine:
         yield engine
@@ -119,9 +121,11 @@ def constructor_options(settings: Settings, server: ModelServer | None) -> dict[
     return {**options, **settings.options}
 
 
-def load(*, options: dict[str, Any], hosts: list[str], max_tokens: int) -> Loaded:
+def load(*, options: dict[str, Any], hosts: list[str], max_tokens: int, download: bool) -> Loaded:
     """The engine as a worker uses it."""
-    pipeline = import_module("paddleocr").PaddleOCRVL(**options)
+    outbound = Outbound(hosts)
+    with loading(outbound, download=download, package="paddleocr", models=_MODELS):
+        pipeline = import_module("paddleocr").PaddleOCRVL(**options)
 
     def read(request: Request) -> Output:
         (path,) = request.images
@@ -130,7 +134,7 @@ def load(*, options: dict[str, Any], hosts: list[str], max_tokens: int) -> Loade
             raise EngineError(f"paddleocr gave {len(results)} results for one page")
         return page_output(results[0])
 
-    return Loaded(read=reading_here(read, Outbound(hosts), package="paddleocr", models=_MODELS))
+    return Loaded(read=reading_here(read, outbound, package="paddleocr", models=_MODELS))
 
 
 def page_output(result: Any) -> Output:
@@ -144,7 +148,7 @@ def page_output(result: Any) -> Output:
         region(number, str(block["block_label"]), block["block_content"], block["block_bbox"], size=size)
         for number, block in enumerate(page["parsing_res_list"])
     ]
-    return Output(text=text, finish_reason="stop", response={"regions": regions})
+    return Output(text=text, response={"regions": regions})
 
 
 def _side(given: Any) -> float:

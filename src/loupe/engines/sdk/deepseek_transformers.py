@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from loupe.engines.sdk.no_repeat_ngrams import banned_tokens
-from loupe.engines.sdk.outbound import Outbound, reading_here
+from loupe.engines.sdk.outbound import Outbound, loading, reading_here
 from loupe.engines.shared.worker import Loaded
 from loupe.errors import EngineError
 from loupe.types import Output, Request
@@ -29,14 +29,17 @@ def load(
     rule: Mapping[str, Any],
     sizes: Mapping[str, Any],
     attention: str,
+    download: bool,
 ) -> Loaded:
     """The engine as a worker uses it: the model on the GPU, as its README loads it."""
     torch, transformers = import_module("torch"), import_module("transformers")
     pinned = {"revision": revision} if revision else {}
-    tokenizer = transformers.AutoTokenizer.from_pretrained(model, trust_remote_code=True, **pinned)
-    network = transformers.AutoModel.from_pretrained(
-        model, _attn_implementation=attention, trust_remote_code=True, use_safetensors=True, **pinned
-    )
+    outbound, models = Outbound(), f"hf download {model}" + (f" --revision {revision}" if revision else "")
+    with loading(outbound, download=download, package="transformers", models=models):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(model, trust_remote_code=True, **pinned)
+        network = transformers.AutoModel.from_pretrained(
+            model, _attn_implementation=attention, trust_remote_code=True, use_safetensors=True, **pinned
+        )
     network = network.eval().cuda().to(torch.bfloat16)
     generation = Generation(network.generate, max_tokens, rule, transformers.LogitsProcessorList)
     network.generate = generation
@@ -64,9 +67,8 @@ def load(
         )
 
     commit = getattr(getattr(network, "config", None), "_commit_hash", None)
-    models = f"hf download {model}"
     return Loaded(
-        read=reading_here(read, Outbound(), package="transformers", models=models),
+        read=reading_here(read, outbound, package="transformers", models=models),
         facts={"revision": str(commit or revision or "unknown")},
     )
 

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from loupe.engines.sdk.deepseek_transformers import with_image
-from loupe.engines.sdk.outbound import Outbound, reading_here
+from loupe.engines.sdk.outbound import Outbound, loading, reading_here
 from loupe.engines.shared.worker import Loaded
 from loupe.errors import MissingToolError
 from loupe.types import Output, Request
@@ -21,7 +21,15 @@ _RULES = "vllm.model_executor.models.deepseek_ocr"
 _CONTEXT = 8192
 
 
-def load(*, model: str, revision: str, max_tokens: int, rule: Mapping[str, Any], options: Mapping[str, Any]) -> Loaded:
+def load(
+    *,
+    model: str,
+    revision: str,
+    max_tokens: int,
+    rule: Mapping[str, Any],
+    options: Mapping[str, Any],
+    download: bool,
+) -> Loaded:
     """The engine as a worker uses it. Raises MissingToolError for a vLLM without the n-gram rule."""
     vllm = import_module("vllm")
     settings: dict[str, Any] = {
@@ -31,7 +39,7 @@ def load(*, model: str, revision: str, max_tokens: int, rule: Mapping[str, Any],
         "enable_prefix_caching": False,
         "mm_processor_cache_gb": 0,
     }
-    settings |= {"revision": revision} if revision else {}
+    settings |= dict.fromkeys(("revision", "code_revision", "tokenizer_revision"), revision) if revision else {}
     sampling: dict[str, Any] = {"temperature": 0.0, "max_tokens": max_tokens, "skip_special_tokens": False}
     if rule["size"]:
         settings["logits_processors"] = [_rule()]
@@ -40,7 +48,9 @@ def load(*, model: str, revision: str, max_tokens: int, rule: Mapping[str, Any],
             "window_size": rule["window"],
             "whitelist_token_ids": list(rule["allowed"]),
         }
-    engine = vllm.LLM(**{**settings, **options})
+    outbound, models = Outbound(), f"hf download {model}" + (f" --revision {revision}" if revision else "")
+    with loading(outbound, download=download, package="vllm", models=models):
+        engine = vllm.LLM(**{**settings, **options})
     parameters = vllm.SamplingParams(**sampling)
 
     def read(request: Request) -> Output:
@@ -57,7 +67,7 @@ def load(*, model: str, revision: str, max_tokens: int, rule: Mapping[str, Any],
             output_tokens=len(found.token_ids),
         )
 
-    return Loaded(read=reading_here(read, Outbound(), package="vllm", models=f"hf download {model}"))
+    return Loaded(read=reading_here(read, outbound, package="vllm", models=models))
 
 
 def _rule() -> Any:

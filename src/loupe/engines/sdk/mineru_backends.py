@@ -79,7 +79,7 @@ def _written(folder: Path) -> Output:
         for number, block in enumerate(blocks)
     ]
     text = found[0].read_text(encoding="utf-8", errors="replace")
-    return Output(text=text, finish_reason="stop", response={"regions": regions})
+    return Output(text=text, response={"regions": regions})
 
 
 def _label(block: Mapping[str, Any]) -> str:

@@ -53,7 +53,7 @@ class Tiers:
             region(number, str(block.get("type", "")), _text(block), block.get("bbox"), size=(1, 1))
             for number, block in enumerate(pages[0].get("blocks", []))
         ]
-        return Output(text=files.texts["markdown.md"], finish_reason="stop", response={"regions": regions})
+        return Output(text=files.texts["markdown.md"], response={"regions": regions})
 
 
 class _Files:

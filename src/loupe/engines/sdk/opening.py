@@ -21,7 +21,7 @@ _FORMATS = frozenset({"PNG", "JPEG"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What workers do: `factory` (`module:function`) with `arguments`, in `environment`.
+    """What workers do: `factory` (`module:function`) with `arguments` and whether to `download`, in `environment`.
 
     `takes_pdf`: the package is handed a page of a PDF as it is, with its number, and not as an image.
     """
@@ -52,6 +52,10 @@ def _version(package: str) -> str:
         return "unknown"
 
 
+#: What keeps libraries of models, and the processes that they start, from the network.
+_OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+
+
 @asynccontextmanager
 async def open_package(
     settings: SdkSettings,
@@ -66,9 +70,9 @@ async def open_package(
         page_reader(timeout=settings.timeout, workers=workers) as reader,
         worker_pool(
             work.factory,
-            work.arguments,
+            {**work.arguments, "download": settings.download},
             workers=workers,
-            environment=work.environment,
+            environment={**work.environment, **({} if settings.download else _OFFLINE)},
             load_timeout=settings.load_timeout,
         ) as pool,
     ):

@@ -1,16 +1,16 @@
 """The network of a worker ends at this machine, and at the server that the user named: no page leaves it by accident.
 
-Packages of vendors can send documents to a cloud, by a key in the environment or a line in a file of their own. They
-load their models first, for which they may need the network; from then on this holds. It binds Python code of the
-process itself: what matters here, and no prison for code that means to escape.
+Packages of vendors can send documents to a cloud, by a key in the environment or a line in a file of their own. This
+holds from before they load their models, or, if they may fetch them, from then on. It binds Python code of the process
+itself, not the processes that it starts: what matters here, and no prison for code that means to escape.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from loupe.errors import EngineUnavailableError, LoupeError
@@ -27,9 +27,13 @@ class Outbound:
         self._names = {name.lower() for name in allowed} | _HERE
         self._addresses: set[str] = set()
         self.refused: list[str] = []
+        self._is_closed = False
 
     def close(self) -> None:
         """From here on, refuse every connection to elsewhere. There is no way back."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         for name in self._names - _HERE:
             # A server that is not there is the matter of whoever asks it.
             with suppress(OSError):
@@ -66,6 +70,37 @@ def _is_loopback(name: str) -> bool:
     except ValueError:
         return False
     return address.is_loopback or address.is_unspecified
+
+
+@contextmanager
+def loading(outbound: Outbound, *, download: bool, package: str, models: str) -> Iterator[None]:
+    """Models are loaded in this block; unless they may be fetched, the network is closed before.
+
+    Raises EngineUnavailableError where they are not here; `models` is the command that fetches them.
+    """
+    if not download:
+        outbound.close()
+    try:
+        yield
+    except LoupeError:
+        raise
+    except Exception as error:
+        if download or not (outbound.refused or _is_offline(error)):
+            raise
+        reason = f"{type(error).__name__}: {error}"
+        raise EngineUnavailableError(
+            f"{package} could not load its models, and Loupe downloads nothing unasked: {reason}",
+            hint=f"{models}; or -o download=true",
+        ) from None
+
+
+def _is_offline(error: BaseException | None) -> bool:
+    """Whether a library wanted a file that is not on this machine, as Hugging Face's say it."""
+    while error is not None:
+        if type(error).__name__ in ("LocalEntryNotFoundError", "OfflineModeIsEnabled") or "offline mode" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def reading_here(

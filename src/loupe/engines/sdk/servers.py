@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from loupe.engines.shared.discovery import normalize_base_url, probe, shown
+from loupe.engines.shared.discovery import Patience, get_json, join_url, normalize_base_url, probe, root_url, shown
 from loupe.errors import EngineUnavailableError, ProfileError, UsageError
 
 _HEALTH_SECONDS = 5.0
@@ -24,21 +23,19 @@ class ModelServer:
         """The name or address of the machine."""
         return urlsplit(self.url).hostname or ""
 
-    @property
-    def port(self) -> int:
-        """The port, that of the scheme if none is given."""
-        parts = urlsplit(self.url)
-        return parts.port or (443 if parts.scheme == "https" else 80)
-
     async def answers(self) -> bool:
-        """Whether somebody listens there."""
-        try:
-            async with asyncio.timeout(_HEALTH_SECONDS):
-                _, writer = await asyncio.open_connection(self.host, self.port)
-        except (OSError, TimeoutError):
-            return False
-        writer.close()
-        return True
+        """Whether it says that it is well: HTTP 200 for its models, or for its health where it lists none (C3)."""
+        import aiohttp
+
+        patience = Patience(_HEALTH_SECONDS, _HEALTH_SECONDS)
+        async with aiohttp.ClientSession() as session:
+            for address in (join_url(self.url, "models"), f"{root_url(self.url)}/health"):
+                answer = await get_json(session, address, patience)
+                if answer is None:
+                    return False
+                if answer[0] == 200:
+                    return True
+        return False
 
 
 def one_server(base_url: str | Sequence[str]) -> ModelServer:

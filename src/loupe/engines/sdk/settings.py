@@ -13,12 +13,13 @@ from loupe.runs.info import digest_of
 class SdkSettings(Profile, frozen=True, kw_only=True):
     """`concurrency` is the number of worker processes: each loads the models, so one is right for one GPU.
 
-    `dpi` is for PDF pages. `load_timeout` is how long loading may take, in seconds: the first time a package may fetch
-    its models.
+    `dpi` is for PDF pages. `download` lets the package fetch models that are not on this machine. `load_timeout` is how
+    long loading may take, in seconds.
     """
 
     concurrency: int | None = 1
     dpi: float = 200.0
+    download: bool = False
     load_timeout: float = 3600.0
 
     def __post_init__(self) -> None:
@@ -33,6 +34,6 @@ class SdkSettings(Profile, frozen=True, kw_only=True):
         return {"img": f"dpi{self.dpi:g}", "set": digest_of([self.defining()])[:8]}
 
     def defining(self) -> dict[str, Any]:
-        """How long we wait, and where a server stands, changes no answer."""
-        skipped = {"load_timeout", "base_url"}
+        """How long we wait, where a server stands, and whether models are fetched, changes no answer."""
+        skipped = {"load_timeout", "base_url", "download"}
         return {key: value for key, value in super().defining().items() if key not in skipped}

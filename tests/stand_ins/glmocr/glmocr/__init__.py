@@ -86,6 +86,11 @@ class GlmOcr:
             found[2]["content"] = None
         elif action == "all-regions":
             found[0]["content"] = found[2]["content"] = None
+        elif action == "empty-region":
+            found[0]["content"], found[2]["content"] = None, ""
+        elif action == "blank":
+            logging.getLogger("glmocr.pipeline").warning("a page of one colour")
+            return PipelineResult([[]], "", [images], raw_json_result=[[]])
         elif action == "no-layout":
             logging.getLogger("glmocr.pipeline").warning("Layout detection failed for pages [0], skipping batch: oom")
             return PipelineResult([[]], "", [images], raw_json_result=[[]])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from pathlib import Path
 from typing import Any
 
-from stand_in import look_at, note, wanted
+from stand_in import ELSEWHERE, look_at, note, wanted
 
 TABLE = "<table><tr><td>1</td></tr></table>"
 
@@ -63,7 +65,9 @@ class PaddleOCRVL:
         unknown = kwargs.keys() - {"device", "engine", "engine_config", "enable_hpi", "precision", "cpu_threads"}
         if unknown:
             raise ValueError(f"Unknown argument: {unknown.pop()}")
-        note("open", **given, **kwargs)
+        note("open", offline=os.environ.get("HF_HUB_OFFLINE", ""), **given, **kwargs)
+        if wanted("") == "fetch":
+            socket.create_connection(ELSEWHERE, timeout=30)
 
     def predict(
         self,
