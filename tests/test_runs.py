@@ -281,3 +281,23 @@ def test_the_signature_names_every_part_in_one_line() -> None:
 def test_a_digest_depends_on_the_order_of_samples_but_not_of_keys() -> None:
     assert digest_of([{"a": 1, "b": 2}]) == digest_of([{"b": 2, "a": 1}])
     assert digest_of([1, 2]) != digest_of([2, 1])
+
+
+def test_other_models_and_other_values_of_a_setting_sign_differently() -> None:
+    changed = info(parts={"profile": "vlm/1+model+top_p"}, defining={"model": "A", "top_p": 0.1})
+    pinned = info(parts={"profile": "glm-ocr/1"}, defining={"model": "zai-org/GLM-OCR", "top_p": 0.1})
+    found_there = msgspec.structs.replace(pinned, facts={"model": "the-one-served"})
+    others = [
+        changed,
+        msgspec.structs.replace(changed, defining={"model": "B", "top_p": 0.1}),
+        msgspec.structs.replace(changed, defining={"model": "A", "top_p": 0.2}),
+        pinned,
+        found_there,
+        info(defining={"text_score": 0.5}),
+        info(defining={"text_score": 0.9}),
+    ]
+    assert len({signature(each) for each in others}) == len(others)
+    assert "|model:B|profile:vlm/1+model+top_p|set:" in signature(others[1])
+    assert "|model:the-one-served|profile:glm-ocr/1|adapter:" in signature(found_there)
+    answers = info(profile={"kind": "predictions"}, defining={"folder": "there"})
+    assert "set:" not in signature(answers) and "model:" not in signature(answers)

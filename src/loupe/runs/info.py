@@ -107,11 +107,29 @@ def signature(info: RunInfo) -> str:
     fields = [f"{info.benchmark_id}:{info.version}", f"n:{info.total}", f"data:{info.reference_digest[:8]}"]
     fields += [f"opt:{key}={value}" for key, value in sorted(info.options.items())]
     fields += [f"engine:{info.engine}", f"prompt:{info.prompt_digest[:8] or 'none'}"]
-    fields += [f"{key}:{value}" for key, value in info.parts.items()]
+    fields += [f"{key}:{value}" for key, value in {**_model(info), **info.parts, **_settings_digest(info)}.items()]
     # A vendor's package is known only once the engine is open.
     fields += [f"package:{info.facts['package']}"] if "package" in info.facts else []
     fields += [f"adapter:{'+'.join(info.adapters) or 'none'}", f"loupe:{__version__}"]
     return "|".join(field.replace("|", "_") for field in fields)
+
+
+def _model(info: RunInfo) -> dict[str, str]:
+    """The model that answered; the server may have been the one to say which."""
+    model = info.facts.get("model") or info.defining.get("model")
+    return {"model": str(model)} if model else {}
+
+
+def _settings_digest(info: RunInfo) -> dict[str, str]:
+    """A digest of settings, and of code of your own, where no version stands for them: without a version, and `vlm/1+top_p`.
+
+    Answers that exist were made with settings that nobody here knows.
+    """
+    version = info.parts.get("profile", "")
+    if (version and "+" not in version) or info.profile.get("kind") == "predictions" or not info.defining:
+        return {}
+    code = info.facts.get("source", "")
+    return {} if "set" in info.parts else {"set": digest_of([info.defining, code])[:8]}
 
 
 def digest_of(parts: Iterable[Any]) -> str:
