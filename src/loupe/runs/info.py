@@ -121,7 +121,7 @@ def _model(info: RunInfo) -> dict[str, str]:
 
 
 def _settings_digest(info: RunInfo) -> dict[str, str]:
-    """A digest of settings, and of code of your own, where no version stands for them: without a version, and `vlm/1+top_p`.
+    """A digest of settings and of one's own code where no version stands for them: none at all, or `vlm/1+top_p`.
 
     Answers that exist were made with settings that nobody here knows.
     """
