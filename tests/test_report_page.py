@@ -12,11 +12,15 @@ import pytest
 
 from loupe.errors import RunError, UsageError
 from loupe.report import leaderboard
+from loupe.report.collect import Entrant, Group
+from loupe.report.group_titles import tell_apart
 from loupe.report.html import write_report
 from loupe.report.page import inline_json
 from loupe.report.samples import SampleJob, pack, pack_all
 from loupe.report.summaries import rightly_empty
 from loupe.report.values import sample_values
+from loupe.runs.folder import RunFolder
+from loupe.runs.info import RunInfo
 from loupe.types import Estimate, Measure, Prediction, SampleScores, Score
 
 from .report_runs import CER, misread, toy_pages
@@ -166,3 +170,19 @@ def test_an_empty_answer_is_right_only_where_the_page_is_blank() -> None:
     assert rightly_empty(empty)
     assert not rightly_empty(SampleScores(sample="a", outcome="empty"))
     assert not rightly_empty(SampleScores(sample="a", diagnostics={"text_on_blank": 0.0}))
+
+
+def test_groups_of_the_same_title_are_called_by_what_differs() -> None:
+    def group(digest: str, **options: str) -> Group:
+        info = RunInfo(
+            benchmark="b", benchmark_id="b", version="1", engine="e", profile={}, options=options, truth_digest=digest
+        )
+        entrant = Entrant(run=RunFolder(Path(), info), result=None, predictions={}, scores={})
+        return Group(entrants=[entrant], benchmark=None)
+
+    groups = [group("a1"), group("b2", math="skip"), group("c3", math="skip")]
+    tell_apart(groups)
+    assert [each.title for each in groups] == ["b, default options", "b, math=skip, data b2", "b, math=skip, data c3"]
+    alone = [group("a1", math="skip")]
+    tell_apart(alone)
+    assert alone[0].title == "b"

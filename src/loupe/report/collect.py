@@ -17,6 +17,7 @@ from loupe.report.costs import Costs, costs
 from loupe.report.facts import FactIndex
 from loupe.report.flags import Flags
 from loupe.report.formulas import Formulas
+from loupe.report.group_titles import tell_apart
 from loupe.report.markup import without_surrogates
 from loupe.report.pictures import picture_bytes
 from loupe.report.samples import Answer, SampleJob
@@ -80,11 +81,14 @@ class Group:
     formulas: Formulas = field(default_factory=Formulas)
     costs: list[Costs] = field(default_factory=list)
     published: list[PublishedRow] = field(default_factory=list)
+    apart: str = ""
 
     @property
     def title(self) -> str:
-        """What the group is called: the benchmark's title, or its id where the benchmark is gone."""
-        return self.benchmark.title if self.benchmark else self.entrants[0].run.info.benchmark_id
+        """What the group is called: the benchmark's title, or its id where the benchmark is gone; and what tells it
+        `apart` from other groups of one report."""
+        title = self.benchmark.title if self.benchmark else self.entrants[0].run.info.benchmark_id
+        return f"{title}, {self.apart}" if self.apart else title
 
     @property
     def key(self) -> str:
@@ -127,7 +131,9 @@ def collect(paths: Sequence[Path]) -> list[Group]:
         info = run.info
         entrant = Entrant(run=run, result=run.result(), predictions=run.prediction_places(), scores=run.score_places())
         groups.setdefault((info.benchmark_id, info.version, info.reference_digest), []).append(entrant)
-    return [make_group(entrants) for entrants in groups.values()]
+    found = [make_group(entrants) for entrants in groups.values()]
+    tell_apart(found)
+    return found
 
 
 def make_group(entrants: list[Entrant]) -> Group:

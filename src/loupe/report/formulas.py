@@ -146,7 +146,10 @@ def _side(side: Any) -> JsonObject:
     return {
         "picture": f"data:image/webp;base64,{picture}" if picture else "",
         "size": list(side.size),
-        "boxes": [[without_surrogates(token), *box, partner] for token, box, partner in side.boxes[:BOXES]],
+        "boxes": [
+            [without_surrogates(token), *box, partner, without_surrogates(why)]
+            for token, box, partner, why in side.boxes[:BOXES]
+        ],
         "hidden": max(0, len(side.boxes) - BOXES),
         "failure": without_surrogates(side.failure),
     }

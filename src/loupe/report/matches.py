@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from loupe.explanation import Explanation, Region, Unit, Unscored
+from loupe.report.formula_texts import compared_texts
 from loupe.report.markup import without_surrogates
 from loupe.report.table_grids import cell_count, table_grids
 
@@ -113,7 +114,7 @@ def _unit(unit: Unit, texts: _Texts, *, draw: bool) -> JsonObject:
         packed["formulas"] = {
             "key": pair.key if pair.f1 is not None else "",
             "f1": pair.f1,
-            "latex": [texts.cut(text) for text in (pair.prediction, pair.reference)],
+            "latex": [texts.cut(text) for text in compared_texts(pair) or (pair.prediction, pair.reference)],
             "failures": [without_surrogates(why) for why in (pair.prediction_failure, pair.reference_failure)],
         }
     return packed

@@ -154,7 +154,7 @@ def group_context(group: Group) -> JsonObject:
         "title": group.title,
         "note": group.note or group.facts.problem,
         "warnings": [
-            {"engine": entrant.label, "text": warning}
+            {"engine": entrant.label, "text": warning.removeprefix(f"{entrant.label}: ")}
             for entrant in group.entrants
             for warning in (group.flags.warnings(entrant.result) if entrant.result else ["not scored yet"])
         ],

@@ -29,7 +29,8 @@ def diagnose(benchmark: Benchmark, sample: Sample, prediction: Prediction, text:
         "insertion_rate": insertion_rate(text, reference) if reference and text else None,
         "script_mismatch": script_mismatch(text, reference),
         "prediction_length": len(text),
-        "reference_length": len(reference),
+        # Where the truth is something else than a text (tests, fields), there is no length to tell.
+        "reference_length": len(reference) if reference or isinstance(sample.truth, str | None) else None,
     }
     return {name: float(value) for name, value in found.items() if value is not None}
 

@@ -5,7 +5,7 @@ A test is what all kinds have in common, and a rule with the fields of its kind.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -155,10 +155,14 @@ def _check_names(record: Mapping[str, Any], kind: str) -> None:
     required = (*_COMMON, *_REQUIRED[kind])
     missing = [name for name in required if name not in record]
     if missing:
-        raise TestRecordError(f"a {kind} test needs {', '.join(missing)}", official="TypeError")
+        raise TestRecordError(f"a test of type {kind} needs {_quoted(missing)}", official="TypeError")
     unknown = [name for name in record if name not in (*required, *_OPTIONAL, *_FIELDS[kind])]
     if unknown:
-        raise TestRecordError(f"a {kind} test has no field {', '.join(unknown)}", official="TypeError")
+        raise TestRecordError(f"a test of type {kind} has no field {_quoted(unknown)}", official="TypeError")
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _check_common(record: Mapping[str, Any]) -> int:

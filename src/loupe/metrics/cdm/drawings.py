@@ -24,6 +24,7 @@ from loupe.metrics.cdm.pairs import Renderer, why_not_drawn
 from loupe.metrics.cdm.pdf_pages import page_ink, repaint
 from loupe.metrics.cdm.render_cache import RenderCache
 from loupe.metrics.cdm.rendering import Rendering, formula_pages, profile_named, render
+from loupe.metrics.cdm.scoring import CdmScore
 from loupe.metrics.cdm.tex_runs import PageSource
 
 #: Told apart by everybody: one is dark and bluish, the other bright and reddish.
@@ -39,13 +40,14 @@ LARGEST_PICTURE: Final = 24_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnSide:
-    """One formula. `boxes` are (token, box, index of its counterpart in the other side's boxes, or -1), in pixels of
-    `size`; the picture (WebP on white) shows the same area and may have fewer pixels. `failure` says why it is empty.
+    """One formula. `boxes` are (token, box, index of its counterpart in the other side's boxes, or -1, and why -1), in
+    pixels of `size`; the picture (WebP on white) shows the same area and may have fewer pixels. `failure` says why it
+    is empty.
     """
 
     picture: bytes = b""
     size: tuple[int, int] = (0, 0)
-    boxes: tuple[tuple[str, PixelBox, int], ...] = ()
+    boxes: tuple[tuple[str, PixelBox, int, str], ...] = ()
     failure: str = ""
 
 
@@ -83,8 +85,8 @@ def draw_pairs(
         )
         found.append(
             DrawnPair(
-                prediction=artist.side(prediction, dict(score.matched), theirs),
-                reference=artist.side(reference, {other: one for one, other in score.matched}, ours),
+                prediction=artist.side(prediction, _fates(score, 0), theirs),
+                reference=artist.side(reference, _fates(score, 1), ours),
                 f1=score.f1,
             )
         )
@@ -111,15 +113,21 @@ class _Artist:
         for document in self._open.values():
             document.close()
 
-    def side(self, formula: str, partners: Mapping[int, int], other: Rendering) -> DrawnSide:
-        """One formula; `partners` are positions of its matched tokens, with those of the other side."""
+    def side(self, formula: str, fates: _Fates, other: Rendering) -> DrawnSide:
+        """One formula beside the other, by what became of its tokens."""
+        partners = fates.partners
         one = self._renderings[formula]
         page = self._pages.get(formula)
         if page is None or page.failure:
             return DrawnSide(failure=why_not_drawn(one) or (page.failure if page else ""))
         numbers = {position: number for number, position in enumerate(_with_ink(other))}
         boxes = tuple(
-            (one.tokens[position], one.boxes[position], numbers.get(partners.get(position, -1), -1))
+            (
+                one.tokens[position],
+                one.boxes[position],
+                numbers.get(partners.get(position, -1), -1),
+                fates.why(position, other.tokens),
+            )
             for position in _with_ink(one)
         )
         fate = {
@@ -144,6 +152,27 @@ class _Artist:
             return b""
         finally:
             page.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Fates:
+    """Positions of the tokens of one side, each with that of the other side that it was assigned."""
+
+    partners: Mapping[int, int]
+    displaced: Mapping[int, int]
+    replaced: Mapping[int, int]
+
+    def why(self, position: int, others: Sequence[str]) -> str:
+        """Why a token has no counterpart; "" where it has one, or where nothing is left for it."""
+        if position in self.displaced:
+            return "is on both sides, but out of place: it does not fit the shift and scale of the others"
+        return f"stands where the other side has {others[self.replaced[position]]}" if position in self.replaced else ""
+
+
+def _fates(score: CdmScore, side: int) -> _Fates:
+    """By side: 0 is the prediction, 1 the reference."""
+    kinds = (score.matched, score.displaced, score.replaced)
+    return _Fates(*({pair[side]: pair[1 - side] for pair in pairs} for pairs in kinds))
 
 
 def _with_ink(rendering: Rendering) -> list[int]:

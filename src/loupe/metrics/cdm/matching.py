@@ -45,14 +45,14 @@ def match(
     true = [position for position, (_, box) in enumerate(reference) if len(box)]
     if not predicted or not true:
         return score_without_boxes(profile, reference_has_boxes=bool(true))
-    pairs = _matched_pairs(
+    found = _assigned(
         [prediction[position] for position in predicted],
         [reference[position] for position in true],
         prediction_size=prediction_size,
         reference_size=reference_size,
         profile=profile,
     )
-    matched = tuple((predicted[column], true[row]) for row, column in pairs)
+    matched, displaced, replaced = (tuple((predicted[c], true[r]) for r, c in pairs) for pairs in found)
     precision, recall, f1 = score_of_counts(len(matched), len(predicted), len(true))
     found_predicted, found_true = {pair[0] for pair in matched}, {pair[1] for pair in matched}
     return CdmScore(
@@ -62,18 +62,20 @@ def match(
         matched=matched,
         unmatched_prediction=tuple(position for position in range(len(prediction)) if position not in found_predicted),
         unmatched_reference=tuple(position for position in range(len(reference)) if position not in found_true),
+        displaced=displaced,
+        replaced=replaced,
     )
 
 
-def _matched_pairs(
+def _assigned(
     prediction: list[TokenBox],
     reference: list[TokenBox],
     *,
     prediction_size: Size,
     reference_size: Size,
     profile: CdmProfile,
-) -> list[tuple[int, int]]:
-    """Positions (reference, prediction) of the pairs that count."""
+) -> tuple[list[tuple[int, int]], ...]:
+    """Positions (reference, prediction) of the pairs that count, of those out of place, and of different tokens."""
     from scipy.optimize import linear_sum_assignment
 
     token_cost = _token_cost([token for token, _ in reference], [token for token, _ in prediction], profile)
@@ -93,8 +95,11 @@ def _matched_pairs(
         samples=profile.ransac_samples,
         threshold=profile.ransac_threshold,
     )
-    counts = inliers & (token_cost[rows, columns] != _OTHER_TOKEN)
-    return list(zip(rows[counts].tolist(), columns[counts].tolist(), strict=True))
+    same = token_cost[rows, columns] != _OTHER_TOKEN
+    return tuple(
+        list(zip(rows[kind].tolist(), columns[kind].tolist(), strict=True))
+        for kind in (inliers & same, ~inliers & same, ~same)
+    )
 
 
 def _token_cost(reference: list[str], prediction: list[str], profile: CdmProfile) -> Costs:

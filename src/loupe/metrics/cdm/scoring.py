@@ -21,6 +21,8 @@ class CdmScore:
     matched: tuple[tuple[int, int], ...] = ()  # (of the prediction, of the ground truth)
     unmatched_prediction: tuple[int, ...] = ()
     unmatched_reference: tuple[int, ...] = ()
+    displaced: tuple[tuple[int, int], ...] = ()  # the same token, but not where the others are by shift and scale
+    replaced: tuple[tuple[int, int], ...] = ()  # another token in its place
     rendered: bool = True  # false: a side has no boxes, and the zeros say only that
     counted: bool = True  # false: the profile leaves the sample out of the mean
 

@@ -9,8 +9,12 @@ let leftAt = 0;
 function sampleInHash() {
   const parts = new URLSearchParams(location.hash.slice(1).replace(/\+/g, "%2B"));
   if (!parts.has("s")) return undefined;
-  const group = index.groups.find((candidate) => candidate.key === parts.get("b")) || index.groups[0];
-  return group.samples.find((sample) => sample.id === parts.get("s")) || null;
+  const named = index.groups.find((candidate) => candidate.key === parts.get("b"));
+  for (const group of named ? [named] : index.groups) {
+    const found = group.samples.find((sample) => sample.id === parts.get("s"));
+    if (found) return found;
+  }
+  return null;
 }
 
 /** Engine and number of the test that an address leads to. */
@@ -37,7 +41,10 @@ async function route() {
   samplePage.replaceChildren();
   overview.hidden = false;
   document.title = root.dataset.title;
-  if (sample === null) history.replaceState(null, "", "#samples");
+  if (sample === null) {
+    control("count").textContent = `No sample here is called ${new URLSearchParams(location.hash.slice(1)).get("s")}.`;
+    history.replaceState(null, "", "#samples");
+  }
   if (before) returnTo(before);
   else if (location.hash.length > 1) document.getElementById(location.hash.slice(1))?.scrollIntoView();
 }

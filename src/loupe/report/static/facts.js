@@ -28,7 +28,9 @@ function drawFacts(wanted = null) {
 
 function factsHead(payload, sample, found) {
   const failures = found.list.filter((fact) => !fact.passed).length, total = found.list.length + found.hidden;
-  const line = make("p", { class: "match-line" }, failures ? `${failures} of ${total} tests failed` : `all ${total} tests passed`);
+  const others = payload.answers.map((answer, place) => [answer?.tests, sample.group.engines[place], place])
+    .filter(([tests, , place]) => tests && place !== facts.engine).map(([tests, label]) => `${label}: ${failedOf(tests)}`);
+  const line = make("p", { class: "match-line" }, [failures ? `${failures} of ${total} tests failed` : `all ${total} tests passed`, ...others].join(" · "));
   const controls = make("div", { class: "fact-controls" });
   if (payload.answers.filter((answer) => answer?.tests).length > 1) {
     controls.append(factChoice("Engine", "engine", sample.group.engines.map((label, place) => [place, label]).filter(([place]) => payload.answers[place]?.tests)));
@@ -41,6 +43,11 @@ function factsHead(payload, sample, found) {
   only.addEventListener("click", () => { facts.failures = !facts.failures; drawFacts(); document.querySelector("#sample .fact-controls > .quiet").focus(); });
   controls.append(only);
   return [line, controls];
+}
+
+function failedOf(tests) {
+  const failures = tests.list.filter((fact) => !fact.passed).length, total = tests.list.length + tests.hidden;
+  return failures ? `${failures} of ${total} failed` : `all ${total} passed`;
 }
 
 function factChoice(label, name, entries) {
@@ -103,7 +110,11 @@ function parsedTable({ title, cells, hidden }) {
   const keys = [make("span", { class: "grid-key" }, make("span", { class: "parsed-swatch cell" }), "the cell in question")];
   if (cells.some((cell) => cell[6] === "related")) keys.push(make("span", { class: "grid-key" }, make("span", { class: "parsed-swatch related" }), "what the failing relation looks at"));
   if (cells.some((cell) => cell[5])) keys.push(make("span", { class: "grid-key" }, make("b", {}, "bold"), "headings"));
-  if (hidden) keys.push(make("span", {}, `${hidden.toLocaleString("en")} more cells are not shown`));
+  if (hidden) {
+    const whole = make("button", { type: "button", class: "quiet" }, "whole answer");
+    whole.addEventListener("click", () => { view.mode = view.chosen = "rendered"; drawPanes(); });
+    keys.push(make("span", {}, `${hidden.toLocaleString("en")} more cells are further away: `, whole));
+  }
   return make("figure", { class: "comparison" }, make("figcaption", {}, title), make("div", { class: "parsed-scroll" }, grid), make("p", { class: "grid-legend" }, ...keys));
 }
 

@@ -9,7 +9,8 @@ function formulaPair(formulas) {
   const [prediction, reference] = formulas.latex.map((value) => (Array.isArray(value) ? value[0] : value));
   const box = make("div", { class: "formula-pair" });
   const drawings = make("div", { class: "drawings" });
-  box.append(drawings, make("div", { class: "formula-diff" }, differenceBlock(prediction, reference, "LaTeX")));
+  box.append(drawings, make("div", { class: "formula-diff" }, differenceBlock(prediction, reference, "LaTeX"),
+    make("p", { class: "muted" }, "LaTeX as CDM normalises it: what only writes the same otherwise is no difference.")));
   fillDrawings(drawings, formulas);
   return box;
 }
@@ -27,6 +28,8 @@ async function fillDrawings(box, formulas) {
   const pair = await unpacked(packed);
   const sides = [["reference", "Ground truth"], ["prediction", "Answer"]].map(([name, title]) => drawnSide(pair[name], title));
   box.append(...sides.map(([figure]) => figure), drawnLegend());
+  const reasons = new Set([...pair.reference.boxes, ...pair.prediction.boxes].filter((each) => each[6]).map((each) => `${each[0]} ${each[6]}`));
+  if (reasons.size) box.append(make("p", { class: "muted drawn-reasons" }, `${[...reasons].slice(0, 8).join("; ")}${reasons.size > 8 ? "; …" : "."}`));
   if (pair.f1 !== formulas.f1) box.append(notice(`Drawn here, F1 is ${pair.f1}; scored was ${formulas.f1}.`));
   const [reference, prediction] = sides.map(([, rects]) => rects);
   linkBoxes(pair.prediction.boxes, prediction, reference);
@@ -57,9 +60,9 @@ function drawnSide(side, title) {
   const [width, height] = side.size;
   const lost = side.boxes.filter((box) => box[5] < 0).map((box) => box[0]);
   const label = `${title} as drawn: ${counts}${lost.length ? `; without counterpart: ${lost.slice(0, 40).join(" ")}` : ""}`;
-  const rects = side.boxes.map(([token, left, top, right, bottom, partner]) => draw("rect",
+  const rects = side.boxes.map(([token, left, top, right, bottom, partner, why]) => draw("rect",
     { class: partner < 0 ? "lost" : "found", x: left, y: top, width: right - left, height: bottom - top },
-    draw("title", {}, `${token}${partner < 0 ? " has no counterpart" : ""}`)));
+    draw("title", {}, `${token}${partner < 0 ? ` ${why || "has no counterpart"}` : ""}`)));
   // Large boxes first, so that what stands inside a root can be pointed at.
   const order = rects.map((rect, number) => [rect, side.boxes[number]]).sort(([, a], [, b]) => areaOf(b) - areaOf(a));
   const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label }, ...order.map(([rect]) => rect));

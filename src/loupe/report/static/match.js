@@ -181,7 +181,7 @@ function unscoredRow([text, reason, regions], number) {
 
 function costText(cost, group) {
   const measure = group.measures.find((candidate) => candidate.name === group.headline);
-  return measure?.unit === "fraction" ? `${(100 * cost).toFixed(2)} points` : String(Number(cost.toPrecision(3)));
+  return `${measure?.unit === "fraction" ? `${(100 * cost).toFixed(2)} points` : Number(cost.toPrecision(3))} of ${measure?.title}`;
 }
 
 function listen(page, box) {
