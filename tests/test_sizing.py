@@ -122,6 +122,23 @@ def test_the_command_prints_the_table_the_notes_and_the_server(tmp_path: Path) -
         ["80 GB A100/H100", "63.6 GB", "104", "65536", "131072", "8192", "256", "31", "104x"]
     )
     assert "--max-num-seqs 104" in shown.stdout and "A100: no FP8" in shown.stderr
-    assert json.loads(loupe("size", "--gpu", "8", "--json", cwd=tmp_path).stdout)[0]["fits"] is False
+    assert "-e glm-ocr --serve vllm" in shown.stderr and "--max-model-len 16384" in shown.stderr
+    small = loupe("size", "--gpu", "8", "--json", cwd=tmp_path)
+    assert (json.loads(small.stdout)[0]["fits"], small.returncode) == (False, 1)
     error, hint = complaint(loupe("size", "--model", "glm-ocrr", cwd=tmp_path))
     assert error.endswith("no model 'glm-ocrr'; did you mean 'glm-ocr'?") and "config.json" in hint
+
+
+def test_what_vllm_would_not_start_with_is_said_and_the_length_that_fits_is_in_the_command(tmp_path: Path) -> None:
+    model = model_facts("zai-org/GLM-OCR")
+    small, large = (plan(model, gpu(size)) for size in ("16", "24GB"))
+    assert (small.max_model_len, small.kv_gb_shown) == (131072, "6.0")
+    assert "--max-model-len 98304" in small.command and "holds 98,304 tokens" in small.notes[0]
+    assert "--max-model-len 131072" in large.command and large.notes == ()
+    file = tmp_path / "config.json"
+    file.write_text('{"num_hidden_layers": 16, "num_key_value_heads": 2, "num_attention_heads": 32, "head_dim": 64}')
+    own = model_facts(str(file), billions=Fraction(1))
+    said = {cards: bool(plan(own, gpu("b200"), tensor_parallel=cards).notes[1:]) for cards in (1, 2, 3, 4, 6, 8)}
+    assert said == {1: False, 2: False, 3: True, 4: False, 6: True, 8: False}
+    with pytest.raises(UsageError, match="no card of this name"):
+        gpu("RTX9999")

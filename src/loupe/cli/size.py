@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from loupe.cli.errors import BELOW
 from loupe.cli.output import as_json, json_option, plain_option, say, table
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ _COLUMNS: Mapping[str, Callable[[Sizing], str | int | None]] = {
 
 @click.command("size")
 @click.option("--gpu", multiple=True, metavar="GB|NAME", help="Size in GB, or 4090, A100, H100 ... Default: a table.")
-@click.option("--model", default="glm-ocr", show_default=True, help="Known model, or a folder with config.json.")
+@click.option("--model", default="glm-ocr", show_default=True, help="Known model, or its folder or config.json.")
 @click.option("--dtype", type=click.Choice(["fp8", "bf16"]), default="fp8", show_default=True, help="Of the weights.")
 @click.option("--tp", type=click.IntRange(1, 64), default=1, show_default=True, help="GPUs that share the model.")
 @click.option("--util", default="0.9", show_default=True, help="Share of the memory that the server may take.")
@@ -39,7 +40,10 @@ _COLUMNS: Mapping[str, Callable[[Sizing], str | int | None]] = {
 @click.option("--parameters", metavar="BILLIONS", help="Of a model whose weights are not in its folder.")
 @json_option
 @plain_option
+@click.pass_context
 def command(
+    context: click.Context,
+    /,
     gpu: tuple[str, ...],
     model: str,
     dtype: str,
@@ -50,7 +54,10 @@ def command(
     json: bool,
     plain: bool,
 ) -> None:
-    """Plan server and client for a GPU: what fits, how much at once, and the command line."""
+    """Plan server and client for a GPU: what fits, how much at once, and the command line.
+
+    Exits with 1 if the model fits on none of the cards that were named.
+    """
     from loupe.errors import UsageError
     from loupe.sizing import facts
     from loupe.sizing.plan import plan
@@ -63,9 +70,10 @@ def command(
     cards = [facts.gpu(text) for text in gpu] or facts.known_gpus()
     chosen: facts.Dtype = "fp8" if dtype == "fp8" else "bf16"
     plans = [plan(known, card, dtype=chosen, utilization=share, tensor_parallel=tp) for card in cards]
+    nowhere = BELOW if gpu and not any(one.fits for one in plans) else 0
     if json:
         as_json([_record(one) for one in plans])
-        return
+        context.exit(nowhere)
     columns = [name for name, value in _COLUMNS.items() if any(value(one) is not None for one in plans)]
     rows = [["–" if (value := _COLUMNS[name](one)) is None else str(value) for name in columns] for one in plans]
     table(columns, rows, plain=plain)
@@ -73,6 +81,21 @@ def command(
         say(note)
     if len(plans) == 1 and plans[0].fits:
         click.echo(plans[0].command)
+        _say_of_profile(known.hub)
+    context.exit(nowhere)
+
+
+def _say_of_profile(hub: str) -> None:
+    """That `--serve vllm` starts the model with the profile's arguments, which are not those of the plan."""
+    from loupe.cli.engine_show import server_commands
+    from loupe.engines.openai import Settings
+    from loupe.engines.registry import BUILT_IN, load_profile, profile_names
+
+    for name, path in profile_names().items():
+        profile = load_profile(name)[1] if path.parent == BUILT_IN else None
+        if type(profile) is Settings and profile.model == hub and "vllm" in profile.servers:
+            say(f"-e {name} --serve vllm starts it with the profile's arguments, not these (--server-arg adds some):")
+            say(f"  {server_commands(profile)['vllm']}")
 
 
 def _record(one: Sizing) -> dict[str, object]:

@@ -42,6 +42,7 @@ class ModelFacts:
     kv_heads: int
     tokens_per_request: int
     max_model_len: int
+    heads: int | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -78,7 +79,10 @@ def gpu(text: str) -> Gpu:
     if name is not None:
         facts = cards[name]
         return Gpu(name, Fraction(facts["gb"]), () if facts["fp8"] else (name,))
-    size = number(text, "--gpu", hint=f"a size in GB, or one of {', '.join(cards)}")
+    hint = f"a size in GB, or one of {', '.join(cards)}"
+    if text[:1].isalpha():
+        raise UsageError(f"--gpu {text[:40]}: no card of this name is known{did_you_mean(text, cards)}", hint=hint)
+    size = number(text.lower().removesuffix("gb").strip(), "--gpu", hint=hint)
     same = {name: facts for name, facts in cards.items() if facts["gb"] == size}
     return Gpu("/".join(same), size, tuple(name for name, facts in same.items() if not facts["fp8"]))
 
@@ -105,6 +109,8 @@ def model_facts(name: str, *, billions: Fraction | None = None, tokens: int | No
     Raises UsageError for an unknown name and for a configuration that does not say enough.
     """
     known = _facts()["models"]
+    by_hub = {facts["hub"].lower(): each for each, facts in known.items()}
+    name = by_hub.get(name.lower(), name)
     if name in known:
         facts = known[name]
         return ModelFacts(
@@ -121,8 +127,10 @@ def model_facts(name: str, *, billions: Fraction | None = None, tokens: int | No
     path = Path(name)
     file = path / "config.json" if path.is_dir() else path
     if not file.is_file():
+        known_names = ", ".join(known)
         raise UsageError(
-            f"no model {name!r}{did_you_mean(name, known)}", hint=f"{', '.join(known)}, or a folder with config.json"
+            f"no model {name!r}{did_you_mean(name, known)}",
+            hint=f"{known_names}, or a folder with config.json; other models are not downloaded from here",
         )
     return _from_config(file, billions=billions, tokens=tokens)
 
@@ -144,7 +152,7 @@ def _from_config(file: Path, *, billions: Fraction | None, tokens: int | None) -
     notes = [f"the model has {' and '.join(smaller)}: its cache is smaller than computed here"] if smaller else []
     notes.append(f"activation memory is taken to be {float(ACTIVATION_GB)} GB, as measured for GLM-OCR")
     return ModelFacts(
-        name=file.parent.resolve().name,
+        name=file.resolve().parent.name,
         stage="ocr",
         hub=str(file.parent),
         weights_gb=_weights(file.parent, billions),
@@ -153,6 +161,7 @@ def _from_config(file: Path, *, billions: Fraction | None, tokens: int | None) -
         kv_heads=kv_heads,
         tokens_per_request=tokens or 10_000,
         max_model_len=_whole(config, "max_position_embeddings", file, default=32_768),
+        heads=heads,
         notes=tuple(notes),
     )
 

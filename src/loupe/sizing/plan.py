@@ -73,6 +73,14 @@ def plan(
     fits = concurrency >= 1
     settings = _settings(model, kv_gb, concurrency) if fits else {}
     notes = [*model.notes, *_fp8_notes(card, dtype)]
+    held = math.floor(kv_gb * GIB / (kv_kib * 1024))
+    length = _length(model, held)
+    if fits and length < model.max_model_len:
+        notes.append(
+            f"{float(card.gb):g} GB: the cache holds {held:,} tokens, fewer than the {model.max_model_len:,} of one "
+            f"longest sequence, with which vLLM does not start: the command says --max-model-len {length}"
+        )
+    notes += _sharing_notes(model, tensor_parallel)
     if not fits:
         missing = (request_gb - kv_gb) / utilization
         notes.append(f"does not fit: {float(missing):.1f} GB are missing for one request")
@@ -91,7 +99,7 @@ def plan(
         concurrency=concurrency,
         fits=fits,
         max_model_len=model.max_model_len,
-        command=_command(model, dtype, utilization, tensor_parallel, sequences) if fits else "",
+        command=_command(model, dtype, utilization, tensor_parallel, sequences, length) if fits else "",
         notes=tuple(notes),
         **settings,
     )
@@ -119,9 +127,31 @@ def _fp8_notes(card: Gpu, dtype: Dtype) -> list[str]:
     return [f"{names}: no FP8 arithmetic, only weights are kept in FP8; --dtype bf16 gives the plan without"]
 
 
-def _command(model: ModelFacts, dtype: Dtype, utilization: Fraction, cards: int, sequences: int | None) -> str:
+def _length(model: ModelFacts, held: int) -> int:
+    """The longest sequence that the cache holds, in whole 1024 where that is no less than a typical request."""
+    rounded = held // 1024 * 1024
+    return min(model.max_model_len, rounded if rounded >= model.tokens_per_request else held)
+
+
+def _sharing_notes(model: ModelFacts, cards: int) -> list[str]:
+    """vLLM divides attention heads evenly, and KV heads too, or repeats each of them equally often."""
+
+    def works(count: int) -> bool:
+        alike = model.kv_heads % count == 0 or count % model.kv_heads == 0
+        return alike and (model.heads is None or model.heads % count == 0)
+
+    if works(cards):
+        return []
+    of = f"{model.heads} attention heads and " if model.heads is not None else ""
+    fitting = ", ".join(str(count) for count in range(1, 2 * cards) if works(count))
+    return [f"--tp {cards}: vLLM does not start, for {of}{model.kv_heads} KV heads cannot be shared so; try {fitting}"]
+
+
+def _command(
+    model: ModelFacts, dtype: Dtype, utilization: Fraction, cards: int, sequences: int | None, length: int
+) -> str:
     parts = ["vllm", "serve", model.hub, "--gpu-memory-utilization", f"{float(utilization):g}"]
-    parts += ["--max-model-len", str(model.max_model_len)]
+    parts += ["--max-model-len", str(length)]
     if sequences is not None:
         parts += ["--max-num-seqs", str(sequences), "--max-num-batched-tokens", str(_BATCHED_TOKENS)]
     else:
