@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from loupe import __version__, report
+from loupe.errors import LoupeError
 from loupe.report import page
 from loupe.report.terminal import format_value
 from loupe.view import grid, heat, pairs, run_page
@@ -58,10 +59,18 @@ class Pages:
     def home(self) -> str:
         """All benchmarks with their leaderboards."""
         boards = self._shelf.boards()
-        groups = [self._short(self._group(board)) for board in boards]
+        groups, wrong = [], {}
+        for board in boards:
+            try:
+                groups.append(self._short(self._group(board)))
+            except (LoupeError, ValueError, OSError) as error:
+                # One benchmark that cannot be shown must not hide the others.
+                wrong[board.key] = str(error)
+        boards = [board for board in boards if board.key not in wrong]
         shown = [str(root) for root in self._shelf.roots]
         running = [self._live(board, run) for board in boards for run in board.runs if run.state != "done"]
-        values = {"groups": groups, "roots": shown, "damaged": sorted(self._shelf.damaged.items()), "running": running}
+        damaged = sorted([*self._shelf.damaged.items(), *wrong.items()])
+        values = {"groups": groups, "roots": shown, "damaged": damaged, "running": running}
         return self._render("home.html", None, "", follow="/state", stamp=self._shelf.stamp(), **values)
 
     @staticmethod

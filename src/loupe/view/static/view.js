@@ -58,6 +58,15 @@ function startFilters(form) {
     clearTimeout(pause);
     pause = setTimeout(send, 200);
   });
+  // What was chosen before this script was there, or is brought back by the browser, counts too.
+  if ([...form.elements].some(isChanged)) send();
+}
+
+function isChanged(control) {
+  if (control.tagName === "INPUT") return control.value !== control.defaultValue;
+  if (control.tagName !== "SELECT") return false;
+  const first = [...control.options].findIndex((option) => option.defaultSelected);
+  return control.selectedIndex !== Math.max(0, first);
 }
 
 /** Next and previous among cards, and pages of the list. */
