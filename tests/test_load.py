@@ -19,6 +19,7 @@ from loupe.pipeline import Plan, infer
 from loupe.pipeline.load import Level, LoadTest, Percentiles, find_knee, measure
 from loupe.report.load_plot import load_page, load_svg
 from loupe.servers.keeper import Keeper
+from tests.chat_server import Reply, in_thread
 from tests.command_line import loupe
 from tests.served import make_benchmark
 from tests.streaming_server import WORDS, streaming_server
@@ -69,9 +70,23 @@ def test_without_streaming_the_first_token_is_not_measured_and_refusals_are_erro
     assert low.first_token is None and low.errors == {}
     assert high.errors.keys() == {"error"} and "HTTP 429" in high.first_error and high.answered > 0
     assert (test.knee, test.still_growing) == (2, False), "a level with refusals is none to choose"
-    assert test.cost == pytest.approx((low.answered + high.answered) * len(WORDS) / 1000)
+    assert test.cost == pytest.approx((1 + low.answered + high.answered) * len(WORDS) / 1000), "the warm-up is paid too"
     said = " ".join(notes_of(test))
     assert "16 in flight: " in said and "too many" in said and "not streamed" in said and "more than once" in said
+
+
+def test_every_request_is_sent_once_whatever_becomes_of_it(tmp_path: Path) -> None:
+    def main(script: Reply) -> tuple[LoadTest, int]:
+        with in_thread(script) as server:
+            test = load(plan_of(tmp_path, server.url, 4), (1, 2), requests=8, stream=False)
+            return test, len(server.requests)
+
+    empty, sent = main(Reply(text="", delay=0.02))
+    assert sent == 1 + 2 * 8 and [level.answered for level in empty.levels] == [8, 8]
+    assert all(0.02 <= level.latency.p50 < 0.5 for level in empty.levels if level.latency)
+    broken, sent = main(Reply(status=500))
+    assert sent == 1 + 8 and broken.levels[0].errors == {"error": 8}
+    assert broken.stopped == "1 in flight: nothing was answered"
 
 
 def test_loupe_serve_streams(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from loupe.engines.shared.prices import Price, Usage, busy_seconds
+from loupe.engines.shared.prices import Price, Usage, busy_seconds_of
 from loupe.errors import EngineError, EngineUnavailableError
 from loupe.types import Prediction
 
@@ -46,8 +46,7 @@ class Budget:
         budget = cls(price, most, dearest=None if price.needs_tokens else price.page or 0.0)
         for usage in sorted(known, key=lambda each: bool(each.late)):
             budget._count(usage)
-        spans = [(each.began, each.ended) for each in known if each.began is not None and each.ended is not None]
-        budget.spent += price.of_hours(busy_seconds(spans))
+        budget.spent += price.of_hours(busy_seconds_of(known))
         return budget
 
     @property

@@ -1,6 +1,7 @@
 """`loupe load`: how fast an engine answers with so many requests in flight. Nothing of it is stored as a run.
 
-Pages, prompts and requests are those of `loupe infer`; only nothing is tried again. Method and rules: docs/load.md.
+Pages, prompts and requests are those of `loupe infer`, each asked once: no retry, no waiting, no second question after
+an empty answer, no health check. Method and rules: docs/load.md.
 """
 
 from __future__ import annotations
@@ -115,7 +116,8 @@ async def measure(
         for profile in [*_streaming(plan.profile, wanted=stream), plan.profile]:
             wide = msgspec.structs.replace(profile, concurrency=max(sweep))
             async with open_profile(wide, folder=Path(folder), keeper=keeper) as engine:
-                if profile is not plan.profile and not await _streams(engine, pages[0]):
+                streams = await test.warm_up(engine)
+                if profile is not plan.profile and not streams:
                     continue
                 test.streamed = profile is not plan.profile
                 stopped = await test.levels_of(engine, sweep, counts)
@@ -164,6 +166,26 @@ class _Test:
     streamed: bool = False
     cost: float | None = 0.0
     _next: int = 0
+    _is_warm: bool = False
+
+    async def warm_up(self, engine: Engine) -> bool:
+        """Ask for one page, which counts in the cost alone, once; returns whether its answer was streamed."""
+        if self._is_warm:
+            return False
+        try:
+            output = await engine.predict(self.pages[0])
+        except EngineUnavailableError:
+            raise
+        except EngineError:
+            return False
+        self._is_warm = True
+        paid = Usage(
+            input_tokens=output.input_tokens,
+            output_tokens=output.output_tokens,
+            discarded_tokens=output.discarded_tokens,
+        )
+        self._pay([paid])
+        return output.first_token is not None or bool((output.response or {}).get("streamed"))
 
     async def levels_of(self, engine: Engine, sweep: Sequence[int], counts: Sequence[int]) -> str:
         """Measure every level; returns why it ended early, "" if it did not."""
@@ -177,6 +199,8 @@ class _Test:
                 return f"{number} in flight: {error.message}"
             if self.progress.stopping:
                 return "interrupted"
+            if not self.levels[-1].answered:
+                return f"{number} in flight: nothing was answered"
         return ""
 
     def _take(self, count: int, sent: list[float]) -> Iterator[Request]:
@@ -201,16 +225,18 @@ class _Test:
             ended.append((time.monotonic(), prediction))
 
         policy = replace(policy_of(self.profile), concurrency=number, retries=0, max_rate_waits=0)
+        # Without a health to look at, the scheduler neither stops the sending nor asks again after an empty answer.
+        once = replace(engine, predict=predict, healthy=None)
         began = time.monotonic()
-        await Scheduler(replace(engine, predict=predict), policy, self.progress, keep).ask_all(self._take(count, sent))
+        await Scheduler(once, policy, self.progress, keep).ask_all(self._take(count, sent))
         if not ended:
             raise EngineError("no request has ended")
-        self._pay([prediction for _, prediction in ended])
+        self._pay([Usage.of(prediction) for _, prediction in ended])
         return _level(number, ended, firsts, began=began, full_until=sent[-1])
 
-    def _pay(self, predictions: Sequence[Prediction]) -> None:
+    def _pay(self, usages: Sequence[Usage]) -> None:
         price = self.profile.price
-        costs = [price.of(Usage.of(each)) if price else None for each in predictions]
+        costs = [price.of(usage) if price else None for usage in usages]
         known = [cost for cost in costs if cost is not None]
         self.cost = self.cost + sum(known) if self.cost is not None and len(known) == len(costs) else None
 
@@ -238,11 +264,17 @@ def _level(
         seconds=max(moment for moment, _ in ended) - began,
         pages_per_second=len(within) / window if measured else None,
         tokens_per_second=tokens / window if measured and counted else None,
-        latency=Percentiles.of([each.seconds for _, each in answered]),
+        latency=Percentiles.of([_seconds(each) for _, each in answered]),
         first_token=Percentiles.of(firsts),
         errors=dict(Counter(each.outcome for each in failed)),
         first_error=failed[0].error if failed else "",
     )
+
+
+def _seconds(prediction: Prediction) -> float:
+    """How long a page took. One that is read in parts ends with the last; `seconds` may be those of one step."""
+    usage = Usage.of(prediction)
+    return usage.seconds if usage.began is None or usage.ended is None else usage.ended - usage.began
 
 
 def _streaming(profile: Profile, *, wanted: bool) -> list[Profile]:
@@ -251,14 +283,3 @@ def _streaming(profile: Profile, *, wanted: bool) -> list[Profile]:
         return []
     more = {"stream": True, "stream_options": {"include_usage": True}}
     return [msgspec.structs.replace(profile, extra_body={**profile.extra_body, **more})]
-
-
-async def _streams(engine: Engine, page: Request) -> bool:
-    """Ask for one page, which counts for nothing, to see whether the server streams; it is then warm, too."""
-    try:
-        output = await engine.predict(page)
-    except EngineUnavailableError:
-        raise
-    except EngineError:
-        return False
-    return output.first_token is not None or bool((output.response or {}).get("streamed"))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from loupe.engines.shared.prices import Price, Usage, busy_seconds
+from loupe.engines.shared.prices import Price, Usage, busy_seconds_of
 from loupe.errors import RunError
 from loupe.runs.files import read_lines
 from loupe.runs.folder import Place, RunFolder
@@ -77,8 +77,7 @@ def _tokens(counted: list[Usage]) -> dict[str, float]:
 def _throughput(records: list[Usage]) -> dict[str, float]:
     """Pages and tokens per second; nothing for runs of before, whose records do not say when they ended."""
     answered = [usage for usage in records if usage.outcome not in FAILED]
-    spans = [(each.began, each.ended) for each in records if each.began is not None and each.ended is not None]
-    busy = busy_seconds(spans)
+    busy = busy_seconds_of(records)
     if not answered or busy <= 0 or any(usage.ended is None for usage in answered):
         return {}
     tokens = sum(usage.output_tokens or 0 for usage in answered)
@@ -92,8 +91,7 @@ def _with_cost(figures: dict[str, float], price: Price, records: list[Usage], pa
     if unknown or (price.hour is not None and not timed):
         why = f"tokens of {unknown:,} answers are not known" if unknown else "records of this run do not say when"
         return Speed(figures, warnings=(f"no cost: {why}",))
-    spans = [(each.began, each.ended) for each in records if each.began is not None and each.ended is not None]
-    total = sum(cost for cost in costs if cost is not None) + price.of_hours(busy_seconds(spans))
+    total = sum(cost for cost in costs if cost is not None) + price.of_hours(busy_seconds_of(records))
     figures |= {"cost": total} | ({"cost_per_page": total / pages} if pages else {})
     late = sum(usage.late for usage in records)
     warnings = (f"what {late:,} requests cost that timed out is not known, and not in the cost",) if late else ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import msgspec
 
@@ -90,6 +91,13 @@ class Usage(msgspec.Struct, rename={"outcome": "class"}):
             began=record.began or None,
             ended=record.ended or None,
         )
+
+
+def busy_seconds_of(usages: Iterable[Usage]) -> float:
+    """For how long at least one request was in flight, of records that say when they began and ended."""
+    return busy_seconds(
+        [(each.began, each.ended) for each in usages if each.began is not None and each.ended is not None]
+    )
 
 
 def busy_seconds(spans: list[tuple[float, float]]) -> float:
