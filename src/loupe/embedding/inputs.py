@@ -119,8 +119,11 @@ def document_page_id(sample: Sample) -> str:
 
 
 def _regions_of_answer(prediction: Prediction) -> list[Any]:
-    """Regions as a layout pipeline leaves them in its answer: a list of them, or of pages with one list each."""
-    found = (prediction.response or {}).get("regions")
+    """Regions as a layout pipeline leaves them in its answer: a list of them, or of pages with one list each.
+
+    What was read of a page that failed is no answer.
+    """
+    found = None if prediction.failed else (prediction.response or {}).get("regions")
     if isinstance(found, list) and len(found) == 1 and isinstance(found[0], list):
         found = found[0]
     return found if isinstance(found, list) else []
