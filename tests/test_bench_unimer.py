@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from loupe.metrics import (
     strip_formula_wrapping,
     tokenize_13a,
 )
+from loupe.pipeline.plan import survey
 from loupe.types import Prediction, Sample
 from tests.shared import cases
 
@@ -172,6 +174,23 @@ def test_an_image_without_a_label_is_an_error_that_names_it(tree: Path) -> None:
     png(tree / "UniMER-Test" / "sce" / "0000007.png")
     with pytest.raises(DatasetError, match=r"1 files in sce/ have no label.*0000007\.png"):
         list(load(tree, subset="sce"))
+
+
+def test_a_subset_that_is_not_here_is_named_with_the_option_and_existing_answers_need_no_images(tree: Path) -> None:
+    folder = tree / "UniMER-Test"
+    with_images = list(load(tree, subset="spe"))
+    shutil.rmtree(folder / "hwe")
+    with pytest.raises(DatasetError, match="no images in hwe/") as refused:
+        list(load(tree))
+    assert refused.value.hint.startswith("-o subset=spe reads one subset alone")
+    for subset in ("spe", "cpe", "sce"):
+        shutil.rmtree(folder / subset)
+    assert list(load(tree, subset="spe")) == with_images
+    assert survey(benchmark, "unimer_test", tree, {}).gone == folder / "spe" / "0000000.png"
+    (folder / "hwe.txt").unlink()
+    with pytest.raises(DatasetError, match=r"hwe\.txt cannot be read") as refused:
+        list(load(tree))
+    assert refused.value.hint.startswith("-o subset=spe reads")
 
 
 def test_the_folder_itself_will_do(tree: Path) -> None:

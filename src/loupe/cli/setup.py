@@ -49,10 +49,12 @@ def command(what: str, only: tuple[str, ...], dry_run: bool, jobs: int, plain: b
 
 
 def _get_katex(*, dry_run: bool) -> None:
-    from loupe.data.katex import VERSION, fetch_katex, katex_folder
+    from loupe.data.katex import VERSION, fetch_katex, has_fonts, katex_folder
 
     if dry_run:
         say(f"KaTeX {VERSION}, 1.5 MB, would go to {katex_folder()}")
         return
+    if not has_fonts():
+        say(f"fetching KaTeX {VERSION}, 1.5 MB, by npm or from its registry; a slow one may take a minute …")
     folder = fetch_katex()
     say(f"KaTeX {VERSION} is in {folder}; loupe doctor says what else math tests need")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def read_formulas(folder: Path, subset: str) -> Iterator[Sample]:
         return _chosen(_prepared(folder), subset)
     tree = _find_tree(folder)
     if tree:
-        return (sample for name in SUBSETS if subset in ("all", name) for sample in _subset(tree, name))
+        return _of_tree(tree, [name for name in SUBSETS if subset in ("all", name)])
     shards = find_shards(folder, "test")
     if shards and subset != "all":
         raise DatasetError(f"{folder}: parquet copies of UniMER-Test do not name the subsets", hint=_LAYOUT)
@@ -90,21 +90,40 @@ def _zip_tree(path: Path) -> _Tree:
     )
 
 
-def _subset(tree: _Tree, subset: str) -> Iterator[Sample]:
+def _of_tree(tree: _Tree, subsets: Sequence[str]) -> Iterator[Sample]:
+    """The formulas of these subsets. Where no image of any is here, those of all labels: scoring needs no images."""
+    images = {subset: {name for name in tree.names(subset) if not name.startswith(".")} for subset in subsets}
+    without = [subset for subset in subsets if not images[subset]]
+    # Of a zip nobody would take the images out: there they are missing by mistake.
+    if without and (len(without) < len(subsets) or not tree.path.is_dir()):
+        here = next((subset for subset in subsets if images[subset]), "")
+        alone = f"-o subset={here} reads one subset alone; " if here else ""
+        raise DatasetError(
+            f"{tree.path}: no images in {', '.join(f'{subset}/' for subset in without)}",
+            hint=f"{alone}expected {_LAYOUT}",
+        )
+    for subset in subsets:
+        yield from _labelled(tree, subset) if without else _subset(tree, subset, images[subset])
+
+
+def _labelled(tree: _Tree, subset: str) -> Iterator[Sample]:
+    for index, label in enumerate(_labels(tree, subset)):
+        if label:
+            yield _sample(tree, subset, index, label)
+
+
+def _sample(tree: _Tree, subset: str, index: int, label: str) -> Sample:
+    image = tree.image(f"{subset}/{index:07d}.png")
+    return Sample(id=f"{subset}_{index:07d}", images=(image,), truth=label, tags={"subset": subset})
+
+
+def _subset(tree: _Tree, subset: str, images: set[str]) -> Iterator[Sample]:
     """Pair labels with images by number, as the official script does: a label without an image is no sample."""
-    images = {name for name in tree.names(subset) if not name.startswith(".")}
-    if not images:
-        raise DatasetError(f"{tree.path}: no images in {subset}/", hint=f"expected {_LAYOUT}")
     for index, label in enumerate(_labels(tree, subset)):
         name = f"{index:07d}.png"
         if label and name in images:
             images.remove(name)
-            yield Sample(
-                id=f"{subset}_{index:07d}",
-                images=(tree.image(f"{subset}/{name}"),),
-                truth=label,
-                tags={"subset": subset},
-            )
+            yield _sample(tree, subset, index, label)
     if images:
         raise DatasetError(
             f"{tree.path}: {len(images)} files in {subset}/ have no label in {subset}.txt, such as {min(images)}",
@@ -112,12 +131,21 @@ def _subset(tree: _Tree, subset: str) -> Iterator[Sample]:
         )
 
 
+def _is_there(tree: _Tree, subset: str) -> bool:
+    try:
+        return bool(tree.read(f"{subset}.txt"))
+    except (OSError, KeyError):
+        return False
+
+
 def _labels(tree: _Tree, subset: str) -> list[str]:
     """Lines as Python reads files: only \\n, \\r and \\r\\n end one, not the other separators of Unicode."""
     try:
         text = tree.read(f"{subset}.txt").decode("utf-8")
     except (OSError, KeyError):
-        raise DatasetError(f"{tree.path}: {subset}.txt cannot be read", hint=f"expected {_LAYOUT}") from None
+        others = [name for name in SUBSETS if name != subset and _is_there(tree, name)]
+        alone = f"-o subset={others[0]} reads one subset alone; " if others else ""
+        raise DatasetError(f"{tree.path}: {subset}.txt cannot be read", hint=f"{alone}expected {_LAYOUT}") from None
     except UnicodeDecodeError:
         raise DatasetError(f"{tree.path}: {subset}.txt is not UTF-8", hint="loupe data verify") from None
     return [line.strip() for line in io.StringIO(text, newline=None)]
