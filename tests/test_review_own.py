@@ -154,9 +154,6 @@ def test_what_was_typed_outlives_a_kill_of_the_server(browser: Browser, tmp_path
         at(page, "empty")
         expect(page.locator("[name=day]")).to_have_value("12. Mai 2024")
         assert samples(tmp_path)["empty"]["truth"] == {"status": "draft"}
-        second = page.context.new_page()
-        second.goto(page.url)
-        expect(page.locator("#tabs")).to_contain_text("another tab", timeout=8000)
 
 
 def test_markdown_and_tables_are_edited_as_what_they_are_and_hostile_ones_do_no_harm(

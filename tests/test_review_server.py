@@ -75,7 +75,7 @@ def test_a_change_needs_token_origin_and_json(server: Served, folder: Path) -> N
         status, _, answer = server.ask("/change", method="POST", body=body, headers=headers)
         assert status == 403, (headers, answer)
     assert server.ask("/change?number=1")[0] == 405
-    for path in ("/undo", "/leave"):
+    for path in ("/undo", "/leave", "/preview"):
         assert server.ask(path, method="POST", body={}, headers={"X-Loupe-Token": None})[0] == 403
     for wrong in (b"{", b"\xff", b"[" * 100_000, {"number": 1}, {**body, "status": "x"}, {**body, "more": 1}):
         assert server.ask("/change", method="POST", body=wrong)[0] == 400

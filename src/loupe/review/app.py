@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from loupe.data.katex import SCRIPT, STYLE, katex_folder, read_katex
-from loupe.errors import LoupeError, MissingToolError, PageError
+from loupe.errors import DatasetError, LoupeError, MissingToolError, PageError
 from loupe.review.documents import Documents
 from loupe.review.entries import Change, FieldError, Status
 from loupe.review.line_file import ConflictError
@@ -204,7 +204,7 @@ class _Handlers:
 def _explained(_: Request, error: Exception) -> Response:
     """An error of ours, with the status by which the page tells what to do."""
     assert isinstance(error, LoupeError)
-    status = 409 if isinstance(error, ConflictError) else 422 if isinstance(error, FieldError) else 404
-    status = status if isinstance(error, (ConflictError, FieldError, PageError)) else 500
+    kinds = {ConflictError: 409, FieldError: 422, PageError: 404, DatasetError: 423}
+    status = next((status for kind, status in kinds.items() if isinstance(error, kind)), 500)
     what = {"field": error.field, "ask": error.ask} if isinstance(error, FieldError) else {"field": "", "ask": False}
     return JSONResponse({"message": error.message, "hint": error.hint, **what}, status_code=status)

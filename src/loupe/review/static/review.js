@@ -114,6 +114,7 @@ function change(status = null, options = {}) {
 async function send(status, { typing = false } = {}) {
   const fields = form.edits();
   if (!status && !Object.keys(fields).length) return true;
+  if (state.locked) { toast(`Nothing can be saved: ${state.locked}`, "bad"); return false; }
   const confirmed = asked === entry.number;
   saving += 1;
   try {
@@ -151,13 +152,12 @@ function accept(data, fields) {
   if (form.isDirty()) saveSoon();
 }
 
-/** Save what is typed, if anything is; whether one may go on. */
-function flush() { return form.isDirty() ? change() : queue.then(() => true); }
+/** Save what is typed, if anything is; whether one may go on. Where nothing can be saved the tab keeps it. */
+function flush() { return form.isDirty() && !state.locked ? change() : queue.then(() => true); }
 
 /** One decision at a time: a key that comes before the next entry is seen was not meant for it. */
 async function decide(status) {
   if (!entry || entry.broken || busy || (status === "rejected" && !root.dataset.refused)) return;
-  if (state.locked) { toast(`Nothing can be saved: ${state.locked}`, "bad"); return; }
   busy = true;
   try { await decideNow(status); } finally { busy = false; }
 }
