@@ -78,6 +78,18 @@ def test_failed_samples_are_counted_named_and_fatal_only_when_strict(here: Path)
     assert loupe("run", "mydocs", "-e", "python:reader.py:sometimes", "--strict", cwd=here).returncode == 3
 
 
+def test_a_run_without_a_single_answer_is_no_success_and_the_list_of_runs_shows_it(here: Path) -> None:
+    (here / "broken.py").write_text("def read(request):\n    raise ValueError('no luck')\n")
+    words = ("mydocs", "-e", "python:broken.py:read", "-o", "retries=0", "--limit", "2")
+    for stage in ("infer", "run", "run"):
+        done = loupe(stage, *words, cwd=here)
+        assert done.returncode == 3, stage
+        assert "error: python-broken.py_read: all 2 samples failed; the first: broken.py:2: ValueError: no luck" in done.stderr
+    listed = loupe("runs", "--plain", cwd=here).stdout
+    assert ", 2 of 2 failed" in listed
+    assert json.loads(loupe("runs", "--json", cwd=here).stdout)[0]["failed"] == 2
+
+
 FAILING = """
 from loupe.types import Benchmark, Measure, Sample, Score
 

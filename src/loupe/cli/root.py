@@ -54,8 +54,8 @@ Start here:
   loupe run ./mydocs -e rapidocr             your own pages
   loupe run sample_pages --base-url http://127.0.0.1:8000/v1
 
-Exit codes: 0 done; 1 below --fail-under; 2 wrong usage; 3 some samples failed (--strict); 4 something needed is
-missing; 130 interrupted, state kept."""
+Exit codes: 0 done; 1 below --fail-under; 2 wrong usage; 3 every sample failed (--strict: some did);
+4 something needed is missing; 130 interrupted, state kept."""
 
 
 @click.group(

@@ -55,25 +55,29 @@ def fitting(header: list[str], rows: Sequence[Mapping[str, object]], width: int)
 def unreadable(path: Path, error: RunError) -> dict[str, str | int | float | None]:
     """A run that is there but cannot be read, in the form of `describe`."""
     row: dict[str, str | int | float | None] = dict.fromkeys(("benchmark", "engine", "n", "created"), "–")
-    return {"run": str(path), **row, "headline": f"damaged: {error.message}", "measure": None, "value": None}
+    said = {"headline": f"damaged: {error.message}", "measure": None, "value": None, "failed": None}
+    return {"run": str(path), **row, **said}
 
 
 def describe(folder: RunFolder) -> dict[str, str | int | float | None]:
     """One run in a line; `value` is that of the headline measure, a fraction or a number."""
-    from loupe.report.terminal import format_headline
+    from loupe.report.terminal import failed_count, format_headline
 
     try:
         result = folder.result()
     except RunError as error:
         return unreadable(folder.path, error)
     headline = result.measures.get(result.headline) if result else None
+    failed = failed_count(result) if result else 0
+    flaw = f", {failed:,} of {result.total:,} failed" if result and failed else ""
     return {
         "run": str(folder.path),
         "benchmark": f"{folder.info.benchmark_id}@{folder.info.version}",
         "engine": folder.info.engine,
-        "headline": format_headline(result) if result else f"{_progress(folder)}, not scored",
+        "headline": format_headline(result) + flaw if result else f"{_progress(folder)}, not scored",
         "measure": result.headline if result else None,
         "value": headline.value if headline else None,
+        "failed": failed,
         "n": folder.info.total,
         "created": folder.info.created,
     }
