@@ -20,7 +20,9 @@ from loupe.engines.shared.prices import Price, Usage
 from loupe.inference.budget import Budget
 from loupe.inference.records import Attempts
 from loupe.pipeline import Plan
-from loupe.types import FAILED, Outcome, Prediction, Request
+from loupe.pipeline.remaining import Remaining
+from loupe.runs.folder import Place
+from loupe.types import FAILED, Outcome, Prediction, Request, Sample
 
 PRICE = Price(input=1.0, output=1.0)
 COUNTED: dict[str, Any] = {"input_tokens": 1000, "output_tokens": 10}
@@ -65,6 +67,25 @@ def test_what_may_be_read_another_time_is_asked_again(outcome: Outcome) -> None:
     # Two refused ones do not make a page refused for good of which a third one was only late.
     expected = outcome if outcome != "ok" else "ok"
     assert joined(answer("rejected"), answer("rejected"), answer(outcome)).outcome == expected
+
+
+def test_pages_to_repeat_come_after_those_never_asked() -> None:
+    places = {
+        "late": Place(0, 1, "timeout"),
+        "lossy": Place(0, 1, "ok", 2),
+        "fine": Place(0, 1, "ok"),
+        "cut": Place(0, 1, "truncated"),
+    }
+    every = ("late", "new", "lossy", "fine", "refused", "cut")
+    places["refused"] = Place(0, 1, "rejected")
+
+    def order(*redo: str) -> list[str]:
+        left = Remaining.of(every, places, redo)
+        assert left.done == set(every) - {"new"} - left.repeated
+        return [each.id for each in left.in_order(lambda: (Sample(id=ident) for ident in every))]
+
+    assert order() == ["new", "late", "lossy"]
+    assert order("truncated") == ["new", "late", "lossy", "cut"]
 
 
 def test_a_loop_in_a_region_makes_its_page_a_repeated_one() -> None:
