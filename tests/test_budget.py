@@ -65,7 +65,7 @@ def test_a_run_stops_before_it_costs_more_and_goes_on_with_more_money(tmp_path: 
         first = run(tmp_path, server.url, "--max-cost", "0.1", "-n", "8")
         assert first.returncode == 4
         assert "0.096 of --max-cost 0.10 EUR is spent, and a page has cost up to 0.006" in first.stderr
-        assert "to continue: loupe run" in first.stderr
+        assert "to continue: loupe run" in first.stderr and "-n 8 --max-cost 0.103\n" in first.stderr
         assert asked(tmp_path) == server.count == 16
         result = result_of(tmp_path)
         assert "partial: 0.096 of --max-cost" in " ".join(result["warnings"])
@@ -113,6 +113,16 @@ def test_money_spent_before_kill_9_counts(tmp_path: Path) -> None:
     assert asked(tmp_path) == 33, "33 pages of 0.006 are what 0.2 pays for"
 
 
+def test_latency_is_from_taking_a_page_to_its_answer_not_the_sum_of_the_calls_for_its_parts(tmp_path: Path) -> None:
+    with in_thread(Reply(text="read {prompt}", usage=None)) as server:
+        folder = infer_here(tmp_path, server.url, ["one", "two"], price={"page": 1})
+    lines = folder.predictions_file.read_bytes().splitlines()
+    changed = [{**json.loads(line), "seconds": 30.0, "began": 100.0, "ended": 110.0} for line in lines]
+    folder.predictions_file.write_bytes(b"".join(msgspec.json.encode(each) + b"\n" for each in changed))
+    figures = speed_of(folder, folder.prediction_places()).figures
+    assert (figures["seconds_per_page"], figures["latency_p50"], figures["latency_p99"]) == (10.0, 10.0, 10.0)
+
+
 def test_without_prices_or_tokens_a_limit_is_refused(tmp_path: Path) -> None:
     words = ["one", "two", "three"]
     with in_thread(Reply(text="read {prompt}", usage=None)) as server:
@@ -127,6 +137,14 @@ def test_without_prices_or_tokens_a_limit_is_refused(tmp_path: Path) -> None:
         assert (found.figures["cost"], found.currency, server.count) == (0.75, "USD", 3)
         folder = infer_here(tmp_path, server.url, words, price={"input": 2})
         blind = speed_of(folder, folder.prediction_places())
+    zeros = tmp_path / "zeros"
+    zeros.mkdir()
+    # A server that does not count says 0 of everything.
+    with (
+        in_thread(Reply(text="read {prompt}", usage={"prompt_tokens": 0, "completion_tokens": 0})) as server,
+        pytest.raises(EngineUnavailableError, match="does not say how many tokens"),
+    ):
+        infer_here(zeros, server.url, words, price={"input": 2}, max_cost=1.0)
     assert "cost" not in blind.figures and blind.warnings == ("no cost: tokens of 3 answers are not known",)
 
 

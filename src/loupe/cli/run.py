@@ -142,7 +142,9 @@ def read_one(plan: Plan, stage: Stage, *, plain: bool, unit: str) -> tuple[RunFo
         say(f"stopped with {ended:,} of {progress.total:,} samples; to continue: {continue_command()}")
         return folder, INTERRUPTED
     if folder.info.stopped:
-        show_error(f"{plan.label}: {folder.info.stopped}", f"to continue: {continue_command()}")
+        needed = re.search(r"needs --max-cost ([\d.,]+)", folder.info.stopped)
+        hint = f"to continue: {continue_command(max_cost=needed[1].replace(',', '') if needed else '')}"
+        show_error(f"{plan.label}: {folder.info.stopped}", hint)
         return folder, MISSING
     if progress.failed == progress.done and (every := _nothing_answered(folder)):
         show_error(f"{plan.label}: {every}", "the numbers say nothing about the engine; the same command asks again")
@@ -159,14 +161,18 @@ def _nothing_answered(folder: RunFolder) -> str:
     return f"all {len(places):,} samples failed; the first: {first.error or first.outcome}"
 
 
-def continue_command() -> str:
-    """The command of this process once more, without --fresh, which would start over, and without any key."""
+def continue_command(*, max_cost: str = "") -> str:
+    """The command of this process once more, without --fresh, which would start over, and without any key.
+
+    `max_cost` takes the place of the one that was given: with that it would stop at once.
+    """
     words, skip = ["loupe"], False
+    left_out = ("--api-key", *(["--max-cost"] if max_cost else []))
     for word in sys.argv[1:]:
-        kept = not (skip or word == "--fresh" or word.startswith("--api-key="))
-        skip = word == "--api-key" and not skip
+        kept = not (skip or word == "--fresh" or word.startswith(tuple(f"{option}=" for option in left_out)))
+        skip = word in left_out and not skip
         words += [_without_query(word)] if kept and not skip else []
-    return shlex.join(words)
+    return shlex.join([*words, *(["--max-cost", max_cost] if max_cost else [])])
 
 
 def _without_query(word: str) -> str:

@@ -88,8 +88,14 @@ class Budget:
     def refusal(self) -> BudgetSpentError:
         """Why no more is asked."""
         spent = f"{money(self.total)} of --max-cost {money(self.most)} {self.price.currency} is spent"
-        more = "" if self.dearest is None else f", and a page has cost up to {money(self.dearest)}"
-        return BudgetSpentError(spent + more, hint="a higher --max-cost continues")
+        if self.dearest is None:
+            return BudgetSpentError(spent, hint="a higher --max-cost continues")
+        # A little more than it takes: amounts are rounded where they are printed.
+        least = max(self.total + self.dearest, self.most) * 1.01
+        return BudgetSpentError(
+            f"{spent}, and a page has cost up to {money(self.dearest)}: one more needs --max-cost {money(least)}",
+            hint="a higher --max-cost continues",
+        )
 
     def _affords(self, pages: int) -> bool:
         if self.dearest is None:

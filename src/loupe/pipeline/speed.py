@@ -29,8 +29,9 @@ class Speed(NamedTuple):
 def speed_of(folder: RunFolder, places: Mapping[str, Place]) -> Speed:
     """The figures of a run whose counting records stand at `places`.
 
-    Latency and tokens are those of the answers that count. Pages per second go over the time in which at least one
-    request was in flight, in all sessions; cost over all attempts, those that were tried again included.
+    Latency (of pages, not of their parts) and tokens are those of the answers that count. Pages per second go over the
+    time in which at least one request was in flight, in all sessions; cost over all attempts, those that were tried
+    again included.
     """
     records = list(usages(folder))
     counted = [
@@ -39,7 +40,7 @@ def speed_of(folder: RunFolder, places: Mapping[str, Place]) -> Speed:
     ]
     figures: dict[str, float] = {"seconds_per_page": 0.0}
     if counted:
-        seconds = [usage.seconds for usage in counted]
+        seconds = [_latency(usage) for usage in counted]
         figures["seconds_per_page"] = sum(seconds) / len(counted)
         found = np.percentile(seconds, PERCENTILES)
         figures |= {f"latency_p{each}": float(value) for each, value in zip(PERCENTILES, found, strict=True)}
@@ -48,6 +49,13 @@ def speed_of(folder: RunFolder, places: Mapping[str, Place]) -> Speed:
     if price is None:
         return Speed(figures)
     return _with_cost(figures, price, records, len(counted))
+
+
+def _latency(usage: Usage) -> float:
+    """From taking a page to its answer; what the engine itself took, where the record does not say when."""
+    if usage.began is None or usage.ended is None:
+        return usage.seconds
+    return max(usage.ended - usage.began, 0.0)
 
 
 def usages(folder: RunFolder) -> Iterator[Usage]:

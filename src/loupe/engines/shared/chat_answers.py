@@ -95,11 +95,13 @@ def _check(raw: Any, content_type: str) -> ChatAnswer:
 
 def _output(message: Message, finish_reason: Any, usage: Any, response: Mapping[str, Any]) -> Output:
     tokens = usage if isinstance(usage, dict) else {}
+    # There is no request without a token: servers that do not count say 0.
+    sent, written = _count(tokens.get("prompt_tokens")) or None, _count(tokens.get("completion_tokens"))
     return Output(
         text=_join(message.content),
         finish_reason=finish_reason if isinstance(finish_reason, str) else None,
-        input_tokens=_count(tokens.get("prompt_tokens")),
-        output_tokens=_count(tokens.get("completion_tokens")),
+        input_tokens=sent,
+        output_tokens=written if written or sent else None,
         reasoning=_join(message.reasoning_content) or _join(message.reasoning) or None,
         response=response,
     )
