@@ -157,3 +157,15 @@ def test_the_command_shows_everything(tmp_path: Path) -> None:
     facts = json.loads(loupe("engine", "show", "deepseek-ocr", "--json", cwd=tmp_path).stdout)
     assert facts["settings"]["extra_body"]["vllm_xargs"]["whitelist_token_ids"] == [128821, 128822]
     assert "--logits" in facts["server_commands"]["vllm"]
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("top_p=abc", '-o top_p = "abc": must be a number, not text'),
+        ("price={inpt=1}", "-o price: unknown key 'inpt'; did you mean 'input'?"),
+    ],
+)
+def test_a_wrong_value_of_the_command_line_is_not_blamed_on_the_profile(option: str, said: str, tmp_path: Path) -> None:
+    done = loupe("run", "sample_pages", "-e", "vlm", "-o", option, cwd=tmp_path)
+    assert (done.returncode, done.stderr.strip()) == (2, f"error: {said}")

@@ -126,7 +126,12 @@ def differences(profile: Profile) -> list[str]:
 
 
 def _short(value: Any) -> str:
+    from loupe.cli.engine_show import as_toml
+
     if isinstance(value, dict) and list(value) == ["*"]:
         value = value["*"]
-    text = " ".join(("nothing" if value in (None, "", [], {}) else str(value)).split())
+    if isinstance(value, dict) and len(as_toml(value)) > _LONGEST_VALUE:
+        value = f"those of {', '.join(value)}"
+    shown = as_toml(value) if isinstance(value, dict | list | bool) else str(value)
+    text = " ".join(("nothing" if value in (None, "", [], {}) else shown).split())
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -339,11 +340,21 @@ def configure(name: str, overrides: Mapping[str, Any]) -> tuple[str, Profile]:
     except ProfileError as error:
         option = next((key for key in overrides if f"unknown key {key!r}" in error.message), None)
         if option is None:
-            raise
+            raise _blaming_the_option(error, overrides) or error from None
     except UsageError as error:
         raise _misplaced_profile(name) or error from None
     given = f"--{_flag(option)}" if option in OVERRIDES.values() else f"-o {option}"
     raise UsageError(f"engine {name!r} has no setting for {given}", hint=f"loupe engine show {name}")
+
+
+def _blaming_the_option(error: ProfileError, overrides: Mapping[str, Any]) -> UsageError | None:
+    """The error without the profile's file where the command line gave the value that is wrong."""
+    _, _, wrong = error.message.partition(": ")
+    given = re.match(r"[a-z_]+", wrong)
+    if given is None or given[0] not in overrides:
+        return None
+    said = f"--{_flag(given[0])}: {wrong}" if given[0] in OVERRIDES.values() else f"-o {wrong}"
+    return UsageError(said, hint=error.hint)
 
 
 def _misplaced_profile(name: str) -> UsageError | None:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args, get_type_hints
 
 import msgspec
 
@@ -234,9 +234,11 @@ def _impossible_numbers(profile: Profile) -> Iterator[str]:
 
 def _explain(message: str, table: Mapping[str, Any], settings: type[Profile]) -> str:
     """msgspec's message with the setting in front, or with the nearest known key where one was mistyped."""
-    unknown = re.search(r"unknown field `([^`]*)`", message)
+    unknown = re.search(r"unknown field `([^`]*)`(?: - at `\$\.([a-z_]+)`)?", message)
     if unknown:
-        return f"unknown key {unknown[1]!r}{did_you_mean(unknown[1], settings.__struct_fields__)}"
+        known = _keys_of_table(settings, unknown[2]) if unknown[2] else settings.__struct_fields__
+        where = f"{unknown[2]}: " if unknown[2] else ""
+        return f"{where}unknown key {unknown[1]!r}{did_you_mean(unknown[1], known)}"
     missing = re.search(r"missing required field `([^`]*)`", message)
     if missing:
         return f"no `{missing[1]}`"
@@ -249,6 +251,12 @@ def _explain(message: str, table: Mapping[str, Any], settings: type[Profile]) ->
     given = msgspec.json.encode(redacted({place: table.get(place)})[place]).decode()
     setting = f"{place} = {given}" if place in table else place
     return f"{setting}: {wrong[:1].lower()}{wrong[1:]}" if place else wrong
+
+
+def _keys_of_table(settings: type[Profile], name: str) -> tuple[str, ...]:
+    """The keys that a table inside a profile may have, if they are fixed."""
+    hint = get_type_hints(settings).get(name)
+    return next((each.__struct_fields__ for each in (hint, *get_args(hint)) if hasattr(each, "__struct_fields__")), ())
 
 
 def slug(name: str) -> str:

@@ -114,7 +114,10 @@ class Keeper:
         holder = await asyncio.to_thread(listener, port)
         who = f"{holder[1]} (process {holder[0]})" if holder else "another program"
         what = f", which serves {', '.join(models[:3])}" if models else ""
-        raise UsageError(f"port {port} is taken by {who}{what}", hint="--server-port auto, or --server-port N")
+        raise UsageError(
+            f"port {port} is taken by {who}{what}; wanted is {wanted.template.title} with {wanted.name}",
+            hint="--server-port auto, or --server-port N",
+        )
 
 
 def started_once(plans: Sequence[T], profile_of: Callable[[T], Profile]) -> list[T]:
