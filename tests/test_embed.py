@@ -372,3 +372,10 @@ def test_the_command_scores_vectors_also_without_a_run(run: Path, tmp_path: Path
     assert error == "vectors that exist are scored with --queries FILE" and hint
     error, _ = complaint(loupe("embed", "nowhere", cwd=tmp_path))
     assert error.startswith("no run at nowhere")
+
+
+def test_two_documents_of_one_name_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    assert loupe("infer", "sample_pages", "-e", "pdf_text", cwd=tmp_path).returncode == 0
+    refused = loupe("embed", "runs/pdf_text/sample_pages", cwd=tmp_path)
+    assert "two pages have the id 'receipt_p0'" in refused.stderr and "--page-ids sample" in refused.stderr
+    assert not (tmp_path / "runs/pdf_text/sample_pages/embeddings").exists()

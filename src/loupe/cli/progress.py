@@ -101,7 +101,7 @@ def _block(progress: Progress, unit: str) -> RenderableType:
         Text(f"{progress.engine} on {progress.benchmark}", style="bold"),
         ProgressBar(total=max(progress.total, 1), completed=ended, width=40),
         Text(f"{ended:,}/{progress.total:,}"),
-        Text(_duration(progress.eta) + " left" if progress.eta is not None else progress.note, style="cyan"),
+        Text(progress.note or (f"{_duration(progress.eta)} left" if progress.eta is not None else ""), style="cyan"),
     )
     return Group(head, Text(status_line(progress, unit=unit, brief=True), style="dim"))
 
@@ -112,7 +112,8 @@ def status_line(progress: Progress, *, unit: str, brief: bool = False) -> str:
     parts.append(f"{progress.pages_per_second:.2f} pages/s{_live_rate(progress)}")
     if progress.tokens_per_second:
         parts.append(f"{progress.tokens_per_second:,.0f} tokens/s")
-    if progress.eta is not None and not brief:
+    # While a server is waited for, nobody knows.
+    if progress.eta is not None and not brief and not progress.note:
         parts.append(f"{_duration(progress.eta)} left")
     limit = f" of at most {progress.limit():,}" if progress.limit else ""
     counts = {

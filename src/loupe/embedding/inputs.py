@@ -20,6 +20,7 @@ from loupe.runs.folder import RunFolder
 from loupe.scoring.adapters import apply_adapters
 from loupe.types import PackedImage, PageSource, PdfPage, Prediction, Sample
 
+_OWN_IDS = "--page-ids sample takes the ids of the samples, which differ"
 #: How pages are called: after their document, as request document 001 has it, or by their sample id.
 PageIds: TypeAlias = Literal["document", "sample"]
 Box: TypeAlias = tuple[float, float, float, float]
@@ -73,6 +74,15 @@ class _QueryLine(msgspec.Struct, forbid_unknown_fields=False):
     relevant: dict[str, int] = {}
 
 
+def check_page_ids(run: RunFolder) -> None:
+    """Raise DatasetError where two documents of a run have one name, before anything is written."""
+    seen: set[str] = set()
+    for sample in open_samples(run.info):
+        if (name := document_page_id(sample)) in seen:
+            raise DatasetError(f"{run.path}: two pages have the id {name!r}", hint=_OWN_IDS)
+        seen.add(name)
+
+
 def pages_of_run(
     run: RunFolder, *, page_ids: PageIds = "document", regions_file: Path | None = None
 ) -> Iterator[PageRecord]:
@@ -83,7 +93,7 @@ def pages_of_run(
     for sample in open_samples(run.info):
         name = sample.id if page_ids == "sample" else document_page_id(sample)
         if name in seen:
-            raise DatasetError(f"{run.path}: two pages have the id {name!r}", hint="--page-ids sample")
+            raise DatasetError(f"{run.path}: two pages have the id {name!r}", hint=_OWN_IDS)
         seen.add(name)
         place = places.get(sample.id)
         prediction = run.read_prediction(place) if place else Prediction(outcome="error", error="never read")

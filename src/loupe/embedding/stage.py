@@ -16,7 +16,7 @@ from loupe.embedding.asking import TEXT_REQUESTS, Stage, ask_all
 from loupe.embedding.client import Client, Failed
 from loupe.embedding.corpus import Corpus, Row, collect
 from loupe.embedding.crops import IMAGE_RULE, Cutter, cutter
-from loupe.embedding.inputs import check_relevant, read_queries
+from loupe.embedding.inputs import check_page_ids, check_relevant, read_queries
 from loupe.embedding.journal import Settings, VectorJournal, move_aside
 from loupe.embedding.output import write_outputs
 from loupe.embedding.plan import Plan, dimension_of, query_format_of
@@ -37,6 +37,8 @@ async def embed(plan: Plan, progress: Progress) -> Corpus:
     """
     run = RunFolder.open(plan.run)
     queries = read_queries(plan.queries) if plan.queries else []
+    if plan.page_ids == "document":
+        check_page_ids(run)
     if plan.fresh:
         move_aside(plan.output)
     with locked(plan.output), VectorJournal(plan.output) as journal:

@@ -238,5 +238,6 @@ class Scheduler:
                     f"the server has not answered its health check for {self.policy.health_limit:.0f} s",
                     hint="start it again, then repeat the same command: finished samples are kept",
                 )
-            self.progress.note = "the server is down: waiting for it"
+            left = max(end - time.monotonic(), 0.0)
+            self.progress.note = f"the server is down: waiting, giving up in {left:.0f} s"
             await asyncio.sleep(self.policy.health_poll)
