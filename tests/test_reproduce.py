@@ -132,7 +132,7 @@ def test_the_report_marks_published_rows_and_gives_them_neither_rank_nor_interva
     row = page[page.index('<tr class="published muted">') :]
     row = row[: row.index("</tr>")]
     assert '<td class="rank">–</td>' in row and "published [1]" in row and "<svg" not in row and ">838<" in row
-    assert "[1] request document 001, section 9 (measured there)" in page
+    assert "[1] request 001 (unpublished), section 9 (measured there)" in page
 
 
 def test_score_shows_them_beside_a_run(here: Path) -> None:
