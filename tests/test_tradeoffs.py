@@ -93,7 +93,7 @@ def test_the_report_draws_both_pictures_and_tells_failures(tmp_path: Path, brows
     speed_picture, cost_picture = tradeoffs(group)
     assert {each.name for each in speed_picture.points} == {"one", "two & <co>", "euro"}
     assert {each.name for each in cost_picture.points} == {"one", "two & <co>"}, "currencies are never mixed"
-    assert "Not known of: " in " ".join(left_over(cost_picture))
+    assert "Not known, or not in " in " ".join(left_over(cost_picture))
     assert {each.flaw for each in cost_picture.points} == {"", "1 of 6 failed"}
     label = ElementTree.fromstring(tradeoff_svg(cost_picture)).attrib["aria-label"]
     assert "0.002 USD" in label and "two & <co>" in label and "On the Pareto front" in label

@@ -153,7 +153,8 @@ def left_over(drawn: Tradeoff) -> list[str]:
     crowded = [drawn.in_words(point) for point, place in zip(drawn.points, labels, strict=True) if place is None]
     said = [f"On the front: {', '.join(point.name for point in drawn.front())}."]
     said += [f"Without room for a name: {'; '.join(crowded)}."] if crowded else []
-    said += [f"Not known of: {', '.join(drawn.unknown)}."] if drawn.unknown else []
+    why = f"Not known, or not in {drawn.currency}, of" if drawn.currency else "Not known of"
+    said += [f"{why}: {', '.join(drawn.unknown)}."] if drawn.unknown else []
     return said
 
 
