@@ -148,6 +148,7 @@ def test_unverified_truth_is_refused_and_taken_only_with_a_mark(make: Make) -> N
     found = benchmark.conclude([SampleScores(sample=one.id, tags=dict(one.tags)) for one in samples])
     assert found.warnings == ["unverified truth: 1 of 3 samples are compared with drafts that nobody has checked"]
     assert found.figures["truth"]["samples"] == {"verified": 2, "unverified": 1, "skipped": 1, "without truth": 1}
+    assert found.figures["truth"]["drafted by"] == {"x": 1}
 
 
 def test_an_engine_is_asked_to_draft_what_it_has_not_drafted_and_nobody_verified(make: Make) -> None:

@@ -25,6 +25,7 @@ from loupe.report.terminal import (
     format_value,
     part_of_published,
 )
+from loupe.report.unverified import truth_cell, unverified, unverified_warning
 from loupe.report.visible_differences import no_ranks, visible_differences
 from loupe.runs.folder import RunFolder
 from loupe.stats.comparison import LEVEL, Difference
@@ -33,7 +34,10 @@ from loupe.types import Estimate, PublishedRow, Result, SampleScores
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of a comparison, with its rank by the headline measure; runs that cannot be told apart share one."""
+    """One run of a comparison, with its rank by the headline measure; runs that cannot be told apart share one.
+
+    `unverified` samples are compared with drafts; `truth` says so in words, and whether the engine drafted them itself.
+    """
 
     run: str
     engine: str
@@ -44,6 +48,8 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     measures: dict[str, Estimate]
     speed: dict[str, float] = {}
     currency: str = ""
+    unverified: int = 0
+    truth: str = "verified"
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +67,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 
     `untold`: no two of them can be told apart by the headline on so few pages, so there are no ranks. `part` says that
     they are not over the whole of the published set. `published` holds figures of others, if they were asked for:
-    unranked, and in no pair.
+    unranked, and in no pair. `warning` says what unverified truth makes of the numbers.
     """
 
     benchmark: str
@@ -76,6 +82,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     left_out: dict[str, str] = {}
     untold: bool = False
     part: str = ""
+    warning: str = ""
     published: list[PublishedRow] = []
 
 
@@ -146,6 +153,7 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
         ],
         untold=found.untold,
         part=part_of_published(max(results, key=lambda result: result.total)),
+        warning=unverified_warning(results),
     )
 
 
@@ -169,6 +177,8 @@ def _ranked(paths: Sequence[Path], results: list[Result], compared: Standings) -
             measures=found[run].measures,
             speed=found[run].speed,
             currency=found[run].currency,
+            unverified=unverified(found[run]),
+            truth=truth_cell(found[run]),
         )
         for run, rank in compared.ranks.items()
     ]
@@ -196,10 +206,13 @@ def sections(compared: Compared) -> list[Section]:
         estimate = item.measures[compared.headline]
         value, margin = format_value(estimate.value, unit), format_margin(estimate, unit)
         failed = f"{item.failed:,} of {item.total:,}" if item.failed else "–"
-        rows.append((str(item.rank or "–"), item.engine, value, margin, failed, *speed, item.run))
-    header = ("rank", "engine", compared.headline, "±", "failed", *titles, "run")
+        truth = (item.truth,) if compared.warning else ()
+        rows.append((str(item.rank or "–"), item.engine, value, margin, *truth, failed, *speed, item.run))
+    column = ("truth",) if compared.warning else ()
+    header = ("rank", "engine", compared.headline, "±", *column, "failed", *titles, "run")
     title = f"{compared.benchmark}@{compared.version}"
     return [
+        *([Section(title="", rows=[(compared.warning,)], alarm=True)] if compared.warning else []),
         Section(title=title, header=header, rows=rows),
         *_below_ranks(compared),
         *published_sections(compared.published, compared.units),
@@ -224,7 +237,12 @@ def _below_ranks(compared: Compared) -> list[Section]:
 
 
 def visible_sections(compared: Compared) -> list[Section]:
-    """What difference in the headline so few documents could have shown at all; nothing where they are many."""
+    """What difference in the headline so few documents could have shown at all; nothing where they are many.
+
+    Nor on drafts: more documents would show no better who is right.
+    """
+    if compared.warning:
+        return []
     base = next(item.engine for item in compared.runs if item.run == compared.baseline)
     pairs = [(f"{pair.engine} minus {base}", pair.measures[compared.headline]) for pair in compared.pairs]
     return visible_differences(pairs, compared.headline, compared.units.get(compared.headline, "fraction"))
@@ -233,7 +251,8 @@ def visible_sections(compared: Compared) -> list[Section]:
 def ranking(paths: Sequence[Path]) -> list[Section]:
     """Who ranks where, and what could have been seen of the difference to the best; the best run comes first."""
     compared = compare_runs(sorted(paths, key=_goodness, reverse=True))
-    return [sections(compared)[0], *_below_ranks(compared), *visible_sections(compared)]
+    ranks = sections(compared)[: 2 if compared.warning else 1]
+    return [*ranks, *_below_ranks(compared), *visible_sections(compared)]
 
 
 def _pair_section(compared: Compared, pair: Pair) -> Section:

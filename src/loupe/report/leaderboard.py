@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from loupe.report.collect import Entrant, Group
 from loupe.report.speed import speed_table
 from loupe.report.terminal import ALARMING, failed_count, format_diagnostic, format_margin, format_value
+from loupe.report.unverified import OWN, drafted_truth
 from loupe.types import Estimate, Measure
 
 #: Rows of one table of slices, and failures listed by name.
@@ -51,6 +52,7 @@ class Row:
     total: int
     alarm: bool
     seconds: str
+    mark: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +179,7 @@ def _row(group: Group, entrant: Entrant, rank: str, scale: Axis | None, shown: S
         total=result.total,
         alarm=failed > ALARMING * max(result.total, 1),
         seconds=f"{seconds:.3g}" if seconds else "",
+        mark=OWN if drafted_truth(result) else "",
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from loupe.report.terminal import ALARMING, Section, failed_count, format_margin, format_value
+from loupe.report.unverified import truth_cell, unverified
 from loupe.runs.folder import RunFolder
 from loupe.types import Estimate
 
@@ -42,6 +43,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     failed: int = 0
     total: int = 0
     partial: bool = False
+    truth: str = ""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,6 +126,7 @@ def _cell(folder: RunFolder) -> Cell:
         failed=failed_count(result),
         total=result.total,
         partial=bool(folder.info.stopped),
+        truth=truth_cell(result) if unverified(result) else "",
     )
 
 
@@ -150,6 +153,7 @@ def cell_text(cell: Cell | None, unit: str) -> str:
         text
         + (f", {cell.failed:,} of {cell.total:,} failed" if cell.failed else "")
         + (", partial" if cell.partial else "")
+        + (f", {cell.truth}" if cell.truth else "")
     )
 
 

@@ -22,6 +22,7 @@ from loupe.report.compression_curve import group_curve
 from loupe.report.published import leaderboard_rows, source_numbers
 from loupe.report.ranking import ranks_of, untold, visible_to_best
 from loupe.report.tradeoffs import left_over, tradeoff_svg, tradeoffs
+from loupe.report.unverified import unverified_warning
 from loupe.types import Result
 
 JsonObject: TypeAlias = dict[str, Any]
@@ -153,6 +154,7 @@ def group_context(group: Group) -> JsonObject:
         "key": group.key,
         "title": group.title,
         "note": group.note or group.facts.problem,
+        "unverified": unverified_warning(group.results),
         "warnings": [
             {"engine": entrant.label, "text": warning.removeprefix(f"{entrant.label}: ")}
             for entrant in group.entrants
@@ -224,7 +226,8 @@ def _caption(group: Group, ranks: list[str]) -> str:
         shown.append(untold(group, ranks) or "Engines share a rank where the difference between them may be chance.")
     states = next((found for result in group.results if (found := truth_states(result))), "")
     shown += [f"Samples by their truth: {states}."] if states else []
-    return " ".join([*shown, *visible_to_best(group)])
+    # On drafts more documents would show no better who is right.
+    return " ".join([*shown, *([] if unverified_warning(group.results) else visible_to_best(group))])
 
 
 def _signature(entrant: Entrant) -> tuple[str, str, str]:

@@ -22,6 +22,8 @@ from loupe.benchmarks.own.typed_fields import scoring_of
 from loupe.errors import UsageError
 from loupe.types import Benchmark, Conclusion, Prediction, Sample, SampleScores, Score, Scored
 
+#: In the figures of such a run: engine → unverified samples whose truth it drafted itself.
+DRAFTERS = "drafted by"
 #: The tag of samples in a run that takes unverified truth, too: "verified" or "draft".
 TRUTH_TAG = "truth"
 
@@ -77,6 +79,8 @@ def open_folder(path: Path) -> Benchmark:
         drafts = sum(row.tags.get(TRUTH_TAG) == "draft" for row in rows) if contents.states["draft"] else 0
         if contents.states["draft"] or contents.states["skipped"]:
             figures[TRUTH_TAG] = {"samples": _truth_counts(contents, len(rows) - drafts, drafts)}
+            if drafts:
+                figures[TRUTH_TAG][DRAFTERS] = dict(contents.drafters)
         warning = f"unverified truth: {drafts} of {len(rows)} samples are compared with drafts that nobody has checked"
         return Conclusion(figures=figures, warnings=[warning] if drafts else [])
 

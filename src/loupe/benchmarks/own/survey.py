@@ -21,12 +21,14 @@ from loupe.benchmarks.own.scorers import TASKS
 class Contents:
     """Tasks and labels that occur, and samples by the state of their truth.
 
-    `states` counts "verified", "draft", "skipped", and, of the drafts, "without reference".
+    `states` counts "verified", "draft", "skipped", and, of the drafts, "without reference". `drafters` counts, for each
+    engine, the unverified samples whose reference it has drafted, alone or with others.
     """
 
     tasks: tuple[str, ...]
     labels: tuple[str, ...]
     states: Mapping[str, int]
+    drafters: Mapping[str, int]
 
 
 def contents_of(folder: Path, config: FolderConfig) -> Contents:
@@ -34,6 +36,7 @@ def contents_of(folder: Path, config: FolderConfig) -> Contents:
     tasks: set[str] = set()
     labels: dict[str, None] = dict.fromkeys(config.labels)
     states: Counter[str] = Counter()
+    drafters: Counter[str] = Counter()
     with (folder / SAMPLES).open("rb") as file:
         for line in filter(bytes.strip, file):
             # Most folders have one task and never name it: their lines need no parsing here.
@@ -47,12 +50,13 @@ def contents_of(folder: Path, config: FolderConfig) -> Contents:
             except (ValueError, AttributeError, RecursionError):
                 continue
             _count_state(values, states)
+            drafters.update(_drafters(values))
             if isinstance(task, str):
                 tasks.add(task)
             if task == "class" and not config.labels and isinstance(values.get("reference"), str):
                 labels.setdefault(values["reference"])
     found = tuple(task for task in TASKS if task in tasks) or (config.task,)
-    return Contents(found, tuple(labels) if config.labels else tuple(sorted(labels)), states)
+    return Contents(found, tuple(labels) if config.labels else tuple(sorted(labels)), states, drafters)
 
 
 def _count_state(values: dict[str, Any], states: Counter[str]) -> None:
@@ -61,6 +65,15 @@ def _count_state(values: dict[str, Any], states: Counter[str]) -> None:
     if isinstance(status, str):
         states[status] += 1
         states["without reference"] += status == "draft" and values.get("reference") is None
+
+
+def _drafters(values: dict[str, Any]) -> list[str]:
+    """The engines with a draft of a sample whose reference nobody has verified."""
+    truth = values.get("truth")
+    if not isinstance(truth, dict) or truth.get("status") != "draft" or values.get("reference") is None:
+        return []
+    drafts = truth.get("drafts")
+    return [name for name, draft in drafts.items() if draft is not None] if isinstance(drafts, dict) else []
 
 
 def survey_folder(path: Path) -> tuple[dict[str, int], list[str]]:

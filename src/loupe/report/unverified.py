@@ -1,0 +1,63 @@
+"""Results on truth that nobody has verified: what has to stand beside their numbers.
+
+An engine that drafted the truth is compared with itself, so its numbers look perfect; those of the others say how far
+they agree with it. Neither says which of them is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from loupe.benchmarks.own.folder import DRAFTERS, TRUTH_TAG
+from loupe.types import Result
+
+OWN = "drafted the truth"
+
+
+def unverified(result: Result) -> int:
+    """How many samples were compared with drafts that nobody has checked."""
+    count = _part(result, "samples").get("unverified", 0)
+    return count if isinstance(count, int) else 0
+
+
+def drafted_truth(result: Result) -> bool:
+    """Whether the engine drafted truth that it is compared with."""
+    return bool(unverified(result) and _part(result, DRAFTERS).get(result.engine))
+
+
+def truth_cell(result: Result) -> str:
+    """The truth of one run, for a column of a table."""
+    count = unverified(result)
+    if not count:
+        return "verified"
+    return OWN if drafted_truth(result) else f"{count:,} of {result.total:,} unverified"
+
+
+def unverified_warning(results: Iterable[Result]) -> str:
+    """What must be said above a table of these results; "" where all their truth is verified."""
+    found = [result for result in results if unverified(result)]
+    if not found:
+        return ""
+    most = max(found, key=unverified)
+    own = [result.engine for result in found if drafted_truth(result)]
+    said = (
+        f"Unverified truth: {unverified(most):,} of {most.total:,} samples are compared with drafts that nobody checked"
+    )
+    if not own:
+        return f"{said}, so these numbers rank no engine."
+    verb = "has" if len(own) == 1 else "have"
+    return (
+        f"{said}. {_listed(own)} {verb} drafted that truth and {verb} been compared with it: no proof of being right."
+    )
+
+
+def _listed(names: list[str]) -> str:
+    names = list(dict.fromkeys(names))
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _part(result: Result, name: str) -> Mapping[str, Any]:
+    figures = result.figures.get(TRUTH_TAG)
+    part = figures.get(name) if isinstance(figures, Mapping) else None
+    return part if isinstance(part, Mapping) else {}
