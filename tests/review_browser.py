@@ -65,8 +65,9 @@ def opened(browser: Browser, path: Path, *words: str) -> Iterator[Reviewing]:
 
 
 def at(page: Page, ident: str) -> None:
-    """Wait until this entry is open."""
+    """Wait until this entry is open and its page is drawn: before that nothing can be accepted."""
     expect(page.locator(".entry-id")).to_have_text(ident)
+    page.locator("html:not([data-drawing])").wait_for()
 
 
 def press(page: Page, *keys: str) -> None:

@@ -100,14 +100,14 @@ def test_what_needs_a_look_comes_first_and_stays_where_it_is(tmp_path: Path) -> 
     (tmp_path / "samples.jsonl").write_text("".join([*lines, "{no\n", "\n"]))
     reviewed = open_folder(tmp_path, document_type=None, by="Ada")
     order = [row.entry.id for row in reviewed.entries()]
-    assert order == ["2", "", "1", "3", "0"]
+    assert order == ["2", "", "3", "0", "1"]
     first = reviewed.entries()[0]
     reviewed.change(first.number, first.seen, Change(status="verified", fields={}))
     assert [row.entry.id for row in reviewed.entries()] == order
     with pytest.raises(DatasetError, match=r"samples.jsonl, line 5: not JSON"):
         reviewed.change(5, reviewed.entries()[1].seen, Change(status="verified", fields={}))
     for typed in ("1", "12", "12,5"):
-        row = reviewed.entries()[-1]
+        row = reviewed.entries()[-2]
         reviewed.change(row.number, row.seen, Change(fields={"total": typed}, typing=True))
     reviewed.undo()
     assert (tmp_path / "samples.jsonl").read_text().splitlines(keepends=True)[0] == lines[0], "typed in one go"

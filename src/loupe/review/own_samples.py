@@ -38,7 +38,7 @@ _SAYS = {
     "table": "The table of the page.",
     "class": "What the document is.",
 }
-_SECTIONS = ("The engines differ", "No draft", "One draft", "The engines agree", "Written by hand")
+_SECTIONS = ("The engines differ", "One draft", "The engines agree", "No draft", "Written by hand")
 #: Up to so many labels are all shown at once.
 _MOST_BUTTONS = 12
 _TAG = re.compile(r"<[^<>]*>?")
@@ -206,11 +206,11 @@ def _rank(values: Mapping[str, Any], state: TruthState) -> int:
     """What needs a look comes first. Decisions change nothing here, so that no sample moves under one's hands."""
     if state.differs:
         return 0
-    if len(state.engines) > 1:
-        return 3
-    if state.engines:
-        return 2 if any(draft is not None for draft in state.drafts.values()) else 1
-    return 1 if values.get("reference") is None else 4
+    drafted = sum(draft is not None for draft in state.drafts.values())
+    if drafted:
+        return 2 if len(state.engines) > 1 else 1
+    # What an engine drafted is quickest done; what must be typed from nothing comes when that is done.
+    return 3 if state.engines or values.get("reference") is None else 4
 
 
 def _page(path: str) -> tuple[str, int]:

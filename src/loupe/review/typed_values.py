@@ -19,13 +19,14 @@ def hint(kind: str, value: str, *, order: DateOrder) -> Hint:
     """The day or number that a text is, where it is spelled in another way; or that it is none.
 
     >>> hint("date", "11. Mai 2024", order="dmy").text, hint("amount", "twelve", order="dmy").text
-    ('read as 2024-05-11', 'cannot be read as an amount')
+    ('read as 2024-05-11', 'cannot be read as an amount: kept as a draft, cannot be accepted')
     """
     if not value.strip() or kind not in ("date", "amount"):
         return Hint()
     read = normalize_date(value, order) if kind == "date" else _amount(value)
     if read is None:
-        return Hint(f"cannot be read as {'a date' if kind == 'date' else 'an amount'}", unreadable=True)
+        name = "a date" if kind == "date" else "an amount"
+        return Hint(f"cannot be read as {name}: kept as a draft, cannot be accepted", unreadable=True)
     if read == "":
         return Hint("counts as empty")
     return Hint() if read == value.strip() else Hint(f"read as {read}")

@@ -6,7 +6,7 @@ import * as viewer from "./viewer.js";
 import * as form from "./form.js";
 import * as drafts from "./drafts.js";
 import { isNarrow, startKeys } from "./keys.js";
-import { finished, showConflict, showCounts, toast, trouble } from "./say.js";
+import { endComplaint, finished, showConflict, showCounts, toast, trouble } from "./say.js";
 import { startTheme, switchTheme } from "./theme.js";
 import { startWatching } from "./watch.js";
 
@@ -25,7 +25,10 @@ function showState(data) {
 }
 
 function lockButtons() {
-  for (const name of ["verify", "reject"]) byId(name).disabled = !entry || entry.broken || Boolean(state.locked);
+  const locked = !entry || entry.broken || Boolean(state.locked);
+  // Nobody can say that a page is right before it is there.
+  byId("verify").disabled = locked || viewer.isDrawing();
+  byId("reject").disabled = locked;
 }
 
 const said = (status) => (status === "rejected" ? root.dataset.refused : status);
@@ -43,6 +46,7 @@ function show(next, { keepFocus = false } = {}) {
 
 function settleOn({ restored }) {
   asked = 0;
+  endComplaint();
   root.toggleAttribute("data-wide", Boolean(byId("form").querySelector(".field.prose, .field.markdown, .field.table")));
   viewer.showPage(entry, findMarks);
   drafts.show(entry);
@@ -139,6 +143,7 @@ function accept(data, fields) {
   byId("conflict").hidden = true;
   form.settle(entry.seen, fields);
   form.clearProblem();
+  endComplaint();
   showState(data);
   trouble("");
   list.replaceRow(entry.number, data.row);
@@ -158,6 +163,7 @@ function flush() { return form.isDirty() && !state.locked ? change() : queue.the
 /** One decision at a time: a key that comes before the next entry is seen was not meant for it. */
 async function decide(status) {
   if (!entry || entry.broken || busy || (status === "rejected" && !root.dataset.refused)) return;
+  if (status === "verified" && viewer.isDrawing()) { toast("The page is still being drawn; nothing was decided."); return; }
   busy = true;
   try { await decideNow(status); } finally { busy = false; }
 }
@@ -316,7 +322,7 @@ for (let number = 1; number < 10; number += 1) KEYS[number] = () => digit(number
 function start() {
   startTheme();
   showState(state);
-  viewer.startViewer();
+  viewer.startViewer(lockButtons);
   list.filterFromAddress();
   byId("help-open").addEventListener("click", () => byId("help").showModal());
   byId("undo").addEventListener("click", undo);

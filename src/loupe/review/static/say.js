@@ -2,7 +2,7 @@
 
 import { toast } from "./notes.js";
 
-export { toast, trouble } from "./notes.js";
+export { endComplaint, toast, trouble } from "./notes.js";
 
 const byId = (name) => document.getElementById(name);
 const { refused } = document.documentElement.dataset;

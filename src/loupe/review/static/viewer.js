@@ -18,7 +18,17 @@ const turned = () => turns.get(state.picture) || 0;
 /** Width by height, as it is seen. */
 const ratio = () => (turned() % 2 ? 1 / state.ratio : state.ratio);
 
-let told = () => {};
+let told = () => {}, onDrawing = () => {};
+/** Pictures under way: the one to be shown, and one that is likely to be next. */
+let pending = null, ahead = null;
+
+/** Whether the page is still being drawn: nobody has seen it. */
+export const isDrawing = () => document.documentElement.hasAttribute("data-drawing");
+
+function setDrawing(drawing) {
+  document.documentElement.toggleAttribute("data-drawing", drawing);
+  onDrawing();
+}
 
 /** Show the pages of an entry, the first one unless the same pages are open; `onLeaf` hears which picture it is. */
 export function showPage(entry, onLeaf = () => {}) {
@@ -48,6 +58,7 @@ function openLeaf(leaf, without = "") {
     return;
   }
   if (page.picture === state.picture) return;
+  setDrawing(true);
   Object.assign(state, { picture: page.picture, ratio: 0, longest: 0 });
   frame.hidden = true;
   problem.hidden = false;
@@ -72,7 +83,11 @@ export function turn() {
 
 /** Have a page ready that is likely to be next. */
 export function prepare(picture) {
-  if (/^\d+$/.test(picture ?? "") && Number(picture) !== state.picture) new Image().src = `/page/${picture}?longest=${sizes[1]}`;
+  if (!/^\d+$/.test(picture ?? "") || Number(picture) === state.picture) return;
+  const address = `/page/${picture}?longest=${sizes[1]}`;
+  if (ahead?.getAttribute("src") === address) return;
+  ahead?.removeAttribute("src");
+  ahead = Object.assign(new Image(), { src: address });
 }
 
 function say(text) {
@@ -80,10 +95,14 @@ function say(text) {
   image.removeAttribute("src");
   problem.textContent = text;
   problem.hidden = !text;
+  setDrawing(false);
 }
 
 function fetchPicture(longest) {
   const picture = state.picture, next = new Image();
+  // What was asked for before is not wanted any more, and must not stand in the way of this.
+  pending?.removeAttribute("src");
+  pending = next;
   state.longest = longest;
   next.addEventListener("load", () => {
     if (state.picture !== picture || state.longest !== longest) return;
@@ -95,6 +114,7 @@ function fetchPicture(longest) {
     layOut();
     if (isNew) { view.scrollTo(0, 0); drawMarks(); }
     image.dataset.picture = picture;
+    setDrawing(false);
   });
   next.addEventListener("error", () => { if (state.picture === picture && !state.ratio) explain(picture, longest); });
   next.src = `/page/${picture}?longest=${longest}`;
@@ -208,7 +228,9 @@ export function switchMarks() {
   drawMarks();
 }
 
-export function startViewer() {
+/** `drawing` is called whenever a page begins to be drawn, is there, or cannot be. */
+export function startViewer(drawing) {
+  onDrawing = drawing;
   new ResizeObserver(layOut).observe(view);
   view.addEventListener("wheel", (event) => {
     if (!event.ctrlKey) return;

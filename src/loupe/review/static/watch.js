@@ -31,6 +31,7 @@ function showOthers(count) {
   line.hidden = !count;
   long.textContent = count === 1 ? "also open in another tab" : `also open in ${count} other tabs`;
   short.textContent = `${count + 1} tabs`;
+  line.title = "That is safe: the changes of both are kept, and each shows those of the other";
 }
 
 /** Begin to ask; `onState` gets how things stand, with a number that grows whenever the file changes. */

@@ -9,6 +9,12 @@ export function toast(text, kind = "") {
   toastTimer = setTimeout(() => { line.className = "toast"; }, kind === "bad" ? 8000 : 3500);
 }
 
+/** What could not be done is past once something else has been. */
+export function endComplaint() {
+  const line = document.getElementById("toast");
+  if (line.classList.contains("bad")) line.className = "toast";
+}
+
 export function trouble(text) {
   document.getElementById("trouble").textContent = text;
   document.getElementById("trouble").hidden = !text;
