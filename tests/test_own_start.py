@@ -21,11 +21,15 @@ from PIL import Image
 from loupe.benchmarks.own import check_folder, open_folder
 from loupe.benchmarks.own.config import FolderConfig, read_config
 from loupe.benchmarks.own.drafts import agreed, differing, draft_of, with_draft
-from loupe.benchmarks.own.starting import Beginning, begin, find_documents, label_map
+from loupe.benchmarks.own.starting import Beginning, begin, find_documents, label_map, same_names
+from loupe.cli.compare import compare_runs
 from loupe.cli.init import ask
 from loupe.data.example_documents.papers import drawn, papers
 from loupe.errors import DatasetError, UsageError
 from loupe.metrics.dates import normalize_date
+from loupe.report.collect import collect
+from loupe.report.page import environment as templates
+from loupe.report.page import group_context
 from loupe.review.drafting import verify
 from tests.command_line import command, environment, loupe
 
@@ -90,7 +94,7 @@ def test_sorted_documents_have_their_class_and_names_that_clash_are_told_apart(t
         (tmp_path / name).parent.mkdir(exist_ok=True)
         Image.new("L", (9, 9)).save(tmp_path / name)
     found = find_documents(tmp_path)
-    assert found.is_sorted
+    assert found.is_sorted and same_names(found) == [("positive/x.png", "positive/X.jpg")]
     labels = label_map(found, ["positive=invoice"])
     begin(tmp_path, found, Beginning(task="class", labels=labels))
     kept = {line["id"]: (line["reference"], "truth" in line) for line in lines(tmp_path)}
@@ -104,6 +108,7 @@ def test_sorted_documents_have_their_class_and_names_that_clash_are_told_apart(t
 def test_what_cannot_be_begun_is_said_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="no images or PDF files here"):
         find_documents(tmp_path)
+    assert read_config(tmp_path)[1][0].hint == f"loupe init {tmp_path}"
     Image.new("L", (9, 9)).save(tmp_path / "a.png")
     found = find_documents(tmp_path)
     for flags, message in (
@@ -120,6 +125,14 @@ def test_what_cannot_be_begun_is_said_in_one_line(tmp_path: Path) -> None:
     done = loupe("init", ".", cwd=tmp_path)
     assert done.returncode == 2 and done.stderr.startswith("error: which task?\nhint: --task text"), done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["a.png"]
+    assert loupe("review", cwd=tmp_path).stderr.startswith("error: which folder?\nhint: loupe review DIR")
+
+
+def test_plain_text_is_no_draft_of_a_table_and_the_hint_says_what_is(scans: Path) -> None:
+    begin(scans, find_documents(scans), Beginning(task="table"))
+    done = loupe("draft", "scans", "-e", "python:reader.py:one", cwd=scans.parent)
+    assert done.returncode == 3 and "plain OCR gives no tables, a vision model does" in done.stderr
+    assert "to check them" not in done.stderr
 
 
 def test_in_a_terminal_it_asks_for_what_is_missing(scans: Path) -> None:
@@ -186,7 +199,14 @@ def test_drafts_are_written_with_what_differs_and_verified_lines_stay_to_the_byt
     both = loupe("run", "scans", *engines, "--allow-unverified", "-j", "1", cwd=scans.parent)
     assert both.returncode == 0, both.stderr
     assert "opt:allow_unverified=true" in both.stdout and "unverified truth: 2 of 3 samples" in both.stdout
-    assert "what 3 documents can show of field_score" in both.stdout
+    assert "Unverified truth: 2 of 3 samples are compared with drafts" in " ".join(both.stdout.split())
+    assert "documents can show" not in both.stdout  # more documents would not tell who is right
+    runs = sorted(path.parent for path in (scans.parent / "runs").rglob("run.json"))
+    assert [row.truth for row in compare_runs(runs).runs] == ["drafted the truth", "drafted the truth"]
+    (board,) = collect(runs)
+    shown = templates().get_template("leaderboard.html").render(group=group_context(board))
+    assert shown.count("drafted the truth</span>") == 2 and "have drafted that truth" in shown
+    assert "documents show one of" not in shown
 
 
 values = st.sampled_from(["", "2024-05-11", "11.05.2024", "May 11, 2024", "12.05.2024", "1.234,50", "$1,234.5", "x"])

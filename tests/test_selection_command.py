@@ -103,7 +103,7 @@ def test_pictures_are_sent_as_the_protocol_has_them(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(
     ("more", "code", "said"),
     [
-        (["--base-url", "http://127.0.0.1:9"], 2, "--ground-truth ask needs a terminal"),
+        (["--base-url", "http://127.0.0.1:9"], 2, "needs a terminal to ask at: pass --ground-truth reuse or"),
         (["--type", "recipe", "--ground-truth", "reuse"], 2, "which field of a recipe is wanted"),
         (["--type", " "], 2, "--type is empty"),
         (["--timeout", "20"], 2, "'20' is not one of '10', '30', '60'"),

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
+from loupe.cli.view import what_opens
 from tests.command_line import loupe
 from tests.report_runs import Toy
 from tests.review_app import Served
@@ -166,5 +167,6 @@ def test_a_run_is_followed_while_it_grows(server: Served, toy: Toy) -> None:
 
 
 def test_a_missing_folder_is_an_error_of_one_line(tmp_path: Path) -> None:
+    assert what_opens("runs", [tmp_path / "runs"]).startswith("no run below runs yet")
     done = loupe("view", "nowhere", "--no-browser", cwd=tmp_path)
     assert done.returncode == 2 and "nowhere" in done.stderr and "Traceback" not in done.stderr

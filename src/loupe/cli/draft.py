@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from loupe.cli.errors import INTERRUPTED, show_error
+from loupe.cli.errors import INTERRUPTED, SOME_FAILED, show_error
 from loupe.cli.options import Flags, make_plans, reading_options
 from loupe.cli.output import as_json, json_option, plain_option, say, table
 from loupe.errors import LoupeError, UsageError
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 #: Where the runs lie, below the folder: they have no scores, and would only be in the way among those that do.
 RUNS = Path(".loupe/drafts")
 LISTED = 10
+#: What OCR alone cannot draft, by the task: a folder of these needs an engine that answers questions.
+NOT_BY_OCR = {"table": "tables", "fields": "fields", "class": "labels", "question": "answers", "formula": "LaTeX"}
 
 
 @click.command("draft")
@@ -65,6 +67,15 @@ def command(context: click.Context, /, folder: Path, json: bool, plain: bool, **
         if code == INTERRUPTED:
             break
     show(folder, found, dict(count_states(folder, config)), json=json, plain=plain)
+    if any(one.failed for one in found.values()) and not any(one.drafted for one in found.values()):
+        given_up = NOT_BY_OCR.get(config.task)
+        show_error(
+            "nothing was drafted",
+            f"plain OCR gives no {given_up}, a vision model does: loupe draft {folder} --base-url URL"
+            if given_up
+            else "",
+        )
+        worst = max(worst, SOME_FAILED)
     context.exit(worst)
 
 
@@ -120,5 +131,7 @@ def show(folder: Path, found: dict[str, Written], states: dict[str, int], *, jso
             say(f"{name} failed on {len(one.failed) - LISTED} more")
     said = ", ".join(f"{count:,} {name}" for name, count in states.items() if count)
     say(f"{folder}: {said}")
-    if any(states[name] for name in ("agree", "differ", "one draft", "no draft")):
+    if any(states[name] for name in ("agree", "differ", "one draft")):
         say(f"to check them: loupe review {folder}")
+    elif states["no draft"]:
+        say(f"to type the truth without drafts: loupe review {folder}")

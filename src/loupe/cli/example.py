@@ -48,7 +48,10 @@ def pages(folder: Path) -> None:
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
     click.echo(f"{count} documents in {folder / 'papers'}")
-    say(f"next: cd {folder} && loupe init papers/invoices --task fields --field date:date --field total:amount")
+    say(
+        f"next: cd {folder} && loupe init papers/invoices --task fields --field date:date --field total:amount "
+        "--field company:company --field number:id"
+    )
 
 
 @command.command("truth")

@@ -62,7 +62,14 @@ def command(
     by that; everything else is left to `loupe draft` and `loupe review`. Nothing is overwritten.
     """
     from loupe.benchmarks.own.config import CONFIG, SAMPLES
-    from loupe.benchmarks.own.starting import FIRST_PAGES, begin, cut_documents, find_documents, refuse_existing
+    from loupe.benchmarks.own.starting import (
+        FIRST_PAGES,
+        begin,
+        cut_documents,
+        find_documents,
+        refuse_existing,
+        same_names,
+    )
 
     refuse_existing(folder)
     found = find_documents(folder)
@@ -78,6 +85,8 @@ def command(
         say(f"left out {name}: {why}")
     if len(found.left_out) > _LISTED:
         say(f"left out {len(found.left_out) - _LISTED} more")
+    for name, first in same_names(found)[:_LISTED]:
+        say(f"{name} and {first} have one name: both are used, as two documents; take one out if they are the same")
     if cut := cut_documents(found, beginning):
         shown = beginning.pages or FIRST_PAGES[beginning.task]
         say(f"{_count(cut, 'document')} with more pages: only the first {shown} are used (--pages N)")

@@ -30,7 +30,9 @@ class _ReviewGroup(SuggestingGroup):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As click does it, with the name of the usual command put in where none is given."""
-        if args and args[0] not in (*self.list_commands(ctx), *self.get_help_option_names(ctx)):
+        if not args:
+            raise UsageError("which folder?", hint="loupe review DIR, or loupe review tests FILE.jsonl")
+        if args[0] not in (*self.list_commands(ctx), *self.get_help_option_names(ctx)):
             args = [self.usual, *args]
         return super().parse_args(ctx, args)
 

@@ -50,7 +50,7 @@ SECTIONS = {
 
 EPILOG = """\b
 Start here:
-  loupe demo                                 the local engines on twelve pages
+  loupe demo                                 the local engines on the first 12 samples
   loupe run ./mydocs -e rapidocr             your own pages
   loupe run sample_pages --base-url http://127.0.0.1:8000/v1
 

@@ -46,9 +46,10 @@ _PHASES: dict[str, tuple[Phase, ...]] = {"a": ("a",), "b": ("b",), "both": ("a",
     "--ground-truth",
     type=click.Choice(["reuse", "regenerate", "ask"]),
     default="ask",
-    help="What to do with ground-truth files that exist (phase b). Default: ask.",
+    help="Phase b: reuse keeps the files that exist and drafts those that are missing, regenerate drafts all anew, ask "
+    "needs a terminal. Default: ask.",
 )
-@click.option("--yes", is_flag=True, help="Take the ground truth as reviewed; never regenerates any.")
+@click.option("--yes", is_flag=True, help="Take the ground truth as reviewed; says nothing about --ground-truth.")
 @click.option("--vlm", multiple=True, metavar="ID", help="Vision model instead of the list; again for more.")
 @click.option("--textllm", multiple=True, metavar="ID", help="Text model instead of the list; again for more.")
 @click.option("--models", type=_FOLDER, metavar="FILE", help="TOML, JSON or YAML with `vlm` and `textllm` lists.")

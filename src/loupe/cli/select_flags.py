@@ -61,7 +61,8 @@ def rules_of(flags: Flags) -> Rules:
         )
     if runs_b and flags.ground_truth == "ask" and not sys.stdin.isatty():
         raise UsageError(
-            "--ground-truth ask needs a terminal to ask at", hint="--ground-truth reuse, or --ground-truth regenerate"
+            "--ground-truth ask needs a terminal to ask at: pass --ground-truth reuse or --ground-truth regenerate",
+            hint="reuse keeps the files that exist and drafts those that are missing, regenerate drafts all anew",
         )
     return Rules(
         document_type=document_type,

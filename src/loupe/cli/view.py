@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -33,4 +33,11 @@ def command(runs: tuple[Path, ...], port: int, no_browser: bool) -> None:
     async def serving(stop: asyncio.Event, ready: Callable[[str], None]) -> None:
         await serve(roots, port=port, on_ready=ready, stop=stop)
 
-    serve_locally(serving, said=f"{names}: open at this address; Ctrl-C ends it", browser=not no_browser)
+    serve_locally(serving, said=what_opens(names, roots), browser=not no_browser)
+
+
+def what_opens(names: str, roots: Sequence[Path]) -> str:
+    """The line below the address."""
+    if any(next(root.rglob("run.json"), None) for root in roots):
+        return f"{names}: open at this address; Ctrl-C ends it"
+    return f"no run below {names} yet; the page at this address shows the first one when it begins; Ctrl-C ends it"

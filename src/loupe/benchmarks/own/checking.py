@@ -116,7 +116,7 @@ def missing_samples(folder: Path) -> Problem:
     return Problem(
         file=str(folder / SAMPLES),
         message="not found",
-        hint="one JSON object per line; docs/own-data.md has an example",
+        hint=f"loupe init {folder} writes it for scans and PDF files; docs/own-data.md has an example",
     )
 
 

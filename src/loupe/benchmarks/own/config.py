@@ -70,6 +70,8 @@ def read_config(folder: Path) -> tuple[FolderConfig | None, list[Problem]]:
         tables = tomllib.loads(text.removeprefix("\ufeff"))
     except FileNotFoundError:
         advice = f'printf \'[benchmark]\\ntitle = "My documents"\\ntask = "text"\\n\' > {path}'
+        # Scans without a word of truth are begun by a command; truth that is there needs only settings.
+        advice = advice if (folder / SAMPLES).exists() else f"loupe init {folder}"
         return None, [Problem(file=str(path), message="not found", hint=advice)]
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1

@@ -93,7 +93,10 @@ def find_documents(folder: Path) -> Found:
             left_out[name] = error.message.removeprefix(f"{path}").lstrip(": ")
     if not documents:
         why = f"; {len(left_out)} files cannot be read" if left_out else ""
-        raise DatasetError(f"{folder}: no images or PDF files here{why}", hint="put scans or PDF files into it")
+        raise DatasetError(
+            f"{folder}: no images or PDF files here{why}",
+            hint=f"put scans or PDF files into it, then: loupe init {folder}",
+        )
     return Found(tuple(documents), left_out)
 
 
@@ -141,6 +144,13 @@ def sample_lines(found: Found, beginning: Beginning) -> list[dict[str, Any]]:
             line |= {} if label else {"truth": {"status": "draft"}}
             lines.append(line)
     return lines
+
+
+def same_names(found: Found) -> list[tuple[str, str]]:
+    """(document, the earlier one) where both have one name but for the kind of file, which tells their ids apart."""
+    seen: dict[str, str] = {}
+    pairs = [(one.path, seen.setdefault(_bare(one.path).casefold(), one.path)) for one in found.documents]
+    return [(path, first) for path, first in pairs if path != first]
 
 
 def cut_documents(found: Found, beginning: Beginning) -> int:
