@@ -99,6 +99,8 @@ def test_the_line_names_every_counter_that_is_not_zero() -> None:
         "50/100 · 2.00 pages/s · 100 tokens/s · 25 s left · 4 in flight · 10 from before · 2 retries · 2 failed"
         " · 3 truncated · 1 empty · 1 loops · similarity so far 90.00 % ± 2.00"
     )
+    progress.headline = Estimate(value=1.0, low=1.0, high=1.0, n=4)
+    assert status_line(progress, unit="fraction").endswith("similarity so far 100.00 %"), "of four pages nobody is sure"
 
 
 def test_the_line_at_the_start_promises_nothing() -> None:

@@ -128,6 +128,8 @@ def status_line(progress: Progress, *, unit: str, brief: bool = False) -> str:
     parts += [f"{count:,} {name}" for name, count in counts.items() if count]
     if progress.headline is not None and progress.headline.value is not None:
         value, margin = format_value(progress.headline.value, unit), format_margin(progress.headline, unit)
+        # A few pages that are all alike give an interval of no width, which nobody should believe.
+        margin = "" if progress.headline.low == progress.headline.high else margin
         # Of the pages so far: the final number may be another one, the more so where it is made of several measures.
         parts.append(f"{progress.headline_name} so far {value} {margin}".rstrip())
     parts += [tell() for tell in (progress.spent, progress.status) if tell is not None]

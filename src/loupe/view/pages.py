@@ -239,6 +239,7 @@ class Pages:
             board,
             "compare",
             runs=list(zip(runs, names, strict=True)),
+            unverified=board.context()["unverified"],
             a=a,
             b=b,
             measure=measure,
