@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from loupe.benchmarks.own import check_folder, open_folder
 from tests.review_app import PDF, Served, start
@@ -92,6 +92,19 @@ def test_drafts_of_several_engines_become_truth_with_the_keyboard_alone(browser:
     make(tmp_path, FIELDS, *DRAFTS)
     with opened(browser, tmp_path, "--as", "Ada L.") as (_, page, _):
         at(page, "differ")
+        held: list[Route] = []
+        page.route("**/page/*", lambda route: held.append(route))
+        page.reload(wait_until="commit")
+        expect(page.locator("#verify")).to_be_disabled()
+        press(page, "a")
+        expect(page.locator("#toast")).to_contain_text("still being drawn")
+        expect(page.locator("#reject")).to_be_enabled()
+        for route in held:
+            route.continue_()
+        at(page, "differ")
+        expect(page.locator("#verify")).to_be_enabled()
+        assert raw(tmp_path) == list(DRAFTS), "nobody can have seen the page"
+        page.unroute("**/page/*")
         assert page.locator("#leaf-value").text_content() == "1 of 2"
         expect(page.locator(".takes .chip")).to_have_count(2)
         expect(page.locator("[data-take-all='2']")).to_be_disabled()
