@@ -84,7 +84,8 @@ def test_a_run_without_a_single_answer_is_no_success_and_the_list_of_runs_shows_
     for stage in ("infer", "run", "run"):
         done = loupe(stage, *words, cwd=here)
         assert done.returncode == 3, stage
-        assert "error: python-broken.py_read: all 2 samples failed; the first: broken.py:2: ValueError: no luck" in done.stderr
+        said = "error: python-broken.py_read: all 2 samples failed; the first: broken.py:2: ValueError: no luck"
+        assert said in done.stderr
     listed = loupe("runs", "--plain", cwd=here).stdout
     assert ", 2 of 2 failed" in listed
     assert json.loads(loupe("runs", "--json", cwd=here).stdout)[0]["failed"] == 2
