@@ -11,13 +11,15 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.report_runs import misread, toy_pages
 
+from loupe.view.board import Board
 from loupe.view.grid import wanted_of
 from loupe.view.pages import Pages
 from loupe.view.shelf import Shelf
@@ -32,6 +34,10 @@ def timed(name: str, make: Callable[[], object], times: int = 5) -> None:
         seconds.append(time.perf_counter() - began)
     later = f"{statistics.median(seconds[1:]):8.3f} s" if times > 1 else ""
     print(f"{name:<44}{seconds[0]:8.3f} s{later}", flush=True)
+
+
+def _list_samples(pages: Pages, board: Board, query: Mapping[str, str]) -> object:
+    return pages.samples(board, wanted_of(board, query), query)
 
 
 def main() -> None:
@@ -60,7 +66,7 @@ def main() -> None:
         }
         timed("leaderboard", lambda: pages.board(board))
         for name, query in lists.items():
-            timed(name, lambda query=query: pages.samples(board, wanted_of(board, query), query))  # type: ignore[misc]
+            timed(name, partial(_list_samples, pages, board, query))
         timed("page of a sample", lambda: pages.sample(board, "book/page-5000", wanted_of(board, {}), {}))
         timed("comparison of two runs", lambda: pages.compare(board, {}), times=3)
         timed("page of a run", lambda: pages.run(board, board.runs[0]))

@@ -70,7 +70,8 @@ def parameters(file: Path, name: str) -> list[str]:
     # The last one: overloads come before what they describe.
     found = [node for node in nodes if getattr(node, "name", "") == last][-1]
     if isinstance(found, ast.ClassDef):
-        return [field.target.id for field in found.body if isinstance(field, ast.AnnAssign)]  # type: ignore[union-attr]
+        targets = [field.target for field in found.body if isinstance(field, ast.AnnAssign)]
+        return [target.id for target in targets if isinstance(target, ast.Name)]
     assert isinstance(found, ast.FunctionDef)
     given = found.args
     rest = [f"*{given.vararg.arg}"] if given.vararg else []

@@ -11,6 +11,7 @@ import contextlib
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 from aiohttp import web
@@ -83,9 +84,9 @@ class StreamingServer:
 
 
 @contextlib.contextmanager
-def streaming_server(**settings: object) -> Iterator[StreamingServer]:
+def streaming_server(**settings: Any) -> Iterator[StreamingServer]:
     """The server on a thread of its own."""
-    server, started = StreamingServer(**settings), threading.Event()  # type: ignore[arg-type]
+    server, started = StreamingServer(**settings), threading.Event()
     loop, stop = asyncio.new_event_loop(), asyncio.Event()
     thread = threading.Thread(target=loop.run_until_complete, args=(server.main(started, stop),), daemon=True)
     thread.start()

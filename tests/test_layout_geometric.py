@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 
 import numpy as np
@@ -119,8 +120,8 @@ def test_boxes_lie_on_the_page_and_are_numbered_from_0(image: Image.Image) -> No
 
 @given(st.integers(1, 24), st.integers(1, 24), st.randoms(use_true_random=False))
 @settings(max_examples=30, deadline=None)
-def test_pieces_of_ink_are_those_of_a_flood_fill(width: int, height: int, random: object) -> None:
-    seed = np.random.default_rng(random.getrandbits(32))  # type: ignore[attr-defined]
+def test_pieces_of_ink_are_those_of_a_flood_fill(width: int, height: int, dice: random.Random) -> None:
+    seed = np.random.default_rng(dice.getrandbits(32))
     mask = seed.random((height, width)) < 0.45
     assert sorted(map(tuple, pieces_of(mask).tolist())) == sorted(_flooded(mask))
     assert (smeared(mask, 3, 2) >= mask).all()

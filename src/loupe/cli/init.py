@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from loupe.benchmarks.own.starting import Beginning, Found
 
 #: What may be asked of documents, with a word on each. `tables` is how people say `table`.
-TASKS = {
+TASKS: dict[Task, str] = {
     "text": "what stands on each page",
     "markdown": "the same with headings, lists and tables",
     "table": "one table per page",
@@ -137,21 +137,23 @@ def _task(name: str) -> Task:
     plain = {"tables": "table", "classes": "class", "field": "fields"}.get(name, name)
     if not plain:
         raise UsageError("which task?", hint=f"--task {', --task '.join(TASKS)}")
-    if plain not in TASKS:
+    found = next((task for task in TASKS if task == plain), None)
+    if found is None:
         raise UsageError(f"no task {name!r}{did_you_mean(name, TASKS)}", hint=f"tasks: {', '.join(TASKS)}")
-    return plain  # type: ignore[return-value]
+    return found
 
 
 def _field(text: str) -> tuple[str, FieldType]:
     """`name:type`; a bare name is a text. Raises UsageError for a type that there is not."""
     name, _, kind = text.strip().rpartition(":") if ":" in text else (text.strip(), "", "text")
     kind = kind.strip()
-    if not name.strip() or kind not in FIELD_TYPES:
+    found = next((known for known in FIELD_TYPES if known == kind), None)
+    if not name.strip() or found is None:
         raise UsageError(
             f"field {text!r}: no type {kind!r}{did_you_mean(kind, FIELD_TYPES)}",
             hint=f"NAME:TYPE, types: {', '.join(FIELD_TYPES)}",
         )
-    return name.strip(), kind  # type: ignore[return-value]
+    return name.strip(), found
 
 
 def _ask_task(found: Found) -> str:

@@ -191,8 +191,8 @@ _OF_RUNS = frozenset(
 def asking_options(function: F) -> F:
     """Those of them that say what is asked of which engine, for commands that store no run."""
     for option in reversed(_OPTIONS):
-        marked = option(lambda: None)
-        if marked.__click_params__[0].name not in _OF_RUNS:  # type: ignore[attr-defined]
+        [parameter] = click.command()(option(lambda: None)).params
+        if parameter.name not in _OF_RUNS:
             function = option(function)
     return function
 

@@ -14,7 +14,7 @@ from loupe.metrics.dates import DateOrder, dates_match, normalize_date
 from loupe.metrics.names import names_match
 
 FieldType: TypeAlias = Literal["text", "date", "amount", "id", "company", "person"]
-FIELD_TYPES: tuple[str, ...] = get_args(FieldType)
+FIELD_TYPES: tuple[FieldType, ...] = get_args(FieldType)
 
 #: Field name → its type.
 Fields: TypeAlias = Mapping[str, FieldType]
