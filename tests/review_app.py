@@ -136,8 +136,14 @@ def start(file: Path, *words: str) -> subprocess.Popen[str]:
 
 @contextmanager
 def served(file: Path, *words: str) -> Iterator[Served]:
-    """A review of the file or folder. Ctrl-C ends it afterwards, with exit code 0 and no traceback."""
-    process = start(file, *words)
+    """A review of the file or folder, ended by Ctrl-C."""
+    with address_of(start(file, *words)) as running:
+        yield running
+
+
+@contextmanager
+def address_of(process: subprocess.Popen[str], *, ends_within: float = 20) -> Iterator[Served]:
+    """A started server that prints its address. Ctrl-C ends it afterwards, with exit code 0 and no traceback."""
     assert process.stdout is not None and process.stderr is not None
     try:
         address = process.stdout.readline().strip()
@@ -146,6 +152,6 @@ def served(file: Path, *words: str) -> Iterator[Served]:
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
-        out, said = process.communicate(timeout=20)
+        out, said = process.communicate(timeout=ends_within)
     assert process.returncode == 0, said
     assert "Traceback" not in said and out == ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.report_runs import Toy, misread, toy_pages
-from tests.review_app import Served
+from tests.review_app import Served, address_of
 
 ATTACK = "**bold** <script>document.title='owned'</script><img src=x onerror=alert(1)> \u202e"
 #: Right-to-left and CJK text, and an answer that attacks.
@@ -52,14 +51,5 @@ def viewed(*runs: Path, home: Path, trusted: Path | None = None) -> Iterator[Ser
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=home
     )
-    assert process.stdout is not None and process.stderr is not None
-    try:
-        address = process.stdout.readline().strip()
-        assert address.startswith("http://127.0.0.1:"), process.stderr.read()
-        yield Served(process, address)
-    finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGINT)
-        out, said = process.communicate(timeout=30)
-    assert process.returncode == 0, said
-    assert "Traceback" not in said and out == ""
+    with address_of(process, ends_within=30) as running:
+        yield running

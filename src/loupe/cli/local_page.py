@@ -35,12 +35,12 @@ async def _serve(serving: Serving, *, said: str, browser: bool) -> None:
     def ready(address: str) -> None:
         click.echo(address)
         say(said)
-        if browser and has_display():
+        if browser and _has_display():
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     await serving(stop, ready)
 
 
-def has_display() -> bool:
+def _has_display() -> bool:
     """Whether a browser would get a window; without one, Python would start a browser for terminals."""
     return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import getpass
-import os
-import signal
-import sys
-import threading
-import webbrowser
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from loupe.cli.lazy import SuggestingGroup
+from loupe.cli.local_page import port_option, quiet_option, serve_locally
 from loupe.cli.output import say
 from loupe.errors import UsageError
 
@@ -47,9 +43,7 @@ def command() -> None:
 
 def _serving(function: Callable[..., None]) -> Callable[..., None]:
     """Options of the server."""
-    function = click.option("--no-browser", is_flag=True, help="Only print the address.")(function)
-    port = click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Default: 0, a free one.")
-    return port(function)
+    return port_option(quiet_option(function))
 
 
 @command.command("folder")
@@ -73,7 +67,7 @@ def folder(folder: Path, document_type: str | None, name: str | None, **serving:
         raise UsageError(f"{folder}: no such folder", hint="loupe review DIR, or loupe review tests FILE.jsonl")
     review = open_folder(folder, document_type=document_type, by=name or _account())
     _announce(review)
-    asyncio.run(_serve(review, folder, **serving))
+    _open(review, folder, **serving)
 
 
 @command.command("tests")
@@ -97,7 +91,7 @@ def tests(file: Path, data: Path | None, **serving: Any) -> None:
 
     review = open_tests(file)
     _announce(review)
-    asyncio.run(_serve(review, documents_folder(file, data), **serving))
+    _open(review, documents_folder(file, data), **serving)
 
 
 def _need() -> None:
@@ -125,22 +119,10 @@ def _announce(review: Review) -> None:
         say(f"{counts['broken']} {noun} cannot be read; nothing is changed there; the first: {where}")
 
 
-async def _serve(review: Review, data: Path, *, port: int, no_browser: bool) -> None:
+def _open(review: Review, data: Path, *, port: int, no_browser: bool) -> None:
     from loupe.review.server import serve
 
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async def serving(stop: asyncio.Event, ready: Callable[[str], None]) -> None:
+        await serve(review, data, port=port, on_ready=ready, stop=stop)
 
-    def ready(address: str) -> None:
-        click.echo(address)
-        say(f"{review.name} is open at this address; Ctrl-C ends it")
-        if not no_browser and _has_display():
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-
-    await serve(review, data, port=port, on_ready=ready, stop=stop)
-
-
-def _has_display() -> bool:
-    """Whether a browser would get a window; without one, Python would start a browser for terminals."""
-    return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    serve_locally(serving, said=f"{review.name} is open at this address; Ctrl-C ends it", browser=not no_browser)
