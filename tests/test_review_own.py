@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 from loupe.benchmarks.own import check_folder, open_folder
 from tests.review_app import PDF, Served, start
 from tests.review_browser import at, opened, press
+from tests.served import wait_for
 
 FIELDS = """[benchmark]
 title = "Bills"
@@ -79,13 +79,6 @@ def samples(folder: Path) -> dict[str, dict[str, Any]]:
 def go(page: Page, ident: str) -> None:
     page.locator(f'.row[data-id="{ident}"]').click()
     at(page, ident)
-
-
-def wait_for(condition: Any) -> None:
-    end = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def test_drafts_of_several_engines_become_truth_with_the_keyboard_alone(browser: Browser, tmp_path: Path) -> None:
@@ -162,7 +155,7 @@ def test_what_was_typed_outlives_a_kill_of_the_server(browser: Browser, tmp_path
         at(page, "empty")
         press(page, "e")
         page.keyboard.insert_text("12. Mai 2024")
-        wait_for(lambda: samples(tmp_path)["empty"]["reference"])
+        wait_for(lambda: samples(tmp_path)["empty"]["reference"], seconds=10)
         process.kill()
         process.communicate(timeout=20)
     with opened(browser, tmp_path) as (_, page, _):
@@ -188,7 +181,7 @@ def test_markdown_and_tables_are_edited_as_what_they_are_and_hostile_ones_do_no_
         page.keyboard.insert_text("| 3 | 四 |")
         expect(page.locator("#rendered td")).to_have_count(4)
         press(page, "Escape")
-        wait_for(lambda: samples(tmp_path)["md"]["reference"].endswith("\n| 3 | 四 |"))
+        wait_for(lambda: samples(tmp_path)["md"]["reference"].endswith("\n| 3 | 四 |"), seconds=10)
         check_grid(page, tmp_path)
         go(page, "rows")
         expect(page.get_by_label("Row 2, column 1")).to_have_value("x | y")
@@ -205,7 +198,7 @@ def test_markdown_and_tables_are_edited_as_what_they_are_and_hostile_ones_do_no_
         expect(page.locator("#page-problem")).to_contain_text("not below")
         go(page, "class")
         press(page, "1", "a")
-        wait_for(lambda: samples(tmp_path)["class"]["truth"]["status"] == "verified")
+        wait_for(lambda: samples(tmp_path)["class"]["truth"]["status"] == "verified", seconds=10)
         assert samples(tmp_path)["class"]["reference"] == "invoice"
 
 
@@ -228,12 +221,12 @@ def check_grid(page: Page, folder: Path) -> None:
         "<td>0</td><td>x<sup>2</sup></td></tr><tr><td></td><td></td><td>{}</td><td></td></tr></tbody></table>"
     )
     # Escape takes back what was typed into the cell, and nothing else.
-    wait_for(lambda: samples(folder)["grid"]["reference"] == expected.format(""))
+    wait_for(lambda: samples(folder)["grid"]["reference"] == expected.format(""), seconds=10)
     page.get_by_label("Row 4, column 3").focus()
     press(page, "Alt+Backspace")
     page.get_by_label("Row 2, column 3").focus()
     press(page, "Alt+Shift+Backspace", "Control+s")
-    wait_for(lambda: samples(folder)["grid"]["reference"] == TABLE)
+    wait_for(lambda: samples(folder)["grid"]["reference"] == TABLE, seconds=10)
     page.get_by_role("button", name="Source").click()
     expect(page.locator("[name=reference]")).to_have_value(TABLE)
     page.get_by_role("button", name="Grid").click()

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.report_runs import Toy
 from tests.review_app import Served
-from tests.view_app import make_runs, start_run, viewed
+from tests.view_app import begun_run, make_runs, viewed
 
 pytestmark = pytest.mark.browser
 
@@ -144,9 +144,11 @@ def test_a_run_that_begins_and_grows_is_seen_without_a_reload(viewer: Seen) -> N
     page = viewer.page
     viewer.go("/")
     page.evaluate("window.stayed = true")
-    path = start_run(viewer.toy)
-    expect(page.locator(".run-card")).to_contain_text("0 of 70", timeout=15_000)
-    with (path / "predictions.jsonl").open("a") as file:
-        file.write(json.dumps({"sample": "book/page-0000", "text": "one", "class": "timeout", "seconds": 1.5}) + "\n")
-    expect(page.locator(".run-card")).to_contain_text("1 of 70, 1 failed", timeout=15_000)
-    assert page.evaluate("window.stayed") is True
+    with begun_run(viewer.toy, viewer.server) as path:
+        expect(page.locator(".run-card")).to_contain_text("0 of 70", timeout=15_000)
+        with (path / "predictions.jsonl").open("a") as file:
+            file.write(
+                json.dumps({"sample": "book/page-0000", "text": "one", "class": "timeout", "seconds": 1.5}) + "\n"
+            )
+        expect(page.locator(".run-card")).to_contain_text("1 of 70, 1 failed", timeout=15_000)
+        assert page.evaluate("window.stayed") is True

@@ -16,7 +16,7 @@ from tests.command_line import loupe
 from tests.report_runs import Toy
 from tests.review_app import Served
 from tests.served import wait_for
-from tests.view_app import ATTACK, make_runs, start_run, viewed
+from tests.view_app import ATTACK, begun_run, make_runs, viewed
 
 
 @pytest.fixture(scope="module")
@@ -147,23 +147,22 @@ def test_an_edited_answer_is_scored_and_nothing_is_saved(server: Served, toy: To
 
 def test_a_run_is_followed_while_it_grows(server: Served, toy: Toy) -> None:
     root, old = board(server), server.get("/state")["stamp"]
-    path = start_run(toy)
-
-    wait_for(lambda: "slow</bdi>" in page(server, root))
-    assert server.get("/state")["stamp"] != old
-    line = json.dumps({"sample": "book/page-0000", "text": "one", "class": "ok", "seconds": 1.5}).encode() + b"\n"
-    with (path / "predictions.jsonl").open("ab") as file:
-        file.write(line + line.replace(b"page-0000", b"page-0001")[:30])
-        file.flush()
-        wait_for(lambda: "1 of 70" in page(server, root))
-        file.write(line.replace(b"page-0000", b"page-0001")[30:])
-    wait_for(lambda: "2 of 70" in page(server, root))
-    assert "running" in page(server, root)
-    with (path / "predictions.jsonl").open("ab") as file:
-        file.write(b"{not json}\n")
-    wait_for(lambda: "cannot be read" in page(server, "/"))
-    damaged = page(server, "/")
-    assert "not a record of this run" in damaged and ">good<" in damaged
+    with begun_run(toy, server) as path:
+        wait_for(lambda: "slow</bdi>" in page(server, root))
+        assert server.get("/state")["stamp"] != old
+        line = json.dumps({"sample": "book/page-0000", "text": "one", "class": "ok", "seconds": 1.5}).encode() + b"\n"
+        with (path / "predictions.jsonl").open("ab") as file:
+            file.write(line + line.replace(b"page-0000", b"page-0001")[:30])
+            file.flush()
+            wait_for(lambda: "1 of 70" in page(server, root))
+            file.write(line.replace(b"page-0000", b"page-0001")[30:])
+        wait_for(lambda: "2 of 70" in page(server, root))
+        assert "running" in page(server, root)
+        with (path / "predictions.jsonl").open("ab") as file:
+            file.write(b"{not json}\n")
+        wait_for(lambda: "cannot be read" in page(server, "/"))
+        damaged = page(server, "/")
+        assert "not a record of this run" in damaged and ">good<" in damaged
 
 
 def test_a_missing_folder_is_an_error_of_one_line(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,17 +13,23 @@ from pathlib import Path
 
 from tests.report_runs import Toy, misread, toy_pages
 from tests.review_app import Served, address_of
+from tests.served import wait_for
 
 ATTACK = "**bold** <script>document.title='owned'</script><img src=x onerror=alert(1)> \u202e"
 #: Right-to-left and CJK text, and an answer that attacks.
 TEXTS = {"book/page-0000": "هذا كتاب المرفأ 港の本 " * 6, "book/page-0001": ATTACK}
 
 
-def start_run(toy: Toy, engine: str = "slow") -> Path:
-    """A run of this very process, which has just begun: nothing is read yet."""
-    path = toy.run(engine, {}, scored=False)
+@contextmanager
+def begun_run(toy: Toy, server: Served) -> Iterator[Path]:
+    """A run of this very process, which has just begun: nothing is read yet. The viewer has forgotten it afterwards."""
+    path = toy.run("slow", {}, scored=False)
     (path / "run.lock").write_text(str(os.getpid()))
-    return path
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path.parent)
+        wait_for(lambda: b"slow" not in server.ask("/")[2])
 
 
 def make_runs(folder: Path, count: int = 70) -> Toy:
