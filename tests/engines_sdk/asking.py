@@ -12,9 +12,7 @@ import pytest
 from PIL import Image
 
 from loupe.engines.registry import engine_module, load_profile
-from loupe.errors import (
-    LoupeError,
-)
+from loupe.errors import LoupeError
 from loupe.types import Output, PdfPage, Request
 
 STAND_INS = Path(__file__).parents[1] / "stand_ins"

@@ -12,18 +12,10 @@ from hypothesis import strategies as st
 
 from loupe.engines.registry import load_profile
 from loupe.engines.sdk.no_repeat_ngrams import banned_tokens
-from loupe.errors import (
-    EngineError,
-    ProfileError,
-    UsageError,
-)
+from loupe.errors import EngineError, ProfileError, UsageError
 from loupe.metrics import vision_tokens
 from tests.command_line import complaint, loupe
-from tests.engines_sdk.asking import (
-    StandIn,
-    answer,
-    blank_page,
-)
+from tests.engines_sdk.asking import StandIn, answer, blank_page
 
 
 @pytest.mark.parametrize(

@@ -13,25 +13,11 @@ import pytest
 from script.check_sdk_signatures import parameters
 
 from loupe.engines.registry import load_profile
-from loupe.errors import (
-    EngineError,
-    EngineUnavailableError,
-    MissingToolError,
-    ProfileError,
-    UsageError,
-)
+from loupe.errors import EngineError, EngineUnavailableError, MissingToolError, ProfileError, UsageError
 from loupe.types import Output
 from tests.chat_server import in_thread
 from tests.command_line import loupe
-from tests.engines_sdk.asking import (
-    ASTRAY,
-    MODELS,
-    STAND_INS,
-    StandIn,
-    answer,
-    ask,
-    blank_page,
-)
+from tests.engines_sdk.asking import ASTRAY, MODELS, STAND_INS, StandIn, answer, ask, blank_page
 
 
 def test_stand_ins_take_what_the_packages_take() -> None:

@@ -7,23 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from loupe.errors import (
-    EngineError,
-    EngineTimeoutError,
-    EngineUnavailableError,
-    MissingToolError,
-)
+from loupe.errors import EngineError, EngineTimeoutError, EngineUnavailableError, MissingToolError
 from loupe.types import Output, PdfPage
 from tests.chat_server import in_thread
 from tests.command_line import loupe
-from tests.engines_sdk.asking import (
-    ASTRAY,
-    MODELS,
-    StandIn,
-    answer,
-    ask,
-    blank_page,
-)
+from tests.engines_sdk.asking import ASTRAY, MODELS, StandIn, answer, ask, blank_page
 from tests.pages import write_pdf
 
 
