@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.util
 import inspect
 import pkgutil
-import sys
 import traceback
 from collections.abc import Mapping
 from importlib.metadata import entry_points
@@ -20,6 +18,7 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 
 from loupe.benchmarks import trust
+from loupe.data.python_file import load_python_file
 from loupe.errors import LoupeError, UsageError, did_you_mean
 from loupe.types import Benchmark
 
@@ -93,17 +92,11 @@ def _from_module(ident: str) -> Benchmark:
 
 
 def _from_file(path: Path) -> Benchmark:
-    spec = importlib.util.spec_from_file_location(f"loupe_benchmark_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise UsageError(f"{path} cannot be imported")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # what it defines can then be sent to the scoring processes
     try:
-        spec.loader.exec_module(module)
+        module = load_python_file(path, f"loupe_benchmark_{path.stem}")
     except LoupeError:
         raise
     except Exception as error:  # the border to a file of the user's, which may raise anything
-        del sys.modules[spec.name]
         raise UsageError(
             f"{_place(path, error)}: {type(error).__name__}: {_reason(error)}",
             hint="mend the file, or see CONTRIBUTING.md for one to copy",

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import importlib.util
 import inspect
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -19,6 +18,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from loupe.data.python_file import load_python_file
 from loupe.engines.registry import Profile
 from loupe.engines.shared.child_environment import without_keys
 from loupe.engines.shared.isolation import worker_pool
@@ -106,13 +106,7 @@ def _from_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise UsageError(f"no file {path}")
     sys.path.insert(0, str(path.resolve().parent))
-    spec = importlib.util.spec_from_file_location(path.stem, path.resolve())
-    if spec is None or spec.loader is None:
-        raise UsageError(f"{path} cannot be imported")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_python_file(path.resolve(), path.stem)
 
 
 def _check_signature(read: Read, function: str) -> None:

@@ -74,9 +74,9 @@ export function turnLeaf(step) {
   if (leaf >= 0 && leaf < state.pages.length) openLeaf(leaf);
 }
 
-/** Turn the page by a quarter, clockwise. */
+/** Turn the page by a quarter, clockwise; one that is still being drawn appears turned. */
 export function turn() {
-  if (!state.ratio) return;
+  if (state.picture === null) return;
   turns.set(state.picture, (turned() + 1) % 4);
   layOut();
 }
