@@ -199,7 +199,7 @@ def metric_calls(answer: str, other: str) -> Iterator[tuple[str, Call]]:
 
 def adapter_calls(answer: str) -> Iterator[tuple[str, Call]]:
     """Every adapter alone."""
-    from loupe.scoring.adapters import STEPS
+    from loupe.engines.answers.steps import STEPS
 
     for name, step in STEPS.items():
         yield f"adapter {name}", lambda f=step: f(answer)
@@ -294,7 +294,7 @@ def attack(
 ) -> None:
     """Every string through everything; findings are reported as they come. `mark` notes what is being tried: a string,
     or (True) the formulas of the batch that begins with it."""
-    from loupe.scoring.adapters import STEPS
+    from loupe.engines.answers.steps import STEPS
 
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_CACHE_HOME"] = folder

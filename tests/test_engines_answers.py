@@ -19,8 +19,8 @@ from loupe.engines.answers.deepseek import deepseek_grounding
 from loupe.engines.answers.dots import dots_layout, layout_markdown
 from loupe.engines.answers.paddle_otsl import otsl_to_html, paddle_tables
 from loupe.engines.answers.paddle_text import paddle_math, paddle_repeats, truncate_repetition
+from loupe.engines.answers.steps import STEPS
 from loupe.metrics import vision_tokens
-from loupe.scoring.adapters import STEPS
 from tests.shared import cases
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from loupe.benchmarks import get_benchmark
 from loupe.cli.engine_show import lines_of, server_commands
+from loupe.engines.answers.steps import STEPS, check_adapters
 from loupe.engines.openai import Settings
 from loupe.engines.registry import BUILT_IN, load_profile
 from loupe.inference.prompts import TASK_PROMPTS, template_for
 from loupe.metrics import vision_tokens
-from loupe.scoring.adapters import STEPS, check_adapters
 from tests.chat_server import in_thread
 from tests.command_line import complaint, loupe
 from tests.shared import shared

@@ -15,9 +15,9 @@ import pytest
 import loupe.metrics
 from loupe.benchmarks.kie.answers import parse_like_docext
 from loupe.benchmarks.registry import benchmark_ids
+from loupe.engines.answers.steps import STEPS
 from loupe.errors import DatasetError
 from loupe.metrics.table_tree import TableTooLargeError
-from loupe.scoring.adapters import STEPS
 from tests import hostile
 from tests.synthetic import MAKERS
 

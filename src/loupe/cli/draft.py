@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from loupe.cli.errors import INTERRUPTED, SOME_FAILED, show_error
+from loupe.cli.errors import SOME_FAILED, show_error
 from loupe.cli.options import Flags, make_plans, reading_options
 from loupe.cli.output import as_json, json_option, plain_option, say, table
-from loupe.errors import LoupeError, UsageError
+from loupe.cli.run import carry_out, read_all
+from loupe.errors import UsageError
 
 if TYPE_CHECKING:
     from loupe.benchmarks.own.config import FolderConfig
@@ -51,21 +53,9 @@ def command(context: click.Context, /, folder: Path, json: bool, plain: bool, **
     plans = make_plans(str(folder), given)
     if len({plan.name or plan.label for plan in plans}) < len(plans):
         raise UsageError("--name goes with one engine", hint="loupe draft DIR -e ENGINE --name NAME")
-    found: dict[str, Written] = {}
-    worst = 0
-    for plan in plans:
-        try:
-            written, code = draft_one(plan, folder, config, default_runs=given.runs == Flags().runs, plain=plain)
-        except LoupeError as error:
-            if len(plans) == 1:
-                raise
-            show_error(f"{plan.label}: {error.message}", error.hint)
-            worst = max(worst, error.exit_code)
-            continue
-        found[plan.name or plan.label] = written
-        worst = max(worst, code)
-        if code == INTERRUPTED:
-            break
+    draft = partial(draft_one, folder=folder, config=config, default_runs=given.runs == Flags().runs, plain=plain)
+    drafted, worst = carry_out(plans, draft)
+    found = {plan.name or plan.label: written for plan, written in drafted}
     show(folder, found, dict(count_states(folder, config)), json=json, plain=plain)
     if any(one.failed for one in found.values()) and not any(one.drafted for one in found.values()):
         given_up = NOT_BY_OCR.get(config.task)
@@ -94,7 +84,6 @@ def draft_one(
     plan: Plan, folder: Path, config: FolderConfig, *, default_runs: bool, plain: bool
 ) -> tuple[Written, int]:
     """Ask one engine for what it has not drafted yet, and write that; also what there is of it after Ctrl-C."""
-    from loupe.cli.run import read_all
     from loupe.pipeline import infer
     from loupe.review.drafting import Written, undrafted, write_drafts
 

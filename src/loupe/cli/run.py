@@ -6,11 +6,11 @@ import asyncio
 import re
 import shlex
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
 import msgspec
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 #: `loupe.pipeline.run` or `infer`; they take a `keeper` of servers, too.
 Stage: TypeAlias = "Callable[..., Coroutine[Any, Any, RunFolder]]"
+T = TypeVar("T")
 
 
 @click.command("run")
@@ -98,29 +99,36 @@ def headline_of(benchmark: str) -> Measure:
 
 
 def read_all(plans: list[Plan], stage: Stage, *, plain: bool, unit: str) -> tuple[list[RunFolder], int]:
-    """Carry out plans one after another; an engine that cannot go on does not stop the next one.
-
-    Returns the run folders and the worst exit code so far. With a single plan its error is raised.
-    """
+    """Read all pages of every plan. Returns the run folders and the worst exit code, as `carry_out`."""
     from loupe.servers.keeper import Keeper
 
-    folders: list[RunFolder] = []
-    worst = 0
     with Keeper(say=say) as keeper:
-        for plan in plans:
-            try:
-                folder, code = read_one(plan, partial(stage, keeper=keeper), plain=plain, unit=unit)
-            except LoupeError as error:
-                if len(plans) == 1:
-                    raise
-                show_error(f"{plan.label}: {error.message}", error.hint)
-                worst = max(worst, error.exit_code)
-                continue
-            folders.append(folder)
-            worst = max(worst, code)
-            if code == INTERRUPTED:
-                break
-    return folders, worst
+        read = partial(read_one, stage=partial(stage, keeper=keeper), plain=plain, unit=unit)
+        folders, worst = carry_out(plans, read)
+    return [folder for _, folder in folders], worst
+
+
+def carry_out(plans: Sequence[Plan], act: Callable[[Plan], tuple[T, int]]) -> tuple[list[tuple[Plan, T]], int]:
+    """Carry out plans one after another; an engine that cannot go on does not stop the next one, Ctrl-C does.
+
+    Returns what came of each one that went on, and the worst exit code. With a single plan its error is raised.
+    """
+    found: list[tuple[Plan, T]] = []
+    worst = 0
+    for plan in plans:
+        try:
+            result, code = act(plan)
+        except LoupeError as error:
+            if len(plans) == 1:
+                raise
+            show_error(f"{plan.label}: {error.message}", error.hint)
+            worst = max(worst, error.exit_code)
+            continue
+        found.append((plan, result))
+        worst = max(worst, code)
+        if code == INTERRUPTED:
+            break
+    return found, worst
 
 
 def read_one(plan: Plan, stage: Stage, *, plain: bool, unit: str) -> tuple[RunFolder, int]:

@@ -14,10 +14,10 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from loupe.engines.answers.steps import apply_adapters
 from loupe.errors import DatasetError, UsageError, did_you_mean
 from loupe.pipeline import open_samples
 from loupe.runs.folder import RunFolder
-from loupe.scoring.adapters import apply_adapters
 from loupe.types import PackedImage, PageSource, PdfPage, Prediction, Sample
 
 _OWN_IDS = "--page-ids sample takes the ids of the samples, which differ"

@@ -19,6 +19,7 @@ from loupe.benchmarks.fox_pages.compression import expected_precision
 from loupe.benchmarks.fox_pages.files import PageItem
 from loupe.benchmarks.fox_pages.token_counts import estimated_tokens
 from loupe.data.pages import page_size
+from loupe.engines.answers.steps import apply_adapters, check_adapters
 from loupe.engines.registry import Profile, engine_module
 from loupe.engines.shared.endpoints import api_key
 from loupe.engines.shared.server_tokens import ServerTokenizer
@@ -30,7 +31,6 @@ from loupe.metrics import compression_ratio, vision_tokens
 from loupe.metrics.vision_tokens import MAX_TILES, MODES
 from loupe.pipeline.compression_pages import CompressionPage
 from loupe.pipeline.stages import policy_of
-from loupe.scoring.adapters import apply_adapters, check_adapters
 from loupe.scoring.summary import summarise
 from loupe.types import FAILED, Prediction, Request, Result, SampleScores
 

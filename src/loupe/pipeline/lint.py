@@ -17,13 +17,13 @@ import msgspec
 
 from loupe.benchmarks import benchmark_id, benchmark_of_run, get_benchmark
 from loupe.benchmarks.registry import benchmark_ids
+from loupe.engines.answers.steps import apply_adapters
 from loupe.errors import DatasetError, MissingToolError, RunError, UsageError
 from loupe.pipeline.answers import find_all, read_answers
 from loupe.pipeline.mending import versions
 from loupe.pipeline.plan import open_samples, samples_of
 from loupe.runs.folder import RunFolder
 from loupe.runs.info import RunInfo
-from loupe.scoring.adapters import apply_adapters
 from loupe.scoring.pool import ScorePool
 from loupe.stats.estimates import estimate
 from loupe.types import Benchmark, FormatFault, Prediction, Sample, SampleScores, Values

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from loupe.benchmarks import benchmark_id, get_benchmark
+from loupe.engines.answers.steps import apply_adapters, check_adapters
 from loupe.engines.registry import Profile
 from loupe.engines.shared.prices import Price
 from loupe.errors import DatasetError, LoupeError, UsageError
@@ -29,7 +30,6 @@ from loupe.pipeline.unchanged import remember_result, standing_result
 from loupe.runs.files import RecordLog
 from loupe.runs.folder import RunFolder, claim
 from loupe.runs.info import signature
-from loupe.scoring.adapters import apply_adapters, check_adapters
 from loupe.scoring.pool import ScorePool, score_digest
 from loupe.scoring.running import RunningScore
 from loupe.scoring.summary import summarise

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from loupe.engines.answers.steps import apply_adapters
 from loupe.explanation import Comparison, DrawnFormula, Equation, Fact, ParsedTable
 from loupe.report.markup import without_surrogates
-from loupe.scoring.adapters import apply_adapters
 from loupe.types import Benchmark, Prediction, Sample, SampleScores
 
 JsonObject: TypeAlias = dict[str, Any]

@@ -129,20 +129,25 @@ def index(groups: Sequence[Group], shapes: Sequence[str]) -> JsonObject:
                 "shape": shape,
                 "headline": group.headline,
                 "engines": [entrant.label for entrant in group.entrants],
-                "measures": [
-                    {
-                        "name": measure.name,
-                        "title": measure.title or measure.name,
-                        "unit": measure.unit,
-                        "higher": measure.higher_is_better,
-                    }
-                    for measure in group.measures
-                ],
+                "measures": shown_measures(group),
                 "samples": group.summary,
             }
             for group, shape in zip(groups, shapes, strict=True)
         ],
     }
+
+
+def shown_measures(group: Group) -> list[JsonObject]:
+    """What the grid needs to know of the measures, here and in `loupe view`."""
+    return [
+        {
+            "name": measure.name,
+            "title": measure.title or measure.name,
+            "unit": measure.unit,
+            "higher": measure.higher_is_better,
+        }
+        for measure in group.measures
+    ]
 
 
 def group_context(group: Group) -> JsonObject:

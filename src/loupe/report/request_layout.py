@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from loupe.benchmarks.registry import benchmark_of_run
+from loupe.engines.answers.steps import apply_adapters
 from loupe.engines.registry import slug
 from loupe.errors import RunError, UsageError
 from loupe.report.matrix import make_matrix
@@ -24,7 +25,6 @@ from loupe.report.terminal import failed_count
 from loupe.report.values import sample_values
 from loupe.runs.files import write_atomically
 from loupe.runs.folder import RunFolder
-from loupe.scoring.adapters import apply_adapters
 from loupe.types import Benchmark, Estimate, Result, SampleScores
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from loupe.engines.answers.steps import apply_adapters
 from loupe.errors import PageError
 from loupe.explanation import Explanation, Fact
 from loupe.report.facts import packed_facts
@@ -24,7 +25,6 @@ from loupe.report.markup import MARKUP_TASKS, render_markdown, without_surrogate
 from loupe.report.matches import packed_match, packed_page
 from loupe.report.pictures import Thumbnail, full_picture, make_thumbnail
 from loupe.report.processes import process_pool
-from loupe.scoring.adapters import apply_adapters
 from loupe.types import PackedImage, PageSource, PdfPage, Prediction
 
 JsonObject: TypeAlias = dict[str, Any]

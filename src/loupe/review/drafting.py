@@ -12,10 +12,10 @@ from loupe.benchmarks.own.config import SAMPLES, FolderConfig
 from loupe.benchmarks.own.drafts import differing, draft_of, with_draft
 from loupe.benchmarks.own.rows import read_row
 from loupe.benchmarks.own.truth import truth_state
+from loupe.engines.answers.steps import apply_adapters
 from loupe.review.json_line import with_values
 from loupe.review.line_file import LineFile
 from loupe.runs.folder import RunFolder
-from loupe.scoring.adapters import apply_adapters
 from loupe.types import Prediction
 
 

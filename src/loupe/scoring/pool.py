@@ -21,8 +21,8 @@ from types import TracebackType
 import msgspec
 
 from loupe.benchmarks.registry import get_benchmark
+from loupe.engines.answers.steps import check_adapters
 from loupe.errors import LoupeError
-from loupe.scoring.adapters import check_adapters
 from loupe.scoring.batches import BatchSizes
 from loupe.scoring.child import Reply, Start, batch_head
 from loupe.scoring.digest import score_digest

@@ -95,7 +95,7 @@ async def _recognise(
     tell: Callable[[str, int], None],
 ) -> list[tuple[str, str]]:
     """The texts of documents without a text layer, and what went wrong with them."""
-    from loupe.scoring.adapters import apply_adapters
+    from loupe.engines.answers.steps import apply_adapters
 
     label, profile = ocr
     places = asyncio.Semaphore(profile.concurrency if isinstance(profile.concurrency, int) else _READERS)

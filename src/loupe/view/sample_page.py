@@ -15,6 +15,7 @@ from starlette.concurrency import run_in_threadpool
 
 from loupe.report import leaderboard
 from loupe.report.markup import without_surrogates
+from loupe.report.page import shown_measures
 from loupe.report.processes import process_pool
 from loupe.report.samples import PICTURE_LIMIT, SAMPLE_SECONDS, PackedSample, SampleJob, pack
 from loupe.view.board import Board, Row
@@ -83,15 +84,7 @@ def sample_index(board: Board, rows: Sequence[Row], at: int, runs: Sequence[int]
                 "headline": group.headline,
                 "largest": largest_values(board.rows()),
                 "engines": [group.entrants[place].label for place in shown],
-                "measures": [
-                    {
-                        "name": measure.name,
-                        "title": measure.title or measure.name,
-                        "unit": measure.unit,
-                        "higher": measure.higher_is_better,
-                    }
-                    for measure in group.measures
-                ],
+                "measures": shown_measures(group),
                 "samples": [
                     {
                         "id": without_surrogates(row.ident),

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loupe.engines.answers.steps import STEPS, apply_adapters, check_adapters
 from loupe.errors import ProfileError
-from loupe.scoring.adapters import STEPS, apply_adapters, check_adapters
 
 MARKS = "<think> </think> ``` ```markdown ```md ```python ```` </s> <s> <|im_end|> <｜end▁of▁sentence｜> word x ` 漢字"
 PIECES = st.sampled_from([*MARKS.split(), "\n", "\r\n", "\r", " ", "\ufeff"])
