@@ -16,6 +16,8 @@ from loupe.benchmarks.own import check_folder, open_folder
 from loupe.benchmarks.own.class_figures import class_figures
 from loupe.benchmarks.own.field_types import FIELD_TYPES, FieldType, field_score
 from loupe.benchmarks.own.normalization import Comparison
+from loupe.benchmarks.own.starting import find_documents
+from loupe.cli.init import ask
 from loupe.errors import UsageError
 from loupe.types import Prediction, SampleScores, Scored
 
@@ -155,6 +157,34 @@ def test_an_engine_is_asked_to_draft_what_it_has_not_drafted_and_nobody_verified
     benchmark = open_folder(make('task = "text"', *MIXED))
     assert [(one.id, one.truth) for one in benchmark.load(draft_for="x")] == [("s3", None)]
     assert [one.id for one in benchmark.load(draft_for="y")] == ["s2", "s3"]
+
+
+@pytest.mark.parametrize("config", ['task = "class"', 'task = "class"\nlabels = ["C++", "C#", "A+", "A-", "-"]'])
+def test_labels_that_differ_in_marks_alone_are_different_labels(make: Make, config: str) -> None:
+    names = ["C++", "C#", "A+", "A-", "-"]
+    benchmark = open_folder(make(config, *({"reference": label} for label in names)))
+    for sample in benchmark.load():
+        right = {}
+        for answer in (*names, "", "C", "**c#**."):
+            scored = benchmark.score(sample, Prediction(text=answer))
+            assert isinstance(scored, Scored)
+            right[answer] = scored.scores[0].counts[0], scored.details["answered"]
+        assert {answer: found[0] for answer, found in right.items()} == {
+            **{label: float(label == sample.truth) for label in names},
+            **{"": 0.0, "C": 0.0, "**c#**.": float(sample.truth == "C#")},
+        }
+        assert [right[answer][1] for answer in ("C#", "", "C")] == ["C#", "(no answer)", "(other)"]
+
+
+def test_labels_that_no_answer_could_tell_apart_are_refused(make: Make) -> None:
+    folder = make('task = "class"\nlabels = ["Form", " form", ""]', {"reference": "Form"})
+    found = [str(problem).removeprefix(f"{folder}/").partition(" (")[0] for problem in check_folder(folder)]
+    assert found[:2] == [
+        "loupe.toml:3: labels 'Form' and ' form' are one label, as case and spaces do not count",
+        "loupe.toml:3: label '' is empty",
+    ]
+    with pytest.raises(UsageError, match="'C' and 'c' are one label"):
+        ask(find_documents(folder), task="class", fields=(), labels=("C", "c"), title="", pages=None)
 
 
 def test_labels_are_counted_against_each_other(make: Make) -> None:

@@ -104,6 +104,7 @@ def ask(
     pages: int | None,
 ) -> Beginning:
     """What the flags say, and in a terminal the answers to what they leave open. Raises UsageError."""
+    from loupe.benchmarks.own.labels import label_mistakes
     from loupe.benchmarks.own.starting import Beginning, label_map
 
     people = sys.stdin.isatty() and sys.stderr.isatty()
@@ -122,6 +123,8 @@ def ask(
         named = _ask_labels(found, named)
     if chosen == "class" and len(set(named.values())) < 2:
         raise UsageError("a class needs two labels or more", hint="--label invoice --label letter, or FOLDER=NAME")
+    if message := next(label_mistakes(list(dict.fromkeys(named.values()))), ""):
+        raise UsageError(message, hint="--label invoice --label letter, or FOLDER=NAME")
     return Beginning(task=chosen, title=title, fields=types, labels=named, pages=pages)
 
 

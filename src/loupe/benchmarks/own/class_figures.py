@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from loupe.benchmarks.own.scorers import bare_label
+from loupe.benchmarks.own.labels import label_of
 from loupe.stats.estimates import estimate
 from loupe.types import Measure, SampleScores, Score
 
@@ -26,9 +26,8 @@ _RATIOS = (Measure(name="precision"), Measure(name="recall"), Measure(name="f1")
 
 def class_details(answer: str, reference: str, labels: Sequence[str]) -> dict[str, str]:
     """What a sample contributes to the matrix: the label it has, and the one that was answered."""
-    by_spelling = {bare_label(label): label for label in (*labels, reference)}
-    answered = by_spelling.get(bare_label(answer), f"({OTHER})" if answer.strip() else f"({NONE})")
-    return {"label": by_spelling[bare_label(reference)], "answered": answered}
+    answered = label_of(answer, labels) or (f"({OTHER})" if answer.strip() else f"({NONE})")
+    return {"label": label_of(reference, labels) or reference, "answered": answered}
 
 
 def class_figures(rows: Iterable[SampleScores], labels: Sequence[str]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import msgspec
 
 from loupe.benchmarks.own.field_types import FIELD_TYPES, FieldType, canonical_key
+from loupe.benchmarks.own.labels import label_mistakes
 from loupe.benchmarks.own.problems import Problem
 from loupe.errors import did_you_mean
 from loupe.metrics.dates import DateOrder
@@ -88,6 +89,10 @@ def read_config(folder: Path) -> tuple[FolderConfig | None, list[Problem]]:
             msgspec.convert(part, Config)
         except msgspec.ValidationError as error:
             problems.append(_explain(path, text, str(error), part))
+    if not problems:
+        lines = _line_of(text, "labels")
+        for message in label_mistakes(settings.get("labels", [])):
+            problems.append(Problem(file=str(path), line=lines, message=message, hint="one label for each kind"))
     fields = tables.get("fields", {})
     problems += _field_problems(path, text, fields)
     return (None if problems else msgspec.convert({**settings, "fields": fields}, FolderConfig)), problems

@@ -17,8 +17,9 @@ import msgspec
 from loupe.benchmarks.answer_text.fences import remove_fence
 from loupe.benchmarks.own.config import FolderConfig
 from loupe.benchmarks.own.field_types import canonical_key, field_score
+from loupe.benchmarks.own.labels import fold_label, label_of
 from loupe.benchmarks.own.normalization import Comparison, prepare_formula, prepare_markdown, prepare_text
-from loupe.benchmarks.own.scorers import bare_label, read_fields
+from loupe.benchmarks.own.scorers import read_fields
 from loupe.benchmarks.own.tables import read_table
 from loupe.benchmarks.own.truth import WHOLE, TruthState, truth_state
 
@@ -48,7 +49,7 @@ def draft_of(answer: str, task: str, config: FolderConfig) -> Draft:
     if task == "question":
         return Draft([answer.strip()]) if answer.strip() else Draft(None, "the answer is empty")
     if task == "class":
-        found = next((label for label in config.labels if bare_label(label) == bare_label(answer)), None)
+        found = label_of(answer, config.labels)
         return Draft(found, "" if found else f"{_short(answer)} is none of the labels")
     values = read_fields(answer)
     if values is None:
@@ -147,5 +148,5 @@ def _equal(task: str, config: FolderConfig) -> Equal:
         "table": lambda text: {place: prepare_text(cell, comparison) for place, cell in read_table(text).items()},
         "question": lambda answers: [prepare_text(answer, comparison).casefold() for answer in answers],
     }
-    bare = spelling.get(task, bare_label)
+    bare = spelling.get(task, fold_label)
     return lambda a, b: bare(a) == bare(b)

@@ -66,7 +66,7 @@ def open_folder(path: Path) -> Benchmark:
         return _load(folder, config, contents.labels, mixed=contents.states["draft"] > 0)
 
     def score(sample: Sample, prediction: Prediction) -> list[Score] | Scored:
-        scores = scoring_of(sample.task, config).score(prediction.text, sample.truth, comparison)
+        scores = scoring_of(sample.task, config, contents.labels).score(prediction.text, sample.truth, comparison)
         if sample.task != "class":
             return scores
         return Scored(scores=scores, details=class_details(prediction.text, sample.truth, contents.labels))
@@ -170,6 +170,8 @@ def _sample(
         group=values.get("group", ""),
         text=values.get("text", ""),
         tags={**values.get("tags", {}), **more_tags},
+        # Which label an answer is depends on what other labels there are.
+        scoring={"labels": json.dumps(labels)} if task == "class" else {},
     )
 
 

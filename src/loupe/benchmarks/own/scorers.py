@@ -6,13 +6,13 @@ Definitions in words: docs/own-data.md. Every function takes (answer, reference,
 from __future__ import annotations
 
 import json
-import string
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from loupe.benchmarks.answer_text.fences import remove_fence
 from loupe.benchmarks.own.field_types import canonical_key
+from loupe.benchmarks.own.labels import label_of
 from loupe.benchmarks.own.normalization import (
     Comparison,
     prepare_formula,
@@ -88,9 +88,10 @@ def score_question(answer: str, reference: list[str], comparison: Comparison) ->
     return [Score(measure="anls", counts=(anls(answer, reference), 1.0))]
 
 
-def score_class(answer: str, reference: str, comparison: Comparison) -> list[Score]:
-    """1 if the answer is the label and nothing else, but for case, outer punctuation and white space."""
-    return [Score(measure="accuracy", counts=(float(bare_label(answer) == bare_label(reference)), 1.0))]
+def score_class(answer: str, reference: str, comparison: Comparison, *, labels: Collection[str] = ()) -> list[Score]:
+    """1 if the answer is the label and nothing else, but for case, white space and marks that tell no labels apart."""
+    right = label_of(answer, labels or (reference,)) == (label_of(reference, labels) or reference)
+    return [Score(measure="accuracy", counts=(float(right), 1.0))]
 
 
 def read_fields(answer: str) -> dict[str, str] | None:
@@ -114,11 +115,6 @@ def _field_text(value: object) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def bare_label(text: str) -> str:
-    """A label as it is compared: without fence, case, outer punctuation and needless white space."""
-    return " ".join(remove_fence(text).casefold().split()).strip(string.punctuation + " “”‘’")
 
 
 def _fold(text: str, comparison: Comparison) -> str:

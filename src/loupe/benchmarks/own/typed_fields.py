@@ -5,13 +5,13 @@ Rules: docs/own-data.md. Only folders with a table `[fields]` are scored so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 
 from loupe.benchmarks.own.config import FolderConfig
 from loupe.benchmarks.own.field_types import canonical_key, field_score
 from loupe.benchmarks.own.normalization import Comparison
-from loupe.benchmarks.own.scorers import TASKS, TaskScoring, read_fields
+from loupe.benchmarks.own.scorers import TASKS, TaskScoring, read_fields, score_class
 from loupe.types import Measure, Score
 
 MEASURES = (
@@ -21,8 +21,10 @@ MEASURES = (
 )
 
 
-def scoring_of(task: str, config: FolderConfig) -> TaskScoring:
-    """How a folder scores a task."""
+def scoring_of(task: str, config: FolderConfig, labels: Collection[str] = ()) -> TaskScoring:
+    """How a folder scores a task; `labels` are those that its classes have."""
+    if task == "class":
+        return TaskScoring(measures=TASKS[task].measures, score=partial(score_class, labels=labels))
     if task == "fields" and config.fields:
         return TaskScoring(measures=MEASURES, score=partial(score_typed_fields, config))
     return TASKS[task]
