@@ -153,6 +153,25 @@ def test_unverified_truth_is_refused_and_taken_only_with_a_mark(make: Make) -> N
     assert found.figures["truth"]["drafted by"] == {"x": 1}
 
 
+def test_a_draft_is_never_taken_for_truth_however_late_or_hidden(make: Make) -> None:
+    verified, draft = ({"reference": "a", "truth": {"status": status}} for status in ("verified", "draft"))
+    folder = make('task = "text"', verified, verified)
+    benchmark = open_folder(folder)
+    file = folder / "samples.jsonl"
+    changed = json.dumps({"id": "s2", "image": "a.png", **draft})
+    first = file.read_text("utf-8").splitlines()[0]
+    for line in (changed, changed.replace("truth", "tr\\u0075th")):
+        file.write_text(f"{first}\n{line}\n", encoding="utf-8")
+        for opened in (benchmark, open_folder(folder)):
+            with pytest.raises(UsageError, match="the truth of 1 of 2 samples is an unverified draft"):
+                list(opened.load())
+            samples = list(opened.load(allow_unverified=True))
+            assert samples[1].tags == {"truth": "draft"}
+            assert opened.conclude is not None
+            rows = [SampleScores(sample=one.id, tags=dict(one.tags)) for one in samples]
+            assert opened.conclude(rows).warnings[0].startswith("unverified truth: 1 of 2")
+
+
 def test_an_engine_is_asked_to_draft_what_it_has_not_drafted_and_nobody_verified(make: Make) -> None:
     benchmark = open_folder(make('task = "text"', *MIXED))
     assert [(one.id, one.truth) for one in benchmark.load(draft_for="x")] == [("s3", None)]

@@ -63,7 +63,9 @@ def open_folder(path: Path) -> Benchmark:
             return _undrafted(folder, config, contents.labels, draft_for)
         if contents.states["draft"] and not allow_unverified:
             raise unverified(path, contents)
-        return _load(folder, config, contents.labels, mixed=contents.states["draft"] > 0)
+        return _load(
+            path, config, contents.labels, mixed=contents.states["draft"] > 0, allow_unverified=allow_unverified
+        )
 
     def score(sample: Sample, prediction: Prediction) -> list[Score] | Scored:
         scores = scoring_of(sample.task, config, contents.labels).score(prediction.text, sample.truth, comparison)
@@ -76,8 +78,8 @@ def open_folder(path: Path) -> Benchmark:
         figures: dict[str, Any] = {}
         if classes := class_figures(rows, contents.labels):
             figures[FIGURE] = classes
-        drafts = sum(row.tags.get(TRUTH_TAG) == "draft" for row in rows) if contents.states["draft"] else 0
-        if contents.states["draft"] or contents.states["skipped"]:
+        drafts = sum(row.tags.get(TRUTH_TAG) == "draft" for row in rows)
+        if drafts or contents.states["draft"] or contents.states["skipped"]:
             figures[TRUTH_TAG] = {"samples": _truth_counts(contents, len(rows) - drafts, drafts)}
             if drafts:
                 figures[TRUTH_TAG][DRAFTERS] = dict(contents.drafters)
@@ -128,13 +130,21 @@ def _truth_counts(contents: Contents, verified: int, drafts: int) -> Mapping[str
     return {name: count for name, count in counts.items() if count}
 
 
-def _load(folder: Path, config: FolderConfig, labels: tuple[str, ...], *, mixed: bool) -> Iterator[Sample]:
-    """The samples that can be scored; where verified truth and drafts are mixed, each is tagged with which it is."""
+def _load(
+    shown: Path, config: FolderConfig, labels: tuple[str, ...], *, mixed: bool, allow_unverified: bool
+) -> Iterator[Sample]:
+    """The samples that can be scored; where verified truth and drafts are mixed, each is tagged with which it is.
+
+    Every line is judged as it is now: truth that was verified when the folder was opened may be a draft again.
+    """
+    folder = shown.resolve()
     count = 0
     for row, state in _readable(folder, config):
         count += 1
+        if state.status == "draft" and not allow_unverified:
+            raise unverified(shown, contents_of(folder, config))
         if state.status != "skipped" and row.values["reference"] is not None:
-            tags = {TRUTH_TAG: state.status} if mixed else {}
+            tags = {TRUTH_TAG: state.status} if mixed or state.status == "draft" else {}
             yield _sample(folder, row.values, config, labels, tags)
     if not count:
         raise no_samples(folder).error()

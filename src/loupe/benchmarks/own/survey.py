@@ -39,8 +39,9 @@ def contents_of(folder: Path, config: FolderConfig) -> Contents:
     drafters: Counter[str] = Counter()
     with (folder / SAMPLES).open("rb") as file:
         for line in filter(bytes.strip, file):
-            # Most folders have one task and never name it: their lines need no parsing here.
-            if b'"task"' not in line and b'"truth"' not in line and config.task != "class":
+            # Most folders have one task and never name it: their lines need no parsing here, unless names of keys may
+            # stand in them as \uXXXX.
+            if not any(part in line for part in (b'"task"', b'"truth"', b"\\u")) and config.task != "class":
                 tasks.add(config.task)
                 states["verified"] += 1
                 continue
