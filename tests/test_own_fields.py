@@ -96,6 +96,21 @@ def test_fields_with_types_are_asked_for_together_and_scored_by_type(make: Make)
     assert right == {"day": 1.0, "total": 1.0, "number": 1.0, "seller": 1.0, "note": 0.0}
     assert {score.tags["field"] for score in scores if score.unit} == set(TRUTH)
     assert benchmark.headline_measure == "field_score" and "+types=" in benchmark.version
+    # A field that the reference does not have is one that the page does not have: inventing it is wrong.
+    invented = benchmark.score(second, Prediction(text='{"total": "7", "note": "paid", "TOTAL": "8", "day": ""}'))
+    assert isinstance(invented, list)
+    right = {score.unit: score.counts[0] for score in invented if score.measure == "field_score"}
+    assert right == {"day": 1.0, "total": 1.0, "number": 1.0, "seller": 1.0, "note": 0.0}
+
+
+def test_types_see_the_spaces_that_texts_are_compared_without(make: Make) -> None:
+    seller = "Anna Weber Metallbau GmbH"
+    benchmark = open_folder(make(f'whitespace = "ignore"\n{FIELDS}', {"reference": {**TRUTH, "seller": seller}}))
+    (sample,) = benchmark.load()
+    answer = {"day": "May 11, 2024", "seller": "Anna Weber Metallbau", "note": "n e t"}
+    scores = benchmark.score(sample, Prediction(text=json.dumps({**TRUTH, **answer})))
+    assert isinstance(scores, list)
+    assert [score.counts[0] for score in scores if score.measure == "field_score"] == [1.0] * 5
 
 
 def test_without_types_fields_are_scored_as_they_always_were(make: Make) -> None:

@@ -117,6 +117,7 @@ BAD_LINES: list[tuple[str, dict[str, Any] | bytes, str]] = [
     ("a list", b'["b"]', "a list where an object should be"),
     ("not utf-8", b'{"id": "b\xff"}', "not UTF-8 (byte 10 of the line) (save the file as UTF-8)"),
     ("too deep", b"[" * 100_000, "not JSON that can be read: nested too deeply"),
+    ("endless number", b'{"id": ' + b"9" * 5000 + b"}", "not JSON that can be read: a number with too many digits"),
     ("unknown key", {**GOOD, "id": "b", "refrence": "x"}, "unknown key 'refrence'; did you mean 'reference'?"),
     ("key twice", b'{"id": "b", "id": "c"}', "key 'id' stands twice in one object"),
     ("surrogate", b'{"id":"b","image":"a.png","reference":"\\ud800"}', "half of a surrogate pair"),

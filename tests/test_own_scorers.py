@@ -154,6 +154,11 @@ def test_a_table_inside_a_cell_is_text_of_the_cell() -> None:
     assert read_table("<table><tr><td>a<table><tr><td>b</td></tr></table>c</td></tr></table>") == {(0, 0): "a b c"}
 
 
+def test_a_bracket_in_a_quoted_attribute_is_no_text_of_the_cell() -> None:
+    table = """<table><tr><td title="a>b" colspan=2>x</td><td class=it's>y</td><td id="z>z</td></tr></table>"""
+    assert list(read_table(table).values()) == ["x", "y", "z"]
+
+
 def test_a_cell_at_the_wrong_place_earns_only_what_it_resembles() -> None:
     assert value("table", "<table><tr><td>x</td><td>y</td></tr></table>", "|x|z|\n|---|---|") == 0.5
 
@@ -167,6 +172,7 @@ def test_a_cell_at_the_wrong_place_earns_only_what_it_resembles() -> None:
         "<table>" + "<tr><td rowspan=1000 colspan=1000>" * 30_000,
         "<table>" * 50_000 + "<td>x",
         "<table><td rowspan=" + " " * 300_000,
+        "<table>" + "<td a=\"'" * 60_000 + "='" * 60_000,
         "|" + "-" * 300_000 + "x\n" * 3 + "|-" * 100_000,
         "```" + " " * 300_000,
         "$$" * 50_000,
@@ -175,13 +181,19 @@ def test_a_cell_at_the_wrong_place_earns_only_what_it_resembles() -> None:
         "a|b\n-" + " " * 300_000 + "x",
         "a|b\n|-|" + " " * 300_000 + "x",
     ],
-    ids=range(13),
+    ids=range(14),
 )
 def test_hostile_answers_are_scored_in_no_time(hostile: str) -> None:
     start = time.process_time()
     for task in TASKS:
         value(task, hostile)
     assert time.process_time() - start < 5.0
+
+
+def test_of_names_that_are_one_the_spelling_that_was_asked_for_counts_else_the_first() -> None:
+    answer = '{"TOTAL": "1", "total": "2", "Total": "3", "Tax": "4", "tax": "5", "tax": "6"}'
+    assert read_fields(answer, ["total", "tax"]) == {"total": "2", "tax": "5"}
+    assert read_fields(answer) == {"total": "1", "tax": "4"}
 
 
 def test_numbers_keep_their_digits_and_keys_their_meaning() -> None:

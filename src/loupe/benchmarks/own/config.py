@@ -81,6 +81,8 @@ def read_config(folder: Path) -> tuple[FolderConfig | None, list[Problem]]:
         return None, [Problem(file=str(path), message=f"cannot be read: {error.strerror}")]
     except tomllib.TOMLDecodeError as error:
         return None, [_syntax_problem(path, str(error))]
+    except (ValueError, RecursionError):
+        return None, [Problem(file=str(path), message="not TOML that can be read: too deep, or a number too long")]
     settings = tables.get("benchmark", {})
     problems = list(_unknown_tables(path, text, tables))
     # One by one: a reader of a whole table would name only the first key that is wrong.

@@ -51,7 +51,7 @@ def draft_of(answer: str, task: str, config: FolderConfig) -> Draft:
     if task == "class":
         found = label_of(answer, config.labels)
         return Draft(found, "" if found else f"{_short(answer)} is none of the labels")
-    values = read_fields(answer)
+    values = read_fields(answer, config.fields)
     if values is None:
         return Draft(None, f"{_short(answer)} is no JSON object with the fields")
     known = {name: values.get(canonical_key(name), "").strip() for name in config.fields}

@@ -16,6 +16,8 @@ from loupe.metrics.names import names_match
 FieldType: TypeAlias = Literal["text", "date", "amount", "id", "company", "person"]
 FIELD_TYPES: tuple[FieldType, ...] = get_args(FieldType)
 
+_AS_WRITTEN = Comparison()
+
 #: Field name → its type.
 Fields: TypeAlias = Mapping[str, FieldType]
 
@@ -25,13 +27,15 @@ def field_score(
 ) -> float:
     """How right a field is: 0 or 1, for a text its ANLS. Nothing against nothing is right.
 
-    A reference that is no date (no amount) is compared as a text: a draft may hold one.
+    A reference that is no date (no amount) is compared as a text: a draft may hold one. `comparison` says when texts
+    are equal; a type looks at the value as it was written, for it needs the spaces between words.
     """
     found, wanted = prepare_text(prediction, comparison), prepare_text(reference, comparison)
     if found == wanted:
         return 1.0
     if kind == "text":
         return anls(found, wanted)
+    found, wanted = prepare_text(prediction, _AS_WRITTEN), prepare_text(reference, _AS_WRITTEN)
     if kind == "date":
         return float(dates_match(found, wanted, order))
     if kind == "amount":

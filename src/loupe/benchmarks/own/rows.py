@@ -90,6 +90,8 @@ def _decode(line: bytes, number: int) -> tuple[dict[str, Any], tuple[str, str] |
         return {}, (f"key {error.args[0]!r} stands twice in one object", "keep one of them")
     except RecursionError:
         return {}, ("not JSON that can be read: nested too deeply", "one JSON object per line")
+    except ValueError:
+        return {}, ("not JSON that can be read: a number with too many digits", "write it as a text, in quotes")
     if not isinstance(values, dict):
         return {}, (f"a {_kind(values)} where an object should be", 'write {"id": ..., "image": ..., "reference": ...}')
     return values, None

@@ -6,7 +6,7 @@ Definitions in words: docs/own-data.md. Every function takes (answer, reference,
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -73,7 +73,7 @@ def score_table(answer: str, reference: str, comparison: Comparison) -> list[Sco
 
 def score_fields(answer: str, reference: Mapping[str, str], comparison: Comparison) -> list[Score]:
     """One score per wanted field. An answer that is no JSON object has no field, and shows in `json_validity`."""
-    fields = read_fields(answer)
+    fields = read_fields(answer, reference)
     scores = [Score(measure="json_validity", counts=(float(fields is not None), 1.0))]
     for name, wanted in reference.items():
         found = prepare_text((fields or {}).get(canonical_key(name), ""), comparison)
@@ -94,21 +94,33 @@ def score_class(answer: str, reference: str, comparison: Comparison, *, labels: 
     return [Score(measure="accuracy", counts=(float(right), 1.0))]
 
 
-def read_fields(answer: str) -> dict[str, str] | None:
+def read_fields(answer: str, wanted: Collection[str] = ()) -> dict[str, str] | None:
     """The fields of a JSON object in an answer, keys in one spelling; None if it is no JSON object.
 
-    Numbers keep the digits that were written, null is "", lists and objects are JSON again.
+    Of keys that are one name the one spelled as in `wanted` counts, else the first. Numbers keep the digits that were
+    written, null is "", lists and objects are JSON again.
 
     >>> read_fields('```json\\n{"Total": 12.50, "Tax": null}\\n```')
     {'total': '12.50', 'tax': ''}
     """
     try:
-        found = json.loads(remove_fence(answer), parse_float=str, parse_int=str, parse_constant=str)
+        found = json.loads(
+            remove_fence(answer), parse_float=str, parse_int=str, parse_constant=str, object_pairs_hook=_first_of_each
+        )
     except (ValueError, RecursionError):
         return None
     if not isinstance(found, dict):
         return None
-    return {canonical_key(key): _field_text(value) for key, value in found.items()}
+    spelled = [name for name in wanted if name in found]
+    return _first_of_each((canonical_key(key), _field_text(found[key])) for key in (*spelled, *found))
+
+
+def _first_of_each(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Readers of JSON keep the last of equal keys: a model that repeats itself would overwrite its own answer."""
+    kept: dict[str, Any] = {}
+    for key, value in pairs:
+        kept.setdefault(key, value)
+    return kept
 
 
 def _field_text(value: object) -> str:

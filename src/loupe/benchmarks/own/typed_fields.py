@@ -33,12 +33,15 @@ def scoring_of(task: str, config: FolderConfig, labels: Collection[str] = ()) ->
 def score_typed_fields(
     config: FolderConfig, answer: str, reference: Mapping[str, str], comparison: Comparison
 ) -> list[Score]:
-    """One score per wanted field, tagged with its name. An answer that is no JSON object has no field."""
-    found = read_fields(answer)
+    """One score per field of the folder, tagged with its name; one that the reference does not have is empty in it.
+
+    An answer that is no JSON object has no field.
+    """
+    found = read_fields(answer, config.fields)
     scores = [Score(measure="json_validity", counts=(float(found is not None), 1.0))]
-    for name, wanted in reference.items():
+    for name, kind in config.fields.items():
+        wanted = reference.get(name, "")
         given = (found or {}).get(canonical_key(name), "")
-        kind = config.fields.get(name, "text")
         right = field_score(kind, given, wanted, comparison=comparison, order=config.date_order)
         tags = {"field": name}
         scores.append(Score(measure="field_score", counts=(right, 1.0), unit=name, tags=tags))
