@@ -14,8 +14,10 @@ from typing import Literal, TypeAlias
 
 from loupe.benchmarks.selection.prompts import EXTRACTION_TOKENS, THINKING_TOKENS, VERDICT_TOKENS
 from loupe.benchmarks.selection.questions import CATEGORY, Phase
+from loupe.benchmarks.selection.verdicts import LONGEST, without_thinking
 from loupe.engines.openai import Settings
-from loupe.errors import EngineError, EngineTimeoutError, EngineUnavailableError, RejectedError
+from loupe.engines.shared.http_failures import NotFoundError
+from loupe.errors import EngineTimeoutError, EngineUnavailableError, LoupeError, RejectedError
 from loupe.selection.candidates import Candidate
 from loupe.selection.limits import Limits
 from loupe.selection.serving import Backend, DeadServerError, Served, UnavailableModelError, open_model
@@ -24,9 +26,8 @@ from loupe.servers.watch import NOBODY, Watch
 from loupe.types import Output, Prediction, Request, Sample
 
 #: "": assessed to the end.
-Status: TypeAlias = Literal["", "failed", "aborted", "unavailable"]
+Status: TypeAlias = Literal["", "failed", "aborted", "unavailable", "interrupted"]
 
-_WARM_UP_TOKENS = 8
 #: Told of every call that ended: how many, and what went wrong so far.
 Tell: TypeAlias = Callable[[int, int, int], None]
 
@@ -57,49 +58,66 @@ class Assessor:
     limits: Limits
     watch: Watch = NOBODY
 
-    async def assess(self, model: Candidate, tell: Tell) -> Assessment:
-        """Load the model, warm it up, ask it everything. Raises MissingToolError where no server can be started."""
+    async def assess(
+        self, model: Candidate, tell: Tell, interrupted: Callable[[Assessment], None] = lambda _: None
+    ) -> Assessment:
+        """Load the model, warm it up, ask it everything. Raises MissingToolError where no server can be started.
+
+        `interrupted` hears what was answered so far, if somebody ends all this in the middle.
+        """
         began = time.monotonic()
+        asking = None
         try:
             async with open_model(model, self.phase, self.backend, self.keeper, self.limits, self.watch) as served:
-                await self._warm_up(served)
-                asking = _Asking(served, self.limits, tell, self.watch)
+                await warm_up(served, self.pictures[""] if self.phase == "a" else None, self.limits)
+                asking = Asking(served, self.limits, tell, self.watch)
                 for sample in self.samples:
                     await asking.ask(request_for(sample, model, self.pictures))
-                status, reason = asking.status, asking.reason
-                predictions, asked = asking.predictions, asking.asked
-                profile, facts = served.profile, dict(served.engine.facts)
         except (UnavailableModelError, DeadServerError) as error:
-            status = "unavailable" if isinstance(error, UnavailableModelError) else "failed"
-            reason = error.message
-            predictions = [_not_asked(sample.id, status) for sample in self.samples]
-            asked, profile, facts = 0, None, {}
+            status: Status = "unavailable" if isinstance(error, UnavailableModelError) else "failed"
+            return self._ended(model, began, None, status, error.message)
+        except asyncio.CancelledError:
+            interrupted(self._ended(model, began, asking, "interrupted", "stopped before its end"))
+            raise
+        return self._ended(model, began, asking)
+
+    def _ended(
+        self, model: Candidate, began: float, asking: Asking | None, status: Status = "", reason: str = ""
+    ) -> Assessment:
+        """What was answered; `status` is why it ended, where the calls themselves do not say so."""
+        status, reason = (asking.status or status, asking.reason or reason) if asking else (status, reason)
+        answered = asking.predictions if asking else []
+        left = self.samples[len(answered) :]
         return Assessment(
             model=model,
-            predictions=predictions,
-            asked=asked,
+            predictions=[*answered, *(_not_asked(sample.id, status) for sample in left)],
+            asked=asking.asked if asking else 0,
             status=status,
             reason=reason,
             elapsed=time.monotonic() - began,
-            profile=profile,
-            facts=facts,
+            profile=asking.served.profile if asking else None,
+            facts=dict(asking.served.engine.facts) if asking else {},
         )
 
-    async def _warm_up(self, served: Served) -> None:
-        """One small call that loads the model. Raises UnavailableModelError where the server has no such model."""
-        images = (self.pictures[""],) if self.phase == "a" else ()
-        request = Request(id="warm-up", prompt="Answer with one word.", images=images, max_tokens=_WARM_UP_TOKENS)
-        try:
-            async with asyncio.timeout(self.limits.warm_up):
-                await served.engine.predict(request)
-        except RejectedError as error:
-            raise UnavailableModelError(error.message) from None
-        except (TimeoutError, EngineTimeoutError):
-            raise UnavailableModelError(f"not loaded within {self.limits.warm_up:g} s") from None
-        except EngineUnavailableError as error:
-            raise DeadServerError(error.message) from None
-        except EngineError:
-            pass  # The first documents will show what is wrong.
+
+async def warm_up(served: Served, picture: Path | None, limits: Limits) -> None:
+    """One small call that loads the model, with a picture where it is to see some.
+
+    Raises UnavailableModelError where the server has no such model, DeadServerError where it cannot go on.
+    """
+    images = () if picture is None else (picture,)
+    request = Request(id="warm-up", prompt="Answer with one word.", images=images, max_tokens=VERDICT_TOKENS)
+    try:
+        async with asyncio.timeout(limits.warm_up):
+            await served.engine.predict(request)
+    except NotFoundError as error:
+        raise UnavailableModelError(error.message) from None
+    except (TimeoutError, EngineTimeoutError):
+        raise UnavailableModelError(f"not loaded within {limits.warm_up:g} s") from None
+    except EngineUnavailableError as error:
+        raise DeadServerError(error.message) from None
+    except Exception:  # noqa: BLE001
+        pass  # The first documents will show what is wrong.
 
 
 def request_for(sample: Sample, model: Candidate, pictures: dict[str, Path]) -> Request:
@@ -111,7 +129,7 @@ def request_for(sample: Sample, model: Candidate, pictures: dict[str, Path]) -> 
 
 
 @dataclass(slots=True)
-class _Asking:
+class Asking:
     """The calls of one model so far, and whether there will be more."""
 
     served: Served
@@ -165,22 +183,32 @@ async def call(served: Served, request: Request, seconds: float) -> Prediction:
         return _failed(request, "timeout", f"no full answer within {seconds:g} s", began)
     except RejectedError as error:
         return _failed(request, "rejected", error.message, began)
-    except EngineError as error:
+    except LoupeError as error:
         return _failed(request, "error", error.message, began)
+    except Exception as error:  # noqa: BLE001
+        # Whatever an answer does to its reader is the fault of this one call: the other models are asked all the same.
+        return _failed(request, "error", f"the answer cannot be read ({type(error).__name__}: {error})", began)
     return _answered(request, output, time.perf_counter() - began)
 
 
 def _answered(request: Request, output: Output, seconds: float) -> Prediction:
+    text, reasoning = output.text, output.reasoning
+    left_out = ""
+    if max(len(text), len(reasoning or "")) > LONGEST:
+        left_out = f"only the start of the answer is kept: it had {len(text) + len(reasoning or ''):,} characters"
+        # Nobody reads further than that behind the thinking.
+        text, reasoning = without_thinking(text)[:LONGEST], reasoning[:LONGEST] if reasoning else reasoning
     outcome: Literal["ok", "empty", "truncated"] = "truncated" if output.finish_reason == "length" else "ok"
     return Prediction(
         sample=request.id,
-        text=output.text,
-        outcome=outcome if output.text.strip() else "empty",
+        text=text,
+        error=left_out,
+        outcome=outcome if text.strip() else "empty",
         finish_reason=output.finish_reason,
         input_tokens=output.input_tokens,
         output_tokens=output.output_tokens,
         seconds=seconds,
-        reasoning=output.reasoning,
+        reasoning=reasoning,
     )
 
 

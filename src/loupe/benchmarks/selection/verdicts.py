@@ -22,7 +22,7 @@ _KEYS = ("match", "is_match", "isMatch", "answer")
 #: A yes and a no within so many words: the answer has not decided.
 _FIRST_WORDS = 5
 #: What a model says beyond this is no answer of one word any more; nor is a JSON object of that length.
-_LONGEST = 100_000
+LONGEST = 100_000
 
 
 def without_thinking(answer: str) -> str:
@@ -49,7 +49,7 @@ def parse_verdict(answer: str, document_type: str) -> Verdict | None:
     >>> parse_verdict("<think>No?</think>**YES**.", "invoice"), parse_verdict('{"is_invoice": false}', "invoice")
     ('yes', 'no')
     """
-    text = without_thinking(answer)[:_LONGEST]
+    text = without_thinking(answer)[:LONGEST]
     if (found := _from_json(text, document_type)) is not None:
         return found
     plain = unicodedata.normalize("NFKC", _EMPHASIS.sub("", text)).casefold()

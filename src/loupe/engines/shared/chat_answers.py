@@ -14,6 +14,8 @@ import msgspec
 from loupe.errors import TransientEngineError
 from loupe.types import Output
 
+#: What decoding hostile bytes raises: no JSON, no UTF-8, too deep.
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 #: Parts of a message that are stored as fields of their own, so not in `Output.response`.
 _STORED_APART = {"content", "reasoning", "reasoning_content"}
 
@@ -60,7 +62,7 @@ def error_message(body: bytes) -> str:
     """What a failing server says, in one line: OpenAI's `error.message`, FastAPI's `detail`, or the body itself."""
     try:
         raw = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError):
+    except _UNREADABLE:
         return _excerpt(body, 500)
     return _error_text(raw) or _excerpt(body, 500)
 
@@ -78,7 +80,7 @@ def _error_text(raw: Any) -> str:
 def _decode(body: bytes, content_type: str) -> Any:
     try:
         return msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except _UNREADABLE as error:
         what = f"the server's answer ({content_type or 'no content type'}) is no JSON"
         raise TransientEngineError(f"{what} ({error}): {_excerpt(body)}") from None
 
@@ -182,7 +184,7 @@ class FirstToken:
 def _has_words(event: bytes) -> bool:
     try:
         choices = msgspec.json.decode(event, type=ChatAnswer).choices or []
-    except (msgspec.DecodeError, RecursionError):
+    except _UNREADABLE:
         return False
     pieces = (choice.delta or choice.message for choice in choices)
     return any(piece and (piece.content or piece.reasoning or piece.reasoning_content) for piece in pieces)

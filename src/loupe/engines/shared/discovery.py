@@ -142,7 +142,7 @@ async def get_json(
                     return response.status, None, server
             try:
                 return response.status, msgspec.json.decode(data), server
-            except (msgspec.DecodeError, RecursionError):
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 return response.status, None, server
     except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
         return None

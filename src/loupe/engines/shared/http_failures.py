@@ -27,6 +27,10 @@ FATAL_MARKERS = (
 _OUT_OF_QUOTA = ("insufficient_quota", "insufficient balance")
 
 
+class NotFoundError(RejectedError):
+    """404: the server knows no such model, or no such address."""
+
+
 class OutOfMemoryError(EngineUnavailableError):
     """A server whose GPU cannot go on. Of several servers, the others may."""
 
@@ -66,7 +70,7 @@ def failure(status: int, body: bytes, retry_after: str | None, *, location: str 
         return TransientEngineError(said, retry_after=wait, rate=True)
     if status >= 500 or status in (408, 425):
         return TransientEngineError(said, retry_after=wait)
-    return RejectedError(said)
+    return NotFoundError(said) if status == 404 else RejectedError(said)
 
 
 def parse_retry_after(value: str | None, *, now: datetime | None = None) -> float | None:

@@ -40,7 +40,7 @@ class ServerTokenizer:
         answer = await self._ask("tokenize", {"prompt": text, "add_special_tokens": special})
         try:
             return msgspec.json.decode(answer, type=_Tokens).tokens if answer else None
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError):
             return None
 
     async def text(self, tokens: list[int]) -> str | None:
@@ -48,7 +48,7 @@ class ServerTokenizer:
         answer = await self._ask("detokenize", {"tokens": tokens})
         try:
             return msgspec.json.decode(answer, type=_Text).prompt if answer else None
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError):
             return None
 
     async def _ask(self, path: str, body: dict[str, object]) -> bytes | None:
