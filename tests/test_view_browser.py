@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from loupe.pipeline.speed import speed_of
+from loupe.report.speed import speed_text
+from loupe.runs.folder import RunFolder
 from tests.report_runs import Toy
 from tests.review_app import Served
 from tests.view_app import begun_run, make_runs, viewed
@@ -121,6 +124,27 @@ def test_an_edited_answer_moves_the_score_and_can_be_put_back(viewer: Seen) -> N
     expect(page.locator("#what-if-numbers .better")).to_have_count(2)
     page.get_by_role("button", name="Put back").click()
     expect(page.locator("#what-if-numbers .verdict-word").first).to_have_text("no change")
+
+
+def test_the_histogram_of_a_run_stands_on_its_ground_and_has_the_percentiles_of_the_speed_table(viewer: Seen) -> None:
+    page, root = viewer.page, board(viewer)
+    viewer.go(root)
+    viewer.go(page.locator(".leaderboard .engine a").last.get_attribute("href") or "")
+    folder = RunFolder.open(next(path for path in viewer.toy.runs if "worse" in str(path)))
+    figures = speed_of(folder, folder.prediction_places()).figures
+    caption = page.locator(".latency figcaption").inner_text()
+    assert f"median {speed_text('latency_p50', figures['latency_p50'])}" in caption
+    assert f"p95 {speed_text('latency_p95', figures['latency_p95'])}" in caption
+    top, counts = figures["latency_p99"], [0] * 32
+    for answer in folder.predictions().values():
+        if not answer.failed:
+            counts[min(31, int(32 * answer.seconds / top))] += 1
+    frame = page.locator(".latency svg").bounding_box()
+    boxes = [box for bar in page.locator(".latency rect").all() if (box := bar.bounding_box())]
+    assert frame and len(boxes) == 32 and sum(counts) == 69
+    for box, count in zip(boxes, counts, strict=True):
+        assert box["y"] + box["height"] == pytest.approx(frame["y"] + 120, abs=1.5)
+        assert box["height"] == pytest.approx(120 * count / max(counts), abs=1.5)
 
 
 def test_every_page_fits_three_widths_and_names_its_controls(viewer: Seen) -> None:

@@ -41,7 +41,10 @@ def make_runs(folder: Path, count: int = 70) -> Toy:
     toy.run("good", {ident: misread(text, 31) for ident, text in truths.items()} | TEXTS)
     failed = Prediction(sample="book/page-0004", outcome="error", error="boom <b>")
     cut = Prediction(sample="book/page-0005", text="Page 5", outcome="truncated", seconds=9.0)
-    answers = {ident: misread(text, 5) for ident, text in truths.items()}
+    answers: dict[str, Prediction | str] = {
+        ident: Prediction(sample=ident, text=misread(text, 5), seconds=0.2 + (place % 9) ** 2 / 10)
+        for place, (ident, text) in enumerate(truths.items())
+    }
     toy.run("worse", answers | {failed.sample: failed, cut.sample: cut, "book/page-0006": truths["book/page-0006"]})
     return toy
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -38,12 +38,7 @@ def speed_of(folder: RunFolder, places: Mapping[str, Place]) -> Speed:
         Usage.of(record)
         for record in folder.read_predictions(place for place in places.values() if place.mark not in FAILED)
     ]
-    figures: dict[str, float] = {"seconds_per_page": 0.0}
-    if counted:
-        seconds = [_latency(usage) for usage in counted]
-        figures["seconds_per_page"] = sum(seconds) / len(counted)
-        found = np.percentile(seconds, PERCENTILES)
-        figures |= {f"latency_p{each}": float(value) for each, value in zip(PERCENTILES, found, strict=True)}
+    figures = latency_figures([page_seconds(usage.seconds, usage.began, usage.ended) for usage in counted])
     figures |= _tokens(counted) | _throughput(records)
     price = price_of(folder)
     if price is None:
@@ -51,11 +46,18 @@ def speed_of(folder: RunFolder, places: Mapping[str, Place]) -> Speed:
     return _with_cost(figures, price, records, len(counted))
 
 
-def _latency(usage: Usage) -> float:
+def latency_figures(seconds: Sequence[float]) -> dict[str, float]:
+    """Mean and percentiles of the seconds that answered pages took."""
+    if not seconds:
+        return {"seconds_per_page": 0.0}
+    found = np.percentile(seconds, PERCENTILES)
+    figures = {f"latency_p{each}": float(value) for each, value in zip(PERCENTILES, found, strict=True)}
+    return {"seconds_per_page": sum(seconds) / len(seconds)} | figures
+
+
+def page_seconds(seconds: float, began: float | None, ended: float | None) -> float:
     """From taking a page to its answer; what the engine itself took, where the record does not say when."""
-    if usage.began is None or usage.ended is None:
-        return usage.seconds
-    return max(usage.ended - usage.began, 0.0)
+    return seconds if began is None or ended is None else max(ended - began, 0.0)
 
 
 def usages(folder: RunFolder) -> Iterator[Usage]:

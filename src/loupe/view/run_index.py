@@ -34,6 +34,7 @@ class _Head(msgspec.Struct, rename={"outcome": "class"}):
     seconds: float = 0.0
     input_tokens: int | None = None
     output_tokens: int | None = None
+    began: float | None = None
     ended: float | None = None
     lost: int = 0
 
@@ -46,6 +47,7 @@ class Answered:
     seconds: float
     input_tokens: int | None
     output_tokens: int | None
+    began: float | None
     ended: float | None
     lost: int = 0
 
@@ -87,7 +89,7 @@ class RunIndex:
             before = self.answers.get(head.sample)
             if before is None or counts_instead(head.outcome, before.outcome, head.lost, before.lost):
                 self.answers[head.sample] = Answered(
-                    head.outcome, head.seconds, head.input_tokens, head.output_tokens, head.ended, head.lost
+                    head.outcome, head.seconds, head.input_tokens, head.output_tokens, head.began, head.ended, head.lost
                 )
                 self._places[head.sample] = Place(offset, len(line), head.outcome)
         return anew or bool(lines)

@@ -10,7 +10,8 @@ import msgspec
 
 from loupe.engines.registry import Profile, built_in, changed_settings, engine_module
 from loupe.errors import LoupeError
-from loupe.report.speed import speed_rows
+from loupe.pipeline.speed import latency_figures, page_seconds
+from loupe.report.speed import speed_rows, speed_text
 from loupe.report.terminal import format_headline, format_margin, format_value
 from loupe.scoring.running import RunningScore
 from loupe.types import FAILED, Estimate
@@ -142,29 +143,40 @@ def strip(board: Board, run: RunIndex) -> list[JsonObject]:
 
 def latency(run: RunIndex) -> JsonObject:
     """How long answers took, as a histogram up to the 99th percentile."""
-    seconds = sorted(one.seconds for one in run.answers.values() if one.seconds and one.outcome not in FAILED)
-    if len(seconds) < 2:
+    seconds = seconds_of(run)
+    figures = latency_figures(seconds)
+    if len(seconds) < 2 or not max(seconds):
         return {}
-    top = seconds[min(len(seconds) - 1, int(0.99 * len(seconds)))] or seconds[-1]
+    top = figures["latency_p99"] or max(seconds)
     bars = [0] * BARS
     for value in seconds:
         bars[min(BARS - 1, int(BARS * value / top))] += 1
     most = max(bars)
-    named = [("median", seconds[len(seconds) // 2]), ("p95", seconds[int(0.95 * (len(seconds) - 1))])]
+    named = [("median", figures["latency_p50"]), ("p95", figures["latency_p95"])]
     return {
         "bars": [round(100 * bar / most, 1) for bar in bars],
         "top": f"{top:.3g} s",
-        "named": [(name, f"{value:.3g} s", round(min(100.0, 100 * value / top), 1)) for name, value in named],
+        "named": [
+            (name, speed_text("latency_", value), round(min(100.0, 100 * value / top), 1)) for name, value in named
+        ],
+        "n": len(seconds),
     }
+
+
+def seconds_of(run: RunIndex) -> list[float]:
+    """How long each page took that was answered: those of which the figures of speed tell."""
+    answered = [one for one in run.answers.values() if one.outcome not in FAILED]
+    return [page_seconds(one.seconds, one.began, one.ended) for one in answered]
 
 
 def _speed_so_far(run: RunIndex) -> list[tuple[str, str]]:
+    """The figures that the answers so far give; throughput and cost need all attempts, and come with the result."""
     answers = [one for one in run.answers.values() if one.outcome not in FAILED]
-    sums = {
-        "input tokens": sum(one.input_tokens or 0 for one in answers),
-        "output tokens": sum(one.output_tokens or 0 for one in answers),
-    }
-    return [(name, f"{value:,}") for name, value in sums.items() if value]
+    figures = latency_figures(seconds_of(run))
+    for name in ("input_tokens", "output_tokens"):
+        known = [count for one in answers if (count := getattr(one, name)) is not None]
+        figures[f"{name}_per_page"] = sum(known) / len(known) if known else 0.0
+    return [(name.replace("_", " "), speed_text(name, value)) for name, value in figures.items() if value]
 
 
 def settings(profile: Mapping[str, Any]) -> list[tuple[str, str]]:
