@@ -35,12 +35,12 @@ def permutation_p_values(
     p = (draws at least as far apart as observed + 1) / (draws + 1); never 0. Identical runs: 1.
     """
     common = [measure for measure in measures if measure.name in a.measures and measure.name in b.measures]
-    here, there = _Swapped(common, a, b), _Swapped(common, b, a)
+    runs = _Exchangeable(common, a, b)
     names = [measure.name for measure in measures]
     observed: dict[str, float] = {}
     reached = dict.fromkeys(names, 0)
     for number, signs in enumerate(_signs(len(a.labels), draws=draws, seed=seed)):
-        differences = _differences(here.values(signs), there.values(signs), summarize)
+        differences = _differences(*runs.values(signs), summarize)
         if number == 0:
             observed = {name: abs(float(found[0])) for name, found in differences.items() if name in reached}
             differences = {name: found[1:] for name, found in differences.items()}
@@ -62,27 +62,34 @@ def _signs(clusters: int, *, draws: int, seed: int) -> Iterator[Floats]:
         yield part
 
 
-class _Swapped:
-    """One of two runs, with the clusters where a sign is −1 taken from the other one."""
+class _Exchangeable:
+    """Two runs over the same clusters, of which any may be exchanged."""
 
-    def __init__(self, measures: Sequence[Measure], own: Clustered, other: Clustered) -> None:
-        size = len(own.labels)
-        self._summed: list[tuple[Measure, Floats, Floats]] = []
-        self._pooled: list[tuple[Measure, MeasureRows, MeasureRows]] = []
+    def __init__(self, measures: Sequence[Measure], a: Clustered, b: Clustered) -> None:
+        size = len(a.labels)
+        self._pooled = [
+            (measure, a.measures[measure.name], b.measures[measure.name]) for measure in measures if measure.pooled
+        ]
+        self._summed: list[tuple[Measure, slice, Floats]] = []
+        halves: list[Floats] = [np.zeros((size, 0))]
+        end = 0
         for measure in measures:
-            mine, others = own.measures[measure.name], other.measures[measure.name]
-            if measure.pooled:
-                self._pooled.append((measure, mine, others))
-            else:
-                first, second = mine.sums(size), others.sums(size)
-                self._summed.append((measure, (first + second).sum(axis=0) / 2, (first - second) / 2))
+            if not measure.pooled:
+                first, second = a.measures[measure.name].sums(size), b.measures[measure.name].sums(size)
+                start, end = end, end + first.shape[1]
+                self._summed.append((measure, slice(start, end), (first + second).sum(axis=0) / 2))
+                halves.append((first - second) / 2)
+        self._halves = np.concatenate(halves, axis=1)
 
-    def values(self, signs: Floats) -> dict[str, Floats]:
-        """Every measure for each row of signs."""
-        found = {measure.name: value_of(measure, middle + signs @ half) for measure, middle, half in self._summed}
-        for measure, mine, others in self._pooled:
-            found[measure.name] = np.array([_exchanged(measure, mine, others, row) for row in signs])
-        return found
+    def values(self, signs: Floats) -> tuple[dict[str, Floats], dict[str, Floats]]:
+        """Every measure of both runs for each row of signs: where one is −1, the cluster is exchanged."""
+        moved = signs @ self._halves
+        a = {measure.name: value_of(measure, middle + moved[:, place]) for measure, place, middle in self._summed}
+        b = {measure.name: value_of(measure, middle - moved[:, place]) for measure, place, middle in self._summed}
+        for measure, first, second in self._pooled:
+            a[measure.name] = np.array([_exchanged(measure, first, second, row) for row in signs])
+            b[measure.name] = np.array([_exchanged(measure, second, first, row) for row in signs])
+        return a, b
 
 
 def _exchanged(measure: Measure, mine: MeasureRows, others: MeasureRows, signs: Floats) -> float:

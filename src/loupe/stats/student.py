@@ -29,14 +29,26 @@ def t_cumulative(t: float, degrees: int) -> float:
     return 0.5 + math.copysign(within, t) / 2
 
 
+def t_density(t: float, degrees: int) -> float:
+    """Density of Student's t at `t`. `degrees` ≥ 1."""
+    factor = math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2) - math.log(degrees * math.pi) / 2
+    return math.exp(factor - (degrees + 1) / 2 * math.log1p(t * t / degrees))
+
+
 @lru_cache(maxsize=4096)
 def t_quantile(probability: float, degrees: int) -> float:
     """The t below which a t variable lies with this probability. 0 < `probability` < 1, `degrees` ≥ 1."""
     if degrees > _SERIES_UP_TO:
         z = _NORMAL.inv_cdf(probability)
         return z + (z**3 + z) / (4 * degrees)
-    low, high = -1e9, 1e9
+    # Newton's steps, kept between ends that close in: far out in the tails of few degrees he alone would jump about.
+    low, high, t = -1e9, 1e9, _NORMAL.inv_cdf(probability)
     for _ in range(120):
-        middle = (low + high) / 2
-        low, high = (middle, high) if t_cumulative(middle, degrees) < probability else (low, middle)
-    return (low + high) / 2
+        excess = t_cumulative(t, degrees) - probability
+        low, high = (t, high) if excess < 0 else (low, t)
+        density = t_density(t, degrees)
+        step = excess / density if density else math.inf
+        last, t = t, t - step if low < t - step < high else (low + high) / 2
+        if abs(t - last) <= 1e-15 * max(1.0, abs(t)):
+            break
+    return t
