@@ -11,10 +11,12 @@ import msgspec
 
 from loupe.benchmarks.registry import benchmark_of_run
 from loupe.cli.comparable import differing_parts, refuse_strangers
+from loupe.cli.compared_runs import Compared, Pair, RunRow
 from loupe.cli.output import as_json, json_option, plain_option, say, tables
 from loupe.cli.run_paths import exit_with, is_root, readable_runs
 from loupe.cli.runs import open_run
 from loupe.errors import RunError, UsageError
+from loupe.report.partial_runs import left_out_sentences, other_composites, without
 from loupe.report.published import published_sections
 from loupe.report.speed import speed_columns
 from loupe.report.terminal import (
@@ -30,60 +32,7 @@ from loupe.report.visible_differences import no_ranks, visible_differences
 from loupe.runs.folder import RunFolder
 from loupe.stats.comparison import LEVEL, Difference
 from loupe.stats.ranks import Standings, standings
-from loupe.types import Estimate, PublishedRow, Result, SampleScores
-
-
-class RunRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of a comparison, with its rank by the headline measure; runs that cannot be told apart share one.
-
-    `unverified` samples are compared with drafts; `truth` says so in words, and whether the engine drafted them itself.
-    """
-
-    run: str
-    engine: str
-    rank: int | None
-    failed: int
-    total: int
-    signature: str
-    measures: dict[str, Estimate]
-    speed: dict[str, float] = {}
-    currency: str = ""
-    unverified: int = 0
-    truth: str = "verified"
-
-
-class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """Run minus baseline over the `samples` that both have read, in `shared` groups (pages, or documents of pages)."""
-
-    run: str
-    engine: str
-    samples: int
-    shared: int
-    measures: dict[str, Difference]
-
-
-class Compared(msgspec.Struct, frozen=True, kw_only=True):
-    """Runs of one benchmark, best first; the first one given is the baseline of all pairs.
-
-    `untold`: no two of them can be told apart by the headline on so few pages, so there are no ranks. `part` says that
-    they are not over the whole of the published set. `published` holds figures of others, if they were asked for:
-    unranked, and in no pair. `warning` says what unverified truth makes of the numbers.
-    """
-
-    benchmark: str
-    version: str
-    headline: str
-    baseline: str
-    units: dict[str, str]
-    directions: dict[str, bool]
-    differing: dict[str, list[str]]
-    runs: list[RunRow]
-    pairs: list[Pair]
-    left_out: dict[str, str] = {}
-    untold: bool = False
-    part: str = ""
-    warning: str = ""
-    published: list[PublishedRow] = []
+from loupe.types import Result, SampleScores
 
 
 @click.command("compare")
@@ -137,7 +86,15 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
     scores = [list(folder.scores()) for folder in folders]
     first = results[0]
     runs = {str(path): found for path, found in zip(paths, scores, strict=True)}
-    found = standings(runs, benchmark.measures, benchmark.headline_measure, summarize=benchmark.summarize)
+    apart = other_composites(results, benchmark.measures, benchmark.summarize)
+    results = [without(result, names) for result, names in zip(results, apart, strict=True)]
+    found = standings(
+        runs,
+        benchmark.measures,
+        benchmark.headline_measure,
+        summarize=benchmark.summarize,
+        unranked={run for run, names in zip(runs, apart, strict=True) if benchmark.headline_measure in names},
+    )
     return Compared(
         benchmark=first.benchmark,
         version=first.version,
@@ -151,6 +108,7 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
             _pair(path, result, against, base=scores[0], measures=found.pairs[str(path), str(paths[0])])
             for path, result, against in zip(paths[1:], results[1:], scores[1:], strict=True)
         ],
+        notes=left_out_sentences([(one.engine, names) for one, names in zip(results, apart, strict=True)]),
         untold=found.untold,
         part=part_of_published(max(results, key=lambda result: result.total)),
         warning=unverified_warning(results),
@@ -202,14 +160,27 @@ def sections(compared: Compared) -> list[Section]:
     unit = compared.units.get(compared.headline, "fraction")
     rows = []
     titles, figures = speed_columns([(item.speed, item.currency) for item in compared.runs])
+    most = max(item.total for item in compared.runs)
+    sized = any(item.total < most for item in compared.runs)
     for item, speed in zip(compared.runs, figures, strict=True):
         estimate = item.measures[compared.headline]
         value, margin = format_value(estimate.value, unit), format_margin(estimate, unit)
         failed = f"{item.failed:,} of {item.total:,}" if item.failed else "–"
         truth = (item.truth,) if compared.warning else ()
-        rows.append((str(item.rank or "–"), item.engine, value, margin, *truth, failed, *speed, item.run))
+        size = (f"{item.total:,} of {most:,}" if item.total < most else f"{most:,}",) if sized else ()
+        rows.append((str(item.rank or "–"), item.engine, value, margin, *size, *truth, failed, *speed, item.run))
     column = ("truth",) if compared.warning else ()
-    header = ("rank", "engine", compared.headline, "±", *column, "failed", *titles, "run")
+    header = (
+        "rank",
+        "engine",
+        compared.headline,
+        "±",
+        *(["samples"] if sized else []),
+        *column,
+        "failed",
+        *titles,
+        "run",
+    )
     title = f"{compared.benchmark}@{compared.version}"
     return [
         *([Section(title="", rows=[(compared.warning,)], alarm=True)] if compared.warning else []),
@@ -232,7 +203,7 @@ def _goodness(path: Path) -> float:
 
 def _below_ranks(compared: Compared) -> list[Section]:
     said = [no_ranks(compared.headline)] if compared.untold else []
-    said += [compared.part] if compared.part else []
+    said += [*compared.notes, *([compared.part] if compared.part else [])]
     return [Section(title="", rows=[(line,) for line in said])] if said else []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -19,6 +19,7 @@ from loupe.report.flags import Flags
 from loupe.report.formulas import Formulas
 from loupe.report.group_titles import tell_apart
 from loupe.report.markup import without_surrogates
+from loupe.report.partial_runs import Summarize, other_composites, without
 from loupe.report.pictures import picture_bytes
 from loupe.report.samples import Answer, SampleJob
 from loupe.report.summaries import rightly_empty, summary_row
@@ -40,7 +41,8 @@ _FLAGS = frozenset({"empty", "truncated", "loop", "text_on_blank"})
 class Entrant:
     """One run in a group: where its records stand, without the records.
 
-    `known` are its scores without details, where they are at hand; `name` is a label in place of the engine's name.
+    `known` are its scores without details, where they are at hand; `name` is a label in place of the engine's name;
+    `left_out` are composites that `result` is without (loupe.report.partial_runs).
     """
 
     run: RunFolder
@@ -49,6 +51,7 @@ class Entrant:
     scores: Mapping[str, Place]
     known: Mapping[str, SampleScores] | None = None
     name: str = ""
+    left_out: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -143,6 +146,8 @@ def make_group(entrants: list[Entrant]) -> Group:
         group = Group(entrants=entrants, benchmark=benchmark_of_run(name))
     except (LoupeError, OSError) as error:
         group = Group(entrants=entrants, benchmark=None, note=f"The benchmark {name} was not found: {error}")
+    summarize = group.benchmark.summarize if group.benchmark else None
+    group.entrants = _comparable(group, summarize)
     better = {measure.name: measure.higher_is_better for measure in group.measures}.get(group.headline, True)
 
     def goodness(entrant: Entrant) -> float:
@@ -152,10 +157,18 @@ def make_group(entrants: list[Entrant]) -> Group:
         return estimate.value if better else -estimate.value
 
     group.entrants.sort(key=goodness, reverse=True)
-    summarize = group.benchmark.summarize if group.benchmark else None
     for entrant in group.entrants:
         group.costs.append(costs(group.measures, entrant.counts(), headline=group.headline, summarize=summarize))
     return group
+
+
+def _comparable(group: Group, summarize: Summarize | None) -> list[Entrant]:
+    """The runs, those over fewer samples without composites that would be made of less."""
+    found = other_composites([entrant.result for entrant in group.entrants], group.measures, summarize)
+    return [
+        replace(entrant, result=without(entrant.result, names), left_out=names) if names and entrant.result else entrant
+        for entrant, names in zip(group.entrants, found, strict=True)
+    ]
 
 
 def sample_jobs(group: Group, *, folder: Path, embed: bool) -> Iterator[SampleJob]:

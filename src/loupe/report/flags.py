@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from loupe.explanation import Explanation
-from loupe.report.terminal import part_of_published
 from loupe.types import Result
 
 #: Samples named for one flag of one engine.
@@ -43,10 +42,7 @@ class Flags:
     def warnings(self, result: Result | None) -> list[str]:
         """The warnings of a result that are not said by a flag already; a missing prediction is worth both."""
         told = tuple(f"{name}:" for name in self.meanings if name != "missing-prediction")
-        if result is None:
-            return []
-        part = part_of_published(result)
-        return [*([part] if part else []), *(text for text in result.warnings if not text.startswith(told))]
+        return [text for text in result.warnings if not text.startswith(told)] if result else []
 
     def _cell(self, name: str, engine: int) -> FlagCell | None:
         found = self.counts.get((name, engine))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from loupe.report.collect import Entrant, Group
+from loupe.report.partial_runs import size_marks
 from loupe.report.speed import speed_table
 from loupe.report.terminal import ALARMING, failed_count, format_diagnostic, format_margin, format_value
 from loupe.report.unverified import OWN, drafted_truth
@@ -53,6 +54,7 @@ class Row:
     alarm: bool
     seconds: str
     mark: str = ""
+    size: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +159,11 @@ def headline_axis(group: Group) -> Axis | None:
 def rows(group: Group, ranks: Sequence[str]) -> list[Row]:
     """The leaderboard, in the group's order."""
     scale, shown = headline_axis(group), columns(group)[:COLUMN_LIMIT]
-    return [_row(group, entrant, rank, scale, shown) for entrant, rank in zip(group.entrants, ranks, strict=True)]
+    sizes = size_marks([entrant.result for entrant in group.entrants])
+    return [
+        replace(_row(group, entrant, rank, scale, shown), size=size)
+        for entrant, rank, size in zip(group.entrants, ranks, sizes, strict=True)
+    ]
 
 
 def _row(group: Group, entrant: Entrant, rank: str, scale: Axis | None, shown: Sequence[Measure]) -> Row:

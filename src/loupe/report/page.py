@@ -19,10 +19,13 @@ from loupe.report import leaderboard, losses
 from loupe.report.class_tables import class_tables, truth_states
 from loupe.report.collect import Entrant, Group
 from loupe.report.compression_curve import group_curve
+from loupe.report.partial_runs import left_out_sentences
 from loupe.report.published import leaderboard_rows, source_numbers
-from loupe.report.ranking import ranks_of, untold, visible_to_best
+from loupe.report.ranking import how_ranked, ranks_of, standings_of, visible_to_best
+from loupe.report.terminal import part_of_published
 from loupe.report.tradeoffs import left_over, tradeoff_svg, tradeoffs
 from loupe.report.unverified import unverified_warning
+from loupe.stats.ranks import Standings
 from loupe.types import Result
 
 JsonObject: TypeAlias = dict[str, Any]
@@ -153,13 +156,15 @@ def shown_measures(group: Group) -> list[JsonObject]:
 def group_context(group: Group) -> JsonObject:
     """What the templates show of one group."""
     failed, more = leaderboard.failures(group)
-    ranks = ranks_of(group)
+    compared = standings_of(group)
+    ranks = ranks_of(group, compared)
     rows = leaderboard.rows(group, ranks)
     return {
         "key": group.key,
         "title": group.title,
         "note": group.note or group.facts.problem,
         "unverified": unverified_warning(group.results),
+        "part": _part(group),
         "warnings": [
             {"engine": entrant.label, "text": warning.removeprefix(f"{entrant.label}: ")}
             for entrant in group.entrants
@@ -173,7 +178,7 @@ def group_context(group: Group) -> JsonObject:
         "has_seconds": any(row.seconds for row in rows),
         "published": leaderboard_rows(group.published, leaderboard.columns(group)[: leaderboard.COLUMN_LIMIT]),
         "sources": source_numbers(group.published),
-        "caption": _caption(group, ranks),
+        "caption": _caption(group, ranks, compared),
         "classes": [
             (entrant.label, title, head, table.columns, table.rows)
             for entrant in group.entrants
@@ -194,6 +199,13 @@ def group_context(group: Group) -> JsonObject:
         "failed_are": _failed_are(group),
         "signatures": [_signature(entrant) for entrant in group.entrants],
     }
+
+
+def _part(group: Group) -> str:
+    """That none of the runs is over the whole of the published set."""
+    largest = max(group.results, key=lambda result: result.total, default=None)
+    part = part_of_published(largest) if largest else ""
+    return part[:1].upper() + part[1:] + "." if part else ""
 
 
 def _failed_are(group: Group) -> str:
@@ -222,17 +234,22 @@ def _has_no_interval(group: Group, result: Result) -> bool:
     return found is not None and found.value is not None and (found.low is None or found.high is None)
 
 
-def _caption(group: Group, ranks: list[str]) -> str:
+def _caption(group: Group, ranks: list[str], compared: Standings | None) -> str:
     """How to read the leaderboard."""
     shown = ["± is half of the 95 % interval, the bars are the interval itself (bootstrap over pages)."]
     if any(_has_no_interval(group, result) for result in group.results):
         shown = [f"{shown[0][:-1]}; a dot without a bar has none."]
     if len(group.entrants) > 1:
-        shown.append(untold(group, ranks) or "Engines share a rank where the difference between them may be chance.")
+        shown += [said] if (said := how_ranked(group, ranks)) else []
+    shown += left_out_sentences([(entrant.label, _titles(group, entrant.left_out)) for entrant in group.entrants])
     states = next((found for result in group.results if (found := truth_states(result))), "")
     shown += [f"Samples by their truth: {states}."] if states else []
     # On drafts more documents would show no better who is right.
-    return " ".join([*shown, *([] if unverified_warning(group.results) else visible_to_best(group))])
+    return " ".join([*shown, *([] if unverified_warning(group.results) else visible_to_best(group, compared))])
+
+
+def _titles(group: Group, names: Sequence[str]) -> list[str]:
+    return [measure.title or measure.name for measure in group.measures if measure.name in names]
 
 
 def _signature(entrant: Entrant) -> tuple[str, str, str]:

@@ -37,10 +37,18 @@ def size(difference: float | None, unit: str) -> str:
     return f"{100 * abs(difference):.2f} points" if unit == "fraction" else f"{abs(difference):.3f}"
 
 
+def is_shown(found: Difference) -> bool:
+    """Whether these documents show the difference, as the ranks have it: corrected over all pairs of runs."""
+    p = found.p if found.p_holm is None else found.p_holm
+    return p is not None and p < LEVEL
+
+
 def needed(found: Difference) -> str:
     """How many documents would show the difference that was found."""
-    if found.p is not None and found.p < LEVEL:
+    if is_shown(found):
         return "shown already"
+    if found.p is not None and found.p < LEVEL:
+        return "these for the two alone, more over all pairs"
     if not found.difference:
         return "no number: no difference"
     if found.needed is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TypeAlias
@@ -40,10 +40,14 @@ def standings(
     headline: str,
     *,
     summarize: Callable[[Values], Values] | None = None,
+    unranked: Collection[str] = (),
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Standings:
-    """Compare every two runs over the samples that they share, and rank all by the headline."""
+    """Compare every two runs over the samples that they share, and rank all by the headline.
+
+    `unranked` runs have no rank and take none: their headline is not that of the others.
+    """
     higher_is_better = next(measure.higher_is_better for measure in measures if measure.name == headline)
     names = [measure.name for measure in measures]
 
@@ -54,7 +58,7 @@ def standings(
             return -math.inf
         return found.point if higher_is_better else -found.point
 
-    gains = {run: gain(samples) for run, samples in runs.items()}
+    gains = {run: -math.inf if run in unranked else gain(samples) for run, samples in runs.items()}
     pairs = _corrected_over_pairs(
         {
             (later, earlier): compare(
@@ -67,6 +71,8 @@ def standings(
     beaten = dict.fromkeys(runs, 0)
     for (later, earlier), found in pairs.items():
         one = found[headline]
+        if later in unranked or earlier in unranked:
+            continue
         if one.difference is not None and one.p_holm is not None and one.p_holm < LEVEL:
             beaten[earlier if (one.difference > 0) == higher_is_better else later] += 1
     tested = any(found[headline].p is not None for found in pairs.values())

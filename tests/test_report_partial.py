@@ -1,0 +1,91 @@
+"""Runs over part of a set: every table says so, and no composite of fewer measures stands beside one of all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from loupe.cli.compare import compare_runs, sections
+from loupe.report.collect import collect
+from loupe.report.page import environment, group_context
+from loupe.report.terminal import tab_separated
+from tests.command_line import loupe
+from tests.report_runs import Toy, misread, toy_pages
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """`whole` has read four lines and four labels, `part` (better on these) and `less` only the four lines."""
+    root = tmp_path_factory.mktemp("partial")
+    (root / "mixed").mkdir()
+    (root / "mixed" / "loupe.toml").write_text(
+        '[benchmark]\ntask = "text"\nheadline = "overall"\nlabels = ["a", "b"]\n'
+    )
+    rows = [{"id": f"t{place}", "text": "x", "reference": f"line {place}"} for place in range(4)]
+    rows += [{"id": f"c{place}", "text": "x", "task": "class", "reference": "a"} for place in range(4)]
+    (root / "mixed" / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for name, limit, answers in (
+        ("whole", [], ["line 0", "line 1", "line 2", "lime", "a", "a", "b", "b"]),
+        ("part", ["--limit", "4"], ["line 0", "line 1", "line 2", "line 3"]),
+    ):
+        lines = [{"id": row["id"], "text": text} for row, text in zip(rows, answers, strict=False)]
+        (root / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        done = loupe("score", "mixed", f"{name}.jsonl", "--name", name, *limit, cwd=root)
+        assert done.returncode == 0, done.stderr
+    return [root / "runs" / name / "mixed" for name in ("part", "whole")]
+
+
+def test_a_run_on_fewer_samples_is_marked_and_has_no_mean_of_fewer_tasks(runs: list[Path]) -> None:
+    (group,) = collect(runs)
+    shown = group_context(group)
+    assert [(row.engine, row.rank, row.cells[0].text, row.size) for row in shown["rows"]] == [
+        ("whole", "1", "68.75 %", ""),
+        ("part", "–", "–", "4 of 8 samples"),
+    ]
+    assert "No mean of the tasks of part: on its samples" in shown["caption"]
+    html = environment().get_template("leaderboard.html").render(group=shown, groups=[shown])
+    assert html.count('<span class="badge-alarm">4 of 8 samples</span>') == 1
+
+
+def test_compare_says_the_same_and_still_compares_what_both_have_read(runs: list[Path]) -> None:
+    compared = compare_runs(runs)
+    lines = [line.split("\t") for line in tab_separated(sections(compared))]
+    assert lines[1][:5] == ["rank", "engine", "overall", "±", "samples"]
+    assert [line[:5] for line in lines[2:4]] == [
+        ["1", "whole", "68.75 %", "± 37.50", "8"],
+        ["–", "part", "–", "", "4 of 8"],
+    ]
+    assert lines[4][0].startswith("No overall of part: on its samples")
+    (pair,) = compared.pairs
+    assert pair.samples == 4 and pair.measures["overall"].value_b == 1.0
+
+
+def test_a_leaderboard_over_part_of_a_published_set_says_so_wherever_it_stands(tmp_path: Path) -> None:
+    toy = toy_pages(tmp_path, 2)
+    (group,) = collect([toy.run("good", {sample.id: sample.truth for sample in toy.samples})])
+    (entrant,) = group.entrants
+    assert entrant.result is not None and group_context(group)["part"] == ""
+    object.__setattr__(entrant, "result", msgspec.structs.replace(entrant.result, published_total=1355))
+    shown = group_context(group)
+    # The first page of `loupe view` has the leaderboard alone.
+    html = environment().get_template("leaderboard.html").render(group=shown, groups=[shown])
+    assert "Only 2 of the 1,355 samples of toy@1: no number to hold beside published ones." in html
+
+
+def ranked(toy: Toy, **every: int) -> tuple[list[str], str]:
+    runs = [toy.run(name, {one.id: misread(one.truth, step) for one in toy.samples}) for name, step in every.items()]
+    (group,) = collect(runs)
+    shown = group_context(group)
+    return [row.rank for row in shown["rows"]], shown["caption"]
+
+
+def test_a_difference_is_called_shown_only_where_ranks_differ(tmp_path: Path) -> None:
+    ranks, caption = ranked(toy_pages(tmp_path / "two", 6), good=40, poor=5)
+    assert ranks == ["1", "2"] and "points, which 6 documents show." in caption and "pairs" not in caption
+    # Six documents show one difference (p = 0.03), but not three.
+    ranks, caption = ranked(toy_pages(tmp_path / "three", 6), good=40, fair=10, poor=5)
+    assert ranks == ["1", "1", "1"] and "corrected over all 3 pairs" in caption
+    assert "which 6 documents show" not in caption and "needed: these for the two alone" in caption
