@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from loupe.report.visible_differences import needed, visible_differences
+from loupe.report.visible_differences import needed, shown_at_all, visible_differences
 from loupe.stats.comparison import Difference, compare
 from loupe.stats.power import clusters_needed, detectable_difference
 from loupe.types import Measure, SampleScores, Score
@@ -53,6 +53,46 @@ def test_no_number_of_documents_shows_no_difference() -> None:
         == "about 12,000, 12,000 more"
     )
     assert needed(Difference(difference=0.2, shared=30, p=0.01, detectable=0.1, needed=9)) == "shown already"
+
+
+def section(found: Difference) -> tuple[str, ...]:
+    """What the table below a ranking says of a pair."""
+    (table,) = visible_differences([("a minus b", found)], "similarity", "fraction")
+    return tuple(map(str, table.rows[0][1:]))
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_fewer_documents_than_any_test_needs_show_nothing_and_no_forecast_is_made(size: int) -> None:
+    spread = np.linspace(0.1, 0.9, size)
+    found = compare([MEASURE], run(spread), run(np.zeros(size)), draws=200)["similarity"]
+    assert (found.p, found.detectable, found.needed, found.unseen) == (None, None, None, None)
+    assert section(found) == ("50.00 points", "none: fewer than six", "at least 6")
+    assert shown_at_all(found, "fraction") == f"{size} documents show no difference, however large"
+
+
+def test_a_difference_beyond_the_scale_is_none_that_could_show() -> None:
+    values = np.array([1.0, 0.0, 1.0, 0.0, 1.0, 0.0])
+    found = compare([MEASURE], run(values), run(1 - values), draws=200)["similarity"]
+    assert found.detectable is not None and found.detectable > 1
+    assert section(found)[1] == "none: over 100 points"
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (1.0, ("0.00 points", "none seen; up to 37 % may have one", "no number: no difference")),
+        (0.5, ("50.00 points", "all alike; up to 37 % of documents may not be", "shown already")),
+    ],
+)
+def test_documents_that_all_differ_alike_say_what_share_could_be_different(
+    other: float, words: tuple[str, ...]
+) -> None:
+    found = compare([MEASURE], run(np.ones(8)), run(np.full(8, other)), draws=200)["similarity"]
+    assert found.detectable is None and found.unseen == pytest.approx(1 - 0.025 ** (1 / 8))
+    # With that share of documents different, eight without one of them are seen in one of forty cases.
+    assert (1 - found.unseen) ** 8 == pytest.approx(0.025)
+    assert section(found) == words
+    assert "up to 37 % of all could, unseen, be different" in shown_at_all(found, "fraction")
 
 
 def test_many_documents_need_no_such_table() -> None:

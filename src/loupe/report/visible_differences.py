@@ -16,8 +16,8 @@ FEW = 200
 
 def visible_differences(pairs: Sequence[tuple[str, Difference]], measure: str, unit: str) -> list[Section]:
     """A row for each pair over few documents: found, smallest that these would show, and how many would show it."""
-    few = [(name, found) for name, found in pairs if found.shared <= FEW and found.detectable is not None]
-    rows = [(name, size(found.difference, unit), size(found.detectable, unit), needed(found)) for name, found in few]
+    few = [(name, found) for name, found in pairs if found.shared <= FEW and found.difference is not None]
+    rows = [(name, size(found.difference, unit), smallest(found, unit), needed(found)) for name, found in few]
     if not rows:
         return []
     count = max(found.shared for _, found in few)
@@ -43,6 +43,38 @@ def is_shown(found: Difference) -> bool:
     return p is not None and p < LEVEL
 
 
+def smallest(found: Difference, unit: str) -> str:
+    """The smallest difference that these documents show, or why none can be named."""
+    if found.unseen is not None:
+        alike = (
+            "all alike; up to {} of documents may not be" if found.difference else "none seen; up to {} may have one"
+        )
+        return alike.format(f"{100 * found.unseen:.0f} %")
+    if found.detectable is None:
+        return "none: fewer than six" if found.shared < FEWEST else "none: too few have it"
+    if _off_the_scale(found, unit):
+        return "none: over 100 points"
+    return size(found.detectable, unit)
+
+
+def shown_at_all(found: Difference, unit: str) -> str:
+    """The same as a clause of a sentence."""
+    if found.unseen is not None:
+        alike = "all differ alike" if found.difference else "none differs"
+        return (
+            f"of {found.shared} documents {alike}; up to {100 * found.unseen:.0f} % of all could, unseen, be different"
+        )
+    if found.detectable is None or _off_the_scale(found, unit):
+        return f"{found.shared} documents show no difference, however large"
+    return f"{found.shared} documents show one of {size(found.detectable, unit)} or more (80 % power)"
+
+
+def _off_the_scale(found: Difference, unit: str) -> bool:
+    """Whether no two values can be so far apart. An error rate above 1 is on no such scale."""
+    largest = max(abs(value) for value in (found.value_a, found.value_b, 0.0) if value is not None)
+    return unit == "fraction" and largest <= 1 and found.detectable is not None and found.detectable > 1
+
+
 def needed(found: Difference) -> str:
     """How many documents would show the difference that was found."""
     if is_shown(found):
@@ -51,6 +83,8 @@ def needed(found: Difference) -> str:
         return "these for the two alone, more over all pairs"
     if not found.difference:
         return "no number: no difference"
+    if found.detectable is None:
+        return f"at least {FEWEST}" if found.shared < FEWEST else "unknown"
     if found.needed is None:
         return "more than a million"
     more = found.needed - found.shared

@@ -14,7 +14,7 @@ import msgspec
 from loupe.stats.bootstrap import DRAWS, Resampled, can_vary, interval, resample
 from loupe.stats.clusters import Clustered, Row, sort_into_clusters
 from loupe.stats.permutation import permutation_p_values
-from loupe.stats.power import clusters_needed, detectable_difference, standard_error
+from loupe.stats.power import clusters_needed, detectable_difference, standard_error, unseen_share
 from loupe.types import Measure, SampleScores, Values
 
 #: With fewer shared clusters no exchange of scores is rare enough to be called significant: 2 / 2⁵ is above 5 %.
@@ -29,6 +29,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     None where it was not computed in one of the runs; interval and p-values are None for a single cluster, too, and the
     interval where the difference is the same in all draws. `detectable` is the smallest difference that these clusters
     show in four of five cases, `needed` how many clusters would show the one found (None: it is 0, or over a million).
+    Where all clusters differ alike, there is no spread to tell these from; `unseen` is then the share of clusters that
+    could differ otherwise. All three are None for fewer clusters than any test needs.
     """
 
     value_a: float | None = None
@@ -41,6 +43,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     shared: int = 0
     detectable: float | None = None
     needed: int | None = None
+    unseen: float | None = None
 
 
 def compare(
@@ -128,7 +131,8 @@ def _difference(a: Resampled | None, b: Resampled | None, p: float | None) -> Di
     low, high = interval(difference) or (None, None)
     # Where clusters are too few for any interval, they are too few for a test.
     p = p if can_vary(difference) else None
-    error = standard_error(difference)
+    testable = can_vary(difference) and difference.clusters >= FEWEST
+    error = standard_error(difference) if testable else None
     return Difference(
         value_a=value_a,
         value_b=value_b,
@@ -138,4 +142,5 @@ def _difference(a: Resampled | None, b: Resampled | None, p: float | None) -> Di
         p=p,
         detectable=None if error is None else detectable_difference(error, difference.clusters),
         needed=None if error is None else clusters_needed(error, difference.clusters, difference.point),
+        unseen=unseen_share(difference.clusters) if testable and error is None else None,
     )

@@ -2,7 +2,7 @@
 
 Source: H. Bloom, "Minimum Detectable Effects", Evaluation Review 19 (1995): the smallest true difference that a paired
 test at 5 % finds in four of five cases is (t(97.5 %) + t(80 %)) · standard error, with n − 1 degrees of freedom.
-docs/statistics.md.
+Without any spread: the exact bound of C. Clopper & E. Pearson, Biometrika 26 (1934). docs/statistics.md.
 """
 
 from __future__ import annotations
@@ -37,6 +37,15 @@ def detectable_difference(error: float, clusters: int) -> float:
     0.058
     """
     return _factor(clusters) * error
+
+
+def unseen_share(clusters: int) -> float:
+    """The share of documents that could be unlike all of these: with a larger one, chance hides it in under 2.5 %.
+
+    >>> round(unseen_share(8), 4)
+    0.3694
+    """
+    return float(1 - ((1 - CONFIDENCE) / 2) ** (1 / clusters))
 
 
 def clusters_needed(error: float, clusters: int, difference: float) -> int | None:
