@@ -108,9 +108,23 @@ def test_what_needs_a_look_comes_first_and_stays_where_it_is(tmp_path: Path) -> 
         reviewed.change(5, reviewed.entries()[1].seen, Change(status="verified", fields={}))
     for typed in ("1", "12", "12,5"):
         row = reviewed.entries()[-2]
-        reviewed.change(row.number, row.seen, Change(fields={"total": typed}, typing=True))
-    reviewed.undo()
-    assert (tmp_path / "samples.jsonl").read_text().splitlines(keepends=True)[0] == lines[0], "typed in one go"
+        reviewed.change(row.number, row.seen, Change(fields={"total": typed}, going="first"))
+    for change in (
+        Change(fields={"total": "13"}, going="second"),
+        Change(status="verified", fields={}),
+        Change(fields={"total": "14"}),
+        Change(status="unreviewed", fields={"total": "15"}, going="third"),
+        Change(fields={"total": "16"}, going="third"),
+    ):
+        row = reviewed.entries()[-2]
+        reviewed.change(row.number, row.seen, change)
+    found = []
+    while reviewed.undo():
+        sample = json.loads((tmp_path / "samples.jsonl").read_text().splitlines()[0])
+        found.append((sample["reference"]["total"], sample["truth"]["status"]))
+    typed_then_accepted = [("12,5", "draft"), ("13", "draft"), ("13", "verified"), ("14", "verified"), ("15", "draft")]
+    assert found[:-2] == typed_then_accepted[::-1], "what is typed in one go is one, all else each its own"
+    assert (tmp_path / "samples.jsonl").read_text().splitlines(keepends=True)[0] == lines[0]
 
 
 anything = st.recursive(

@@ -40,7 +40,7 @@ class Asked(msgspec.Struct, forbid_unknown_fields=True):
     status: Status | None = None
     fields: dict[str, Any] = {}
     known: int = -1
-    typing: bool = False
+    going: str = ""
     confirmed: bool = False
 
 
@@ -172,7 +172,7 @@ class _Handlers:
     def change(self, body: bytes) -> Response:
         asked = msgspec.json.decode(body, type=Asked)
         before = self._review.revision
-        change = Change(status=asked.status, fields=asked.fields, typing=asked.typing, confirmed=asked.confirmed)
+        change = Change(status=asked.status, fields=asked.fields, going=asked.going[:64], confirmed=asked.confirmed)
         number = self._review.change(asked.number, asked.seen, change)
         return JSONResponse(self._views.changed(number, alone=asked.known == before))
 

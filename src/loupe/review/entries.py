@@ -101,12 +101,13 @@ class Entry:
 class Change:
     """What a person did to an entry: a status, or None to leave it, and fields by name.
 
-    `typing`: the person has not left the field yet. `confirmed`: asked whether it is meant, the person said so.
+    `going`: it was typed, and in which go: what has one name was typed without leaving the field between.
+    `confirmed`: asked whether it is meant, the person said so.
     """
 
     status: Status | None = None
     fields: Mapping[str, Any]
-    typing: bool = False
+    going: str = ""
     confirmed: bool = False
 
 

@@ -58,7 +58,7 @@ class Done:
     before: bytes
     after: bytes
     says: str
-    typing: bool = False
+    going: str = ""
 
 
 class Review:
@@ -144,15 +144,17 @@ class Review:
             if after == before:
                 return number
             number = self._file.replace(number, before, after)
-            self._remember(number, before, after, typing=change.typing)
+            self._remember(number, before, after, going="" if change.status else change.going)
             return number
 
-    def _remember(self, number: int, before: bytes, after: bytes, *, typing: bool) -> None:
-        """For `undo`; what is typed in one go is taken back in one go."""
+    def _remember(self, number: int, before: bytes, after: bytes, *, going: str) -> None:
+        """For `undo`; what is typed in one go is taken back in one go, and nothing else is."""
         last = self._history[-1] if self._history else None
-        if last is not None and last.typing and last.after == before:
+        if last is not None and going and last.going == going and last.after == before:
             before = self._history.pop().before
-        self._history.append(Done(number, before, after, self._says(before, after), typing))
+            if before == after:
+                return
+        self._history.append(Done(number, before, after, self._says(before, after), going))
         del self._history[:-_LONGEST_HISTORY]
 
     def _line(self, number: int, seen: str) -> bytes:

@@ -147,6 +147,7 @@ class Views:
             "broken": entry.broken,
             "pages": [self._shown_page(*page) for page in _pages(entry)],
             "source": whole(entry.source),
+            "says": whole(entry.says),
             "drafts": [
                 {"engine": whole(draft.engine), "values": draft.values and _whole_values(draft.values)}
                 for draft in entry.drafts

@@ -5,7 +5,11 @@ import { readValues, renderText } from "./previews.js";
 import { refreshTable } from "./table.js";
 
 const form = document.getElementById("form");
-let seen = "";
+let seen = "", goes = 0;
+const tab = crypto.getRandomValues(new Uint32Array(2)).join("-");
+
+/** Names what is typed in one go: until another field has the focus. */
+export const going = () => `${tab}-${goes}`;
 
 const controls = () => [...form.querySelectorAll("[data-control]")];
 const raw = (control) => (control.type === "checkbox" ? control.checked : control.value);
@@ -43,6 +47,44 @@ export function chooseLabel(place) {
   const button = form.querySelectorAll(".labels [type=radio]")[place];
   if (!button) return false;
   put(button.closest("fieldset").querySelector("[data-control]").name, button.value);
+  return true;
+}
+
+/** What stands in every field, by name; `fill` puts it into another form, as far as that has the fields. */
+export const values = () => Object.fromEntries(controls().map((control) => [control.name, raw(control)]));
+
+export function fill(given) {
+  for (const control of controls()) if (Object.hasOwn(given, control.name)) set(control, given[control.name]);
+  afterInput();
+}
+
+function set(control, value) {
+  if (control.type === "checkbox") control.checked = value;
+  else control.value = value;
+  showLabel(control);
+}
+
+/** The controls of an entry as another has written it, by name. */
+function controlsOf({ form: html }) {
+  const found = new DOMParser().parseFromString(html, "text/html").querySelectorAll("[data-control]");
+  return new Map([...found].map((control) => [control.name, control]));
+}
+
+/** Fields, with their texts, in which an entry is unlike the form that stands. */
+export function unlike(theirs) {
+  const there = controlsOf(theirs);
+  return controls().filter((control) => there.has(control.name) && raw(there.get(control.name)) !== raw(control))
+    .map(({ name }) => [name, String(raw(there.get(name)))]);
+}
+
+/** Take theirs for what the server has, so that all that is unlike it is an edit; false where theirs has other fields. */
+export function rebase(theirs) {
+  const there = controlsOf(theirs), mine = controls();
+  if (there.size !== mine.length || mine.some(({ name }) => !there.has(name))) return false;
+  forget();
+  for (const control of mine) control.known = raw(there.get(control.name));
+  seen = theirs.seen;
+  keep();
   return true;
 }
 
@@ -131,17 +173,17 @@ export function startForm(entry) {
     if (event.target.name === "label-choice") put(event.target.closest("fieldset").querySelector("[data-control]").name, event.target.value);
     else afterInput();
   });
-  form.addEventListener("focusin", (event) => { if (event.target.dataset.control && raw(event.target) === event.target.known) event.target.entered = raw(event.target); });
+  form.addEventListener("focusin", (event) => {
+    goes += 1;
+    if (event.target.dataset.control && raw(event.target) === event.target.known) event.target.entered = raw(event.target);
+  });
   form.addEventListener("submit", (event) => event.preventDefault());
   return restored;
 }
 
 /** Put a field back to what it was when it was entered: it may have been saved since. */
 export function takeBack(control) {
-  const before = control.entered ?? control.known;
-  if (control.type === "checkbox") control.checked = before;
-  else control.value = before;
-  showLabel(control);
+  set(control, control.entered ?? control.known);
   afterInput();
 }
 
@@ -162,12 +204,7 @@ function restore() {
   let kept = null;
   try { kept = JSON.parse(sessionStorage.getItem(key()) || "null"); } catch { /* as above */ }
   if (!kept) return false;
-  for (const control of controls()) {
-    if (!Object.hasOwn(kept, control.name)) continue;
-    if (control.type === "checkbox") control.checked = kept[control.name];
-    else control.value = kept[control.name];
-    showLabel(control);
-  }
+  for (const control of controls()) if (Object.hasOwn(kept, control.name)) set(control, kept[control.name]);
   return isDirty();
 }
 

@@ -8,6 +8,9 @@ const byId = (name) => document.getElementById(name);
 const { refused } = document.documentElement.dataset;
 const done = (verified, rejected) => `${verified} verified${refused ? `, ${rejected} ${refused}` : ""}`;
 
+/** What a status is called. */
+export const said = (status) => (status === "rejected" ? refused : status);
+
 export function showCounts({ counts, undo, locked }) {
   byId("locked").hidden = !locked;
   byId("locked").textContent = locked ? `Nothing can be saved: ${locked}. You can look; once it is writable again, go on here.` : "";
