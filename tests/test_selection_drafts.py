@@ -5,17 +5,20 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from loupe.benchmarks.selection.documents import Document
 from loupe.benchmarks.selection.questions import Phase, Rules
-from loupe.benchmarks.selection.truth_files import Truth, read_truth
+from loupe.benchmarks.selection.truth_files import Truth, read_truth, write_truth
 from loupe.engines.registry import load_profile
+from loupe.errors import EngineUnavailableError
 from loupe.selection.candidates import Candidate
 from loupe.selection.drafts import Drafter
 from loupe.selection.limits import Limits
 from loupe.selection.preparation import Prepared, Wanted, prepare
 from loupe.selection.serving import Backend, Served, open_model
 from loupe.servers.keeper import Keeper
-from tests.chat_server import in_thread
+from tests.chat_server import Received, Reply, in_thread
 from tests.pages import draw_page, write_pdf
 from tests.selecting import MODELS, answer, invoice
 
@@ -48,17 +51,23 @@ def test_a_text_layer_is_used_where_there_is_enough_of_it_and_three_pages_are_re
 
 
 def drafts(
-    folder: Path, url: str, text_model: str, vlm: str, text: str
-) -> tuple[dict[str, Truth], Document, list[str]]:
-    document = Document(path=folder / "a.png", positive=True)
-    draw_page(document.path).rename(folder / "a.jpg")
-    prepared = Prepared(images={document.id: folder / "a.jpg"}, texts={document.id: text}, unread={})
+    folder: Path, url: str, text_model: str, vlm: str, *texts: str
+) -> tuple[dict[str, Truth], list[Document], list[str]]:
+    """Drafts for documents with these texts; `folder` is theirs."""
+    documents = [Document(path=folder / f"{number}.png", positive=True) for number in range(len(texts))]
+    picture = draw_page(folder / "page.jpg")
+    prepared = Prepared(
+        images={each.id: picture for each in documents},
+        texts={each.id: text for each, text in zip(documents, texts, strict=True)},
+        unread={},
+    )
     said: list[str] = []
+    limits = Limits(timeout=1.0, warm_up=20.0, second_look=0.01, most_timeouts=2)
     with Keeper() as keeper:
 
         @asynccontextmanager
         async def opened(phase: Phase, model: Candidate) -> AsyncIterator[Served]:
-            backend, limits = Backend(kind="unknown", base_url=url), Limits(timeout=5.0)
+            backend = Backend(kind="unknown", base_url=url)
             async with open_model(model, phase, backend, keeper, limits) as served:
                 yield served
 
@@ -68,33 +77,62 @@ def drafts(
             text_model=Candidate(id=text_model),
             vlm=Candidate(id=vlm),
             open_model=opened,
-            limits=Limits(timeout=5.0),
+            limits=limits,
+            blank=picture,
             say=said.append,
             tell=lambda *_: None,
         )
-        return drafter.draft([document]), document, said
+        return drafter.draft(documents), documents, said
 
 
 def test_a_draft_is_the_text_models_and_the_page_is_asked_for_what_it_left_empty(tmp_path: Path) -> None:
     with in_thread(answer, models=MODELS) as server:
-        found, document, said = drafts(tmp_path, server.url, "yes", "right", invoice(0))
+        found, (document,), said = drafts(tmp_path, server.url, "yes", "right", invoice(0))
         asked = [
             (request.body["model"], len(request.images), request.body["max_tokens"]) for request in server.requests
         ]
-        assert asked == [("yes", 0, 256), ("right", 1, 256)]
-        assert server.requests[0].prompt == server.requests[1].prompt
+        # Each model is loaded by a call that no limit of a document counts for.
+        assert asked == [("yes", 0, 16), ("yes", 0, 256), ("right", 1, 16), ("right", 1, 256)]
+        assert server.requests[1].prompt == server.requests[3].prompt
         draft = found[document.id]
         assert (draft.date, draft.name, draft.verified) == ("2025-11-10", "Autohaus_Hoffmann_e.K.", False)
         assert (draft.text_model, draft.vlm_model, said) == ("yes", "right", [])
         assert read_truth(document, "invoice").truth == draft
 
         drafts(tmp_path, server.url, "right", "right", invoice(1))
-        assert [request.body["model"] for request in server.requests[2:]] == ["right"]
+        assert [request.body["model"] for request in server.requests[4:]] == ["right"] * 2
+        # A model that gave no value is not named beside the values.
+        found, (document,), _ = drafts(tmp_path, server.url, "vague", "right", invoice(0))
+        assert (found[document.id].text_model, found[document.id].vlm_model) == ("", "right")
 
 
-def test_models_that_cannot_draft_leave_empty_fields_and_are_named(tmp_path: Path) -> None:
+def test_where_no_model_answers_at_all_no_file_is_touched(tmp_path: Path) -> None:
+    document = Document(path=tmp_path / "0.png", positive=True)
+    write_truth(document, "invoice", Truth(date="2025-11-26", name="Mine", verified=True))
+    before = document.truth_file.read_bytes()
     with in_thread(answer, models=MODELS) as server:
-        found, document, said = drafts(tmp_path, server.url, "broken", "vague", invoice(0))
-    draft = read_truth(document, "invoice").truth
-    assert draft is not None and (draft.date, draft.name, draft.verified) == ("", "", False)
-    assert found[document.id].date == "" and len(said) == 1 and "HTTP 500" in said[0]
+        for text_model in ("absent", "broken"):
+            with pytest.raises(EngineUnavailableError, match=f"not one answer from {text_model} and gone"):
+                drafts(tmp_path, server.url, text_model, "gone", *["no invoice"] * 4)
+    assert document.truth_file.read_bytes() == before and not (tmp_path / "1.json").exists()
+
+
+def test_documents_that_no_model_answers_for_keep_what_stood_there_unverified_or_get_empty_fields(
+    tmp_path: Path,
+) -> None:
+    for name in ("0.png", "1.png"):
+        document = Document(path=tmp_path / name, positive=True)
+        write_truth(document, "invoice", Truth(date="2025-11-26", name="Mine", verified=True))
+
+    def sometimes(request: Received) -> str | Reply:
+        return answer(request) if "Hoffmann" in request.prompt or "one word" in request.prompt else Reply(status=500)
+
+    with in_thread(sometimes, models=MODELS) as server:
+        found, documents, said = drafts(tmp_path, server.url, "right", "absent", *map(invoice, range(3)))
+    read = [read_truth(each, "invoice").truth for each in documents]
+    assert [(each.name, each.verified) for each in read if each] == [
+        *(("Autohaus_Hoffmann_e.K.", False), ("Mine", False), ("", False)),
+    ]
+    assert read == [found[each.id] for each in documents]
+    assert sum("stays as it was, to be reviewed" in line for line in said) == 1
+    assert sum("HTTP 500" in line for line in said) == 2 and any("absent cannot draft" in line for line in said)

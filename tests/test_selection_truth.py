@@ -1,6 +1,7 @@
 """Every way through the questions about ground truth, with a person who answers from a script."""
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -177,6 +178,42 @@ def test_a_file_of_another_type_counts_as_missing_and_stays(case: Case) -> None:
     with pytest.raises(UsageError, match="documentType is 'letter'"):
         case.settle(choice="reuse", confirmed=True)
     assert case.drafted == []
+
+
+OTHERS = {"documentType": "prescription", "isMatch": True, "date": "2025-03-04", "secondaryField": "Dr._Weber"}
+
+
+def test_ground_truth_of_another_selection_beside_a_negative_is_left_alone_and_stops_nobody(case: Case) -> None:
+    case.write("n0.png", **OTHERS)
+    before = (case.folder / "n0.json").read_bytes()
+    person, truths = case.settle("ok", choice="reuse")
+    assert case.drafted == [["p0.png", "p1.png"]] and len(truths) == 2
+    assert person.told == [f"{case.folder / 'n0.json'}: documentType is 'prescription', not 'invoice'; stays as it is"]
+    case.settle(choice="regenerate", confirmed=True)
+    assert (case.folder / "n0.json").read_bytes() == before
+
+
+def test_without_any_positive_file_a_broken_one_of_a_negative_is_not_overwritten(case: Case) -> None:
+    broken = case.folder / "n0.json"
+    broken.write_text("{broken but mine")
+    with pytest.raises(UsageError, match=r"n0\.json: no valid JSON"):
+        case.settle(choice="reuse", confirmed=True)
+    assert broken.read_text() == "{broken but mine" and case.drafted == [["p0.png", "p1.png"]]
+
+
+def test_a_type_is_the_same_in_capitals_and_stays_as_it_is_written(case: Case) -> None:
+    case.write("p0.png", "p1.png", verified=False, documentType="Invoice")
+    _, truths = case.settle("r", "ok")
+    assert [each.name for each in truths.values()] == ["Foo", "Foo"]
+    written = json.loads((case.folder / "p0.json").read_text())
+    assert (written["documentType"], written["metadata"]["verified"]) == ("Invoice", True)
+
+
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(case: Case) -> None:
+    os.mkfifo(case.folder / "p0.json")
+    case.write("p1.png")
+    with pytest.raises(UsageError, match=r"p0\.json: is no file"):
+        case.settle(choice="reuse", confirmed=True)
 
 
 def test_flags_answer_for_the_person_and_yes_never_regenerates(case: Case) -> None:

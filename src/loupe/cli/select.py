@@ -200,6 +200,7 @@ class _Phases:
             vlm=self._drafting("a", self.flags.gt_vlm),
             open_model=self.selection.open_model,
             limits=self.selection.limits,
+            blank=self.selection.warm_up_picture(),
             say=say,
             tell=self._drafted,
         )

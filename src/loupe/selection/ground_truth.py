@@ -79,14 +79,17 @@ class GroundTruth:
         self._read()
         refuse_misplaced(self.documents, self.document_type)
         for document in self._unusable():
-            self.person.tell(f"{document.truth_file}: {self._found[document.id].problem}; counts as missing")
+            found = self._found[document.id]
+            stays = "stays as it is" if found.other_type and not document.positive else "counts as missing"
+            self.person.tell(f"{document.truth_file}: {found.problem}; {stays}")
         for document in self.documents:
             if not document.positive and self._found[document.id].missing:
                 truth = Truth(verified=True, generated=now())
                 write_truth(document, self.document_type, truth)
                 self._found[document.id] = Found(truth=truth)
-        # A file that cannot be used is there all the same: nobody overwrites it unasked.
-        return "choose" if any(not self._found[each.id].missing for each in self._positives) else "generate all"
+        # A file that cannot be used is there all the same: nobody overwrites it unasked. Where there is none at all,
+        # nobody was asked either: those that are missing are made, and nothing else is touched.
+        return "choose" if any(not self._found[each.id].missing for each in self._positives) else "generate missing"
 
     def _read(self) -> None:
         self._found = {document.id: read_truth(document, self.document_type) for document in self.documents}
@@ -129,9 +132,9 @@ class GroundTruth:
         return "review"
 
     def _renew_negatives(self) -> None:
-        """To regenerate is to overwrite what could not be used, too."""
+        """To regenerate is to overwrite what could not be used, too; but never the ground truth of another type."""
         for document in self._unusable():
-            if not document.positive:
+            if not document.positive and not self._found[document.id].other_type:
                 write_truth(document, self.document_type, Truth(verified=True, generated=now()))
 
     def _review(self) -> State:
@@ -158,7 +161,9 @@ class GroundTruth:
         self._read()
         wrong = list(self._problems())
         if wrong and self.confirmed:
-            raise UsageError("ground truth cannot be used:" + "".join(f"\n  {each}" for each in wrong), hint="edit it")
+            listed = "".join(f"\n  {each}" for each in wrong)
+            hint = "edit these files, or move them away, or --ground-truth regenerate"
+            raise UsageError(f"ground truth cannot be used:{listed}", hint=hint)
         for each in wrong:
             self.person.tell(each)
         if wrong:
@@ -174,6 +179,8 @@ class GroundTruth:
     def _problems(self) -> Iterable[str]:
         for document in self.documents:
             found = self._found[document.id]
+            if found.other_type and not document.positive:
+                continue  # What is no document of this type may well be one of another.
             if found.problem:
                 yield f"{document.truth_file}: {found.problem}"
             elif found.wrong_folder:

@@ -78,7 +78,7 @@ class Selection:
             assessor = Assessor(
                 phase=phase,
                 samples=samples,
-                pictures={**self.prepared.images, WARM_UP: self._warm_up_picture()},
+                pictures={**self.prepared.images, WARM_UP: self.warm_up_picture()},
                 backend=self.backend,
                 keeper=self.keeper,
                 limits=self.limits,
@@ -98,7 +98,7 @@ class Selection:
         finally:
             await asyncio.to_thread(self.keeper.close)
 
-    def _warm_up_picture(self) -> Path:
+    def warm_up_picture(self) -> Path:
         """A small white page."""
         from PIL import Image
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -38,12 +39,14 @@ class Truth:
 class Found:
     """The ground-truth file of a document: `truth` if it can be used, else `problem`, or neither if there is none.
 
-    `wrong_folder`: it says that the document is in the wrong one.
+    `wrong_folder`: it says that the document is in the wrong one. `other_type`: it is the ground truth of another type
+    of documents, and so the work of another selection.
     """
 
     truth: Truth | None = None
     problem: str = ""
     wrong_folder: bool = False
+    other_type: bool = False
 
     @property
     def missing(self) -> bool:
@@ -59,7 +62,8 @@ def read_truth(document: Document, document_type: str) -> Found:
     metadata = written.get("metadata", {})
     problem = truth_problem(written, document_type)
     if problem:
-        return Found(problem=problem)
+        named = written.get("documentType")
+        return Found(problem=problem, other_type=isinstance(named, str) and not is_same_type(named, document_type))
     truth = Truth(
         date=written.get("date", ""),
         name=written.get("secondaryField", ""),
@@ -75,7 +79,9 @@ def write_truth(document: Document, document_type: str, truth: Truth) -> None:
     """Write the file beside a document, whole or not at all. Keys that are not ours stay as they are."""
     before, _ = _decode(document.truth_file)
     kept = before or {}
-    metadata = kept.get("metadata")
+    metadata, named = kept.get("metadata"), kept.get("documentType")
+    if isinstance(named, str) and is_same_type(named, document_type):
+        document_type = named
     value = kept | {
         "date": truth.date,
         "documentType": document_type,
@@ -105,6 +111,11 @@ def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def is_same_type(written: str, document_type: str) -> bool:
+    """Whether both name one type of documents: "Invoice" is an invoice."""
+    return written.strip().casefold() == document_type.strip().casefold()
+
+
 def is_day(text: str) -> bool:
     """Whether a text is `YYYY-MM-DD` and names a day of the calendar."""
     try:
@@ -116,7 +127,10 @@ def is_day(text: str) -> bool:
 def _decode(path: Path) -> tuple[dict[str, Any] | None, str]:
     """The object in a file, or why there is none; neither where there is no file."""
     try:
-        if path.stat().st_size > LARGEST:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            return None, "is no file"
+        if found.st_size > LARGEST:
             return None, f"larger than {LARGEST // 10**6} MB"
         return decode_truth(path.read_bytes())
     except FileNotFoundError:
@@ -144,7 +158,7 @@ def truth_problem(written: Mapping[str, Any], document_type: str) -> str:
     for key, value in (*texts, *optional):
         if not isinstance(value, str):
             return f"{key} is {'missing' if value is None else 'no text'}"
-    if written["documentType"] != document_type:
+    if not is_same_type(written["documentType"], document_type):
         return f"documentType is {written['documentType'][:40]!r}, not {document_type!r}"
     if written["date"] and not is_day(written["date"]):
         return f"date {written['date'][:40]!r} is no day as YYYY-MM-DD"
