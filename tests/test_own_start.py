@@ -24,7 +24,7 @@ from loupe.benchmarks.own.drafts import agreed, differing, draft_of, with_draft
 from loupe.benchmarks.own.starting import Beginning, begin, find_documents, label_map, same_names
 from loupe.cli.compare import compare_runs
 from loupe.cli.init import ask
-from loupe.data.example_documents.papers import drawn, papers
+from loupe.data.example_documents.papers import drawn, is_drawn, papers
 from loupe.errors import DatasetError, UsageError
 from loupe.metrics.dates import normalize_date
 from loupe.report.collect import collect
@@ -263,7 +263,11 @@ def test_the_papers_of_the_example_are_always_the_same_and_their_truth_can_be_re
     first = every[0]
     assert first.kind == "pdf" and drawn(first) == drawn(next(papers()))
     (tmp_path / f"{first.name}.pdf").write_bytes(drawn(first))
-    assert drawn(every[1]) == drawn(every[1])
+    for paper in every[:3]:
+        (tmp_path / f"page.{paper.kind}").write_bytes(drawn(paper))
+        assert drawn(paper) == drawn(paper) and is_drawn(paper, tmp_path / f"page.{paper.kind}")
+        assert not is_drawn(every[every.index(paper) + 3], tmp_path / f"page.{paper.kind}")
+        (tmp_path / f"page.{paper.kind}").unlink()
     begin(tmp_path, find_documents(tmp_path), Beginning(task="fields", fields={"date": "date", "total": "amount"}))
     known = {first.name: {name: first.truth[name] for name in ("date", "total")}}
     config = read_config(tmp_path)[0]
@@ -271,3 +275,12 @@ def test_the_papers_of_the_example_are_always_the_same_and_their_truth_can_be_re
     assert verify(tmp_path, config, known, by="the test", at="2026-11-22T04:00:00Z") == (1, 0)
     assert lines(tmp_path)[0]["truth"] == {"status": "verified", "by": "the test", "at": "2026-11-22T04:00:00Z"}
     assert [sample.truth for sample in open_folder(tmp_path).load()] == list(known.values())
+
+
+def test_truth_of_the_example_is_not_written_for_documents_that_only_have_its_names(scans: Path) -> None:
+    (scans / "a.png").rename(scans / "invoice-02.png")
+    begin(scans, find_documents(scans), Beginning(task="fields", fields={"day": "date", "total": "amount"}))
+    before = (scans / "samples.jsonl").read_bytes()
+    done = loupe("example", "truth", "scans", cwd=scans.parent)
+    assert done.returncode == 2 and "invoice-02 is another document than that of the example" in done.stderr
+    assert (scans / "samples.jsonl").read_bytes() == before

@@ -60,20 +60,32 @@ def truth(folder: Path) -> None:
     """Write what is known of the example's invoices into DIR/samples.jsonl, as verified by `loupe example`.
 
     It stands in for the person who checks drafts with `loupe review`. Only fields that DIR/loupe.toml names are
-    written, and lines that are verified already stay.
+    written, and lines that are verified already stay. Documents of these names that are not those of the example are
+    refused.
     """
-    from loupe.benchmarks.own.config import read_config
-    from loupe.data.example_documents.papers import papers
+    from loupe.benchmarks.own.checking import missing_samples
+    from loupe.benchmarks.own.config import SAMPLES, read_config
+    from loupe.benchmarks.own.rows import file_name, paths_of, read_rows
+    from loupe.data.example_documents.papers import is_drawn, papers
     from loupe.review.drafting import verify
 
     config, problems = read_config(folder)
     if config is None:
         raise problems[0].error()
-    known = {
-        paper.name: {name: paper.truth[name] for name in config.fields if name in paper.truth}
-        for paper in papers()
-        if paper.is_invoice
-    }
+    if not (folder / SAMPLES).is_file():
+        raise missing_samples(folder).error()
+    invoices = {paper.name: paper for paper in papers() if paper.is_invoice}
+    known = {}
+    for row in read_rows(folder / SAMPLES, config):
+        paper = None if row.wrong else invoices.get(row.ident)
+        if paper is None:
+            continue
+        if not all(is_drawn(paper, folder / file_name(page)) for page in paths_of(row.values) or ("",)):
+            raise UsageError(
+                f"{folder}: {paper.name} is another document than that of the example; nothing was changed",
+                hint=f"truth of your own documents: loupe review {folder}; the example: loupe example pages NEW",
+            )
+        known[paper.name] = {name: paper.truth[name] for name in config.fields if name in paper.truth}
     at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     verified, accepted = verify(folder, config, known, by="loupe example", at=at)
     if not verified:

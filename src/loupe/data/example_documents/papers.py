@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import random
 import tempfile
@@ -77,7 +78,7 @@ def drawn(paper: Paper) -> bytes:
     if paper.kind == "pdf":
         return data
     import numpy as np
-    from PIL import Image, ImageFilter
+    from PIL import Image, ImageFilter, PngImagePlugin
 
     from loupe.data.pages import load_page
 
@@ -93,10 +94,30 @@ def drawn(paper: Paper) -> bytes:
     target = io.BytesIO()
     if paper.kind == "png":
         # Eight grays: enough for type, and paper without its grain is small.
-        Image.fromarray((np.clip(pixels + 12, 0, 255) // 32 * 32).astype(np.uint8)).save(target, "PNG")
+        info = PngImagePlugin.PngInfo()
+        info.add_text("Comment", _mark(paper))
+        Image.fromarray((np.clip(pixels + 12, 0, 255) // 32 * 32).astype(np.uint8)).save(target, "PNG", pnginfo=info)
     else:
-        scan.save(target, "JPEG", quality=int(generator.integers(35, 70)))
+        scan.save(target, "JPEG", quality=int(generator.integers(35, 70)), comment=_mark(paper))
     return target.getvalue()
+
+
+def is_drawn(paper: Paper, file: Path) -> bool:
+    """Whether a file is this paper and no other document of its name.
+
+    A PDF is compared to the byte. The bytes of a scan depend on the versions of the libraries that drew it, so it
+    carries a mark: its name, and a digest of the page that was scanned, which is the same everywhere.
+    """
+    try:
+        with file.open("rb") as opened:
+            start = opened.read(1_000_000)
+    except OSError:
+        return False
+    return start == paper.sheet().data() if file.suffix.lower() == ".pdf" else _mark(paper).encode() in start
+
+
+def _mark(paper: Paper) -> str:
+    return f"loupe example {paper.name} {hashlib.sha256(paper.sheet().data()).hexdigest()}"
 
 
 def _invoice(number: int) -> Paper:
