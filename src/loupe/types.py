@@ -176,7 +176,7 @@ class Measure:
 
     `value` maps an array of sums, shape (..., k), to an array of shape (...); None means first count over second (0/0
     is nan: not computed). `pooled` measures get all their rows, shape (n, k), instead, and pay with a slower interval.
-    `unit` is "fraction" (shown in percent) or "number".
+    `unit` is "fraction" (shown in percent) or "number"; `bounded` numbers lie between 0 and 1, as fractions do.
     """
 
     name: str
@@ -185,6 +185,7 @@ class Measure:
     value: Callable[[Any], Any] | None = None
     pooled: bool = False
     unit: Literal["fraction", "number"] = "fraction"
+    bounded: bool = False
 
 
 class Edit(NamedTuple):

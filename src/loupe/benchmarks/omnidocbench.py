@@ -240,15 +240,22 @@ benchmark = Benchmark(
             title="text (edit distance)",
             higher_is_better=False,
             unit="number",
+            bounded=True,
             value=_mean_if_any_text,
         ),
-        Measure(name="formula_edit", title="formulas (edit distance)", higher_is_better=False, unit="number"),
+        Measure(
+            name="formula_edit", title="formulas (edit distance)", higher_is_better=False, unit="number", bounded=True
+        ),
         Measure(name="formula_cdm", title="formulas (CDM)"),
         Measure(name="table_teds", title="tables (TEDS)"),
         Measure(name="table_teds_struct", title="table structure (TEDS-S)"),
-        Measure(name="table_edit", title="tables (edit distance)", higher_is_better=False, unit="number"),
+        Measure(name="table_edit", title="tables (edit distance)", higher_is_better=False, unit="number", bounded=True),
         Measure(
-            name="reading_order_edit", title="reading order (edit distance)", higher_is_better=False, unit="number"
+            name="reading_order_edit",
+            title="reading order (edit distance)",
+            higher_is_better=False,
+            unit="number",
+            bounded=True,
         ),
         Measure(
             name="text_edit_with_invented",

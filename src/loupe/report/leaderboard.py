@@ -109,8 +109,8 @@ def round_step(raw: float) -> float:
 
 
 def step_of(value: float | None, measure: Measure) -> int | None:
-    """The colour step 0 (poor) to 6 (nearly perfect) of a fraction; other units have none here."""
-    if value is None or measure.unit != "fraction":
+    """The colour step 0 (poor) to 6 (nearly perfect) of a fraction or bounded number; others have none here."""
+    if value is None or not (measure.bounded or measure.unit == "fraction"):
         return None
     goodness = value if measure.higher_is_better else 1 - value
     return max(index for index, lower in enumerate(STEPS) if goodness >= lower or index == 0)

@@ -19,6 +19,7 @@ from loupe.report import leaderboard, losses
 from loupe.report.class_tables import class_tables, truth_states
 from loupe.report.collect import Entrant, Group
 from loupe.report.compression_curve import group_curve
+from loupe.report.interval_words import interval_caption
 from loupe.report.partial_runs import left_out_sentences
 from loupe.report.published import leaderboard_rows, source_numbers
 from loupe.report.ranking import how_ranked, ranks_of, standings_of, visible_to_best
@@ -26,7 +27,6 @@ from loupe.report.terminal import part_of_published
 from loupe.report.tradeoffs import left_over, tradeoff_svg, tradeoffs
 from loupe.report.unverified import unverified_warning
 from loupe.stats.ranks import Standings
-from loupe.types import Result
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -186,7 +186,8 @@ def group_context(group: Group) -> JsonObject:
         ],
         "curve": Markup(group_curve(group)),
         "tradeoffs": [(Markup(tradeoff_svg(each)), " ".join(left_over(each))) for each in tradeoffs(group)],
-        "slices": leaderboard.slice_tables(group),
+        "slices": (slices := leaderboard.slice_tables(group)),
+        "slices_margin": any(cell.margin[:1] == "±" for table in slices for row in table.rows for cell in row[3]),
         "outcomes": leaderboard.outcome_rows(group),
         "diagnostics": leaderboard.diagnostic_rows(group),
         "speed": leaderboard.speed_rows(group),
@@ -229,18 +230,11 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
-def _has_no_interval(group: Group, result: Result) -> bool:
-    found = result.measures.get(group.headline)
-    return found is not None and found.value is not None and (found.low is None or found.high is None)
-
-
 def _caption(group: Group, ranks: list[str], compared: Standings | None) -> str:
     """How to read the leaderboard."""
-    shown = ["± is half of the 95 % interval, the bars are the interval itself (bootstrap over pages)."]
-    if any(_has_no_interval(group, result) for result in group.results):
-        shown = [f"{shown[0][:-1]}; a dot without a bar has none."]
-    if len(group.entrants) > 1:
-        shown += [said] if (said := how_ranked(group, ranks)) else []
+    columns = leaderboard.columns(group)[: leaderboard.COLUMN_LIMIT]
+    intervals = interval_caption(group.results, columns, bars=group.headline)
+    shown = [said for said in (intervals, how_ranked(group, ranks)) if said]
     shown += left_out_sentences([(entrant.label, _titles(group, entrant.left_out)) for entrant in group.entrants])
     states = next((found for result in group.results if (found := truth_states(result))), "")
     shown += [f"Samples by their truth: {states}."] if states else []

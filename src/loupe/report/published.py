@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -71,8 +72,14 @@ def _tables(
 
 
 def leaderboard_rows(rows: Sequence[PublishedRow], columns: Sequence[Measure]) -> list[tuple[str, int, list[str]]]:
-    """(engine, number of its source, values) for the leaderboard of the report; rows without any value are left out."""
+    """(engine, number of its source, values) for the leaderboard of the report, best first by its first column.
+
+    Rows without any value are left out.
+    """
     numbers = source_numbers(rows)
+    if columns:
+        first, sign = columns[0].name, -1 if columns[0].higher_is_better else 1
+        rows = sorted(rows, key=lambda row: sign * row.values.get(first, sign * math.inf))
     return [
         (row.name, numbers[row.source], [format_published(row.values.get(each.name), each.unit) for each in columns])
         for row in rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from loupe.report.collect import Group
-from loupe.report.visible_differences import FEW, is_shown, needed, no_ranks, size
+from loupe.report.visible_differences import FEW, is_shown, needed, no_ranks, shown_at_all, size
 from loupe.stats.ranks import Standings, standings
 from loupe.types import Result, SampleScores
 
@@ -34,7 +34,8 @@ def how_ranked(group: Group, ranks: list[str]) -> str:
     values = [result for result in group.results if _has_headline(group, result)]
     if not values:
         why = next((result.not_computed.get(group.headline, "") for result in group.results), "")
-        return f"No ranks: {_title(group)} was not computed{f' ({why})' if why else ''}." if group.results else ""
+        because = f" ({why})" if why else ""
+        return f"No ranks and no bars: {_title(group)} was not computed{because}." if group.results else ""
     if len(values) < 2:
         return ""
     if set(ranks) == {"–"}:
@@ -61,7 +62,7 @@ def visible_to_best(group: Group, compared: Standings | None) -> list[str]:
     sentences = []
     for place in scored[1:]:
         found = compared.pairs[str(place), str(scored[0])].get(group.headline)
-        if found is None or found.detectable is None or found.shared > FEW:
+        if found is None or found.difference is None or found.shared > FEW:
             continue
         differ = (
             f"{group.entrants[place].label} and {group.entrants[scored[0]].label} "
@@ -70,6 +71,5 @@ def visible_to_best(group: Group, compared: Standings | None) -> list[str]:
         if is_shown(found):
             sentences.append(f"{differ}, which {found.shared} documents show.")
         else:
-            shows = f"{found.shared} documents show one of {size(found.detectable, unit)} or more (80 % power)"
-            sentences.append(f"{differ}; {shows}; needed: {needed(found)}.")
+            sentences.append(f"{differ}; {shown_at_all(found, unit)}; needed: {needed(found)}.")
     return sentences
