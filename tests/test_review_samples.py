@@ -43,6 +43,8 @@ def test_a_decision_notes_who_and_when_and_going_back_takes_both_away() -> None:
     others = json.dumps({**found, "truth": {**found["truth"], "by": "Bo"}})
     assert TRUTH.changed(others, Change(status="verified", fields={})) == others
     assert changed(others, total="8")["truth"]["by"] == "Ada", "who edits verified truth answers for it"
+    blank = line({"day": ""}, status="verified", truth={"status": "verified", "by": "Bo"})
+    assert changed(blank, "verified")["reference"] == {"day": "", "total": ""}, "what is shown empty is accepted empty"
     assert changed(line(None), total="8") == json.loads(line({"day": "", "total": "8"}))
 
 
@@ -54,10 +56,14 @@ def test_a_decision_notes_who_and_when_and_going_back_takes_both_away() -> None:
         (line(None, "table"), {}, "nothing is filled in yet"),
         (line("x", "table"), {"reference": "no table"}, "no table that can be read"),
         (line(None, "class"), {"reference": "latter"}, "did you mean 'letter'"),
-        (line(None, "question", prompt="?"), {"reference": " \n"}, "reference is"),
+        (line(None, "question", prompt="?"), {"reference": " \n"}, "nothing is filled in yet"),
         (line({"total": "1"}), {"other": "1"}, "no field 'other'"),
         (line({"total": "1"}, colour="red"), {}, "unknown key 'colour'"),
         (line(None), {}, "accept once more"),
+        (line({"day": "", "total": " "}), {}, "accept once more"),
+        (line({"day": "1.2.2024", "total": ""}), {"day": ""}, "accept once more"),
+        (line("", "markdown"), {}, "accept once more"),
+        (line("", "formula"), {}, "nothing is filled in yet"),
     ],
 )
 def test_what_would_be_refused_later_is_not_verified(text: str, fields: dict[str, str], why: str) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -102,8 +102,12 @@ class _Samples:
         values, state = row.values, _state(row.values)
         status = _WRITTEN[change.status] if change.status else state.status
         reference = self._reference(values, change)
-        if status == "verified" and reference is None:
-            reference = self._nothing(values, change)
+        decides = change.status == "verified" and (state.status != "verified" or not state.by)
+        if _is_blank(reference) and (decides or (status == "verified" and reference is None)):
+            reference = self._nothing(values, reference, change)
+        if change.status == "verified" and self._task(values) == "fields" and isinstance(reference, dict):
+            # What was shown empty was accepted empty.
+            reference = {**reference, **{name: "" for name in self._names(values, state) if name not in reference}}
         new: dict[str, Any] = {"reference": reference} if reference != values.get("reference") else {}
         if status != state.status or (status == "verified" and (new or not state.by)):
             decided = {"by": self.by, "at": _now()} if status != "draft" else {}
@@ -184,22 +188,28 @@ class _Samples:
         # A draft that was emptied is no draft again, not a wrong one.
         return typed or (None if task not in ("text", "markdown") and _state(values).status != "verified" else typed)
 
-    def _nothing(self, values: Mapping[str, Any], change: Change) -> Any:
-        """What verifying an entry without a draft means, which a person has to confirm."""
+    def _nothing(self, values: Mapping[str, Any], reference: Any, change: Change) -> Any:
+        """What verifying an entry with nothing in it means, which a person has to confirm."""
         task = self._task(values)
-        empty: dict[str, Any] = {"text": "", "markdown": ""}
-        empty["fields"] = dict.fromkeys(self._names(values, _state(values)), "")
-        if not empty.get(task, "") and task not in ("text", "markdown"):
+        if task not in ("text", "markdown") and not (task == "fields" and self._names(values, _state(values))):
             raise FieldError("nothing is filled in yet", field=WHOLE)
         if not change.confirmed:
             raise FieldError("nothing is filled in; accept once more if the page has none of it", ask=True)
-        return empty[task]
+        return reference if reference is not None else {} if task == "fields" else ""
 
 
 def _state(values: Mapping[str, Any]) -> TruthState:
     if any(truth_mistakes(values)):
         return TruthState(status="draft")
     return truth_state(values)
+
+
+def _is_blank(reference: Any) -> bool:
+    """Whether there is nothing in it: no text in any field or answer."""
+    if isinstance(reference, str):
+        return not reference.strip()
+    found = reference.values() if isinstance(reference, dict) else reference
+    return reference is None or (isinstance(found, Iterable) and all(map(_is_blank, found)))
 
 
 def _rank(values: Mapping[str, Any], state: TruthState) -> int:
