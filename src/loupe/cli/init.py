@@ -59,7 +59,8 @@ def command(
 
     Writes loupe.toml and samples.jsonl into DIR: for text, markdown and table one line per page, for fields and class
     one per document. In a terminal it asks what is not given. Documents in `positive/` and `negative/` have their class
-    by that; everything else is left to `loupe draft` and `loupe review`. Nothing is overwritten.
+    by that; everything else is left to `loupe draft` and `loupe review`. Nothing is overwritten: a loupe.toml that is
+    there says what is asked, and only samples.jsonl is written.
     """
     from loupe.benchmarks.own.config import CONFIG, SAMPLES
     from loupe.benchmarks.own.starting import (
@@ -69,11 +70,22 @@ def command(
         find_documents,
         refuse_existing,
         same_names,
+        settled,
     )
 
     refuse_existing(folder)
+    is_settled = (folder / CONFIG).exists()
+    flags = [flag for flag, given in (("--task", task), ("--field", field), ("--title", title)) if given]
+    if is_settled and flags:
+        raise UsageError(
+            f"{folder / CONFIG} is there already, and says what is asked; nothing was changed",
+            hint=f"loupe init {folder} goes by it, without {' and '.join(flags)}; to begin anew, move it away",
+        )
     found = find_documents(folder)
-    beginning = ask(found, task=task, fields=field, labels=label, title=title, pages=pages)
+    if is_settled:
+        beginning = settled(folder, found, label, pages)
+    else:
+        beginning = ask(found, task=task, fields=field, labels=label, title=title, pages=pages)
     samples = begin(folder, found, beginning)
     if json:
         counts = {"documents": len(found.documents), "samples": samples}
@@ -89,8 +101,12 @@ def command(
         say(f"{name} and {first} have one name: both are used, as two documents; take one out if they are the same")
     if cut := cut_documents(found, beginning):
         shown = beginning.pages or FIRST_PAGES[beginning.task]
-        say(f"{_count(cut, 'document')} with more pages: only the first {shown} are used (--pages N)")
-    say(f"wrote {folder / CONFIG} and {folder / SAMPLES}")
+        used = "only the first page is" if shown == 1 else f"only the first {shown} pages are"
+        say(f"{_count(cut, 'document')} with more pages: {used} used (--pages N)")
+    wrote = (
+        f"{folder / SAMPLES}, as {folder / CONFIG} asks" if is_settled else f"{folder / CONFIG} and {folder / SAMPLES}"
+    )
+    say(f"wrote {wrote}")
     say(next_step(folder, beginning, found))
 
 

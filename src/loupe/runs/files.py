@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 
-from loupe.errors import RunError
+from loupe.errors import DatasetError, RunError
 
 _UNSAFE = frozenset('%\\:*?"<>|')
 _LONGEST_NAME = 180
@@ -25,6 +25,32 @@ def write_atomically(path: Path, data: bytes) -> None:
         os.fsync(file.fileno())
     temporary.replace(path)
     sync_folder(path.parent)
+
+
+def write_all_or_none(files: Mapping[Path, bytes]) -> None:
+    """Make new files of one folder; where one cannot be written none is left. Raises DatasetError."""
+    aside = {path.with_name(f".{path.name}.{os.getpid()}.tmp"): path for path in files}
+    made: list[Path] = []
+    try:
+        for temporary, path in aside.items():
+            with temporary.open("wb") as file:
+                file.write(files[path])
+                file.flush()
+                os.fsync(file.fileno())
+        for temporary, path in aside.items():
+            made.append(temporary.replace(path))
+            sync_folder(path.parent)
+    except BaseException as error:
+        for path in (*made, *aside):
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+        if not isinstance(error, OSError):
+            raise
+        names = " and ".join(str(path) for path in files)
+        raise DatasetError(
+            f"{names}: {(error.strerror or 'cannot be written').lower()}; nothing was written",
+            hint="check the free space and the permissions of the folder",
+        ) from None
 
 
 def write_plainly(path: Path, data: bytes) -> None:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from loupe.benchmarks.own.config import CONFIG, SAMPLES, Task
+from loupe.benchmarks.own.config import CONFIG, SAMPLES, Task, read_config
 from loupe.benchmarks.own.field_types import Fields
+from loupe.benchmarks.own.labels import label_of
 from loupe.errors import DatasetError, PageError, UsageError
-from loupe.runs.files import safe_name
+from loupe.runs.files import safe_name, write_all_or_none
 
 IMAGES = frozenset({".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".bmp", ".gif"})
 #: Tasks that ask about a document as a whole, with the pages shown unless told otherwise: where fields stand differs,
@@ -24,6 +26,8 @@ IMAGES = frozenset({".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".bmp", "
 FIRST_PAGES: Mapping[str, int] = {"fields": 4, "class": 1}
 #: Folders that sort documents by what they are.
 SORTED = ("positive", "negative")
+_ENDS = re.compile(r"\A[\s.]+|[\s.]+\Z")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _NOT_IN_NAMES = re.compile(r'[%\\:*?"<>|\x00-\x1f\x7f]+')
 
 
@@ -118,7 +122,8 @@ def _document(folder: Path, path: Path, name: str) -> Document:
 
 def settings(folder: Path, beginning: Beginning) -> str:
     """The text of `loupe.toml`."""
-    title = beginning.title or folder.resolve().name
+    # A name of a folder may be no text; of a file no sample is made then.
+    title = _SURROGATE.sub("\ufffd", beginning.title or folder.resolve().name)
     lines = ["[benchmark]", f"title = {_toml(title)}", 'version = "1"', f'task = "{beginning.task}"']
     if beginning.task == "table":
         lines.append('headline = "teds"')
@@ -175,7 +180,7 @@ def _shown(document: Document, beginning: Beginning) -> Iterable[tuple[str, list
 def _bare(path: str) -> str:
     """The path without its suffix and without what file systems refuse."""
     parts = _NOT_IN_NAMES.sub("-", path.rpartition(".")[0]).split("/")
-    cut = [part.encode()[:150].decode(errors="ignore").strip(" .") or "document" for part in parts]
+    cut = [_ENDS.sub("", part.encode()[:150].decode(errors="ignore")) or "document" for part in parts]
     return "/".join(cut)
 
 
@@ -190,23 +195,47 @@ def _sample_id(name: str, document: Document, used: dict[str, None]) -> str:
 
 
 def refuse_existing(folder: Path) -> None:
-    """Raise UsageError where one of the files is there already: nothing is overwritten."""
+    """Raise UsageError where there are samples already: nothing is overwritten. Settings alone are kept."""
     there = [name for name in (CONFIG, SAMPLES) if (folder / name).exists()]
-    if there:
+    if SAMPLES in there:
         raise UsageError(
             f"{folder} has {' and '.join(there)} already; nothing was changed",
             hint=f"loupe bench check {folder}; to begin anew, move {there[0]} away",
         )
 
 
+def settled(folder: Path, found: Found, labels: Sequence[str], pages: int | None) -> Beginning:
+    """What the loupe.toml of a folder asks. `labels` (`FOLDER=NAME`) say what the documents of a folder are, unless its
+    name is a label itself. Raises DatasetError for settings that are wrong, UsageError for those that ask nothing.
+    """
+    file = folder / CONFIG
+    config, problems = read_config(folder)
+    if config is None:
+        raise problems[0].error()
+    lacking = {
+        '[benchmark]\ntask = "fields"': "benchmark"
+        not in tomllib.loads(file.read_text("utf-8").removeprefix("\ufeff")),
+        '[fields]\ntotal = "amount"': config.task == "fields" and not config.fields,
+        'labels = ["invoice", "letter"]': config.task == "class" and len(config.labels) < 2,
+        'prompt = "What is the total?"': config.task == "question" and not config.prompt,
+    }
+    if missing := next((text for text, is_lacking in lacking.items() if is_lacking), ""):
+        raise UsageError(f"{file} does not say what is asked", hint=missing)
+    named = {name: label for name in found.folders if (label := label_of(name, config.labels)) is not None}
+    given = label_map(found, labels) if labels else {}
+    if unknown := next((label for label in given.values() if label not in config.labels), ""):
+        raise UsageError(f"{unknown!r} is no label of {file}", hint=f"labels: {', '.join(config.labels) or 'none'}")
+    return Beginning(task=config.task, fields=config.fields, labels=named | given, pages=pages)
+
+
 def begin(folder: Path, found: Found, beginning: Beginning) -> int:
-    """Write both files; how many samples there are."""
+    """Write the samples, and the settings unless they are there, all or nothing; how many samples there are."""
     lines = sample_lines(found, beginning)
-    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    contents = {SAMPLES: "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()}
     refuse_existing(folder)
-    for name, content in {CONFIG: settings(folder, beginning), SAMPLES: text}.items():
-        with (folder / name).open("x", encoding="utf-8", newline="\n") as file:
-            file.write(content)
+    if not (folder / CONFIG).exists():
+        contents = {CONFIG: settings(folder, beginning).encode(), **contents}
+    write_all_or_none({folder / name: content for name, content in contents.items()})
     return len(lines)
 
 
