@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import resource
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +124,55 @@ def test_the_form_is_that_of_select_and_what_would_break_a_file_is_refused(folde
     with pytest.raises(ConflictError):
         reviewed.change(*c, Change(status="verified", fields={"date": "1.2.2025"}))
     assert (folder / "positive/c.json").read_text() == "{}"
+
+
+def test_a_write_that_fails_leaves_nothing_behind_and_one_that_is_done_is_not_called_failed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reviewed = review(folder)
+    b, files = placed(reviewed, "positive/b.png"), sorted(folder.rglob("*"))
+    before = (folder / "positive/b.json").read_bytes()
+    largest = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20, largest[1]))  # as on a full disk
+    try:
+        with pytest.raises(DatasetError, match="cannot be written"):
+            reviewed.change(*b, Change(fields={"secondaryField": "Name"}))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, largest)
+    assert sorted(folder.rglob("*")) == files and (folder / "positive/b.json").read_bytes() == before
+    sync = os.fsync
+
+    def sync_files_alone(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(22, "Invalid argument")  # as of file systems that cannot sync folders
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", sync_files_alone)
+    reviewed.change(*b, Change(fields={"secondaryField": "Name"}))
+    assert b'"Name"' in (folder / "positive/b.json").read_bytes()
+
+
+def test_only_files_that_were_changed_are_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reviewed = review(folder)
+    reviewed.change(*placed(reviewed, "positive/c.png"), Change(fields={"date": "1.2.2025"}))
+    reviewed.refresh()
+    read: list[str] = []
+    real = io.open
+
+    def noting(file: Any, *args: Any, **keys: Any) -> Any:
+        read.append(Path(file).name)
+        return real(file, *args, **keys)
+
+    monkeypatch.setattr(io, "open", noting)
+    revision = reviewed.revision
+    reviewed.refresh()
+    assert (reviewed.locked, read, reviewed.revision) == ("", [], revision)
+    os.replace(folder / "positive/b.json", folder / "negative/x.json")
+    (folder / "positive/a.json").chmod(0o444)
+    reviewed.refresh()
+    assert sorted(read) == ["a.json", "b.json", "x.json"] and reviewed.revision == revision + 1
+    assert reviewed.locked == "positive/a.json: the file is read-only"
+    assert reviewed.counts() == {"unreviewed": 3, "verified": 1, "broken": 1}
 
 
 def test_a_file_in_the_wrong_folder_or_of_another_type_is_named_and_not_confirmed(folder: Path) -> None:

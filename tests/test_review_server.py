@@ -119,10 +119,13 @@ def test_no_file_is_reached_but_the_documents(server: Served) -> None:
         "/page/-1?longest=1000",
         "/page/../secret.png",
         "/entry/999",
+        *(f"/{what}/{'9' * 5000}" for what in ("entry", "page", "marks")),
         "/pdfs/a/fox.pdf",
     ):
         assert server.ask(path)[0] == 404, path
     assert server.ask("/page/0?longest=999999")[0] == 400
+    for odd in ("123456789abc", "9" * 5000, "-1", "%D9%A3", ""):
+        assert server.ask(f"/?line={odd}")[0] == server.ask(f"/marks/1?picture={odd}")[0] == 200
 
 
 def test_names_that_lead_out_are_refused_whatever_they_look_like(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from loupe.review.line_file import ConflictError
 from loupe.review.rendering import Preview, Previews, previews
 from loupe.review.session import Review
 from loupe.review.views import STATIC_FILES, Views
-from loupe.web.answers import MEDIA_TYPES, html, read_body, refused, static_answer, with_body
+from loupe.web.answers import MEDIA_TYPES, html, number_in, read_body, refused, static_answer, with_body
 from loupe.web.guard import Keys
 from loupe.web.pages import SIZES, Pages, page_pictures
 
@@ -76,10 +76,10 @@ def application(review: Review, documents: Documents, keys: Keys) -> Starlette:
     routes = [
         Route("/", handlers.page),
         Route("/list", handlers.whole_list),
-        Route("/entry/{number:int}", handlers.entry),
+        Route("/entry/{number}", handlers.entry),
         Route("/state", handlers.state),
-        Route("/page/{number:int}", handlers.picture),
-        Route("/marks/{number:int}", handlers.marks),
+        Route("/page/{number}", handlers.picture),
+        Route("/marks/{number}", handlers.marks),
         Route("/static/{name}", static_answer(STATIC_FILES)),
         Route("/katex/{name}", handlers.katex),
         Route("/katex/fonts/{name}", handlers.font),
@@ -108,8 +108,7 @@ class _Handlers:
 
     def page(self, request: Request) -> Response:
         self._review.refresh()
-        wanted = request.query_params.get("line", "")
-        return html(self._views.page(int(wanted) if wanted.isascii() and wanted[:9].isdigit() else None))
+        return html(self._views.page(number_in(request.query_params.get("line", ""))))
 
     def whole_list(self, _: Request) -> Response:
         self._review.refresh()
@@ -117,7 +116,7 @@ class _Handlers:
 
     def entry(self, request: Request) -> Response:
         self._review.refresh()
-        found = self._views.entry(request.path_params["number"], request.query_params.get("id", ""))
+        found = self._views.entry(_number(request), request.query_params.get("id", ""))
         if found is None:
             raise HTTPException(404, "this line is not there any more")
         return JSONResponse(found)
@@ -132,19 +131,19 @@ class _Handlers:
         wanted = request.query_params.get("longest", "")
         if wanted not in map(str, SIZES):
             raise HTTPException(400, f"longest is one of {', '.join(map(str, SIZES))}")
-        source = await run_in_threadpool(self._documents.source, request.path_params["number"])
+        source = await run_in_threadpool(self._documents.source, _number(request))
         data = await self.pages.draw(source, int(wanted))
         return Response(data, media_type="image/png", headers={"Cache-Control": "private, max-age=60"})
 
     async def marks(self, request: Request) -> Response:
-        placed = await run_in_threadpool(self._views.placed, request.path_params["number"])
+        placed = await run_in_threadpool(self._views.placed, _number(request))
         if placed is None:
             raise HTTPException(404, "this line is not there any more")
-        entry, wanted = placed.entry, request.query_params.get("picture", "")
+        entry, wanted = placed.entry, number_in(request.query_params.get("picture", ""))
         phrases = entry.phrases
         try:
             first = self._documents.number(entry.document, entry.page)
-            source = self._documents.source(int(wanted) if wanted.isascii() and wanted.isdigit() else first)
+            source = self._documents.source(first if wanted is None else wanted)
             found = await self.pages.find(source, [text for _, text in phrases])
         except PageError:
             # The picture says what is wrong.
@@ -199,6 +198,14 @@ class _Handlers:
     def leave(self, body: bytes) -> Response:
         self._review.leave(msgspec.json.decode(body, type=Left).tab)
         return JSONResponse({})
+
+
+def _number(request: Request) -> int:
+    """The number in the path."""
+    number = number_in(request.path_params["number"])
+    if number is None:
+        raise HTTPException(404, "no such number")
+    return number
 
 
 def _explained(_: Request, error: Exception) -> Response:

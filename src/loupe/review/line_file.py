@@ -15,7 +15,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from loupe.errors import DatasetError, LoupeError
-from loupe.runs.files import sync_folder
+from loupe.review.written_aside import written_aside
+
+
+READ_ONLY = "the file is read-only"
 
 
 class ConflictError(LoupeError):
@@ -46,7 +49,7 @@ class LineFile:
     def refresh(self) -> bool:
         """Read the file again if others have changed it; whether that is so. Raises DatasetError if it is gone."""
         with self._lock:
-            if _identity(self._stat()) == self._identity:
+            if identity_of(self._stat()) == self._identity:
                 return False
             return self._take(*self._read())
 
@@ -96,33 +99,24 @@ class LineFile:
 
     def _swap(self, content: bytes, identity: tuple[int, ...]) -> bool:
         """Write aside, sync, and rename unless the file was changed meanwhile."""
-        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
         try:
             mode = stat.S_IMODE(self._stat().st_mode)
             if locked := self.locked():
                 raise PermissionError(13, locked)
-            with temporary.open("wb") as file:
-                os.fchmod(file.fileno(), mode)
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            if _identity(self._stat()) != identity:
-                return False
-            temporary.replace(self.path)
+            with written_aside(self.path, content, mode=mode) as temporary:
+                if identity_of(self._stat()) != identity:
+                    return False
+                temporary.replace(self.path)
         except OSError as error:
             why = error.strerror or str(error)
             raise DatasetError(f"{self.path}: cannot be written: {why}", hint="nothing was changed") from None
-        finally:
-            temporary.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # The new content is there; not every file system syncs folders.
-            sync_folder(self.path.parent)
-        self._take(content, _identity(self._stat()))
+        self._take(content, identity_of(self._stat()))
         return True
 
     def _read(self) -> tuple[bytes, tuple[int, ...]]:
         try:
             with self.path.open("rb") as file:
-                identity = _identity(os.fstat(file.fileno()))
+                identity = identity_of(os.fstat(file.fileno()))
                 return file.read(), identity
         except OSError as error:
             raise DatasetError(f"{self.path}: cannot be read: {error.strerror or error}") from None
@@ -157,7 +151,7 @@ def why_locked(path: Path) -> str:
     except OSError:
         is_open = True
     if not is_open:
-        return "the file is read-only"
+        return READ_ONLY
     return "" if os.access(path.parent, os.W_OK) else "its folder is read-only"
 
 
@@ -170,7 +164,8 @@ def _split(content: bytes) -> Iterator[bytes]:
         start = end
 
 
-def _identity(found: os.stat_result) -> tuple[int, ...]:
+def identity_of(found: os.stat_result) -> tuple[int, ...]:
+    """What is another one when a file was changed."""
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 

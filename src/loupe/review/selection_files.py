@@ -5,6 +5,7 @@ A record is the name of the document, a line end, and the file as it stands; not
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,37 +13,52 @@ from pathlib import Path
 from loupe.benchmarks.selection.documents import Document, check_stems, documents_in
 from loupe.benchmarks.selection.truth_files import LARGEST, decode_truth
 from loupe.errors import DatasetError
-from loupe.review.line_file import ConflictError, only_one_process, why_locked
-from loupe.runs.files import write_atomically
+from loupe.review.line_file import READ_ONLY, ConflictError, identity_of, only_one_process, why_locked
+from loupe.review.written_aside import written_aside
 
 SORTED = ("positive", "negative")
 
 
 class SelectionFiles:
-    """The files of all documents. Documents that are put in later are not seen."""
+    """The files of all documents, read again where they were changed. Documents that are put in later are not seen."""
 
     def __init__(self, folder: Path, documents: Sequence[Document]) -> None:
         self.path = folder.resolve()
         self.revision = 0
         self.documents = documents
         self._lock = threading.RLock()
-        self.lines: tuple[bytes, ...] = tuple(self._record(document) for document in documents)
+        self._files = [os.fspath(document.truth_file) for document in documents]
+        self._folders = sorted({document.truth_file.parent for document in documents})
+        #: What a file was when it was read; of some thousands only those that are another by now are opened.
+        self._identities: list[tuple[int, ...] | None] = [None] * len(documents)
+        self._read_only: set[int] = set()
+        self.lines: tuple[bytes, ...] = ()
+        self.refresh()
 
     def where(self, number: int) -> str:
         """The file, as seen from the folder."""
         return self.documents[number - 1].truth_file.relative_to(self.path).as_posix()
 
     def locked(self) -> str:
-        """Why some file cannot be written, "" if all can be."""
-        for number, document in enumerate(self.documents, 1):
-            if locked := why_locked(document.truth_file):
-                return f"{self.where(number)}: {locked}"
-        return ""
+        """Why some file cannot be written, as of the last look at them; "" if all can be."""
+        with self._lock:
+            for folder in self._folders:
+                if not os.access(folder, os.W_OK):
+                    name = folder.relative_to(self.path).as_posix()
+                    return "its folder is read-only" if name == "." else f"{name}: the folder is read-only"
+            return f"{self.where(min(self._read_only))}: the file is read-only" if self._read_only else ""
 
     def refresh(self) -> bool:
-        """Read all files again; whether one is another than before."""
+        """Read again the files that others have changed; whether one is another than before."""
         with self._lock:
-            return self._take(tuple(self._record(document) for document in self.documents))
+            lines = list(self.lines) or [b""] * len(self._files)
+            for place, file in enumerate(self._files):
+                identity = _identity(file)
+                if identity != self._identities[place]:
+                    lines[place] = self._record(self.documents[place])
+                    self._identities[place] = identity
+                    self._note_lock(place)
+            return self._take(tuple(lines))
 
     def replace(self, number: int, before: bytes, after: bytes) -> int:
         """Write a file anew, whole or not at all; one that was not there before is taken away by undoing."""
@@ -50,6 +66,7 @@ class SelectionFiles:
         file = document.truth_file.resolve()
         with self._lock, only_one_process(file.parent):
             if self._record(document) != before:
+                self._identities[number - 1] = None
                 raise ConflictError(f"{self.where(number)}: not what it was when you opened it")
             content = after.partition(b"\n")[2]
             try:
@@ -57,15 +74,23 @@ class SelectionFiles:
                     raise PermissionError(13, locked)
                 if content:
                     mode = file.stat().st_mode & 0o777 if file.exists() else None
-                    write_atomically(file, content)
-                    file.chmod(mode or file.stat().st_mode)
+                    with written_aside(file, content, mode=mode) as temporary:
+                        temporary.replace(file)
                 else:
                     file.unlink(missing_ok=True)
             except OSError as error:
                 why = error.strerror or str(error)
                 raise DatasetError(f"{file}: cannot be written: {why}", hint="nothing was changed") from None
+            self._identities[number - 1] = None  # The next look at the files notes what it is now.
             self._take((*self.lines[: number - 1], after, *self.lines[number:]))
         return number
+
+    def _note_lock(self, place: int) -> None:
+        file = Path(self._files[place])
+        if file.exists() and why_locked(file) == READ_ONLY:
+            self._read_only.add(place + 1)
+        else:
+            self._read_only.discard(place + 1)
 
     def _take(self, lines: tuple[bytes, ...]) -> bool:
         changed = lines != self.lines
@@ -82,6 +107,14 @@ class SelectionFiles:
             return name + b"\n"
         except OSError as error:
             raise DatasetError(f"{document.truth_file}: cannot be read: {error.strerror}") from None
+
+
+def _identity(file: str) -> tuple[int, ...]:
+    """Of a file through its link, permissions included; of none: empty."""
+    try:
+        return identity_of(os.stat(file))
+    except OSError:
+        return ()
 
 
 def find_selection(folder: Path) -> list[Document]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from starlette.responses import JSONResponse, Response
 
 MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _LARGEST_BODY = 4 << 20
+_NUMBER = re.compile("[0-9]{1,9}")
 
 
 def static_files(*folders: Path) -> dict[str, Path]:
@@ -59,6 +61,15 @@ async def read_body(request: Request) -> bytes:
             raise HTTPException(413, f"the change is larger than {_LARGEST_BODY >> 20} MB")
         parts.append(part)
     return b"".join(parts)
+
+
+def number_in(text: str) -> int | None:
+    """The number that a part of an address is; None for any other text, and for more digits than a line number has.
+
+    >>> number_in("12"), number_in("9" * 5000), number_in("٣"), number_in("-1")
+    (12, None, None, None)
+    """
+    return int(text) if _NUMBER.fullmatch(text) else None
 
 
 def html(text: str) -> Response:
