@@ -167,7 +167,7 @@ def test_only_files_that_were_changed_are_read_again(folder: Path, monkeypatch: 
     revision = reviewed.revision
     reviewed.refresh()
     assert (reviewed.locked, read, reviewed.revision) == ("", [], revision)
-    os.replace(folder / "positive/b.json", folder / "negative/x.json")
+    (folder / "positive/b.json").replace(folder / "negative/x.json")
     (folder / "positive/a.json").chmod(0o444)
     reviewed.refresh()
     assert sorted(read) == ["a.json", "b.json", "x.json"] and reviewed.revision == revision + 1

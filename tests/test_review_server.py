@@ -119,7 +119,7 @@ def test_no_file_is_reached_but_the_documents(server: Served) -> None:
         "/page/-1?longest=1000",
         "/page/../secret.png",
         "/entry/999",
-        *(f"/{what}/{'9' * 5000}" for what in ("entry", "page", "marks")),
+        *(f"/{what}/{'9' * 5000}?longest=1000" for what in ("entry", "page", "marks")),
         "/pdfs/a/fox.pdf",
     ):
         assert server.ask(path)[0] == 404, path

@@ -9,14 +9,14 @@ from pathlib import Path
 import msgspec
 
 from loupe.benchmarks.own.config import SAMPLES, FolderConfig
-from loupe.benchmarks.own.drafts import differing, draft_of, with_draft
+from loupe.benchmarks.own.drafts import differing, draft_of, is_to_draft, with_draft
 from loupe.benchmarks.own.rows import read_row
 from loupe.benchmarks.own.truth import truth_state
 from loupe.engines.answers.steps import apply_adapters
 from loupe.review.json_line import with_values
 from loupe.review.line_file import LineFile
 from loupe.runs.folder import RunFolder
-from loupe.types import Prediction
+from loupe.types import RETRIED, Prediction
 
 
 @dataclass(slots=True)
@@ -34,7 +34,8 @@ def write_drafts(folder: Path, config: FolderConfig, engine: str, run: RunFolder
 
     Raises DatasetError where the file cannot be written, ConflictError where others keep changing it.
     """
-    answers = {name: _text(prediction, run) for name, prediction in run.predictions().items()}
+    predictions = run.predictions()
+    answers = {name: _text(prediction, run) for name, prediction in predictions.items()}
     file = LineFile(folder / SAMPLES)
     written = Written()
     changes: dict[int, tuple[bytes, bytes]] = {}
@@ -46,7 +47,8 @@ def write_drafts(folder: Path, config: FolderConfig, engine: str, run: RunFolder
         text, why = answers[row.ident]
         draft = draft_of(text, str(row.values.get("task", config.task)), config)
         reference, why = (None, why) if why else (draft.reference, draft.why)
-        new = with_draft(row.values, engine, reference, config)
+        answered = predictions[row.ident].outcome not in RETRIED
+        new = with_draft(row.values, engine, reference, config, answered=answered)
         if new is None:
             written.verified.append(row.ident)
             continue
@@ -67,15 +69,29 @@ def _text(prediction: Prediction, run: RunFolder) -> tuple[str, str]:
     return apply_adapters(prediction.text, run.info.adapters), ""
 
 
-def undrafted(folder: Path, config: FolderConfig, engine: str) -> list[str]:
-    """The ids of samples that nobody has verified and this engine has not drafted."""
-    found = []
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far an engine is with a folder: samples to ask it for, those where no answer was usable, and all it drafted."""
+
+    wanted: tuple[str, ...]
+    given_up: tuple[str, ...]
+    drafted: int
+
+
+def standing(folder: Path, config: FolderConfig, engine: str, *, failed: bool = False) -> Standing:
+    """What is left for an engine to draft; with `failed` it is asked again where its answer could not be used."""
+    wanted, given_up, drafted = [], [], 0
     for number, line in enumerate(LineFile(folder / SAMPLES).lines, 1):
         row = read_row(line, number, config) if line.strip() else None
-        if row is not None and not row.wrong:
-            state = truth_state(row.values)
-            found += [row.ident] if state.status == "draft" and state.drafts.get(engine) is None else []
-    return found
+        if row is None or row.wrong:
+            continue
+        state = truth_state(row.values)
+        drafted += state.drafts.get(engine) is not None
+        if is_to_draft(state, engine, failed=failed):
+            wanted.append(row.ident)
+        elif is_to_draft(state, engine, failed=True):
+            given_up.append(row.ident)
+    return Standing(tuple(wanted), tuple(given_up), drafted)
 
 
 def count_states(folder: Path, config: FolderConfig) -> Mapping[str, int]:

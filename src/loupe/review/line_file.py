@@ -17,7 +17,6 @@ from pathlib import Path
 from loupe.errors import DatasetError, LoupeError
 from loupe.review.written_aside import written_aside
 
-
 READ_ONLY = "the file is read-only"
 
 

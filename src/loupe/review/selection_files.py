@@ -27,7 +27,7 @@ class SelectionFiles:
         self.revision = 0
         self.documents = documents
         self._lock = threading.RLock()
-        self._files = [os.fspath(document.truth_file) for document in documents]
+        self._files = [document.truth_file for document in documents]
         self._folders = sorted({document.truth_file.parent for document in documents})
         #: What a file was when it was read; of some thousands only those that are another by now are opened.
         self._identities: list[tuple[int, ...] | None] = [None] * len(documents)
@@ -86,7 +86,7 @@ class SelectionFiles:
         return number
 
     def _note_lock(self, place: int) -> None:
-        file = Path(self._files[place])
+        file = self._files[place]
         if file.exists() and why_locked(file) == READ_ONLY:
             self._read_only.add(place + 1)
         else:
@@ -109,10 +109,10 @@ class SelectionFiles:
             raise DatasetError(f"{document.truth_file}: cannot be read: {error.strerror}") from None
 
 
-def _identity(file: str) -> tuple[int, ...]:
+def _identity(file: Path) -> tuple[int, ...]:
     """Of a file through its link, permissions included; of none: empty."""
     try:
-        return identity_of(os.stat(file))
+        return identity_of(file.stat())
     except OSError:
         return ()
 

@@ -12,7 +12,7 @@ from loupe.runs.files import sync_folder
 
 @contextlib.contextmanager
 def written_aside(path: Path, content: bytes, *, mode: int | None) -> Iterator[Path]:
-    """The content under another name, safe on the disk; what is not given the file's place meanwhile is gone afterwards.
+    """The content under another name, safe on the disk; gone afterwards unless it was given the file's place.
 
     `mode`: permissions, None for those of any new file. Raises OSError.
     """
