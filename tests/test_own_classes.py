@@ -33,4 +33,5 @@ def test_sorted_folders_end_in_a_confusion_matrix_in_terminal_and_report(tmp_pat
     assert made.returncode == 0, made.stderr
     page = (tmp_path / "report.html").read_text("utf-8")
     assert "precision, recall and F1 of every label" in page and "who was taken for whom" in page
+    assert "classes (accuracy)" in page
     assert "&lt;b&gt;bill" in page and "<b>bill" not in page

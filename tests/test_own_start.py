@@ -36,12 +36,18 @@ from tests.command_line import command, environment, loupe
 READERS = """
 import json, os
 
+def note(word):
+    with open("asked.txt", "a") as file:
+        file.write(word + "\\n")
+
 def one(request):
+    note(f"one:{request.id}")
     if os.path.exists("stop") and request.id == "c":
         raise RuntimeError("no ink")
     return json.dumps({"Day": "11.05.2024", "total": "1.234,50 EUR"})
 
 def two(request):
+    note(f"two:{request.id}")
     return json.dumps({"day": "May 11, 2024", "total": "1,234.50"}) if request.id != "b" else "I see a page."
 """
 FIELDS = FolderConfig(task="fields", fields={"day": "date", "total": "amount"})
@@ -72,7 +78,10 @@ def lines(folder: Path) -> list[dict[str, Any]]:
 def test_fields_are_asked_of_the_first_pages_of_each_document(scans: Path) -> None:
     done = loupe("init", "scans", "--task", "fields", "--field", "day:date", "--field", "note", cwd=scans.parent)
     assert (done.returncode, done.stdout) == (0, "scans: 3 documents, 3 samples, task fields\n"), done.stderr
-    assert "left out broken.png" in done.stderr and "1 document with more pages: only the first 4" in done.stderr
+    assert (
+        "left out broken.png" in done.stderr
+        and "1 document with more pages: only the first 4 pages are used" in done.stderr
+    )
     assert tomllib.loads((scans / "loupe.toml").read_text())["fields"] == {"day": "date", "note": "text"}
     assert [line["id"] for line in lines(scans)] == ["a", "b", "c"]
     assert lines(scans)[2]["images"] == [f"c.pdf#page={page}" for page in range(1, 5)]
@@ -189,8 +198,23 @@ def test_drafts_are_written_with_what_differs_and_verified_lines_stay_to_the_byt
         ["day", "total"],
     ]
     (scans.parent / "stop").unlink()
-    again = json.loads(loupe(*words[:4], "--json", cwd=scans.parent).stdout)
+    again = json.loads(loupe(*words, cwd=scans.parent).stdout)
     assert again["engines"]["python-reader.py_one"]["drafted"] == ["c"]
+    asked = (scans.parent / "asked.txt").read_text().split()
+    assert sorted(asked) == [
+        "one:b",
+        "one:c",
+        "one:c",
+        "two:b",
+        "two:c",
+    ]  # an error is asked again, a bad answer is not
+    done = loupe(*words[:2], "-e", words[-2], cwd=scans.parent)
+    assert (
+        done.returncode == 0 and "not asked again for 1 whose answers could not be used (--fresh does)" in done.stderr
+    )
+    fresh = json.loads(loupe(*words[:2], *words[-3:], "--fresh", cwd=scans.parent).stdout)
+    assert list(fresh["engines"]["python-reader.py_two"]["failed"]) == ["b"]
+    assert (scans.parent / "asked.txt").read_text().split() == [*asked, "two:b"]
     assert again["samples"] == {"agree": 1, "differ": 1, "one draft": 0, "no draft": 0, "verified": 1, "skipped": 0}
     assert check_folder(scans) == []
     refused = loupe("run", "scans", "-e", "python:reader.py:one", cwd=scans.parent)

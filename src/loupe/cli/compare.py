@@ -27,7 +27,7 @@ from loupe.report.terminal import (
     format_value,
     part_of_published,
 )
-from loupe.report.unverified import truth_cell, unverified, unverified_warning
+from loupe.report.unverified import accepted_drafts, truth_cell, unverified, unverified_warning
 from loupe.report.visible_differences import no_ranks, visible_differences
 from loupe.runs.folder import RunFolder
 from loupe.stats.comparison import LEVEL, Difference
@@ -111,6 +111,7 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
         notes=left_out_sentences([(one.engine, names) for one, names in zip(results, apart, strict=True)]),
         untold=found.untold,
         part=part_of_published(max(results, key=lambda result: result.total)),
+        accepted=accepted_drafts(results),
         warning=unverified_warning(results),
     )
 
@@ -203,7 +204,7 @@ def _goodness(path: Path) -> float:
 
 def _below_ranks(compared: Compared) -> list[Section]:
     said = [no_ranks(compared.headline)] if compared.untold else []
-    said += [*compared.notes, *([compared.part] if compared.part else [])]
+    said += [*compared.notes, *filter(None, [compared.part, compared.accepted])]
     return [Section(title="", rows=[(line,) for line in said])] if said else []
 
 

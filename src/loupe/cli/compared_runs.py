@@ -43,7 +43,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     `notes` say which composites are left out, as fewer samples would make them of fewer measures. `untold`: no two runs
     can be told apart by the headline on so few pages, so there are no ranks. `part` says that they are not over the
     whole of the published set. `published` holds figures of others, if they were asked for: unranked, and in no pair.
-    `warning` says what unverified truth makes of the numbers.
+    `warning` says what unverified truth makes of the numbers, `accepted` that verified truth is an engine's draft.
     """
 
     benchmark: str
@@ -59,5 +59,6 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     notes: list[str] = []
     untold: bool = False
     part: str = ""
+    accepted: str = ""
     warning: str = ""
     published: list[PublishedRow] = []

@@ -25,7 +25,7 @@ from loupe.report.published import leaderboard_rows, source_numbers
 from loupe.report.ranking import how_ranked, ranks_of, standings_of, visible_to_best
 from loupe.report.terminal import part_of_published
 from loupe.report.tradeoffs import left_over, tradeoff_svg, tradeoffs
-from loupe.report.unverified import unverified_warning
+from loupe.report.unverified import accepted_drafts, unverified_warning
 from loupe.stats.ranks import Standings
 
 JsonObject: TypeAlias = dict[str, Any]
@@ -164,7 +164,7 @@ def group_context(group: Group) -> JsonObject:
         "title": group.title,
         "note": group.note or group.facts.problem,
         "unverified": unverified_warning(group.results),
-        "part": _part(group),
+        "below": [said for said in (_part(group), accepted_drafts(group.results)) if said],
         "warnings": [
             {"engine": entrant.label, "text": warning.removeprefix(f"{entrant.label}: ")}
             for entrant in group.entrants

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from loupe.report.control_characters import printable
 from loupe.report.speed import speed_rows
 from loupe.report.table_width import column_widths, fitted, is_of_numbers
+from loupe.report.unverified import accepted_drafts
 from loupe.types import FAILED, Estimate, FailedAre, Result
 
 if TYPE_CHECKING:
@@ -129,10 +130,10 @@ def _measures(result: Result) -> Section:
 
 
 def _below_measures(result: Result) -> list[Section]:
-    """The row of the official table, and that this is not the whole of the published set."""
+    """The row of the official table; that this is a part of the published set, or that drafts are its truth."""
     found = [Section(title="", rows=[(result.official,)])] if result.official else []
-    part = part_of_published(result)
-    return [*found, Section(title="", rows=[(part,)], alarm=True)] if part else found
+    said = [(line,) for line in (part_of_published(result), accepted_drafts([result])) if line]
+    return [*found, Section(title="", rows=said, alarm=True)] if said else found
 
 
 def part_of_published(result: Result) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from loupe.benchmarks.own.folder import DRAFTERS, TRUTH_TAG
+from loupe.benchmarks.own.folder import ACCEPTED, DRAFTERS, TRUTH_TAG
 from loupe.types import Result
 
 OWN = "drafted the truth"
@@ -50,6 +50,19 @@ def unverified_warning(results: Iterable[Result]) -> str:
     return (
         f"{said}. {_listed(own)} {verb} drafted that truth and {verb} been compared with it: no proof of being right."
     )
+
+
+def accepted_drafts(results: Iterable[Result]) -> str:
+    """That verified truth is the draft of engines to the letter; "" where no reference is."""
+    found = {name: (count, result.total) for result in results for name, count in _part(result, ACCEPTED).items()}
+    if not found:
+        return ""
+    most = sorted(found.items(), key=lambda item: -item[1][0])
+    said = [
+        f"{count:,} of {total:,} references {'is' if count == 1 else 'are'} word for word the draft of {name}"
+        for name, (count, total) in most
+    ]
+    return f"{_listed(said)}: that favours {'it' if len(said) == 1 else 'them'}."
 
 
 def _listed(names: list[str]) -> str:

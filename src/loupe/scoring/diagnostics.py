@@ -11,6 +11,9 @@ from loupe.types import Benchmark, Prediction, Sample
 #: Above this product of lengths (0.2 s) the alignment is replaced by a lower bound.
 _ALIGNED = 2_000_000_000
 
+#: What says nothing of a label: "other" for "receipt" has neither inserted characters nor a length of its own.
+_OF_TEXT = ("insertion_rate", "script_mismatch", "prediction_length", "reference_length")
+
 
 def diagnose(benchmark: Benchmark, sample: Sample, prediction: Prediction, text: str) -> dict[str, float]:
     """The diagnostics of one sample; `text` is the answer as it is scored. Nothing for a failed prediction.
@@ -32,7 +35,8 @@ def diagnose(benchmark: Benchmark, sample: Sample, prediction: Prediction, text:
         # Where the truth is something else than a text (tests, fields), there is no length to tell.
         "reference_length": len(reference) if reference or isinstance(sample.truth, str | None) else None,
     }
-    return {name: float(value) for name, value in found.items() if value is not None}
+    of_text = _OF_TEXT if (sample.task or benchmark.task) == "class" else ()
+    return {name: float(value) for name, value in found.items() if value is not None and name not in of_text}
 
 
 def insertion_rate(prediction: str, reference: str) -> float:

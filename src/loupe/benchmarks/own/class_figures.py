@@ -47,6 +47,15 @@ def class_figures(rows: Iterable[SampleScores], labels: Sequence[str]) -> dict[s
     return {"matrix": matrix, "labels": {label: _ratios(pairs, label) for label in known}}
 
 
+def without_labels(rows: Iterable[SampleScores]) -> list[str]:
+    """A warning where there are answers, and not one of them is a label."""
+    answered = [row.details["answered"] for row in rows if "answered" in row.details]
+    if f"({OTHER})" not in answered or set(answered) - {f"({OTHER})", f"({NONE})"}:
+        return []
+    none = f"none of the {len(answered):,} answers is one of the labels"
+    return [f"{none}: plain OCR gives no labels, a vision model does (--base-url URL)"]
+
+
 def _ratios(pairs: Sequence[tuple[str, str, str]], label: str) -> dict[str, Any]:
     scores = []
     for cluster, truth, answered in pairs:

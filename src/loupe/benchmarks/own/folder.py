@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from loupe.benchmarks.own.checking import missing_files, missing_samples, no_samples, repeated, unknown_headline
-from loupe.benchmarks.own.class_figures import FIGURE, class_details, class_figures
+from loupe.benchmarks.own.class_figures import FIGURE, class_details, class_figures, without_labels
 from loupe.benchmarks.own.config import SAMPLES, FolderConfig, read_config
+from loupe.benchmarks.own.drafts import is_to_draft
 from loupe.benchmarks.own.normalization import Comparison
 from loupe.benchmarks.own.rows import Row, page_source, paths_of, read_rows
 from loupe.benchmarks.own.survey import Contents, contents_of
@@ -24,6 +25,8 @@ from loupe.types import Benchmark, Conclusion, Prediction, Sample, SampleScores,
 
 #: In the figures of such a run: engine → unverified samples whose truth it drafted itself.
 DRAFTERS = "drafted by"
+#: In the same figures: engine → verified samples whose truth is its draft word for word.
+ACCEPTED = "accepted drafts"
 #: The tag of samples in a run that takes unverified truth, too: "verified" or "draft".
 TRUTH_TAG = "truth"
 
@@ -51,16 +54,18 @@ def open_folder(path: Path) -> Benchmark:
         raise unknown_headline(folder, config, measures).error()
     comparison = Comparison(config.ignore_case, config.whitespace)
 
-    def load(root: Path | None = None, allow_unverified: bool = False, draft_for: str = "") -> Iterator[Sample]:
+    def load(
+        root: Path | None = None, allow_unverified: bool = False, draft_for: str = "", draft_failed: bool = False
+    ) -> Iterator[Sample]:
         """Yield the samples in file order; skipped ones are left out.
 
         `allow_unverified` takes drafts for truth, too. `draft_for` yields those that an engine of this name is yet to
-        draft, without truth. Raises UsageError for a `root` (the folder is the data), and for drafts unless allowed.
+        draft, without truth; `draft_failed` also those where its answer could not be used. Raises UsageError for a `root` (the folder is the data), and for drafts unless allowed.
         """
         if root is not None:
             raise UsageError(f"{folder.name}: a folder is its own data", hint="leave out --data")
         if draft_for:
-            return _undrafted(folder, config, contents.labels, draft_for)
+            return _undrafted(folder, config, contents.labels, draft_for, failed=draft_failed)
         if contents.states["draft"] and not allow_unverified:
             raise unverified(path, contents)
         return _load(
@@ -83,8 +88,11 @@ def open_folder(path: Path) -> Benchmark:
             figures[TRUTH_TAG] = {"samples": _truth_counts(contents, len(rows) - drafts, drafts)}
             if drafts:
                 figures[TRUTH_TAG][DRAFTERS] = dict(contents.drafters)
+        accepted = {name: sum(row.sample in ids for row in rows) for name, ids in contents.accepted.items()}
+        if any(accepted.values()):
+            figures.setdefault(TRUTH_TAG, {})[ACCEPTED] = {name: count for name, count in accepted.items() if count}
         warning = f"unverified truth: {drafts} of {len(rows)} samples are compared with drafts that nobody has checked"
-        return Conclusion(figures=figures, warnings=[warning] if drafts else [])
+        return Conclusion(figures=figures, warnings=[*([warning] if drafts else []), *without_labels(rows)])
 
     return Benchmark(
         title=config.title or folder.name,
@@ -150,10 +158,12 @@ def _load(
         raise no_samples(folder).error()
 
 
-def _undrafted(folder: Path, config: FolderConfig, labels: tuple[str, ...], engine: str) -> Iterator[Sample]:
+def _undrafted(
+    folder: Path, config: FolderConfig, labels: tuple[str, ...], engine: str, *, failed: bool
+) -> Iterator[Sample]:
     """Samples whose truth nobody has verified and this engine has not drafted; without truth, so that none can leak."""
     for row, state in _readable(folder, config):
-        if state.status == "draft" and state.drafts.get(engine) is None:
+        if is_to_draft(state, engine, failed=failed):
             yield _sample(folder, {**row.values, "reference": None}, config, labels, {})
 
 

@@ -161,5 +161,5 @@ TASKS: Mapping[str, TaskScoring] = {
         score=score_fields,
     ),
     "question": TaskScoring(measures=(Measure(name="anls", title="questions (ANLS)"),), score=score_question),
-    "class": TaskScoring(measures=(Measure(name="accuracy", title="class"),), score=score_class),
+    "class": TaskScoring(measures=(Measure(name="accuracy", title="classes (accuracy)"),), score=score_class),
 }

@@ -16,19 +16,24 @@ from loupe.benchmarks.own.config import SAMPLES, FolderConfig, read_config
 from loupe.benchmarks.own.rows import read_rows
 from loupe.benchmarks.own.scorers import TASKS
 
+#: Tasks in which a draft that is right to the letter says something: there is one way to write a label or an amount.
+_TEXTS = frozenset({"text", "markdown", "table", "formula"})
+
 
 @dataclass(frozen=True, slots=True)
 class Contents:
     """Tasks and labels that occur, and samples by the state of their truth.
 
     `states` counts "verified", "draft", "skipped", and, of the drafts, "without reference". `drafters` counts, for each
-    engine, the unverified samples whose reference it has drafted, alone or with others.
+    engine, the unverified samples whose reference it has drafted, alone or with others; `accepted` holds, for each
+    engine, the ids of verified texts that are its draft word for word.
     """
 
     tasks: tuple[str, ...]
     labels: tuple[str, ...]
     states: Mapping[str, int]
     drafters: Mapping[str, int]
+    accepted: Mapping[str, set[str]]
 
 
 def contents_of(folder: Path, config: FolderConfig) -> Contents:
@@ -37,6 +42,7 @@ def contents_of(folder: Path, config: FolderConfig) -> Contents:
     labels: dict[str, None] = dict.fromkeys(config.labels)
     states: Counter[str] = Counter()
     drafters: Counter[str] = Counter()
+    accepted: dict[str, set[str]] = {}
     with (folder / SAMPLES).open("rb") as file:
         for line in filter(bytes.strip, file):
             # Most folders have one task and never name it: their lines need no parsing here, unless names of keys may
@@ -52,12 +58,14 @@ def contents_of(folder: Path, config: FolderConfig) -> Contents:
                 continue
             _count_state(values, states)
             drafters.update(_drafters(values))
+            for engine in _accepted(values) if task in _TEXTS else ():
+                accepted.setdefault(engine, set()).add(str(values.get("id")))
             if isinstance(task, str):
                 tasks.add(task)
             if task == "class" and not config.labels and isinstance(values.get("reference"), str):
                 labels.setdefault(values["reference"])
     found = tuple(task for task in TASKS if task in tasks) or (config.task,)
-    return Contents(found, tuple(labels) if config.labels else tuple(sorted(labels)), states, drafters)
+    return Contents(found, tuple(labels) if config.labels else tuple(sorted(labels)), states, drafters, accepted)
 
 
 def _count_state(values: dict[str, Any], states: Counter[str]) -> None:
@@ -75,6 +83,15 @@ def _drafters(values: dict[str, Any]) -> list[str]:
         return []
     drafts = truth.get("drafts")
     return [name for name, draft in drafts.items() if draft is not None] if isinstance(drafts, dict) else []
+
+
+def _accepted(values: dict[str, Any]) -> list[str]:
+    """The engines whose draft a person has verified as it was."""
+    truth, reference = values.get("truth"), values.get("reference")
+    if not isinstance(truth, dict) or truth.get("status") != "verified" or not reference:
+        return []
+    drafts = truth.get("drafts")
+    return [name for name, draft in drafts.items() if draft == reference] if isinstance(drafts, dict) else []
 
 
 def survey_folder(path: Path) -> tuple[dict[str, int], list[str]]:

@@ -1,0 +1,61 @@
+"""What a run on documents of one's own must not pass over: truth that is an engine's draft, labels that nobody gave."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from loupe.cli.compare import compare_runs, sections
+from loupe.report.collect import collect
+from loupe.report.page import environment, group_context
+from loupe.runs.folder import RunFolder
+from tests.command_line import loupe
+
+DRAFTS = (
+    {"a": "one", "b": "wan"},
+    {"a": "two", "b": "too"},
+    {"a": "three", "b": "tree"},
+    {"a": "for", "b": "four"},
+)
+SAID = (
+    "3 of 4 references are word for word the draft of a and 1 of 4 references is word for word the draft of b: "
+    "that favours them."
+)
+
+
+def scored(root: Path, settings: str, rows: list[dict[str, object]], *engines: str) -> tuple[list[Path], str]:
+    (root / "own").mkdir()
+    (root / "own" / "loupe.toml").write_text(settings)
+    (root / "own" / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    lines = [json.dumps({"id": row["id"], "text": "a page full of words"}) + "\n" for row in rows]
+    (root / "answers.jsonl").write_text("".join(lines))
+    for engine in engines:
+        done = loupe("score", "own", "answers.jsonl", "--name", engine, "--plain", cwd=root)
+        assert done.returncode == 0, done.stderr
+    return [root / "runs" / engine / "own" for engine in engines], done.stdout
+
+
+def test_verified_truth_that_is_a_draft_to_the_letter_is_said_in_every_table(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"id": f"{place}", "text": "x", "reference": reference, "truth": {"status": "verified", "drafts": drafts}}
+        for place, (reference, drafts) in enumerate(zip(("one", "two", "three", "four"), DRAFTS, strict=True))
+    ]
+    runs, printed = scored(tmp_path, '[benchmark]\ntask = "text"\n', rows, "a", "c")
+    assert SAID in printed.splitlines()
+    assert (SAID,) in [tuple(row) for section in sections(compare_runs(runs)) for row in section.rows]
+    shown = group_context(collect(runs)[0])
+    assert SAID in environment().get_template("leaderboard.html").render(group=shown, groups=[shown])
+
+
+def test_a_run_without_any_label_says_so_and_shows_no_figures_of_text(tmp_path: Path) -> None:
+    # Here everybody's right answer is the same text: nothing is said of it.
+    rows: list[dict[str, object]] = [
+        {"id": f"{place}", "text": "x", "reference": "bill", "truth": {"status": "verified", "drafts": {"a": "bill"}}}
+        for place in range(3)
+    ]
+    runs, printed = scored(tmp_path, '[benchmark]\ntask = "class"\nlabels = ["bill", "other"]\n', rows, "a")
+    assert "none of the 3 answers is one of the labels: plain OCR gives no labels" in printed
+    result = RunFolder.open(runs[0]).result()
+    assert result is not None and "empty" in result.diagnostics
+    assert not {"insertion_rate", "prediction_length", "reference_length"} & result.diagnostics.keys()
+    assert "word for word" not in printed
