@@ -24,13 +24,10 @@ from loupe.benchmarks.own.drafts import agreed, differing, draft_of, with_draft
 from loupe.benchmarks.own.starting import Beginning, begin, find_documents, label_map, same_names
 from loupe.cli.compare import compare_runs
 from loupe.cli.init import ask
-from loupe.data.example_documents.papers import drawn, is_drawn, papers
 from loupe.errors import DatasetError, UsageError
-from loupe.metrics.dates import normalize_date
 from loupe.report.collect import collect
 from loupe.report.page import environment as templates
 from loupe.report.page import group_context
-from loupe.review.drafting import verify
 from tests.command_line import command, environment, loupe
 
 READERS = """
@@ -277,34 +274,3 @@ def test_a_reference_that_a_person_changed_stays_when_another_engine_drafts() ->
 def test_an_answer_is_a_reference_only_in_the_form_of_its_task(task: str, answer: str, reference: Any) -> None:
     found = draft_of(answer, task, FolderConfig(fields=FIELDS.fields, labels=["invoice"]))
     assert found.reference == reference and bool(found.why) == (reference is None)
-
-
-def test_the_papers_of_the_example_are_always_the_same_and_their_truth_can_be_read(tmp_path: Path) -> None:
-    every = list(papers())
-    assert [sum(paper.is_invoice is kind for paper in every) for kind in (True, False)] == [30, 30]
-    assert {paper.language for paper in every} == {"en", "de", "fr", "es", "it"}
-    assert all(normalize_date(paper.truth["date"]) for paper in every if paper.is_invoice)
-    first = every[0]
-    assert first.kind == "pdf" and drawn(first) == drawn(next(papers()))
-    (tmp_path / f"{first.name}.pdf").write_bytes(drawn(first))
-    for paper in every[:3]:
-        (tmp_path / f"page.{paper.kind}").write_bytes(drawn(paper))
-        assert drawn(paper) == drawn(paper) and is_drawn(paper, tmp_path / f"page.{paper.kind}")
-        assert not is_drawn(every[every.index(paper) + 3], tmp_path / f"page.{paper.kind}")
-        (tmp_path / f"page.{paper.kind}").unlink()
-    begin(tmp_path, find_documents(tmp_path), Beginning(task="fields", fields={"date": "date", "total": "amount"}))
-    known = {first.name: {name: first.truth[name] for name in ("date", "total")}}
-    config = read_config(tmp_path)[0]
-    assert config is not None
-    assert verify(tmp_path, config, known, by="the test", at="2026-11-22T04:00:00Z") == (1, 0)
-    assert lines(tmp_path)[0]["truth"] == {"status": "verified", "by": "the test", "at": "2026-11-22T04:00:00Z"}
-    assert [sample.truth for sample in open_folder(tmp_path).load()] == list(known.values())
-
-
-def test_truth_of_the_example_is_not_written_for_documents_that_only_have_its_names(scans: Path) -> None:
-    (scans / "a.png").rename(scans / "invoice-02.png")
-    begin(scans, find_documents(scans), Beginning(task="fields", fields={"day": "date", "total": "amount"}))
-    before = (scans / "samples.jsonl").read_bytes()
-    done = loupe("example", "truth", "scans", cwd=scans.parent)
-    assert done.returncode == 2 and "invoice-02 is another document than that of the example" in done.stderr
-    assert (scans / "samples.jsonl").read_bytes() == before

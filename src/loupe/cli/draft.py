@@ -39,11 +39,11 @@ def command(context: click.Context, /, folder: Path, json: bool, plain: bool, **
     """Let engines write draft truth for the documents of a folder, to be checked with `loupe review`.
 
     Drafts are marked as such and never take the place of verified truth. With several engines, fields in which they
-    differ are marked and come first in review. The same command again asks only for what has no draft yet. The runs are
-    kept in DIR/.loupe/drafts.
+    differ are marked and come first in review. The same command again asks for what has no answer yet, with --fresh
+    also where an answer could not be used. The runs are kept in DIR/.loupe/drafts.
     """
     from loupe.benchmarks.own.config import read_config
-    from loupe.review.drafting import count_states
+    from loupe.review.drafting import count_states, standing
 
     config, problems = read_config(folder)
     if config is None:
@@ -57,7 +57,8 @@ def command(context: click.Context, /, folder: Path, json: bool, plain: bool, **
     drafted, worst = carry_out(plans, draft)
     found = {plan.name or plan.label: written for plan, written in drafted}
     show(folder, found, dict(count_states(folder, config)), json=json, plain=plain)
-    if any(one.failed for one in found.values()) and not any(one.drafted for one in found.values()):
+    nothing = not any(standing(folder, config, name).drafted for name in found)
+    if nothing and any(one.failed for one in found.values()):
         given_up = NOT_BY_OCR.get(config.task)
         show_error(
             "nothing was drafted",
@@ -85,17 +86,20 @@ def draft_one(
 ) -> tuple[Written, int]:
     """Ask one engine for what it has not drafted yet, and write that; also what there is of it after Ctrl-C."""
     from loupe.pipeline import infer
-    from loupe.review.drafting import Written, undrafted, write_drafts
+    from loupe.review.drafting import Written, standing, write_drafts
 
     name = plan.name or plan.label
-    wanted = undrafted(folder, config, name)
-    if not wanted:
+    found = standing(folder, config, name, failed=plan.fresh)
+    if found.given_up:
+        say(f"{name}: not asked again for {len(found.given_up):,} whose answers could not be used (--fresh does)")
+    if not found.wanted:
         say(f"{name}: nothing left to draft")
         return Written(), 0
     # Other samples make another run: what was drafted is not asked for again, and an interrupted run is continued.
-    batch = hashlib.sha256("\n".join(wanted).encode()).hexdigest()[:8]
+    batch = hashlib.sha256("\n".join(found.wanted).encode()).hexdigest()[:8]
+    options = {"draft_for": name, **({"draft_failed": "true"} if plan.fresh else {})}
     runs = folder / RUNS / batch if default_runs else plan.runs
-    plan = dataclasses.replace(plan, runs=runs, options={"draft_for": name})
+    plan = dataclasses.replace(plan, runs=runs, options=options)
     folders, code = read_all([plan], infer, plain=plain, unit="fraction")
     written = write_drafts(folder, config, name, folders[0])
     return written, code

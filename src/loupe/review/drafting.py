@@ -71,7 +71,7 @@ def _text(prediction: Prediction, run: RunFolder) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How far an engine is with a folder: samples to ask it for, those where no answer was usable, and all it drafted."""
+    """How far an engine is: samples to ask it for, those where its answer was not usable, and how many it drafted."""
 
     wanted: tuple[str, ...]
     given_up: tuple[str, ...]

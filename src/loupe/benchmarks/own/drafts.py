@@ -63,8 +63,12 @@ def _short(answer: str) -> str:
     return repr(flat if len(flat) <= 40 else flat[:39] + "…") if flat else "an empty answer"
 
 
-def with_draft(values: Mapping[str, Any], engine: str, reference: Any, config: FolderConfig) -> dict[str, Any] | None:
+def with_draft(
+    values: Mapping[str, Any], engine: str, reference: Any, config: FolderConfig, *, answered: bool = True
+) -> dict[str, Any] | None:
     """What changes in a line when an engine has drafted it: `reference` and `truth`; None where truth is not a draft.
+
+    An answer that is no reference is kept as None; an engine that gave no answer at all is named, and asked again.
 
     The reference is, field by field, what most engines have, of ties the first engine's. A reference that no engine has
     drafted was written by a person, and stays.
@@ -74,6 +78,8 @@ def with_draft(values: Mapping[str, Any], engine: str, reference: Any, config: F
         return None
     task = values.get("task", config.task)
     drafts = {**state.drafts, engine: reference}
+    if not answered:
+        del drafts[engine]
     engines = [*state.engines, *([] if engine in state.engines else [engine])]
     now = values.get("reference")
     by_hand = now is not None and now != agreed(state.drafts, task, config)
@@ -89,6 +95,11 @@ def with_draft(values: Mapping[str, Any], engine: str, reference: Any, config: F
         "reference": now if by_hand else agreed(truth.drafts, task, config),
         "truth": msgspec.to_builtins(truth) | {"differs": truth.differs},
     }
+
+
+def is_to_draft(state: TruthState, engine: str, *, failed: bool = False) -> bool:
+    """Whether an engine is to be asked for a draft; with `failed` also where its answer was none that can be used."""
+    return state.status == "draft" and (state.drafts.get(engine) is None if failed else engine not in state.drafts)
 
 
 def agreed(drafts: Mapping[str, Any], task: str, config: FolderConfig) -> Any:

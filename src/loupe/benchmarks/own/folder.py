@@ -60,7 +60,8 @@ def open_folder(path: Path) -> Benchmark:
         """Yield the samples in file order; skipped ones are left out.
 
         `allow_unverified` takes drafts for truth, too. `draft_for` yields those that an engine of this name is yet to
-        draft, without truth; `draft_failed` also those where its answer could not be used. Raises UsageError for a `root` (the folder is the data), and for drafts unless allowed.
+        draft, without truth; `draft_failed` also those where its answer could not be used. Raises UsageError for a
+        `root` (the folder is the data), and for drafts unless allowed.
         """
         if root is not None:
             raise UsageError(f"{folder.name}: a folder is its own data", hint="leave out --data")
