@@ -16,7 +16,7 @@ import pytest
 from loupe.cli import main
 from loupe.servers.ports import is_free
 from loupe.servers.record import FILE
-from tests.chat_server import ChatServer, in_thread
+from tests.chat_server import ChatServer, Received, Reply, in_thread
 from tests.command_line import command, environment, loupe
 from tests.pages import write_pdf
 from tests.selecting import MODELS, answer, invoice, letter, make_documents
@@ -72,6 +72,11 @@ def test_both_phases_from_a_pipe_with_everything_kept(tmp_path: Path, server: Ch
     }
     assert {path.name for path in tmp_path.iterdir()} <= {*("yes", "no", "ocr.py", "out.json", "runs", "__pycache__")}
 
+    saved = {file.parent.name: json.loads(file.read_text()) for file in tmp_path.glob("runs/right/*/run.json")}
+    assert "|img:jpeg90(1024,2048)|max:16|t:0|timeout:30|" in saved["select_vlm-invoice"]["signature"]
+    assert "|max:16+256|t:0|timeout:30|ocr:python-ocr.py_read|" in saved["select_textllm-invoice"]["signature"]
+    assert saved["select_textllm-invoice"]["profile"]["timeout"] == 30
+
     compared = loupe("compare", "runs/right/select_textllm-invoice", "runs/yes/select_textllm-invoice", cwd=tmp_path)
     assert compared.returncode == 0, compared.stderr
     assert re.search(r"right +100\.00 %", compared.stdout) and re.search(r"yes +30\.00 %", compared.stdout)
@@ -114,6 +119,9 @@ def test_pictures_are_sent_as_the_protocol_has_them(tmp_path: Path, monkeypatch:
         (["--phase", "a", "--backend", "openai"], 2, "where are the models served?"),
         (["--phase", "a", "--base-url", "http://127.0.0.1:9"], 4, "no server answers at http://127.0.0.1:9/v1"),
         (["--ground-truth", "reuse", "--ocr", "nobody"], 2, "no engine 'nobody'"),
+        (["--phase", "a", "--json", "yes"], 2, "--json yes is a folder"),
+        (["--phase", "a", "--json", "/proc/nope/x.json"], 2, "--json /proc/nope/x.json cannot be written: "),
+        (["--phase", "a", "--save", "--runs", "yes/yes.png/runs"], 2, "cannot be written: not a directory"),
     ],
 )
 def test_what_cannot_be_done_is_said_before_anything_is(
@@ -282,3 +290,49 @@ def test_ctrl_c_ends_the_server_that_was_started(tmp_path: Path) -> None:
     assert len(records) == 1
     record = record_of(records[0].parent)
     assert record.state == "stopped" and is_free(record.port)
+
+
+def test_ctrl_c_keeps_every_model_that_was_finished_and_marks_the_one_that_was_not(tmp_path: Path) -> None:
+    few_documents(tmp_path)
+
+    def script(request: Received) -> str | Reply:
+        return Reply(hang=True) if own.count == 6 else answer(request)
+
+    with in_thread(script, models=MODELS) as own:
+        flags = words("--phase", "a", "--base-url", own.url, "--vlm", "right", "--vlm", "yes", "--vlm", "vague")
+        process = subprocess.Popen(
+            command(*flags, "--save", "--json", "out.json", "--timeout", "10", "--plain"),
+            cwd=tmp_path,
+            env=environment(tmp_path),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        # The second document of the second model.
+        wait_for(lambda: own.count >= 6, seconds=60)
+        kept = tmp_path / "runs" / "right" / "select_vlm-invoice" / "result.json"
+        # What kill -9 would leave is there by now.
+        assert kept.is_file()
+        process.send_signal(signal.SIGINT)
+        out, error = process.communicate(timeout=60)
+    assert process.returncode == 130, error
+    rows = out.splitlines()
+    assert rows[2].startswith("1\tright\t2\t2\t100.0") and rows[3].startswith("interrupted\tyes\t1\t2\t50.0")
+    assert "interrupted: 2 of 3 models were begun" in error
+    models = json.loads((tmp_path / "out.json").read_text())["phases"][0]["models"]
+    assert [(each["model"], each["status"]) for each in models] == [("right", "ok"), ("yes", "interrupted")]
+    assert [call["class"] for call in models[1]["calls"]] == ["ok", "not asked"]
+
+
+def test_what_cannot_be_saved_is_said_and_the_other_phase_is_run_all_the_same(
+    tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few_documents(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "selections").write_text("in the way")
+    flags = words("--base-url", server.url, "--vlm", "right", "--textllm", "right", "--ground-truth", "reuse", "--yes")
+    assert main([*flags, "--save"]) == 2
+    out, error = capsys.readouterr()
+    assert "vision models, by image" in out and "text models, by text" in out
+    assert error.count("not saved: ") == 2 and "error: " in error.splitlines()[-2]

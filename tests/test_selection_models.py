@@ -11,8 +11,11 @@ import pytest
 from loupe.benchmarks.selection.questions import Phase, Rules, text_samples
 from loupe.errors import EngineUnavailableError, UsageError
 from loupe.selection.assessment import Assessment, Assessor
-from loupe.selection.candidates import Candidate, ModelFile, choose_models, read_models
+from loupe.selection.candidates import Candidate, ModelFile, ModelList, choose_models, read_models
 from loupe.selection.limits import Limits
+from loupe.selection.phases import Selection
+from loupe.selection.preparation import Prepared
+from loupe.selection.runs import run_labels
 from loupe.selection.serving import Backend, choose_backend, is_apple_silicon
 from loupe.selection.standings import Standing, like_neighbours, stand
 from loupe.servers.keeper import Keeper
@@ -261,3 +264,36 @@ def test_a_back_end_must_fit_the_machine_and_an_endpoint_must_answer() -> None:
             choose()
     assert asyncio.run(choose_backend("vllm", "", {})).server_kind("a") == "vllm"
     assert [Backend(kind="mlx").server_kind(phase) for phase in ("a", "b")] == ["mlx_vlm", "mlx_lm"]
+
+
+def test_two_models_never_share_the_folder_of_a_run() -> None:
+    labels = run_labels([Candidate(id=each) for each in ("a/good", "a_good", "A/good", "b")])
+    assert len({each.casefold() for each in labels.values()}) == 4 and labels["b"] == "b"
+    assert all(each.casefold().startswith("a_good-") for ident, each in labels.items() if ident != "b")
+
+
+class Stuck(Keeper):
+    """A server that no signal ends, which no test can have."""
+
+    def close(self, hurry: Callable[[], bool] = lambda: False) -> None:
+        raise EngineUnavailableError("vLLM cannot be stopped: processes 7", hint="kill -9 7")
+
+
+def test_a_server_that_cannot_be_stopped_is_said_and_the_next_model_asked(tmp_path: Path) -> None:
+    said: list[str] = []
+    with in_thread(answer, models=MODELS) as server:
+        selection = Selection(
+            documents=texts()[0],
+            rules=Rules(document_type="invoice"),
+            prepared=Prepared(images={}, texts={}, unread={}),
+            folder=tmp_path,
+            backend=Backend(kind="unknown", base_url=server.url),
+            keeper=Stuck(),
+            limits=QUICKLY,
+            show=lambda _: None,
+            say=said.append,
+        )
+        models = ModelList(models=(Candidate(id="right"), Candidate(id="yes")), source="override")
+        found = list(selection.assess("b", samples(), models, interrupted=lambda _: None))
+    assert [each.status for each in found] == ["", ""] and len(said) == 2 and "kill -9 7" in said[0]
+    assert [each.facts.get("beside") for each in found] == [None, "vLLM cannot be stopped: processes 7"]

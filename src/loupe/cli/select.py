@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,16 +18,21 @@ import msgspec
 
 from loupe.cli.errors import MISSING
 from loupe.cli.options import DEFAULT, pass_key
-from loupe.cli.output import plain_option, say, tables
+from loupe.cli.output import plain_option, say
 from loupe.cli.select_flags import Flags, models_of, rules_of
+from loupe.cli.select_results import Results, check_targets
 
 if TYPE_CHECKING:
-    from loupe.benchmarks.selection.questions import Phase
+    from loupe.benchmarks.selection.questions import Known, Phase
     from loupe.benchmarks.selection.truth_files import Truth
     from loupe.cli.select_tables import Ranked
     from loupe.cli.select_talk import Progress, Terminal
+    from loupe.engines.registry import Profile
+    from loupe.selection.assessment import Assessment
     from loupe.selection.candidates import Candidate, ModelList
     from loupe.selection.phases import Selection
+    from loupe.selection.runs import SavedRuns
+    from loupe.types import Sample
 
 _FOLDER = click.Path(path_type=Path)
 _BACKENDS = ("mlx", "openai", "vllm", "sglang", "llama-server", "ollama", "loupe")
@@ -108,6 +113,7 @@ def _select(flags: Flags, folder: Path) -> int:
     if "b" in phases:
         check_stems(documents)
         refuse_misplaced(documents, rules.document_type)
+    check_targets(flags)
     pass_key(flags.api_key)
     timeout = flags.timeout or (ask_timeout(terminal) if sys.stdin.isatty() else USUAL_TIMEOUT)
     backend = asyncio.run(choose_backend(flags.backend or "", flags.base_url or "", served_as))
@@ -130,8 +136,9 @@ def _select(flags: Flags, folder: Path) -> int:
             keeper=keeper,
             limits=Limits(timeout=float(timeout)),
             show=progress.show,
+            say=say,
         )
-        return _Phases(flags, selection, lists, terminal, progress).run(phases)
+        return _Phases(flags, selection, lists, ocr, terminal, progress).run(phases)
 
 
 @dataclass(slots=True)
@@ -141,53 +148,70 @@ class _Phases:
     flags: Flags
     selection: Selection
     lists: dict[Phase, ModelList]
+    ocr: tuple[str, Profile] | None
     terminal: Terminal
     progress: Progress
 
     def run(self, phases: Sequence[Phase]) -> int:
         """The exit code: something is missing where no model of a phase came to the end."""
-        done: list[Ranked] = []
+        results = Results(self.flags)
         for phase in phases:
-            done.append(self._run(phase))
-            self._show(done)
-        ranked = all(any(each.rank is not None for each in one.standings) for one in done)
-        return 0 if ranked else MISSING
+            self._run(phase, results)
+        return 0 if results.end() else MISSING
 
-    def _run(self, phase: Phase) -> Ranked:
-        from loupe.cli.select_tables import Ranked
-        from loupe.selection.runs import save_documents, save_runs
-
-        selection, documents, models = self.selection, self.selection.documents, self.lists[phase]
+    def _run(self, phase: Phase, results: Results) -> None:
+        """One phase. Ctrl-C ends it with what is finished on the terminal, and the model that was asked marked."""
+        selection, models = self.selection, self.lists[phase]
         known = selection.known(self._truths()) if phase == "b" else {}
+        samples = selection.samples(phase, known)
+        ended: list[Assessment] = []
+        runs = self._saved_runs(phase, known) if self.flags.save else None
         try:
-            standings = selection.run(phase, selection.samples(phase, known), models)
+            for assessment in selection.assess(phase, samples, models, interrupted=ended.append):
+                ended.append(assessment)
+                self.progress.clear()
+                results.keep(runs, assessment)
+        except KeyboardInterrupt:
+            self.progress.clear()
+            if any(each.asked for each in ended):
+                say(f"interrupted: {len(ended)} of {len(models.models)} models were begun")
+                results.show(self._ranked(phase, samples, ended))
+            raise
         finally:
             self.progress.clear()
-        if self.flags.save:
-            place = save_documents(self.flags.runs, phase, selection.rules, documents, known)
-            for path in save_runs(self.flags.runs, place, [each.assessment for each in standings]):
-                say(f"saved in {path}")
-        positives = sum(document.positive for document in documents)
+        results.show(self._ranked(phase, samples, ended))
+
+    def _ranked(self, phase: Phase, samples: Sequence[Sample], assessments: Sequence[Assessment]) -> Ranked:
+        from loupe.cli.select_tables import Ranked
+        from loupe.selection.standings import stand
+
+        selection = self.selection
+        positives = sum(document.positive for document in selection.documents)
         return Ranked(
             phase=phase,
             document_type=selection.rules.document_type,
             field=selection.rules.field,
             positives=positives,
-            negatives=len(documents) - positives,
+            negatives=len(selection.documents) - positives,
             timeout=selection.limits.timeout,
-            models=models,
+            models=self.lists[phase],
             served=selection.backend.describe(phase),
-            standings=standings,
+            standings=stand(phase, samples, assessments),
         )
 
-    def _show(self, done: Sequence[Ranked]) -> None:
-        from loupe.cli.select_tables import json_document, sections
-        from loupe.runs.files import write_atomically
+    def _saved_runs(self, phase: Phase, known: Mapping[str, Known]) -> SavedRuns:
+        from loupe.selection.runs import SavedRuns
 
-        tables(sections(done[-1]), plain=self.flags.plain)
-        if self.flags.json:
-            document = msgspec.json.encode({"phases": [json_document(each) for each in done]}, enc_hook=str)
-            write_atomically(self.flags.json, msgspec.json.format(document, indent=2) + b"\n")
+        return SavedRuns(
+            runs=self.flags.runs,
+            phase=phase,
+            rules=self.selection.rules,
+            documents=self.selection.documents,
+            known=known,
+            models=self.lists[phase].models,
+            timeout=self.selection.limits.timeout,
+            ocr=self.ocr,
+        )
 
     def _truths(self) -> dict[str, Truth]:
         from loupe.selection.drafts import Drafter

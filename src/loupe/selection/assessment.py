@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from loupe.benchmarks.selection.prompts import EXTRACTION_TOKENS, THINKING_TOKENS, VERDICT_TOKENS
+from loupe.benchmarks.selection.prompts import EXTRACTION_TOKENS, VERDICT_TOKENS, verdict_tokens
 from loupe.benchmarks.selection.questions import CATEGORY, Phase
 from loupe.benchmarks.selection.verdicts import LONGEST, without_thinking
 from loupe.engines.openai import Settings
@@ -123,8 +123,7 @@ async def warm_up(served: Served, picture: Path | None, limits: Limits) -> None:
 def request_for(sample: Sample, model: Candidate, pictures: dict[str, Path]) -> Request:
     """What the model is sent: the prompt, in phase A the prepared picture, and how long the answer may be."""
     images = (pictures[sample.id],) if sample.id in pictures else ()
-    verdict = THINKING_TOKENS if model.thinking else VERDICT_TOKENS
-    limit = verdict if sample.task == CATEGORY else EXTRACTION_TOKENS
+    limit = verdict_tokens(thinking=model.thinking) if sample.task == CATEGORY else EXTRACTION_TOKENS
     return Request(id=sample.id, prompt=sample.prompt, images=images, task=sample.task, max_tokens=limit)
 
 

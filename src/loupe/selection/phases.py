@@ -6,20 +6,20 @@ Source: docs/select.md. No model is ever paired with another.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from loupe.benchmarks.selection.documents import Document
 from loupe.benchmarks.selection.questions import Known, Phase, Rules, image_samples, text_samples
 from loupe.benchmarks.selection.truth_files import Truth
+from loupe.errors import LoupeError
 from loupe.selection.assessment import Assessment, Assessor
 from loupe.selection.candidates import Candidate, ModelList
 from loupe.selection.limits import Limits
 from loupe.selection.preparation import Prepared
 from loupe.selection.serving import Backend, Served, open_model
-from loupe.selection.standings import Standing, stand
 from loupe.servers.keeper import Keeper
 from loupe.servers.watch import Watch
 from loupe.types import Sample
@@ -30,7 +30,7 @@ WARM_UP = ""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """All that both phases share. `show` gets a line that says what is going on."""
+    """All that both phases share. `show` gets a line that says what is going on, `say` one that stays."""
 
     documents: Sequence[Document]
     rules: Rules
@@ -40,6 +40,7 @@ class Selection:
     keeper: Keeper
     limits: Limits
     show: Callable[[str], None]
+    say: Callable[[str], None]
 
     def known(self, truths: Mapping[str, Truth]) -> dict[str, Known]:
         """Text and ground truth of every document, for phase B."""
@@ -58,12 +59,16 @@ class Selection:
             return list(image_samples(self.documents, self.rules))
         return list(text_samples(self.documents, known, self.rules))
 
-    def run(self, phase: Phase, samples: Sequence[Sample], models: ModelList) -> list[Standing]:
-        """Assess all models of a phase. Raises MissingToolError where no server of theirs can be started."""
-        return stand(phase, samples, asyncio.run(self._assess(phase, samples, models)))
+    def assess(
+        self, phase: Phase, samples: Sequence[Sample], models: ModelList, interrupted: Callable[[Assessment], None]
+    ) -> Iterator[Assessment]:
+        """Assess the models of a phase one after the other; each is handed over as it ends, so that it can be kept.
 
-    async def _assess(self, phase: Phase, samples: Sequence[Sample], models: ModelList) -> list[Assessment]:
-        assessments = []
+        `interrupted` hears of the one that Ctrl-C ends. Raises MissingToolError where no server of theirs can be
+        started.
+        """
+        pictures = {**self.prepared.images, WARM_UP: self.warm_up_picture()}
+        still_running = ""
         for number, model in enumerate(models.models, 1):
             head = f"[{number}/{len(models.models)}] {model.id}"
 
@@ -71,23 +76,34 @@ class Selection:
                 wrong = [f"{timeouts} time-outs"] * bool(timeouts) + [f"{errors} errors"] * bool(errors)
                 self.show(" · ".join([f"{head}: {done}/{len(samples)}", *wrong]))
 
-            def say(note: str, head: str = head) -> None:
+            def show(note: str, head: str = head) -> None:
                 self.show(f"{head}: {note}")
 
             self.show(f"{head}: loading")
             assessor = Assessor(
                 phase=phase,
                 samples=samples,
-                pictures={**self.prepared.images, WARM_UP: self.warm_up_picture()},
+                pictures=pictures,
                 backend=self.backend,
                 keeper=self.keeper,
                 limits=self.limits,
-                watch=Watch(say=say),
+                watch=Watch(say=show),
             )
-            assessments.append(await assessor.assess(model, tell))
+            assessment = asyncio.run(assessor.assess(model, tell, interrupted))
+            if still_running:
+                assessment = replace(assessment, facts={**assessment.facts, "beside": still_running})
+            yield assessment
             # Memory is free before the next model, and stopping this one is no part of its time.
-            await asyncio.to_thread(self.keeper.close)
-        return assessments
+            still_running = self._close(model) or still_running
+
+    def _close(self, model: Candidate) -> str:
+        """Stop the model's server; why it runs on, if it does: that must not end the others."""
+        try:
+            self.keeper.close()
+        except LoupeError as error:
+            self.say(f"{model.id}: {error.message}; it takes memory from the models that follow ({error.hint})")
+            return error.message
+        return ""
 
     @asynccontextmanager
     async def open_model(self, phase: Phase, model: Candidate) -> AsyncIterator[Served]:
@@ -96,7 +112,7 @@ class Selection:
             async with open_model(model, phase, self.backend, self.keeper, self.limits) as served:
                 yield served
         finally:
-            await asyncio.to_thread(self.keeper.close)
+            await asyncio.to_thread(self._close, model)
 
     def warm_up_picture(self) -> Path:
         """A small white page."""

@@ -1,30 +1,102 @@
 """Assessments as ordinary runs: one folder for each model and phase, which `compare`, `report` and `score` read.
 
-Only `--save` writes them. The documents with their texts and ground truth stand beside the runs, as they were.
+Only `--save` writes them, each as its model ends. The documents with their texts and ground truth stand beside the
+runs, as they were.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from loupe.benchmarks.selection.documents import Document
+from loupe.benchmarks.selection.prompts import EXTRACTION_TOKENS, verdict_tokens
 from loupe.benchmarks.selection.questions import Known, Phase, Rules
 from loupe.benchmarks.selection.saved import NAMES, open_selection, save_selection
-from loupe.engines.registry import slug
+from loupe.engines.registry import Profile, slug
 from loupe.inference.journal import encode
 from loupe.pipeline import Plan, score_run
-from loupe.pipeline.plan import make_info, survey
+from loupe.pipeline.plan import Survey, make_info, survey
 from loupe.runs.files import RecordLog
 from loupe.runs.folder import claim
-from loupe.runs.info import RunInfo, digest_of
+from loupe.runs.info import RunInfo, digest_of, signature
 from loupe.selection.assessment import Assessment
+from loupe.selection.candidates import Candidate
+from loupe.selection.opening import LONGEST, QUALITY, SHORTEST
 from loupe.types import Prediction
 
 #: Folder below the runs that holds what was selected from.
 FOLDER = "selections"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedRuns:
+    """The runs of one phase below `runs`. `ocr` is the engine that read what has no text layer."""
+
+    runs: Path
+    phase: Phase
+    rules: Rules
+    documents: Sequence[Document]
+    known: Mapping[str, Known]
+    models: Sequence[Candidate]
+    timeout: float
+    ocr: tuple[str, Profile] | None = None
+
+    def save(self, assessment: Assessment) -> Path | None:
+        """Write and score the run of a model that was asked; a run of the same model there is moved aside."""
+        if assessment.profile is None:
+            return None
+        place, benchmark, found = self._opened
+        profile = msgspec.structs.replace(assessment.profile, timeout=self.timeout)
+        label = run_labels(self.models)[assessment.model.id]
+        plan = Plan(benchmark=str(place), label=label, profile=profile, runs=self.runs, fresh=True)
+        info = make_info(plan, benchmark, found)
+        signed = self._signed(assessment.model)
+        defining = {"image": signed["img"], "max_tokens": signed["max"], "timeout": self.timeout}
+        defining |= {"ocr": {self.ocr[0]: self.ocr[1].defining()}} if "ocr" in signed and self.ocr else {}
+        info = msgspec.structs.replace(
+            info,
+            defining={**info.defining, **defining},
+            parts={**info.parts, **signed},
+            facts=assessment.facts,
+            stopped=assessment.reason,
+        )
+        _write(plan, msgspec.structs.replace(info, signature=signature(info)), assessment.predictions)
+        score_run(plan.path, jobs=1)
+        return plan.path
+
+    def _signed(self, model: Candidate) -> dict[str, str]:
+        """What decided about the answers and stands in no profile: who asked knew it, not the engine."""
+        verdict = str(verdict_tokens(thinking=model.thinking))
+        timeout = f"{self.timeout:g}"
+        if self.phase == "a":
+            return {"img": f"jpeg{QUALITY}({SHORTEST},{LONGEST})", "max": verdict, "timeout": timeout}
+        read = {"ocr": self.ocr[0]} if self.ocr else {}
+        return {"img": "none", "max": f"{verdict}+{EXTRACTION_TOKENS}", "timeout": timeout, **read}
+
+    @cached_property
+    def _opened(self) -> tuple[Path, Any, Survey]:
+        """The folder of what was selected from, written once; the folder names its content."""
+        place = save_documents(self.runs, self.phase, self.rules, self.documents, self.known)
+        benchmark = open_selection(place)
+        return place, benchmark, survey(benchmark, str(place), None, {})
+
+
+def run_labels(models: Sequence[Candidate]) -> dict[str, str]:
+    """The folder of each model, by its id; where two would share one, a digest of the id tells them apart.
+
+    >>> sorted(run_labels([Candidate(id="a/good"), Candidate(id="b")]).values())
+    ['a_good', 'b']
+    """
+    shared = Counter(slug(each.id).casefold() for each in models)
+    ends = {each.id: f"-{digest_of([each.id])[:6]}" for each in models if shared[slug(each.id).casefold()] > 1}
+    return {each.id: slug(each.id) + ends.get(each.id, "") for each in models}
 
 
 def save_documents(
@@ -38,24 +110,6 @@ def save_documents(
     folder = runs / FOLDER / digest / name
     save_selection(folder, phase, rules, documents, known)
     return folder
-
-
-def save_runs(runs: Path, folder: Path, assessments: Sequence[Assessment]) -> list[Path]:
-    """Write and score a run for every model that was asked; a run of the same model there is moved aside."""
-    benchmark = open_selection(folder)
-    found = survey(benchmark, str(folder), None, {})
-    saved = []
-    for assessment in assessments:
-        if assessment.profile is None:
-            continue
-        plan = Plan(
-            benchmark=str(folder), label=slug(assessment.model.id), profile=assessment.profile, runs=runs, fresh=True
-        )
-        info = msgspec.structs.replace(make_info(plan, benchmark, found), facts=assessment.facts)
-        _write(plan, msgspec.structs.replace(info, stopped=assessment.reason), assessment.predictions)
-        score_run(plan.path, jobs=1)
-        saved.append(plan.path)
-    return saved
 
 
 def _write(plan: Plan, info: RunInfo, predictions: Sequence[Prediction]) -> None:

@@ -9,6 +9,12 @@ from loupe.metrics.names import NameKind
 #: Tokens that an answer may take: one word, one word after thinking, one JSON object.
 VERDICT_TOKENS, THINKING_TOKENS, EXTRACTION_TOKENS = 16, 1024, 256
 
+
+def verdict_tokens(*, thinking: bool) -> int:
+    """Tokens for one word: a model that thinks gets room to."""
+    return THINKING_TOKENS if thinking else VERDICT_TOKENS
+
+
 _ONE_WORD = "Answer with exactly one word: YES or NO."
 
 

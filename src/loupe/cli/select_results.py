@@ -1,0 +1,88 @@
+"""Where the results of `loupe select` go: to the terminal first, then into files, if they were asked for."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from loupe.cli.output import say, tables
+from loupe.cli.select_flags import Flags
+from loupe.errors import LoupeError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from loupe.cli.select_tables import Ranked
+    from loupe.selection.assessment import Assessment
+    from loupe.selection.runs import SavedRuns
+
+
+def check_targets(flags: Flags) -> None:
+    """Raise UsageError where a result could not be written in the end: hours of answers would be lost."""
+    if flags.json:
+        if flags.json.is_dir():
+            raise UsageError(f"--json {flags.json} is a folder", hint=f"--json {flags.json / 'selection.json'}")
+        _check_folder(flags.json.parent, f"--json {flags.json}")
+    if flags.save:
+        _check_folder(flags.runs, f"--runs {flags.runs}")
+
+
+def _check_folder(folder: Path, flag: str) -> None:
+    try:
+        # It is made when there is something to write: until then, what it will stand in says whether it can be.
+        there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+        tempfile.TemporaryFile(dir=there).close()
+    except OSError as error:
+        raise UsageError(
+            f"{flag} cannot be written: {(error.strerror or str(error)).lower()}", hint="name another place"
+        ) from None
+
+
+@dataclass(slots=True)
+class Results:
+    """Shows and keeps what is finished. What cannot be written is said, and is an error only at the end of all."""
+
+    flags: Flags
+    _done: list[Ranked] = field(default_factory=list)
+    _trouble: LoupeError | None = None
+
+    def keep(self, runs: SavedRuns | None, assessment: Assessment) -> None:
+        """Keep the run of a model that has ended."""
+        with self._goes_on():
+            path = runs.save(assessment) if runs else None
+            if path:
+                say(f"saved in {path}")
+
+    def show(self, ranked: Ranked) -> None:
+        """A phase: its tables, then all phases so far as a file."""
+        from loupe.cli.select_tables import json_document, sections
+        from loupe.runs.files import write_atomically
+
+        self._done.append(ranked)
+        tables(sections(ranked), plain=self.flags.plain)
+        if self.flags.json:
+            document = msgspec.json.encode({"phases": [json_document(each) for each in self._done]}, enc_hook=str)
+            with self._goes_on():
+                write_atomically(self.flags.json, msgspec.json.format(document, indent=2) + b"\n")
+
+    def end(self) -> bool:
+        """Whether each phase has a model in its ranking. Raises what went wrong on the way."""
+        if self._trouble:
+            raise self._trouble
+        return all(any(each.rank is not None for each in one.standings) for one in self._done)
+
+    @contextmanager
+    def _goes_on(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, LoupeError) as error:
+            if not isinstance(error, LoupeError):
+                reason = (error.strerror or type(error).__name__).lower()
+                error = UsageError(f"{error.filename}: {reason}", hint="the results stand above")
+            self._trouble = self._trouble or error
+            say(f"not saved: {error.message}")
