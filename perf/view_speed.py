@@ -52,7 +52,7 @@ def main() -> None:
         shelf = Shelf([Path(folder) / "runs"])
         pages = Pages(shelf, "token")
         print(f"{'':<44}{'first':>10}{'then':>10}")
-        timed("files are read", shelf.refresh, times=1)
+        timed("files are read", shelf.look, times=1)
         (board,) = shelf.boards()
         timed("tables: ranks, intervals, costs", board.context, times=1)
         timed("every sample is a row", board.rows, times=1)
@@ -70,7 +70,7 @@ def main() -> None:
         timed("page of a sample", lambda: pages.sample(board, "book/page-5000", wanted_of(board, {}), {}))
         timed("comparison of two runs", lambda: pages.compare(board, {}), times=3)
         timed("page of a run", lambda: pages.run(board, board.runs[0]))
-        timed("nothing has changed", lambda: (time.sleep(1.01), shelf.stamp()), times=2)
+        timed("nothing has changed", lambda: (time.sleep(1.01), shelf.look().stamp), times=2)
     print(f"memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 from starlette.applications import Starlette
@@ -14,12 +14,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from loupe.errors import LoupeError, PageError
+from loupe.errors import LoupeError, PageError, RunError
 from loupe.view.board import Board
 from loupe.view.grid import Wanted, wanted_of
 from loupe.view.pages import STATIC_FILES, Pages, sample_script
 from loupe.view.run_index import RunIndex
-from loupe.view.sample_page import Packers, drawings
+from loupe.view.sample_page import Packers, drawings, payload_job
 from loupe.view.shelf import Shelf
 from loupe.view.what_if import WhatIf
 from loupe.web.answers import html, read_body, refused, static_answer
@@ -33,6 +33,10 @@ VIEW_POLICY = POLICY.replace("img-src 'self'", "img-src 'self' data:").replace(
 )
 _SMALL, _LARGE = 360, 1800
 _LONGEST = 1_000_000
+#: What reading a record meets whose file is another one than it was.
+_CHANGED = (msgspec.MsgspecError, UnicodeError, OSError, RunError)
+
+Made = TypeVar("Made")
 
 
 class Edited(msgspec.Struct, forbid_unknown_fields=True):
@@ -100,13 +104,13 @@ class _Handlers:
 
     def state(self, request: Request) -> Response:
         key = request.query_params.get("b")
-        return JSONResponse({"stamp": self._board(key).stamp if key else self._shelf.stamp()})
+        return JSONResponse({"stamp": self._board(key).stamp if key else self._shelf.look().stamp})
 
     def script(self, _: Request) -> Response:
         return Response(self._script, media_type="text/javascript", headers={"Cache-Control": "no-cache"})
 
     def _board(self, key: str) -> Board:
-        board = self._shelf.board(key)
+        board = self._shelf.look().boards.get(key)
         if board is None:
             raise HTTPException(404, "no such benchmark here")
         return board
@@ -155,12 +159,23 @@ class _Handlers:
         return board, ident, [runs[place] for place in wanted.runs] if wanted.runs else runs
 
     async def payload(self, request: Request) -> Response:
-        board, ident, runs = await run_in_threadpool(self._sample, request)
-        data = await self._packers.payload(board, ident, runs)
+        job = await run_in_threadpool(self._read, request, payload_job)
+        data = await self._packers.payload(job)
         return Response(data, media_type="application/json", headers={"Content-Encoding": "gzip"})
 
     def drawings(self, request: Request) -> Response:
-        return JSONResponse(drawings(*self._sample(request)))
+        return JSONResponse(self._read(request, drawings))
+
+    def _read(self, request: Request, make: Callable[[Board, str, Sequence[RunIndex]], Made]) -> Made:
+        """What is made of a sample's records. Where a file was just written anew, it is looked at once more."""
+        try:
+            return make(*self._sample(request))
+        except _CHANGED:
+            self._shelf.look(anew=True)
+        try:
+            return make(*self._sample(request))
+        except _CHANGED as error:
+            raise HTTPException(409, f"this run has just changed, or its files are damaged: {error}") from None
 
     async def picture(self, request: Request) -> Response:
         board, ident, _ = await run_in_threadpool(self._sample, request)
@@ -173,12 +188,14 @@ class _Handlers:
         return Response(data, media_type="image/png", headers={"Cache-Control": "private, max-age=300"})
 
     def what_if(self, request: Request) -> Response:
-        board, ident, runs = self._sample(request)
         wanted = request.query_params.get("run", "") or request.query_params.get("a", "")
-        run = next((one for one in board.runs if one.key == wanted), runs[0])
-        entrant = run.entrant("")
-        place = entrant.predictions.get(ident)
-        text = entrant.run.read_prediction(place).text if place else ""
+
+        def answer(board: Board, ident: str, runs: Sequence[RunIndex]) -> tuple[Board, str, RunIndex, str]:
+            run = next((one for one in board.runs if one.key == wanted), runs[0])
+            found = run.prediction_of(ident)
+            return board, ident, run, found.text if found else ""
+
+        board, ident, run, text = self._read(request, answer)
         sample, benchmark = board.samples().get(ident), board.group().benchmark
         reference = benchmark.reference(sample) if sample and benchmark else ""
         return html(self._pages.what_if(board, run, ident, text[:_LONGEST], reference[:_LONGEST]))

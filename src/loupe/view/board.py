@@ -29,6 +29,8 @@ Kept = TypeVar("Kept")
 
 #: Comparisons that are kept.
 _KEPT = 8
+#: Folders above a run that its label can have.
+_DEEPEST = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,22 +54,24 @@ class Row:
 
 
 class Board:
-    """The runs of one group. Everything is made when it is asked for and kept until a file changes."""
+    """The runs of one group at one moment. Everything is made when it is asked for, and taken over from the board of
+    `before` as far as it still holds."""
 
-    def __init__(self, runs: Sequence[RunIndex]) -> None:
-        self.runs = list(runs)
-        info = self.runs[0].folder.info
-        self.ident = (info.benchmark_id, info.version, info.data_digest)
+    def __init__(self, runs: Sequence[RunIndex], *, before: Board | None = None) -> None:
+        self.runs = tuple(runs)
+        self.ident = board_ident(self.runs[0])
         self.key = board_key(self.ident)
-        self._lock = threading.RLock()
-        self._group: tuple[object, Group] | None = None
-        self._context: tuple[object, JsonObject] | None = None
-        self._rows: tuple[object, list[Row]] | None = None
-        self._samples: dict[str, Sample] | None = None
-        self._asked = 0
-        self._values: dict[str, dict[str, tuple[SampleScores, str, float | None]]] = {}
-        self.data_note = ""
-        self._kept: OrderedDict[object, Any] = OrderedDict()
+        self.labels = labels(self.runs)
+        parts = [(run.key, run.serial, run.revision) for run in self.runs]
+        self.stamp = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+        # One lock for all moments of the same group, because they share what is kept.
+        self._lock: threading.RLock = before._lock if before else threading.RLock()
+        self._kept: OrderedDict[object, Any] = before._kept if before else OrderedDict()
+        self._values: dict[int, dict[str, tuple[SampleScores, str, float | None]]] = before._values if before else {}
+        self._group: tuple[object, Group] | None = before._group if before else None
+        self._context: tuple[object, JsonObject] | None = before._context if before else None
+        self._samples: tuple[object, dict[str, Sample], str] | None = before._samples if before else None
+        self._rows: list[Row] | None = None
 
     def kept(self, key: object, make: Callable[[], Kept]) -> Kept:
         """What `make` gives for this key, of which the last few are kept: comparisons take seconds."""
@@ -80,19 +84,12 @@ class Board:
             found: Kept = self._kept[key]
             return found
 
-    @property
-    def stamp(self) -> str:
-        """Another text whenever any run has changed."""
-        parts = [(run.key, run.revision, run.state) for run in self.runs]
-        return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
-
     def group(self) -> Group:
         """The runs best first, as the report's tables take them; those without a result come last."""
         with self._lock:
-            key = tuple((run.key, run.scored if run.result else -1) for run in self.runs)
+            key = tuple((run.serial, run.scored if run.result else -1, self.labels[run.key]) for run in self.runs)
             if self._group is None or self._group[0] != key:
-                names = labels(self.runs)
-                group = make_group([run.entrant(names[run.key]) for run in self.runs])
+                group = make_group([run.entrant(self.labels[run.key]) for run in self.runs])
                 info = group.entrants[0].run.info
                 group.published = published_rows(info.benchmark_id, info.version)
                 self._group = key, group
@@ -111,49 +108,70 @@ class Board:
                 self._context = group, page.group_context(group)
             return self._context[1] | {"slug": self.key}
 
+    @property
+    def pages_note(self) -> str:
+        """That engines have read other page images; answers that came from elsewhere say nothing of theirs."""
+        infos = [run.folder.info for run in self.runs]
+        read = {info.data_digest: info.engine for info in infos if info.profile.get("kind") != "predictions"}
+        return "These runs differ in pages: the engines have read other images of them." if len(read) > 1 else ""
+
     def samples(self) -> dict[str, Sample]:
         """The samples again, by id in the order of the data; none, with a note, where the data is gone."""
         with self._lock:
             largest = max((run.folder.info for run in self.runs), key=lambda info: info.total)
-            if self._samples is None or self._asked != largest.total:
-                self._samples, self.data_note = {}, ""
+            key = largest.benchmark, largest.data, repr(largest.options), largest.limit, largest.total
+            if self._samples is None or self._samples[0] != key:
+                found: dict[str, Sample] = {}
+                note = ""
                 try:
                     if self.group().benchmark is not None:
-                        self._samples = {sample.id: sample for sample in open_samples(largest)}
+                        found = {sample.id: sample for sample in open_samples(largest)}
                 except (LoupeError, OSError) as error:
-                    self.data_note = f"The data was not found, so images and references are missing: {error}"
-                self._asked = largest.total
-            return self._samples
+                    note = f"The data was not found, so images and references are missing: {error}"
+                self._samples = key, found, note
+            return self._samples[1]
+
+    @property
+    def data_note(self) -> str:
+        """Why there are no samples, once they were asked for."""
+        return self._samples[2] if self._samples else ""
 
     def rows(self) -> list[Row]:
         """Every sample that is asked for or answered, in the order of the data."""
         with self._lock:
-            key = tuple((run.key, run.revision) for run in self.runs)
-            if self._rows is None or self._rows[0] != key:
-                self._rows = key, self._made_rows()
-            return self._rows[1]
+            if self._rows is None:
+                self._rows = self._made_rows()
+            return self._rows
 
     def _made_rows(self) -> list[Row]:
         group, samples, runs = self.group(), self.samples(), self.ordered()
         idents = dict.fromkeys(samples)
         for run in runs:
             idents |= dict.fromkeys(run.answers)
+        self._forget_others()
         columns = [self._column(group, run, place) for place, run in enumerate(runs)]
-        waiting = Cell("waiting", "", None, 0.0)
-        missing = Cell("missing", "", None, 0.0)
-        others = [missing if run.result else waiting for run in runs]
+        unasked = Cell("unasked", "", None, 0.0)
+        others = [Cell("missing" if run.result else "waiting", "", None, 0.0) for run in runs]
         rows = []
         for place, ident in enumerate(idents):
             sample = samples.get(ident)
             tags = dict(sample.tags) if sample else {}
             tags = tags or next((dict(run.scores[ident].tags) for run in runs if ident in run.scores), {})
-            cells = [column.get(ident, other) for column, other in zip(columns, others, strict=True)]
+            cells = [
+                # A run with `--limit` asked for the first of the samples.
+                column.get(ident, other if place < run.total else unasked)
+                for run, column, other in zip(runs, columns, others, strict=True)
+            ]
             rows.append(Row(ident, place, tags, cells))
         return rows
 
+    def _forget_others(self) -> None:
+        for gone in self._values.keys() - {run.serial for run in self.runs}:
+            del self._values[gone]
+
     def _column(self, group: Group, run: RunIndex, place: int) -> dict[str, Cell]:
         """The cells of one run. Values of samples that were not scored anew are those of the last time."""
-        before, now = self._values.get(run.key, {}), {}
+        before, now = self._values.get(run.serial, {}), {}
         costs = group.costs[place].by_sample if place < len(group.costs) else {}
         cells = {}
         for ident, answer in run.answers.items():
@@ -166,12 +184,17 @@ class Board:
             broken = scores is not None and bool(scores.error)
             outcome = shown_outcome(answer.outcome, broken=broken, right=rightly_empty(scores))
             cells[ident] = Cell(outcome, measure, value, costs.get(ident, 0.0))
-        self._values[run.key] = now
+        self._values[run.serial] = now
         return cells
 
     def job(self, ident: str, wanted: Sequence[RunIndex], addresses: Sequence[str]) -> tuple[SampleJob, Group]:
-        """All of one sample, with the answers of these runs, and the group that it was made for."""
-        names = labels(self.runs)
+        """All of one sample, with the answers of these runs, and the group that it was made for.
+
+        Raises RunError where files have been written anew since they were looked at.
+        """
+        for run in wanted:
+            run.prediction_of(ident), run.scores_of(ident)
+        names = self.labels
         group = self.group()
         costs = {entrant.run.path: cost for entrant, cost in zip(group.entrants, group.costs, strict=True)}
         group = replace(
@@ -193,14 +216,19 @@ class Board:
 
 
 def labels(runs: Sequence[RunIndex]) -> dict[str, str]:
-    """What the runs are called: the engine, and the folder where an engine has several."""
-    engines = [run.folder.info.engine for run in runs]
-    return {
-        run.key: run.folder.info.engine
-        if engines.count(run.folder.info.engine) == 1
-        else f"{run.folder.info.engine} ({run.folder.path.parent.name})"
-        for run in runs
-    }
+    """What the runs are called: the engine, and as much of the folder as tells those of one engine apart."""
+    found = {run.key: run.folder.info.engine for run in runs}
+    for depth in range(1, _DEEPEST):
+        twice = [run for run in runs if list(found.values()).count(found[run.key]) > 1]
+        for run in twice:
+            found[run.key] = f"{run.folder.info.engine} ({'/'.join(run.folder.path.parts[-1 - depth : -1])})"
+    return found
+
+
+def board_ident(run: RunIndex) -> tuple[str, str, str]:
+    """What runs must share to stand side by side: benchmark, version, and what is asked and expected."""
+    info = run.folder.info
+    return info.benchmark_id, info.version, info.reference_digest
 
 
 def board_key(ident: tuple[str, str, str]) -> str:

@@ -36,6 +36,7 @@ OUTCOMES = {
     "scorer": "scoring failed",
     "blank": "nothing, as on the page",
     "waiting": "not read yet",
+    "unasked": "not asked in this run",
 }
 NOT_ANSWERED = FAILED | {"scorer"}
 _MOST_VALUES = 60

@@ -12,24 +12,30 @@ _PORTION = 256 << 20
 
 @dataclass(slots=True)
 class GrowingFile:
-    """A file and how far it was read. A torn last line is left for the next look."""
+    """A file and how far it was read. A torn last line is left for the next look.
+
+    A file that has changed and not grown was written anew, also where its name and inode stayed.
+    """
 
     path: Path
     _inode: int = -1
     _offset: int = 0
+    _changed: int = -1
 
     def look(self) -> tuple[bool, list[tuple[int, bytes]]]:
         """Whether the file was begun anew, and each new line with its offset, without its end."""
         try:
             with self.path.open("rb") as file:
                 found = os.fstat(file.fileno())
-                anew = found.st_ino != self._inode or found.st_size < self._offset
+                same_size = found.st_size == self._offset and found.st_mtime_ns != self._changed
+                anew = found.st_ino != self._inode or found.st_size < self._offset or (same_size and self._offset > 0)
+                self._changed = found.st_mtime_ns
                 if anew:
                     self._inode, self._offset = found.st_ino, 0
                 if found.st_size == self._offset:
                     return anew, []
                 file.seek(self._offset)
-                data = file.read(_PORTION)
+                data = file.read(min(_PORTION, found.st_size - self._offset))
         except FileNotFoundError:
             gone = self._inode != -1
             self._inode, self._offset = -1, 0

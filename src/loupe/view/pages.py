@@ -58,20 +58,20 @@ class Pages:
 
     def home(self) -> str:
         """All benchmarks with their leaderboards."""
-        boards = self._shelf.boards()
+        look = self._shelf.look()
         groups, wrong = [], {}
-        for board in boards:
+        for board in look.boards.values():
             try:
                 groups.append(self._short(self._group(board)))
             except (LoupeError, ValueError, OSError) as error:
                 # One benchmark that cannot be shown must not hide the others.
                 wrong[board.key] = str(error)
-        boards = [board for board in boards if board.key not in wrong]
+        boards = [board for board in look.boards.values() if board.key not in wrong]
         shown = [str(root) for root in self._shelf.roots]
         running = [self._live(board, run) for board in boards for run in board.runs if run.state != "done"]
-        damaged = sorted([*self._shelf.damaged.items(), *wrong.items()])
+        damaged = sorted([*look.damaged.items(), *wrong.items()])
         values = {"groups": groups, "roots": shown, "damaged": damaged, "running": running}
-        return self._render("home.html", None, "", follow="/state", stamp=self._shelf.stamp(), **values)
+        return self._render("home.html", None, "", follow="/state", stamp=look.stamp, **values)
 
     @staticmethod
     def _short(group: JsonObject) -> JsonObject:
@@ -85,10 +85,13 @@ class Pages:
         return self._render("board.html", board, "", group=group, groups=[group], running=running, **_state(board))
 
     def _group(self, board: Board) -> JsonObject:
-        return board.context() | {"runs": board.ordered(), "note": board.context()["note"] or board.data_note}
+        context = board.context()
+        title = self._shelf.look().title(board)
+        return context | {"runs": board.ordered(), "note": context["note"] or board.data_note, "title": title}
 
     def _live(self, board: Board, run: RunIndex) -> JsonObject:
-        return {"run": run, "label": run.folder.info.engine, "board": board, **run_page.progress(board, run)}
+        title = self._shelf.look().title(board)
+        return {"run": run, "label": run.folder.info.engine, "title": title, **run_page.progress(board, run)}
 
     def run(self, board: Board, run: RunIndex) -> str:
         """One run."""
@@ -266,9 +269,10 @@ class Pages:
             parts += [(root, "Leaderboard", here == ""), (f"{root}/slices", "Slices", here == "slices")]
             parts += [(f"{root}/samples", "Samples", here in ("samples", "sample"))]
             parts += [(f"{root}/compare", "Compare", here == "compare")] if len(board.runs) > 1 else []
-            values |= {"title": board.group().title, "root": root}
+            values |= {"title": self._shelf.look().title(board), "root": root}
+            values["damaged"] = [(board.labels[run.key], run.problem) for run in board.runs if run.problem]
         return self._templates.get_template(template).render(parts=parts, **values)
 
 
 def _state(board: Board) -> JsonObject:
-    return {"follow": f"/state?b={board.key}", "stamp": board.stamp}
+    return {"follow": f"/state?b={board.key}", "stamp": board.stamp, "pages_note": board.pages_note}

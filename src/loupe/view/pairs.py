@@ -129,7 +129,7 @@ def _tick(value: float, measure: Measure) -> str:
 
 def whole(board: Board, a: RunIndex, b: RunIndex) -> list[JsonObject]:
     """Every measure of B minus A over the samples that both have, with interval and p-value."""
-    return board.kept((a.key, a.scored, b.key, b.scored), lambda: _whole(board, a, b))
+    return board.kept((a.serial, a.scored, b.serial, b.scored), lambda: _whole(board, a, b))
 
 
 def _whole(board: Board, a: RunIndex, b: RunIndex) -> list[JsonObject]:

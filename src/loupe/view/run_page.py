@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -25,7 +26,8 @@ JsonObject: TypeAlias = dict[str, Any]
 COLUMNS = 160
 BARS = 32
 #: From bottom to top.
-_ORDER = ("ok", "blank", "empty", "truncated", "repeated", "rejected", "timeout", "error", "missing", "waiting")
+_GOOD = ("ok", "blank", "empty", "truncated", "repeated")
+_ORDER = (*_GOOD, "rejected", "scorer", "timeout", "error", "missing", "waiting", "unasked")
 _LONGEST = 2_000
 
 
@@ -40,7 +42,7 @@ def run_context(board: Board, run: RunIndex) -> JsonObject:
         "progress": progress(board, run),
         "headline": format_headline(run.result) if run.result else "",
         "measures": _measures(board, run),
-        "outcomes": [(name, OUTCOMES.get(name, name), count) for name, count in ordered(run)],
+        "outcomes": [(name, OUTCOMES.get(name, name), count) for name, count in ordered(board, run)],
         "strip": strip(board, run),
         "latency": latency(run),
         "speed": speed_rows(run.result) if run.result else _speed_so_far(run),
@@ -54,9 +56,18 @@ def run_context(board: Board, run: RunIndex) -> JsonObject:
     }
 
 
-def ordered(run: RunIndex) -> list[tuple[str, int]]:
+def classes(board: Board, run: RunIndex) -> dict[str, str]:
+    """The class of each sample of the data, as the list of samples filters it."""
+    place = board.ordered().index(run)
+    return {row.ident: row.cells[place].outcome for row in board.rows()}
+
+
+def ordered(board: Board, run: RunIndex) -> list[tuple[str, int]]:
     """Classes of answers with their counts, good ones first."""
-    found = run.outcomes()
+    known = classes(board, run)
+    found = Counter(known.values())
+    # Where the data is not at hand, samples are known by their answers alone.
+    found["missing" if run.result else "waiting"] += max(0, run.total - len(known))
     return [(name, found[name]) for name in (*_ORDER, *sorted(found.keys() - set(_ORDER))) if found[name]]
 
 
@@ -120,24 +131,21 @@ def _margin(estimate: Estimate, unit: str) -> str:
 
 def strip(board: Board, run: RunIndex) -> list[JsonObject]:
     """The samples in the order of the data as columns, each divided by class, the good below."""
-    idents = list(board.samples()) or list(run.answers)
-    idents += [ident for ident in run.answers if ident not in board.samples()] if board.samples() else []
-    idents = idents[: max(run.total, len(run.answers))]
-    if not idents:
+    known = list(classes(board, run).items())
+    if not known:
         return []
-    width = max(1, -(-len(idents) // COLUMNS))
-    nothing = "missing" if run.result else "waiting"
+    width = max(1, -(-len(known) // COLUMNS))
     columns = []
-    for start in range(0, len(idents), width):
-        part = idents[start : start + width]
-        classes = [run.answers[ident].outcome if ident in run.answers else nothing for ident in part]
+    for start in range(0, len(known), width):
+        part = [name for _, name in known[start : start + width]]
         pieces, bottom = [], 100.0
         for name in _ORDER:
-            share = 100 * classes.count(name) / len(classes)
+            share = 100 * part.count(name) / len(part)
             if share:
                 bottom -= share
                 pieces.append((name, round(bottom, 2), round(share, 2)))
-        columns.append({"pieces": pieces, "first": part[0], "count": len(part), "classes": sorted(set(classes))})
+        said = [OUTCOMES.get(name, name) for name in sorted(set(part))]
+        columns.append({"pieces": pieces, "first": known[start][0], "count": len(part), "classes": said})
     return columns
 
 

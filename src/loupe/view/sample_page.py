@@ -40,10 +40,8 @@ class Packers:
             self._pool = self._stack.enter_context(process_pool(_WORKERS))
             self._pool.schedule(pack, args=(SampleJob(ident="", task=""),), timeout=SAMPLE_SECONDS)
 
-    async def payload(self, board: Board, ident: str, runs: Sequence[RunIndex]) -> bytes:
+    async def payload(self, job: SampleJob) -> bytes:
         """All that the page shows of a sample, as gzipped JSON."""
-        addresses = [f"{address(board, 'picture', ident)}&n={place}" for place in range(PICTURE_LIMIT)]
-        job, _ = await run_in_threadpool(board.job, ident, runs, addresses)
         packed = await self._pack(job)
         return base64.b64decode(packed.payload)
 
@@ -60,6 +58,12 @@ class Packers:
     def close(self) -> None:
         """End the processes."""
         self._stack.close()
+
+
+def payload_job(board: Board, ident: str, runs: Sequence[RunIndex]) -> SampleJob:
+    """What the page of a sample is made from."""
+    addresses = [f"{address(board, 'picture', ident)}&n={place}" for place in range(PICTURE_LIMIT)]
+    return board.job(ident, runs, addresses)[0]
 
 
 def drawings(board: Board, ident: str, runs: Sequence[RunIndex]) -> JsonObject:

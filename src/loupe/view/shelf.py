@@ -5,87 +5,103 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from loupe.errors import RunError
+from loupe.report.group_titles import tell_apart
 from loupe.runs.folder import find_runs
-from loupe.view.board import Board
+from loupe.view.board import Board, board_ident, board_key
 from loupe.view.run_index import RunIndex
+from loupe.view.run_reader import RunReader
 
 _SECONDS = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Everything as it was at one moment: a page is made from one look, whatever happens meanwhile.
+
+    `damaged` names runs of which something cannot be read; those that could be read before stand on their boards.
+    """
+
+    boards: Mapping[str, Board]
+    damaged: Mapping[str, str]
+    stamp: str = ""
+
+    def title(self, board: Board) -> str:
+        """What the board is called, told apart from others of the same benchmark."""
+        same = {key: replace(other.group()) for key, other in self.boards.items() if other.ident[0] == board.ident[0]}
+        tell_apart(list(same.values()))
+        return same[board.key].title if board.key in same else board.group().title
+
+
 class Shelf:
-    """The runs. Those that appear later are found, those that cannot be read are named in `damaged`."""
+    """The runs. Those that appear later are found, those that cannot be read are named as damaged."""
 
     def __init__(self, roots: Sequence[Path]) -> None:
         self.roots = list(roots)
-        self.damaged: dict[str, str] = {}
-        self._runs: dict[Path, RunIndex] = {}
-        self._boards: dict[str, Board] = {}
+        self._runs: dict[Path, RunReader] = {}
+        self._look = Look({}, {})
         self._looked = float("-inf")
         self._lock = threading.RLock()
 
-    def refresh(self) -> None:
-        """Look at the files, unless that was done just now."""
+    def look(self, *, anew: bool = False) -> Look:
+        """The runs as they are; the files are looked at again unless that was done just now."""
         with self._lock:
-            if time.monotonic() - self._looked < _SECONDS:
-                return
-            self._find()
-            for run in self._runs.values():
-                run.refresh()
-            self._sort()
-            self._looked = time.monotonic()
+            if anew or time.monotonic() - self._looked >= _SECONDS:
+                damaged = self._find()
+                runs = [reader.refresh() for reader in self._runs.values()]
+                readable = [run for run, reader in zip(runs, self._runs.values(), strict=True) if reader.readable]
+                damaged |= {str(run.folder.path): run.problem for run in runs if run.problem}
+                boards = self._sorted(readable)
+                parts = [*(board.stamp for board in boards.values()), repr(sorted(damaged.items()))]
+                stamp = hashlib.sha256("|".join(parts).encode("utf-8", "replace")).hexdigest()[:16]
+                self._look = Look(boards, damaged, stamp)
+                self._looked = time.monotonic()
+            return self._look
 
-    def _find(self) -> None:
-        found: dict[Path, RunIndex] = {}
-        self.damaged = {}
+    def _find(self) -> dict[str, str]:
+        """Take in what runs there are; those that cannot be opened, with the reason."""
+        found: dict[Path, RunReader] = {}
+        damaged: dict[str, str] = {}
         for root in self.roots:
-            alone = (root / "run.json").is_file()
-            paths = [root] if alone else [folder.path for folder in find_runs(root)[0]]
-            if not alone:
-                self.damaged |= {str(path): error.message for path, error in find_runs(root)[1].items()}
+            paths = [root]
+            if not (root / "run.json").is_file():
+                folders, broken = find_runs(root)
+                # One that was open already stays: what was read last is shown beside the reason.
+                paths = [*(folder.path for folder in folders), *(path for path in broken if path in self._runs)]
+                damaged |= {str(path): error.message for path, error in broken.items()}
             for path in paths:
                 try:
-                    found[path] = self._runs.get(path) or RunIndex(path, root.parent if alone else root)
+                    found[path] = self._runs.get(path) or RunReader(path, root.parent if path == root else root)
                 except (RunError, OSError) as error:
-                    self.damaged[str(path)] = str(error)
+                    damaged[str(path)] = str(error)
         self._runs = found
+        return damaged
 
-    def _sort(self) -> None:
+    def _sorted(self, found: Sequence[RunIndex]) -> dict[str, Board]:
+        """The runs as boards, by key. A board of which nothing has changed is the one of before."""
         groups: dict[tuple[str, str, str], list[RunIndex]] = {}
-        for run in self._runs.values():
-            if run.problem:
-                self.damaged[str(run.folder.path)] = run.problem
-                continue
-            info = run.folder.info
-            groups.setdefault((info.benchmark_id, info.version, info.data_digest), []).append(run)
-        boards: dict[str, Board] = {}
-        for runs in groups.values():
-            board = Board(runs)
-            old = self._boards.get(board.key)
-            if old is not None:
-                old.runs = runs
-            boards[board.key] = old or board
-        self._boards = boards
+        for run in found:
+            groups.setdefault(board_ident(run), []).append(run)
+        boards = {}
+        for ident, runs in groups.items():
+            key = board_key(ident)
+            old = self._look.boards.get(key)
+            unchanged = old is not None and len(old.runs) == len(runs) and all(map(_is, old.runs, runs))
+            boards[key] = old if old is not None and unchanged else Board(runs, before=old)
+        return {key: boards[key] for key in sorted(boards)}
 
     def boards(self) -> list[Board]:
-        """The groups, by title."""
-        self.refresh()
-        return sorted(self._boards.values(), key=lambda board: board.key)
-
-    def board(self, key: str) -> Board | None:
-        """The group of this name."""
-        self.refresh()
-        return self._boards.get(key)
+        """The groups, by key."""
+        return list(self.look().boards.values())
 
     def run(self, key: str) -> tuple[Board, RunIndex] | None:
         """The run of this name, with its group."""
-        self.refresh()
-        return next(((board, run) for board in self._boards.values() for run in board.runs if run.key == key), None)
+        return next(((board, run) for board in self.boards() for run in board.runs if run.key == key), None)
 
-    def stamp(self) -> str:
-        """Another text whenever anything has changed."""
-        parts = [*(board.stamp for board in self.boards()), repr(sorted(self.damaged.items()))]
-        return hashlib.sha256("|".join(parts).encode("utf-8", "replace")).hexdigest()[:16]
+
+def _is(one: RunIndex, other: RunIndex) -> bool:
+    return one is other

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any, TypeAlias
 
@@ -70,7 +71,7 @@ def compared(board: Board, run: RunIndex, scores: SampleScores) -> JsonObject:
     sample = _lines(group.measures, old, values_of(group, scores))
     summarize = group.benchmark.summarize if group.benchmark else None
 
-    def whole(rows: dict[str, SampleScores]) -> dict[str, float]:
+    def whole(rows: Mapping[str, SampleScores]) -> dict[str, float]:
         found = estimate(group.measures, rows_of(rows.values()), summarize=summarize, intervals=False)
         return {name: one.value for name, one in found.items() if one.value is not None}
 

@@ -1,0 +1,142 @@
+"""What the viewer takes from run folders at each look: damage, growth, runs made again, and what belongs together."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from loupe.errors import RunError
+from loupe.view import pairs
+from loupe.view.shelf import Look, Shelf
+from tests.report_runs import Toy, misread, toy_pages
+
+FILES = ("run.json", "predictions.jsonl", "scores.jsonl", "result.json")
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Toy:
+    toy = toy_pages(tmp_path, 8, pages=3, characters=120)
+    toy.run("good", {sample.id: misread(sample.truth, 31) for sample in toy.samples})
+    toy.run("poor", {sample.id: misread(sample.truth, 3) for sample in toy.samples})
+    return toy
+
+
+def looked(shelf: Shelf) -> Look:
+    return shelf.look(anew=True)
+
+
+def change(path: Path, **fields: object) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_damaged_file_is_named_at_every_look_and_what_was_read_before_stays(toy: Toy, name: str) -> None:
+    shelf, file = Shelf([toy.root / "runs"]), toy.runs[1] / name
+    looked(shelf)
+    whole = file.read_bytes()
+    file.write_bytes(whole.replace(b"{", b"{broken", 1))
+    for _ in range(3):
+        look = looked(shelf)
+        assert name in look.damaged[str(toy.runs[1])]
+        (board,) = look.boards.values()
+        poor = board.runs[1]
+        assert (len(poor.answers), len(poor.scores), poor.state) == (8, 8, "done") and name in poor.problem
+    for _ in range(2):
+        fresh = Shelf([toy.root / "runs"])
+        looked(fresh)
+        look = looked(fresh)
+        assert name in look.damaged[str(toy.runs[1])]
+        assert [run.folder.info.engine for board in look.boards.values() for run in board.runs] == ["good"]
+    file.write_bytes(whole)
+    look = looked(shelf)
+    assert not look.damaged and not next(iter(look.boards.values())).runs[1].problem
+
+
+def test_a_line_that_is_no_record_is_named_while_the_file_grows(toy: Toy) -> None:
+    shelf, file = Shelf([toy.root / "runs"]), toy.runs[1] / "predictions.jsonl"
+    looked(shelf)
+    for line in (b"{not json}\n", b'{"sample": "more", "text": "x", "class": "ok"}\n'):
+        with file.open("ab") as end:
+            end.write(line)
+        assert "not a record of this run" in looked(shelf).damaged[str(toy.runs[1])]
+
+
+def test_what_a_page_is_made_from_does_not_change_under_it(toy: Toy) -> None:
+    result = toy.runs[0] / "result.json"
+    kept = result.read_bytes()
+    result.unlink()
+    shelf = Shelf([toy.root / "runs"])
+    (board,) = looked(shelf).boards.values()
+    before = [run.folder.info.engine for run in board.ordered()], board.stamp, dict(board.runs[1].answers)
+    result.write_bytes(kept)
+    with (toy.runs[1] / "predictions.jsonl").open("ab") as end:
+        end.write(b'{"sample": "more", "text": "x", "class": "ok"}\n')
+    (later,) = looked(shelf).boards.values()
+    assert before == ([run.folder.info.engine for run in board.ordered()], board.stamp, board.runs[1].answers)
+    assert board.rows()[0].cells[0].outcome == "ok" and len(board.rows()) == 8
+    assert [run.folder.info.engine for run in later.ordered()] == ["good", "poor"] != before[0]
+    assert later.stamp != board.stamp and len(later.rows()) == 9
+
+
+def test_a_run_made_again_has_none_of_the_old_comparison(toy: Toy) -> None:
+    shelf = Shelf([toy.root / "runs"])
+
+    def value_of_poor() -> str:
+        (board,) = looked(shelf).boards.values()
+        good, poor = board.runs
+        value: str = pairs.whole(board, poor, good)[0]["a"]
+        assert poor.result is not None and poor.result.measures["cer"].value is not None
+        assert value == f"{100 * poor.result.measures['cer'].value:.2f} %"
+        return value
+
+    first = value_of_poor()
+    shutil.rmtree(toy.runs[1])
+    looked(shelf)
+    toy.run("poor", {sample.id: misread(sample.truth, 9) for sample in toy.samples})
+    assert value_of_poor() != first
+
+
+def test_runs_with_one_truth_stand_together_and_boards_of_one_title_are_told_apart(toy: Toy) -> None:
+    shelf = Shelf([toy.root / "runs"])
+    for path, images in zip(toy.runs, ("aaaa", "bbbb"), strict=True):
+        change(path / "run.json", truth_digest="cccc", data_digest=images)
+    (board,) = looked(shelf).boards.values()
+    assert len(board.runs) == 2 and "other images" in board.pages_note
+    change(toy.runs[1] / "run.json", truth_digest="dddd")
+    look = looked(shelf)
+    assert {look.title(board) for board in look.boards.values()} == {"Toy pages, data cccc", "Toy pages, data dddd"}
+
+
+def test_records_of_a_file_that_was_written_anew_are_not_taken_for_others(toy: Toy) -> None:
+    shelf, file = Shelf([toy.root / "runs"]), toy.runs[1] / "predictions.jsonl"
+    (board,) = looked(shelf).boards.values()
+    run, line = board.runs[1], b'{"sample": "another", "text": "x", "class": "ok"}\n'
+    file.write_bytes(line.ljust(run.places[toy.samples[0].id].length + 1) + file.read_bytes())
+    with pytest.raises(RunError, match="written anew"):
+        run.prediction_of(toy.samples[0].id)
+
+
+def test_a_process_that_has_only_the_number_of_one_long_gone_does_not_make_a_run_running(toy: Toy) -> None:
+    (toy.runs[1] / "result.json").unlink()
+    lock = toy.runs[1] / "run.lock"
+    lock.write_text(str(os.getpid()))
+    shelf = Shelf([toy.root / "runs"])
+    (board,) = looked(shelf).boards.values()
+    assert board.runs[1].state == "running"
+    os.utime(lock, (1e9, 1e9))
+    (board,) = looked(shelf).boards.values()
+    assert board.runs[1].state == "read"
+
+
+def test_samples_that_a_limited_run_did_not_ask_for_are_not_missing(toy: Toy) -> None:
+    for name in ("predictions.jsonl", "scores.jsonl"):
+        lines = (toy.runs[1] / name).read_bytes().splitlines(keepends=True)
+        (toy.runs[1] / name).write_bytes(b"".join(lines[:5]))
+    change(toy.runs[1] / "run.json", total=5, limit=5)
+    (board,) = looked(Shelf([toy.root / "runs"])).boards.values()
+    place = board.ordered().index(board.runs[1])
+    assert [row.cells[place].outcome for row in board.rows()] == ["ok"] * 5 + ["unasked"] * 3
