@@ -71,6 +71,7 @@ def test_what_a_page_is_made_from_does_not_change_under_it(toy: Toy) -> None:
     result.unlink()
     shelf = Shelf([toy.root / "runs"])
     (board,) = looked(shelf).boards.values()
+    assert [row.failed for row in board.context()["rows"]] == [0, None]
     before = [run.folder.info.engine for run in board.ordered()], board.stamp, dict(board.runs[1].answers)
     result.write_bytes(kept)
     with (toy.runs[1] / "predictions.jsonl").open("ab") as end:

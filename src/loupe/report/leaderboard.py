@@ -49,7 +49,7 @@ class Row:
     engine: str
     cells: list[Cell]
     whisker: Whisker | None
-    failed: int
+    failed: int | None
     total: int
     alarm: bool
     seconds: str
@@ -172,7 +172,7 @@ def _row(group: Group, entrant: Entrant, rank: str, scale: Axis | None, shown: S
         total = entrant.run.info.total or len(entrant.predictions)
         return Row(
             rank="–", engine=entrant.label, cells=[Cell(text="–") for _ in shown], whisker=None,
-            failed=0, total=total, alarm=False, seconds="",
+            failed=None, total=total, alarm=False, seconds="",
         )  # fmt: skip
     failed = failed_count(result)
     seconds = result.speed.get("seconds_per_page")
