@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import msgspec
 
@@ -61,18 +62,69 @@ def compare(
     The `headline` is a question of its own, asked beforehand: it is left as it is, and not counted among the others.
     Only samples with a score in both runs are used, so values may differ from those of the whole runs.
     """
-    a, b = on_shared_samples(measures, samples_a, samples_b)
-    found_a = resample(measures, a, summarize=summarize, draws=draws, seed=seed)
-    found_b = resample(measures, b, summarize=summarize, draws=draws, seed=seed)
-    enough = len(a.labels) >= FEWEST
-    p_values = permutation_p_values(measures, a, b, summarize=summarize, draws=draws, seed=seed) if enough else {}
+    shared = scored_samples(samples_a) & scored_samples(samples_b)
+    a, b = (
+        draw(measures, samples, shared, summarize=summarize, draws=draws, seed=seed)
+        for samples in (samples_a, samples_b)
+    )
+    return compare_drawn(measures, a, b, headline=headline, summarize=summarize, draws=draws, seed=seed)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A run over the samples that another one has, too: its scores in clusters, and its measures in every draw."""
+
+    scores: Clustered
+    measures: dict[str, Resampled]
+
+
+def scored_samples(samples: Iterable[SampleScores]) -> frozenset[str]:
+    """The samples of a run that have scores."""
+    return frozenset(item.sample for item in samples if item.scores)
+
+
+def draw(
+    measures: Sequence[Measure],
+    samples: Iterable[SampleScores],
+    shared: frozenset[str],
+    *,
+    summarize: Callable[[Values], Values] | None,
+    draws: int,
+    seed: int,
+) -> Drawn:
+    """The half of a comparison that one run makes, for `compare_drawn`.
+
+    A document of which the other run has read half is compared by that half.
+    """
+    rows = rows_of(item for item in samples if item.sample in shared)
+    scores = sort_into_clusters(rows, [measure.name for measure in measures])
+    return Drawn(scores, resample(measures, scores, summarize=summarize, draws=draws, seed=seed))
+
+
+def compare_drawn(
+    measures: Sequence[Measure],
+    a: Drawn,
+    b: Drawn,
+    *,
+    headline: str,
+    summarize: Callable[[Values], Values] | None,
+    draws: int,
+    seed: int,
+) -> dict[str, Difference]:
+    """As `compare`, of two runs drawn over the same samples in the same way."""
+    clusters = len(a.scores.labels)
+    p_values: dict[str, float] = {}
+    if clusters >= FEWEST:
+        p_values = permutation_p_values(measures, a.scores, b.scores, summarize=summarize, draws=draws, seed=seed)
     differences = {
-        measure.name: _difference(found_a.get(measure.name), found_b.get(measure.name), p_values.get(measure.name))
+        measure.name: _difference(
+            a.measures.get(measure.name), b.measures.get(measure.name), p_values.get(measure.name)
+        )
         for measure in measures
     }
     corrected = _corrected(differences, headline)
     return {
-        name: msgspec.structs.replace(found, p_holm=corrected.get(name), shared=len(a.labels))
+        name: msgspec.structs.replace(found, p_holm=corrected.get(name), shared=clusters)
         for name, found in differences.items()
     }
 
@@ -92,16 +144,6 @@ def _corrected(differences: Mapping[str, Difference], headline: str) -> dict[str
     family = [key for key in tests if key not in alone]
     values = {key: key[2] for key in alone} | dict(zip(family, holm([key[2] for key in family]), strict=True))
     return {name: values[key] for key, names in tests.items() for name in names}
-
-
-def on_shared_samples(
-    measures: Sequence[Measure], a: Sequence[SampleScores], b: Sequence[SampleScores]
-) -> tuple[Clustered, Clustered]:
-    """The scores of the samples that both have: a document of which one run has read half is compared by that half."""
-    names = [measure.name for measure in measures]
-    shared = {item.sample for item in a if item.scores} & {item.sample for item in b if item.scores}
-    first, second = (rows_of(item for item in run if item.sample in shared) for run in (a, b))
-    return sort_into_clusters(first, names), sort_into_clusters(second, names)
 
 
 def rows_of(samples: Iterable[SampleScores]) -> list[Row]:

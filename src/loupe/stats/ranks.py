@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from typing import TypeAlias
 
@@ -12,7 +13,17 @@ import msgspec
 
 from loupe.stats.bootstrap import DRAWS, resample
 from loupe.stats.clusters import sort_into_clusters
-from loupe.stats.comparison import LEVEL, Difference, compare, holm, rows_of, same_test
+from loupe.stats.comparison import (
+    LEVEL,
+    Difference,
+    Drawn,
+    compare_drawn,
+    draw,
+    holm,
+    rows_of,
+    same_test,
+    scored_samples,
+)
 from loupe.types import Measure, SampleScores, Values
 
 #: One run minus another one.
@@ -59,15 +70,7 @@ def standings(
         return found.point if higher_is_better else -found.point
 
     gains = {run: -math.inf if run in unranked else gain(samples) for run, samples in runs.items()}
-    pairs = _corrected_over_pairs(
-        {
-            (later, earlier): compare(
-                measures, runs[later], runs[earlier], headline=headline, summarize=summarize, draws=draws, seed=seed
-            )
-            for earlier, later in combinations(runs, 2)
-        },
-        headline,
-    )
+    pairs = _corrected_over_pairs(_compare_all(runs, measures, headline, summarize, draws, seed), headline)
     beaten = dict.fromkeys(runs, 0)
     for (later, earlier), found in pairs.items():
         one = found[headline]
@@ -80,6 +83,29 @@ def standings(
     ordered = sorted(runs, key=gains.__getitem__, reverse=True)
     ranks = {run: 1 + beaten[run] if ranked and math.isfinite(gains[run]) else None for run in ordered}
     return Standings(ranks, pairs, untold=not ranked)
+
+
+def _compare_all(
+    runs: Mapping[str, Sequence[SampleScores]],
+    measures: Sequence[Measure],
+    headline: str,
+    summarize: Callable[[Values], Values] | None,
+    draws: int,
+    seed: int,
+) -> dict[Pair, dict[str, Difference]]:
+    """Every later run minus every earlier one; a run is drawn once for all that share the same samples with it."""
+    scored = {run: scored_samples(samples) for run, samples in runs.items()}
+
+    @lru_cache(maxsize=2 * len(runs))
+    def drawn(run: str, shared: frozenset[str]) -> Drawn:
+        return draw(measures, runs[run], shared, summarize=summarize, draws=draws, seed=seed)
+
+    def difference(a: str, b: str) -> dict[str, Difference]:
+        shared = scored[a] & scored[b]
+        first, second = drawn(a, shared), drawn(b, shared)
+        return compare_drawn(measures, first, second, headline=headline, summarize=summarize, draws=draws, seed=seed)
+
+    return {(later, earlier): difference(later, earlier) for earlier, later in combinations(runs, 2)}
 
 
 def _corrected_over_pairs(pairs: dict[Pair, dict[str, Difference]], headline: str) -> dict[Pair, dict[str, Difference]]:
