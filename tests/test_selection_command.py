@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from loupe.cli import main
+from loupe.cli import main, select_talk
 from loupe.servers.ports import is_free
 from loupe.servers.record import FILE
 from tests.chat_server import ChatServer, Received, Reply, in_thread
@@ -119,6 +119,7 @@ def test_pictures_are_sent_as_the_protocol_has_them(tmp_path: Path, monkeypatch:
         (["--phase", "a", "--backend", "openai"], 2, "where are the models served?"),
         (["--phase", "a", "--base-url", "http://127.0.0.1:9"], 4, "no server answers at http://127.0.0.1:9/v1"),
         (["--ground-truth", "reuse", "--ocr", "nobody"], 2, "no engine 'nobody'"),
+        (["--phase", "a", "--vlm", ""], 2, "--vlm is empty"),
         (["--phase", "a", "--json", "yes"], 2, "--json yes is a folder"),
         (["--phase", "a", "--json", "/proc/nope/x.json"], 2, "--json /proc/nope/x.json cannot be written: "),
         (["--phase", "a", "--save", "--runs", "yes/yes.png/runs"], 2, "cannot be written: not a directory"),
@@ -336,3 +337,11 @@ def test_what_cannot_be_saved_is_said_and_the_other_phase_is_run_all_the_same(
     out, error = capsys.readouterr()
     assert "vision models, by image" in out and "text models, by text" in out
     assert error.count("not saved: ") == 2 and "error: " in error.splitlines()[-2]
+
+
+def test_a_file_name_with_a_line_break_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    person = select_talk.Terminal()
+    person.tell("yes/a\nb.pdf: no text")
+    person.show([("yes/a\nb.json", "2025-11-26", "Foo\rBar")])
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2 and lines[1].startswith("  yes/a\N{REPLACEMENT CHARACTER}b.json  2025-11-26  Foo")

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from loupe.benchmarks.selection.documents import Document
 from loupe.benchmarks.selection.questions import Phase, Rules
@@ -33,19 +34,26 @@ def read(request):
 def test_a_text_layer_is_used_where_there_is_enough_of_it_and_three_pages_are_read(tmp_path: Path) -> None:
     (tmp_path / "reader.py").write_text(READER)
     words = [f"Page {number} of this report says a little." for number in range(1, 6)]
-    layer, scan, picture = (Document(path=tmp_path / name, positive=True) for name in ("l.pdf", "s.pdf", "p.png"))
+    names = ("l.pdf", "s.pdf", "p.png", "fax.TIF", "torn.tiff")
+    layer, scan, picture, fax, torn = (Document(path=tmp_path / name, positive=True) for name in names)
+    sheets = [Image.new("1", (300, 400), number % 2) for number in range(5)]
+    sheets[0].save(fax.path, "TIFF", save_all=True, append_images=sheets[1:])
+    sheets[0].save(torn.path, "TIFF")
+    torn.path.write_bytes(torn.path.read_bytes()[:-4] + b"\x07\x00\x00\x00")
     write_pdf(layer.path, *words)
     write_pdf(scan.path, "49 characters are too few for a layer", "", "", "")
     draw_page(picture.path)
     _, profile = load_profile(f"python:{tmp_path / 'reader.py'}:read")
     made = asyncio.run(
-        prepare([layer, scan, picture], Wanted(folder=tmp_path, ocr=("reader", profile)), lambda *_: None)
+        prepare([layer, scan, picture, fax, torn], Wanted(folder=tmp_path, ocr=("reader", profile)), lambda *_: None)
     )
     assert made.texts[layer.id].split("\n\n") == words[:3]
+    assert made.texts[fax.id].startswith(f"{fax.id}#1") and f"{fax.id}#3" in made.texts[fax.id]
+    assert f"{fax.id}#4" not in made.texts[fax.id] and made.texts[torn.id].startswith(f"{torn.id}#1")
     pages = made.texts[scan.id].split("\n\n")
     assert pages[0].startswith("positive/s.pdf#1 x") and pages[1] == "" and pages[2].startswith("positive/s.pdf#3 x")
     assert len(pages) == 3 and made.texts[picture.id].startswith("positive/p.png#1")
-    assert list(made.unread) == [scan.id] and "smudged" in made.unread[scan.id]
+    assert list(made.unread) == [scan.id, fax.id] and "smudged" in made.unread[scan.id]
     assert max(map(len, made.texts.values())) <= 12_000
     assert all(path.stat().st_size for path in made.images.values())
 

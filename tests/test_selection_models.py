@@ -138,7 +138,7 @@ def test_models_that_the_server_does_not_have_are_unavailable_and_stop_nobody() 
 
 def test_thinking_models_get_room_and_are_asked_not_to_think_where_the_server_can() -> None:
     with in_thread(answer, models=MODELS) as server:
-        for kind in ("vllm", "unknown"):
+        for kind in ("mlx", "unknown"):
             backend = Backend(kind=kind, base_url=server.url, served_as={"a/thinker": "thinker"})
             assert standing(assess(server.url, "a/thinker", backend=backend, thinking=True)["a/thinker"]).score == 12
         bodies = [
@@ -262,6 +262,9 @@ def test_a_back_end_must_fit_the_machine_and_an_endpoint_must_answer() -> None:
     for choose, error in refused:
         with pytest.raises(error):
             choose()
+    with in_thread(answer, models=MODELS) as server:
+        named = [asyncio.run(choose_backend(kind, server.url, {})).kind for kind in ("mlx", "openai", "")]
+    assert named == ["mlx", "unknown", "unknown"]
     assert asyncio.run(choose_backend("vllm", "", {})).server_kind("a") == "vllm"
     assert [Backend(kind="mlx").server_kind(phase) for phase in ("a", "b")] == ["mlx_vlm", "mlx_lm"]
 

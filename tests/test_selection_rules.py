@@ -63,13 +63,15 @@ def test_a_verdict_is_one_word_or_one_json_value(answer: str, verdict: str | Non
         ("{'date': '2025-11-26', 'vendor': 'Foo',}", "2025-11-26", "Foo"),
         ('{"date": "2025-11-26", "company": "Foo"', "2025-11-26", "Foo"),
         ('<think>{"date": "1"}</think>{"date": ["2025-11-26", "x"], "issuer": null, "name": 7}', "2025-11-26", "7"),
-        ('{"thoughts": "…"} {"date": "2025-11-26", "company": "a } b"}', "2025-11-26", "a } b"),
+        ('{set} then {"date": "2025-11-26", "company": "a } b"}', "2025-11-26", "a } b"),
+        ('{"thoughts": {"date": "x"}} {"date": "2025-11-26", "company": "Foo"}', "", ""),
+        ('{} {"date": "2025-11-26", "company": "Foo"}', "", ""),
         ('{"date": 20251126, "company": []}', "20251126", ""),
         (r"""{'date': None, 'company': 'Sol d'Or "Bar"'}""", "", '''Sol d'Or "Bar"'''),
         ('{"date": "2025-11-26", "company": "Foo', "2025-11-26", "Foo"),
     ],
 )
-def test_an_extraction_is_the_first_object_with_known_keys(answer: str, date: str, name: str) -> None:
+def test_an_extraction_is_the_first_object_that_can_be_read(answer: str, date: str, name: str) -> None:
     found = parse_extraction(answer, FIELDS["company"])
     assert (found.date, found.name, found.parsable) == (date, name, True)
 

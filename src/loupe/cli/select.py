@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -90,8 +89,10 @@ def command(context: click.Context, /, **flags: Any) -> None:
     given.
     """
     chosen = msgspec.convert(flags, Flags)
-    with _terminated_as_interrupted(), TemporaryDirectory(prefix="loupe-select-") as folder:
-        context.exit(_select(chosen, Path(folder)))
+    from loupe.selection.scratch import scratch_folder
+
+    with _terminated_as_interrupted(), scratch_folder() as folder:
+        context.exit(_select(chosen, folder))
 
 
 def _select(flags: Flags, folder: Path) -> int:
@@ -125,7 +126,7 @@ def _select(flags: Flags, folder: Path) -> int:
     prepared = asyncio.run(prepare(documents, wanted, preparing))
     progress.clear()
     for ident, problem in prepared.unread.items():
-        say(f"{ident}: no text ({problem})")
+        terminal.tell(f"{ident}: no text ({problem})")
     with Keeper(ONE_RESTART, say=say) as keeper:
         selection = Selection(
             documents=documents,
@@ -225,7 +226,7 @@ class _Phases:
             open_model=self.selection.open_model,
             limits=self.selection.limits,
             blank=self.selection.warm_up_picture(),
-            say=say,
+            say=self.terminal.tell,
             tell=self._drafted,
         )
         flow = GroundTruth(

@@ -76,6 +76,10 @@ def models_of(flags: Flags) -> tuple[dict[Phase, ModelList], dict[str, str]]:
     """The models of each phase, and what the server calls them."""
     from loupe.selection.candidates import ModelFile, choose_models, configured_models, read_models
 
+    drafting = {"--gt-vlm": [flags.gt_vlm], "--gt-textllm": [flags.gt_textllm]}
+    for flag, idents in {"--vlm": flags.vlm, "--textllm": flags.textllm, **drafting}.items():
+        if any(ident is not None and not ident.strip() for ident in idents):
+            raise UsageError(f"{flag} is empty", hint=f"{flag} ID")
     file = read_models(flags.models) if flags.models else ModelFile()
     configured = configured_models()
     served_as = {**configured.served_as, **file.served_as}

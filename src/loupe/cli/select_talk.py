@@ -29,14 +29,18 @@ class Terminal:
         return line.rstrip("\r\n")
 
     def tell(self, line: str) -> None:
-        """One line of chatter."""
-        say(line)
+        """One line of chatter, whatever a file is called."""
+        say(_one_line(line))
 
     def show(self, rows: Sequence[tuple[str, str, str]]) -> None:
         """The ground-truth files, as a list that can be read beside an editor."""
         longest = max(len(path) for path, _, _ in rows)
         for path, day, name in rows:
-            say(f"  {path:<{longest}}  {day or '(no date)':<10}  {name or '(no name)'}")
+            self.tell(f"  {path:<{longest}}  {day or '(no date)':<10}  {name or '(no name)'}")
+
+
+def _one_line(text: str) -> str:
+    return "\N{REPLACEMENT CHARACTER}".join(text.splitlines())
 
 
 class Progress:

@@ -44,7 +44,7 @@ _YEAR_FIRST = re.compile(r"([0-9]{4})(?:-([0-9]{1,2})-|/([0-9]{1,2})/|\.([0-9]{1
 _COMPACT = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})")
 _DOTTED = re.compile(rf"{_ONE}\. ?{_ONE}\. ?{_YEAR}")
 _EITHER = re.compile(rf"{_ONE} ?(?:/ ?{_ONE} ?/|- ?{_ONE} ?-) ?{_YEAR}")
-_ORDINAL = r"(?:\.|st|nd|rd|th|er|eme|e|o|a)?"
+_ORDINAL = r"(?:\.|°|st|nd|rd|th|er|eme|e|o|a)?"
 _DAY_FIRST = re.compile(
     rf"(?:(?:den|the|le|el|il) )?{_ONE}{_ORDINAL}[ ,/-]*(?:(?:of|de|di) )?([a-z]+)\.?[ ,/-]*(?:(?:of|de|del) )?{_YEAR}"
 )
@@ -55,6 +55,13 @@ _CLOCK = re.compile(
     r"[0-9]{1,2}(?:[:h][0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?|\.[0-9]{2}(?= ?uhr)|(?= ?(?:uhr|[ap]\.?m)))"
     r"(?: ?(?:uhr|[ap]\.?m\.?|h))?(?: ?(?:z|utc|gmt|[+-][0-9]{2}:?[0-9]{2}))?"
 )
+#: Behind the day without a space, too.
+_CJK_CLOCK = re.compile(
+    r"(?:(?<=[日일号號)])| ) ?(?:(?:午前|午後|上午|下午|오전|오후) ?)?[0-9]{1,2} ?"
+    r"(?:[時时点點시](?: ?[0-9]{1,2} ?[分분](?: ?[0-9]{1,2} ?[秒초])?)?|:[0-9]{2}(?::[0-9]{2})?)\Z"
+)
+#: Hyphens of typesetters, which models like; NFKC makes the one that breaks no line the plain one of Unicode.
+_HYPHEN = "\N{HYPHEN}"
 _CJK_WEEKDAY = re.compile(r" ?\(?(?:[月火水木金土日]曜日?|(?:星期|周|週)[一二三四五六日天]|[월화수목금토일]요일)\)?")
 _CJK_SHORT = re.compile(r" ?\([月火水木金土日一二三四五六월화수목금토일]\)")
 
@@ -92,7 +99,8 @@ def dates_match(prediction: str, reference: str, order: DateOrder = "dmy") -> bo
 
 def _folded(text: str) -> str:
     """One spelling for full-width digits, accents, case and runs of white space; "日" and the like stay."""
-    decomposed = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
+    plain = unicodedata.normalize("NFKC", text).replace(_HYPHEN, "-")
+    decomposed = unicodedata.normalize("NFD", plain.casefold())
     bare = "".join(char for char in decomposed if not unicodedata.combining(char))
     return " ".join(unicodedata.normalize("NFC", bare).split())
 
@@ -101,7 +109,8 @@ def _without_time(text: str) -> str:
     for clock in _CLOCK.finditer(text):
         if clock.end() == len(text):
             return text[: clock.start()].rstrip(" ,")
-    return text
+    found = _CJK_CLOCK.search(text)
+    return text[: found.start()].rstrip(" ,") if found else text
 
 
 def _without_weekday(text: str) -> str:

@@ -33,6 +33,8 @@ _TITLES = frozenset(
     )
 )
 _POST_NOMINALS = frozenset(("md", "do", "phd", "mbbs", "facs", "dds"))
+#: How initials with an umlaut look once it is folded away: "Ö." is one letter of a name, and so an initial.
+_FOLDED_INITIALS = frozenset(("ae", "oe", "ue"))
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "_": " "})
 
 
@@ -123,6 +125,8 @@ def _same_person(a: list[str], b: list[str]) -> bool:
 
 def _are_initials_of(short: list[str], given: list[str]) -> bool:
     """Whether given names are initials, each of the name in its place; "Weber" alone is nobody's initial."""
-    if not 0 < len(short) <= len(given) or any(len(initial) > 1 for initial in short):
+    if not 0 < len(short) <= len(given) or any(
+        len(initial) > 1 and initial not in _FOLDED_INITIALS for initial in short
+    ):
         return False
     return all(name.startswith(initial) for initial, name in zip(short, given, strict=False))

@@ -39,13 +39,37 @@ def _read(request: Request) -> str:
     target, texts = msgspec.json.decode(request.text, type=tuple[str, bool])
     _draw(source, Path(target))
     if not isinstance(source, PdfPage):
-        return msgspec.json.encode(Found()).decode()
+        pages = 1 + (_unpack(source, Path(target)) if texts else 0)
+        return msgspec.json.encode(Found(pages)).decode()
     pages = pdf_page_count(source.path)
     wanted = range(1, min(PAGES, pages) + 1) if texts else ()
     layers = [page_text(PdfPage(source.path, number)) for number in wanted]
     # A text layer may hold halves of characters, which no JSON can.
     whole = [layer.encode("utf-8", "replace").decode() for layer in layers]
     return msgspec.json.encode(Found(pages, whole)).decode()
+
+
+def frame_file(target: Path, number: int) -> Path:
+    """Where page `number`, from 2 on, of an image file with several pages is put, beside the picture of its first."""
+    return target.with_name(f"{target.stem}-{number}.png")
+
+
+def _unpack(source: PageSource, target: Path) -> int:
+    """Put the further pages of a TIFF file, as far as they are read, beside its picture; how many there are."""
+    from loupe.data.pages import MAX_PIXELS, open_image, to_rgb
+
+    if not isinstance(source, Path):
+        return 0
+    with open_image(source) as image:
+        for number in range(2, PAGES + 1) if image.format == "TIFF" else ():
+            try:
+                image.seek(number - 1)
+                if image.width * image.height > MAX_PIXELS:
+                    return number - 2
+                to_rgb(image, source).save(frame_file(target, number))
+            except Exception:  # noqa: BLE001  a further page that is broken, or is not there, is none
+                return number - 2
+    return PAGES - 1 if image.format == "TIFF" else 0
 
 
 def _draw(source: PageSource, target: Path) -> None:

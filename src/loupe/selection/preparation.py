@@ -17,7 +17,7 @@ from loupe.benchmarks.selection.documents import Document, is_pdf
 from loupe.engines.registry import Profile
 from loupe.engines.shared.isolation import WorkerPool, worker_pool
 from loupe.errors import EngineError, LoupeError
-from loupe.selection.opening import PAGES, Found
+from loupe.selection.opening import PAGES, Found, frame_file
 from loupe.servers.served_engine import open_profile
 from loupe.types import Engine, PageSource, PdfPage, Request
 
@@ -63,7 +63,7 @@ async def prepare(documents: Sequence[Document], wanted: Wanted, tell: Callable[
         texts = {each.id: text for each in documents if (text := _layer(found[each.id])) is not None}
         scans = [document for document in documents if document.id not in texts]
         if scans:
-            read = await _recognise(scans, found, wanted.ocr, wanted.folder, tell)
+            read = await _recognise(scans, found, images, wanted, tell)
             for document, (text, problem) in zip(scans, read, strict=True):
                 texts[document.id] = text
                 unread |= {document.id: problem} if problem else {}
@@ -90,14 +90,15 @@ def _joined(pages: Sequence[str]) -> str:
 async def _recognise(
     scans: Sequence[Document],
     found: Mapping[str, Found],
-    ocr: tuple[str, Profile],
-    folder: Path,
+    images: Mapping[str, Path],
+    wanted: Wanted,
     tell: Callable[[str, int], None],
 ) -> list[tuple[str, str]]:
     """The texts of documents without a text layer, and what went wrong with them."""
     from loupe.engines.answers.steps import apply_adapters
 
-    label, profile = ocr
+    assert wanted.ocr is not None
+    label, profile = wanted.ocr
     places = asyncio.Semaphore(profile.concurrency if isinstance(profile.concurrency, int) else _READERS)
     done = 0
 
@@ -111,19 +112,19 @@ async def _recognise(
 
     async def document(engine: Engine, one: Document) -> tuple[str, str]:
         nonlocal done
-        pages = await asyncio.gather(
-            *(page(engine, source, f"{one.id}#{n}") for n, source in enumerate(_pages(one, found[one.id].pages), 1))
-        )
+        sources = _pages(one, images[one.id], found[one.id].pages)
+        pages = await asyncio.gather(*(page(engine, source, f"{one.id}#{n}") for n, source in enumerate(sources, 1)))
         done += 1
         tell(f"reading with {label}", done)
         return _joined([text for text, _ in pages]), next((problem for _, problem in pages if problem), "")
 
     async with AsyncExitStack() as stack:
-        engine = await stack.enter_async_context(open_profile(profile, folder=folder))
+        engine = await stack.enter_async_context(open_profile(profile, folder=wanted.folder))
         return await asyncio.gather(*(document(engine, one) for one in scans))
 
 
-def _pages(document: Document, count: int) -> list[PageSource]:
+def _pages(document: Document, picture: Path, count: int) -> list[PageSource]:
+    """The first pages of a document; those of an image file were unpacked beside its picture."""
     if not is_pdf(document.path):
-        return [document.path]
+        return [document.path, *(frame_file(picture, number) for number in range(2, count + 1))]
     return [PdfPage(document.path, number) for number in range(1, min(PAGES, count) + 1)]

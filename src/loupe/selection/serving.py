@@ -36,7 +36,7 @@ from loupe.types import Engine
 #: The server of each phase where the back end has one for each.
 _MLX: dict[Phase, str] = {"a": "mlx_vlm", "b": "mlx_lm"}
 #: Servers that take `chat_template_kwargs`; others refuse what they do not know.
-_TEMPLATE_KEYWORDS = frozenset({"vllm", "sglang", "llama-server", "llama_server", "mlx_vlm", "mlx_lm"})
+_TEMPLATE_KEYWORDS = frozenset({"vllm", "sglang", "llama-server", "llama_server", "mlx_vlm", "mlx_lm", "mlx"})
 #: A server that died is started again once.
 ONE_RESTART = Patience(backoff=(5.0,))
 _NO_THINKING = {"chat_template_kwargs": {"enable_thinking": False}}
@@ -82,7 +82,7 @@ def is_apple_silicon() -> bool:
 
 
 async def choose_backend(kind: str, base_url: str, served_as: Mapping[str, str]) -> Backend:
-    """The back end that was asked for, else MLX on Apple silicon. An endpoint must answer.
+    """The back end that was asked for, else MLX on Apple silicon. An endpoint, which `kind` may name, must answer.
 
     Raises UsageError where none fits this machine, EngineUnavailableError where nobody answers.
     """
@@ -100,7 +100,8 @@ async def choose_backend(kind: str, base_url: str, served_as: Mapping[str, str])
                 raise EngineUnavailableError(
                     f"no server answers at {shown(url)}", hint="start it, or correct --base-url"
                 )
-            found = (await identify(session, endpoint)).kind
+            # Not every server says what it is: who names it knows.
+            found = kind if kind not in ("", "openai") else (await identify(session, endpoint)).kind
         return Backend(kind=found, base_url=url, served_as=served_as)
     kind = kind or ("mlx" if is_apple_silicon() else "")
     if not kind or kind == "openai":

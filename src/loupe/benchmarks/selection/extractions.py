@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,18 +48,13 @@ class Match:
 
 def parse_extraction(answer: str, field: Field) -> Extraction:
     """The two values in an answer: those of its first JSON object, mended where commas, quotes or a brace are wrong."""
-    first: dict[str, Any] | None = None
-    keys = (field.key, *_NAME_KEYS, *field.synonyms) if field.key else ()
-    for found in _objects(without_thinking(answer)[:_LONGEST]):
-        folded = {str(key).strip().casefold(): value for key, value in found.items()}
-        first = folded if first is None else first
-        if "date" in folded or any(key in folded for key in keys):
-            first = folded
-            break
-    if first is None:
+    found = _first_object(without_thinking(answer)[:_LONGEST])
+    if found is None:
         return Extraction()
-    names = (_text(first.get(key)) for key in keys)
-    return Extraction(date=_text(first.get("date")), name=next(filter(None, names), ""), parsable=True)
+    folded = {str(key).strip().casefold(): value for key, value in found.items()}
+    keys = (field.key, *_NAME_KEYS, *field.synonyms) if field.key else ()
+    names = (_text(folded.get(key)) for key in keys)
+    return Extraction(date=_text(folded.get("date")), name=next(filter(None, names), ""), parsable=True)
 
 
 def match_extraction(
@@ -75,18 +69,18 @@ def match_extraction(
     )
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Every JSON object in a text that can be read or mended, in order, a few at most."""
+def _first_object(text: str) -> dict[str, Any] | None:
+    """The first JSON object in a text that can be read or mended; a few are tried at most."""
     start = text.find("{")
     for _ in range(_MOST_OBJECTS):
         if start < 0:
-            return
+            break
         end = _end_of_object(text, start)
-        written = text[start : end or len(text)]
-        found = _read(written)
+        found = _read(text[start : end or len(text)])
         if found is not None:
-            yield found
-        start = text.find("{", end if end and found is not None else start + 1)
+            return found
+        start = text.find("{", start + 1)
+    return None
 
 
 def _end_of_object(text: str, start: int) -> int:
@@ -100,12 +94,13 @@ def _end_of_object(text: str, start: int) -> int:
 
 
 def _read(written: str) -> dict[str, Any] | None:
-    for text in (written, mended(written)):
+    for text, is_mended in ((written, False), (mended(written), True)):
         try:
             found = json.loads(text, strict=False)
         except (ValueError, RecursionError):
             continue
-        if isinstance(found, dict) and found:
+        # A brace that something unreadable follows is not mended into an object of nothing.
+        if isinstance(found, dict) and (found or not is_mended):
             return found
     return None
 
