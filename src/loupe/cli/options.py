@@ -232,7 +232,7 @@ def make_plans(benchmark: str, flags: Flags) -> list[Plan]:
         for label, profile in engines
     ]
     if flags.max_cost is not None:
-        from loupe.pipeline.stages import priced
+        from loupe.pipeline.spending import priced
 
         for plan in plans:
             priced(plan)

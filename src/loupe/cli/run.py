@@ -145,6 +145,8 @@ def read_one(plan: Plan, stage: Stage, *, plain: bool, unit: str) -> tuple[RunFo
         if progress.done:
             say(f"{progress.done:,} answers are kept; to continue: {continue_command()}")
         raise
+    if progress.remark:
+        say(progress.remark)
     if progress.stopping:
         ended = progress.resumed + progress.done
         say(f"stopped with {ended:,} of {progress.total:,} samples; to continue: {continue_command()}")

@@ -37,6 +37,7 @@ def command(
 ) -> None:
     """Score the predictions of a run again; no engine is needed.
 
+    A RUN on a folder of your own is scored against its references as they are now, also where they were mended since.
     With -o, a RUN is scored under other options of its benchmark, which are its own from then on, as long as its engine
     would have been asked the same.
 
@@ -61,7 +62,7 @@ def command(
             take_answers(target[0], one, {**flags, "name": flags["name"] or name})
             for one, name in zip(answers, names_of(answers), strict=True)
         ]
-    results = [(path, score_run(path, jobs=jobs, options=options)) for path in paths]
+    results = [(path, score_run(path, jobs=jobs, options=options, say=say)) for path in paths]
     if with_published and not published:
         published = published_of(results[0][1].benchmark, results[0][1].version)
     if json:

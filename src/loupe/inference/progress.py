@@ -19,7 +19,8 @@ class Progress:
     """Counters of one run. `resumed` samples were done before; `done` ended in this session.
 
     `limit` tells how many requests may be in flight just now where that number follows the server, `status` what the
-    engine says of itself, `spent` what was paid so far, as "0.12 of 0.50 USD".
+    engine says of itself, `spent` what was paid so far, as "0.12 of 0.50 USD". `remark` is to be said at
+    the end.
     """
 
     engine: str = ""
@@ -35,6 +36,7 @@ class Progress:
     headline: Estimate | None = None
     headline_name: str = ""
     note: str = ""
+    remark: str = ""
     limit: Callable[[], int] | None = None
     status: Callable[[], str] | None = None
     spent: Callable[[], str] | None = None

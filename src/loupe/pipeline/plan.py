@@ -57,7 +57,7 @@ class Survey:
     """What one pass over the samples found, without opening a page. `gone`: no page of any is there; this is one.
 
     `truth_digest` covers everything but the page images: what a score depends on. `slicing_digest` covers tags and
-    groups: what only the result depends on.
+    groups: what only the result depends on. `page_digests` are those of the images, in order.
     """
 
     ids: tuple[str, ...]
@@ -66,6 +66,7 @@ class Survey:
     tasks: tuple[str, ...]
     slicing_digest: str = ""
     gone: Path | None = None
+    page_digests: tuple[str, ...] = ()
 
 
 def open_samples(info: RunInfo) -> Iterator[Sample]:
@@ -117,7 +118,7 @@ def survey(
         raise DatasetError(f"{name}: no samples", hint=f"loupe bench show {name}")
     everything = digest_of([truth, *images]) if pages else ""
     gone = files[0] if files and all(page.startswith("missing") for page in images) else None
-    return Survey(tuple(seen), everything, truth, tuple(tasks), slicing.hexdigest(), gone)
+    return Survey(tuple(seen), everything, truth, tuple(tasks), slicing.hexdigest(), gone, tuple(images))
 
 
 def make_info(plan: Plan, benchmark: Benchmark, found: Survey) -> RunInfo:

@@ -11,6 +11,7 @@ import msgspec
 from loupe.benchmarks import benchmark_of_run
 from loupe.benchmarks.registry import changed_options
 from loupe.errors import RunError, UsageError
+from loupe.pipeline.mended_truth import score_anyway
 from loupe.pipeline.plan import Survey, open_samples, samples_of, survey
 from loupe.runs.folder import RunFolder
 from loupe.runs.info import RunInfo, signature
@@ -35,7 +36,7 @@ def check_truth(folder: RunFolder) -> Survey:
         other = f"other samples or references ({ours}) than the run was made on ({theirs})"
     raise RunError(
         f"{folder.path}: {info.benchmark} has {other}",
-        hint="put the old data back, or run it again: --fresh keeps the old folder aside",
+        hint=f"these answers on the data of now: {score_anyway(folder.path, info)}",
     )
 
 

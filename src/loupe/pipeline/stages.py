@@ -8,24 +8,26 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 
 from loupe.benchmarks import benchmark_id, get_benchmark
 from loupe.engines.answers.steps import apply_adapters, check_adapters
 from loupe.engines.registry import Profile
-from loupe.engines.shared.prices import Price
-from loupe.errors import DatasetError, LoupeError, UsageError
-from loupe.inference.budget import Budget, BudgetSpentError
+from loupe.errors import DatasetError, LoupeError
+from loupe.inference.budget import BudgetSpentError
 from loupe.inference.journal import Journal
 from loupe.inference.progress import Progress
 from loupe.inference.prompts import make_request
 from loupe.inference.scheduler import Policy, Scheduler, TimeoutsExceededError
+from loupe.pipeline.mended_truth import follow_before, follow_references, note_asked
 from loupe.pipeline.parts import parts_of
 from loupe.pipeline.plan import Plan, Survey, make_info, open_samples, samples_of, survey
 from loupe.pipeline.remaining import Remaining
 from loupe.pipeline.rescoring import check_truth, with_options
-from loupe.pipeline.speed import speed_of, usages
+from loupe.pipeline.speed import speed_of
+from loupe.pipeline.spending import budget_of
 from loupe.pipeline.unchanged import remember_result, standing_result
 from loupe.runs.files import RecordLog
 from loupe.runs.folder import RunFolder, claim
@@ -43,6 +45,7 @@ from loupe.types import FAILED, Benchmark, Engine, Prediction, Request, Result, 
 _SCORING_AHEAD = 256
 #: More where samples are prepared together before they are scored, for large batches.
 _PREPARED_AHEAD = 1024
+Say: TypeAlias = Callable[[str], None]
 #: Its arguments may be others than those that the run names.
 _UNKNOWN_SERVER = (
     "the server was running already: whether it has the arguments that the signature stands for is unknown"
@@ -62,14 +65,19 @@ async def infer(plan: Plan, progress: Progress, *, keeper: Keeper | None = None)
     return await _infer(plan, progress, keeper, scoring=False)
 
 
-def score_run(path: Path, *, jobs: int | None = None, options: Mapping[str, str] | None = None) -> Result:
+def score_run(
+    path: Path, *, jobs: int | None = None, options: Mapping[str, str] | None = None, say: Say | None = None
+) -> Result:
     """Score the predictions of a run again; unchanged samples are reused. No engine, no network.
 
-    `options` of the benchmark are from now on those of the run. Raises RunError if the ground truth is not the one that
-    the run was made on, UsageError for options under which other things would have been asked.
+    `options` of the benchmark are from now on those of the run. In a folder of one's own references may have changed,
+    which `say` is told. Raises RunError if the ground truth is another one than the run was made on, UsageError for
+    options under which other things would have been asked.
     """
     old = RunFolder.open(path)
     with claim(path, old.info) as folder:
+        if (changed := follow_references(folder)) and say:
+            say(changed)
         found = check_truth(folder)
         if options and (info := with_options(folder, options)) != folder.info:
             folder.drop_result()
@@ -91,6 +99,7 @@ async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scori
         )
     info = make_info(plan, benchmark, found)
     progress.engine, progress.benchmark = info.engine, plan.benchmark
+    progress.remark = "" if plan.fresh else await asyncio.to_thread(follow_before, plan.path, info)
     with claim(plan.path, info, fresh=plan.fresh) as folder:
         asked = found.ids[: folder.info.total]
         left = Remaining.of(asked, folder.prediction_places(), plan.redo)
@@ -133,10 +142,11 @@ async def _ask(
 
     async with opened as engine, _live_scoring(plan, benchmark, folder, progress, scoring=scoring) as score:
         folder.record_facts(engine.facts)
+        note_asked(folder)
         if new := [note for note in _notes_of(engine.facts) if note not in folder.info.notes]:
             folder.write_info(msgspec.structs.replace(folder.info, notes=[*folder.info.notes, *new]))
         policy = plan.policy or policy_of(plan.profile)
-        budget = _budget(plan, folder)
+        budget = budget_of(plan, folder)
         progress.started = time.monotonic()
         async with Journal(RecordLog(folder.predictions_file)) as journal:
 
@@ -155,23 +165,6 @@ def _notes_of(facts: Mapping[str, str]) -> Iterator[str]:
         yield _UNKNOWN_SERVER
     if differ := facts.get("servers_differ"):
         yield f"answers come from servers that differ: {differ}"
-
-
-def _budget(plan: Plan, folder: RunFolder) -> Budget | None:
-    """The money that is left for a run. Raises UsageError for `--max-cost` without prices."""
-    if plan.max_cost is None:
-        return None
-    return Budget.after(priced(plan), plan.max_cost, usages(folder))
-
-
-def priced(plan: Plan) -> Price:
-    """The prices of a plan. Raises UsageError where there are none."""
-    if plan.profile.price is None:
-        raise UsageError(
-            f"--max-cost: no prices are known for {plan.label}",
-            hint="[price] in its profile, or: -o 'price={input=0.10, output=0.40}' (per million tokens)",
-        )
-    return plan.profile.price
 
 
 def policy_of(profile: Profile) -> Policy:
@@ -242,6 +235,7 @@ async def _score(folder: RunFolder, found: Survey, *, jobs: int | None) -> Resul
     rows: list[SampleScores] = []
     missing: list[str] = []
     began = time.monotonic()
+    note_asked(folder)
     with ScorePool(info.benchmark, info.adapters, jobs=jobs) as pool:
 
         async def one(sample: Sample) -> SampleScores:

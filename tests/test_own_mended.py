@@ -1,0 +1,78 @@
+"""References of a folder of one's own that are mended after a run: its answers stand, all else is refused as ever."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from loupe.errors import RunError
+from loupe.pipeline import score_run
+from loupe.runs.folder import RunFolder
+from tests.command_line import loupe
+
+READER = """
+def read(request):
+    with open("asked.txt", "a") as file:
+        file.write(request.id + "\\n")
+    return f"page {request.id}"
+"""
+RUN = "runs/python-reader.py_read/docs"
+COMMAND = ("run", "docs", "-e", "python:reader.py:read", "-j", "1")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A folder of six pages, one of whose references is wrong, read by an engine that is always right."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "reader.py").write_text(READER)
+    (tmp_path / "docs/loupe.toml").write_text('[benchmark]\ntask = "text"\n')
+    write(tmp_path, wrong="5")
+    done = loupe(*COMMAND, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    return tmp_path
+
+
+def write(home: Path, *, wrong: str = "", first: str = "0", prompt: str = "", shade: int = 255) -> None:
+    Image.new("L", (20, 20), shade).save(home / "docs/a.png")
+    rows = [
+        {"id": ident, "image": "a.png", "reference": "wrong" if ident == wrong else f"page {ident}"}
+        for ident in (first, *"12345")
+    ]
+    rows[0] |= {"prompt": prompt} if prompt else {}
+    (home / "docs/samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_answers_are_scored_against_mended_references_and_run_json_says_which(home: Path) -> None:
+    before = RunFolder.open(home / RUN)
+    assert (found := before.result()) is not None and found.measures["text_similarity"].value < 1
+    write(home)
+    done = loupe("score", RUN, cwd=home)
+    assert done.returncode == 0 and f"{RUN}: 1 of 6 references changed since it was scored" in done.stderr, done.stderr
+    after = RunFolder.open(home / RUN)
+    assert (found := after.result()) is not None and found.measures["text_similarity"].value == 1
+    assert after.info.truth_digest != before.info.truth_digest and found.signature == after.info.signature
+    assert "references changed" not in loupe("score", RUN, cwd=home).stderr
+    # A person who raises the version with the references, as the documents ask for, is not sent back either.
+    write(home, wrong="1")
+    (home / "docs/loupe.toml").write_text('[benchmark]\ntask = "text"\nversion = "2"\n')
+    done = loupe(*COMMAND, cwd=home)
+    assert done.returncode == 0 and "1 of 6 references changed" in done.stderr, done.stderr
+    assert "docs:2|" in RunFolder.open(home / RUN).info.signature
+    assert sorted((home / "asked.txt").read_text().split()) == list("012345")
+
+
+@pytest.mark.parametrize("change", [{"first": "9"}, {"prompt": "Read backwards."}, {"shade": 0}])
+def test_other_samples_questions_or_pages_are_refused_with_a_command_that_works(
+    home: Path, change: dict[str, str]
+) -> None:
+    before = (home / RUN / "run.json").read_bytes(), (home / RUN / "result.json").read_bytes()
+    write(home, **change)
+    with pytest.raises(RunError, match="other samples or references") as caught:
+        score_run(home / RUN)
+    assert loupe(*COMMAND, cwd=home).returncode == 2
+    assert ((home / RUN / "run.json").read_bytes(), (home / RUN / "result.json").read_bytes()) == before
+    command = caught.value.hint.partition("loupe ")[2].replace("NAME", "again").split()
+    assert loupe(*command, cwd=home).returncode == 0
