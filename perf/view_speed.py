@@ -50,7 +50,7 @@ def main() -> None:
         for name, every in (("good", 61), ("worse", 17)):
             toy.run(name, {sample.id: misread(sample.truth, every) for sample in toy.samples})
         shelf = Shelf([Path(folder) / "runs"])
-        pages = Pages(shelf, "token")
+        pages = Pages(shelf)
         print(f"{'':<44}{'first':>10}{'then':>10}")
         timed("files are read", shelf.look, times=1)
         (board,) = shelf.boards()

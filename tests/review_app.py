@@ -107,7 +107,7 @@ class Served:
         """The cookie that the printed address sets."""
         path = self.address.partition(f":{self.port}")[2]
         status, headers, _ = self._raw(path, "GET", None, {"Host": f"127.0.0.1:{self.port}"})
-        assert status == 303 and headers["location"] == "/"
+        assert status == 303 and headers["location"] == f"/#token={self.token}"
         return headers["set-cookie"].partition(";")[0]
 
     def get(self, path: str) -> Any:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +14,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, Route, expect
 
+from tests.review_app import served
 from tests.review_browser import at, opened, press
 from tests.served import wait_for
 
@@ -119,6 +124,60 @@ def test_yours_all_the_same_is_what_you_see_and_what_you_did_not_see_is_not_deci
         expect(page.locator("[name=seller]")).to_have_value("Seller 1")
         assert state(folder, 1) == ("1.00", "Seller 1", "draft")
         release(page, "**/state?*", polls)
+
+
+def test_who_has_the_cookie_alone_can_write_nothing_and_a_page_without_the_token_says_so(
+    browser: Browser, folder: Path
+) -> None:
+    with served(folder) as running, other_server() as (port, cookies), browser.new_context() as context:
+        page = context.new_page()
+        page.goto(running.address)
+        at(page, "s0")
+        assert "token" not in page.url, "it is kept, and taken out of the address"
+        page.goto(f"http://127.0.0.1:{port}/")
+        stolen = cookies[-1]
+        assert stolen == running.cookie(), "browsers send cookies to every port"
+        _, _, shown = running.ask("/", headers={"Cookie": stolen})
+        assert b"s0" in shown and running.token.encode() not in shown
+        page.goto(f"http://127.0.0.1:{running.port}/?line=2")
+        at(page, "s1")
+        press(page, "a")
+        at(page, "s2")
+        assert state(folder, 1)[2] == "verified"
+        page.evaluate("localStorage.clear()")
+        page.reload()
+        at(page, "s2")
+        expect(page.locator("#locked")).to_contain_text("open the address that loupe review printed")
+        expect(page.locator("#verify")).to_be_disabled()
+        page.goto(running.address + "&line=3")
+        at(page, "s2")
+        expect(page.locator("#verify")).to_be_enabled()
+        context.clear_cookies()
+        page.goto(f"http://127.0.0.1:{running.port}/")
+        expect(page.locator("p")).to_have_text("not known here: open the address that loupe review printed.")
+
+
+@contextmanager
+def other_server() -> Iterator[tuple[int, list[str]]]:
+    """Another program on this machine that a browser visits: its port, and the cookies that it gets."""
+    cookies: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            cookies.append(self.headers.get("Cookie", ""))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"hello")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port, cookies
+        server.shutdown()
+        thread.join()
 
 
 def test_taking_back_a_decision_leaves_what_was_typed_before_it(browser: Browser, folder: Path) -> None:

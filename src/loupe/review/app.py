@@ -26,7 +26,6 @@ from loupe.review.rendering import Preview, Previews, previews
 from loupe.review.session import Review
 from loupe.review.views import STATIC_FILES, Views
 from loupe.web.answers import MEDIA_TYPES, html, number_in, read_body, refused, static_answer, with_body
-from loupe.web.guard import Keys
 from loupe.web.pages import SIZES, Pages, page_pictures
 
 _FONT = re.compile(r"KaTeX_[A-Za-z0-9]+-[A-Za-z]+\.woff2")
@@ -63,9 +62,9 @@ class Left(msgspec.Struct, forbid_unknown_fields=True):
     tab: str
 
 
-def application(review: Review, documents: Documents, keys: Keys) -> Starlette:
+def application(review: Review, documents: Documents) -> Starlette:
     """The application; whoever serves it puts a `Guard` in front."""
-    handlers = _Handlers(review, documents, Views(review, documents, token=keys.token))
+    handlers = _Handlers(review, documents, Views(review, documents))
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

@@ -15,7 +15,7 @@ from loupe.web import server
 async def serve(review: Review, data: Path, *, port: int, on_ready: Callable[[str], None], stop: asyncio.Event) -> None:
     """Serve the review until `stop` is set; see `loupe.web.server`."""
     await server.serve(
-        lambda keys: application(review, Documents(data), keys),
+        application(review, Documents(data)),
         name="review",
         port=port,
         on_ready=on_ready,

@@ -52,12 +52,11 @@ class Group:
 
 
 class Views:
-    """Renders a review. `token` goes into the page, from where writes bring it back."""
+    """Renders a review."""
 
-    def __init__(self, review: Review, documents: Documents, *, token: str) -> None:
+    def __init__(self, review: Review, documents: Documents) -> None:
         self._review = review
         self._documents = documents
-        self._token = token
         self._templates = Environment(
             loader=FileSystemLoader(_HERE / "templates"),
             autoescape=select_autoescape(default=True),
@@ -87,7 +86,6 @@ class Views:
             path=str(self._review.path),
             folder=str(self._documents.folder),
             title=self._review.truth.title,
-            token=self._token,
             groups=grouped(rows),
             documents=_counted(row.entry.document for row in rows if row.entry.document),
             kinds=_counted(row.entry.kind for row in rows if row.entry.kind),

@@ -23,7 +23,7 @@ from loupe.view.sample_page import Packers, drawings, payload_job
 from loupe.view.shelf import Shelf
 from loupe.view.what_if import WhatIf
 from loupe.web.answers import html, read_body, refused, static_answer
-from loupe.web.guard import POLICY, Keys
+from loupe.web.guard import POLICY
 from loupe.web.pages import Pages as Pictures
 from loupe.web.pages import page_pictures
 
@@ -48,9 +48,9 @@ class Edited(msgspec.Struct, forbid_unknown_fields=True):
     text: str
 
 
-def application(shelf: Shelf, keys: Keys) -> Starlette:
+def application(shelf: Shelf) -> Starlette:
     """The application; whoever serves it puts a `Guard` in front."""
-    handlers = _Handlers(shelf, Pages(shelf, keys.token))
+    handlers = _Handlers(shelf, Pages(shelf))
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

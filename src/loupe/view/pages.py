@@ -43,15 +43,14 @@ def sample_script() -> str:
 
 
 class Pages:
-    """Renders. `token` goes into every page, from where what-if brings it back."""
+    """Renders."""
 
-    def __init__(self, shelf: Shelf, token: str) -> None:
+    def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
         self._templates = page.environment(_HERE / "templates")
         self._templates.globals |= {
             "sample_address": lambda group, sample, _: f"/b/{group['slug']}/sample?{urlencode({'id': sample})}",
             "row_address": lambda group, place: f"/run/{group['runs'][place].key}",
-            "token": token,
             "version": __version__,
         }
         self.legend = page.legend()

@@ -14,7 +14,7 @@ from loupe.web import server
 async def serve(roots: Sequence[Path], *, port: int, on_ready: Callable[[str], None], stop: asyncio.Event) -> None:
     """Serve the runs below these folders until `stop` is set; see `loupe.web.server`."""
     await server.serve(
-        lambda keys: application(Shelf(roots), keys),
+        application(Shelf(roots)),
         name="view",
         port=port,
         on_ready=on_ready,

@@ -2,7 +2,9 @@
 
 The server listens on loopback alone. A Host header that is not this very server's is refused, so that no web page can
 get here under a name of its own (DNS rebinding). Reading needs the cookie that the printed address sets; writing needs
-the token from the page in a header, an Origin that is this server, and JSON, which no foreign page can send (CSRF).
+the token in a header, an Origin that is this server, and JSON, which no foreign page can send (CSRF). Cookies know no
+ports: other servers of this machine that the same browser visits get the cookie, and could read with it. So no page
+has the token in it. The address brings it behind a `#`, and the browser keeps it for pages of this very port.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import json
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from html import escape
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -35,6 +38,11 @@ HEADERS = {
 }
 TOKEN_HEADER = "x-loupe-token"
 _READING = frozenset({"GET", "HEAD"})
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"><title>Loupe</title></head>
+<body><h1>Loupe shows nothing here</h1><p>{message}.</p></body></html>
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +53,7 @@ class Keys:
 
     @property
     def cookie(self) -> str:
-        """What a browser sends by itself; it lets read."""
+        """What a browser sends by itself; it lets read, and no more than that."""
         return hashlib.sha256(f"read {self.token}".encode()).hexdigest()
 
 
@@ -59,6 +67,7 @@ class Guard:
         self._names = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
         self._cookie_name = f"loupe-{name}-{port}"
         self._again = f"open the address that loupe {name} printed"
+        self._anew = f"loupe {name} was started anew: open the address that stands in the terminal now"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -76,16 +85,15 @@ class Guard:
         headers = Headers(scope=scope)
         entry = self._entry(scope)
         refusal = self._foreign(scope, headers)
+        is_page = scope["method"] == "GET" and "text/html" in headers.get("accept", "")
         if refusal:
-            await _answer(signed, 403, refusal)
+            await _answer(signed, 403, refusal, is_page=is_page)
         elif entry is not None:
-            await _answer(signed, *entry[:2], headers=entry[2])
+            await _answer(signed, *entry[:2], is_page=is_page, headers=entry[2])
+        elif refusal := self._unknown(scope, headers):
+            await _answer(signed, 403, refusal, is_page=is_page)
         else:
-            refusal = self._unknown(scope, headers)
-            if refusal:
-                await _answer(signed, 403, refusal)
-            else:
-                await self._app(scope, receive, signed)
+            await self._app(scope, receive, signed)
 
     def _foreign(self, scope: Scope, headers: Headers) -> str:
         """Why the request comes from another place, or to another name, if it does."""
@@ -106,7 +114,7 @@ class Guard:
         return ""
 
     def _entry(self, scope: Scope) -> tuple[int, str, list[tuple[str, str]]] | None:
-        """The answer to the printed address: the cookie, and the same address without the token."""
+        """The answer to the printed address: the cookie, and the rest with the token where no server sees it."""
         pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         given = [value for name, value in pairs if name == "token"]
         if scope["path"] != "/" or scope["method"] not in _READING or not given:
@@ -115,15 +123,16 @@ class Guard:
             return 403, f"the token is not that of this start: {self._again}", []
         rest = urlencode([pair for pair in pairs if pair[0] != "token"])
         cookie = f"{self._cookie_name}={self._keys.cookie}; Path=/; HttpOnly; SameSite=Lax"
-        return 303, "", [("location", f"/?{rest}" if rest else "/"), ("set-cookie", cookie)]
+        return 303, "", [("location", f"/{'?' if rest else ''}{rest}#token={given[0]}"), ("set-cookie", cookie)]
 
     def _unknown(self, scope: Scope, headers: Headers) -> str:
         """Why whoever asks is not known, if so."""
         cookies = cookie_parser("; ".join(headers.getlist("cookie")))
-        if not _same(cookies.get(self._cookie_name, ""), self._keys.cookie):
-            return f"not known here: {self._again}"
+        known = cookies.get(self._cookie_name, "")
+        if not _same(known, self._keys.cookie):
+            return self._anew if known else f"not known here: {self._again}"
         if scope["method"] not in _READING and not _same(headers.get(TOKEN_HEADER, ""), self._keys.token):
-            return f"the token of this page is not that of the server, which was started anew: {self._again}"
+            return self._anew if headers.get(TOKEN_HEADER) else f"this page may only look: {self._again}"
         return ""
 
 
@@ -131,10 +140,14 @@ def _same(given: str, known: str) -> bool:
     return hmac.compare_digest(given.encode("utf-8", "replace"), known.encode())
 
 
-async def _answer(send: Send, status: int, message: str, *, headers: Iterable[tuple[str, str]] = ()) -> None:
-    """A short answer; errors are JSON, which a page of ours shows and a browser prints as it is."""
-    body = json.dumps({"message": message}).encode() if message else b""
-    given = [("content-type", "application/json"), ("content-length", str(len(body))), *headers]
+async def _answer(
+    send: Send, status: int, message: str, *, is_page: bool, headers: Iterable[tuple[str, str]] = ()
+) -> None:
+    """A short answer: JSON to a page of ours, which shows it, and a small page to a person who opened the address."""
+    text = _PAGE.format(message=escape(message)) if is_page else json.dumps({"message": message})
+    body = text.encode() if message else b""
+    kind = "text/html; charset=utf-8" if is_page else "application/json"
+    given = [("content-type", kind), ("content-length", str(len(body))), *headers]
     raw = [(name.encode(), value.encode("latin-1")) for name, value in given]
     await send({"type": "http.response.start", "status": status, "headers": raw})
     await send({"type": "http.response.body", "body": body})

@@ -37,7 +37,7 @@ class _Server(uvicorn.Server):
 
 
 async def serve(
-    make: Callable[[Keys], ASGIApp],
+    app: ASGIApp,
     *,
     name: str,
     port: int,
@@ -45,16 +45,15 @@ async def serve(
     stop: asyncio.Event,
     policy: str = POLICY,
 ) -> None:
-    """Serve what `make` gives until `stop` is set; `on_ready` gets the address with its token. Port 0 picks a free one.
+    """Serve `app` behind a guard until `stop` is set; `on_ready` gets the address with its token.
 
-    `name` is that of the command. Raises UsageError where the port is taken.
+    Port 0 picks a free one. `name` is that of the command. Raises UsageError where the port is taken.
     """
     with _bound(port) as listener:
         keys = Keys()
         number = listener.getsockname()[1]
-        app = Guard(make(keys), keys=keys, port=number, name=name, policy=policy)
         config = uvicorn.Config(
-            app,
+            Guard(app, keys=keys, port=number, name=name, policy=policy),
             http="h11",
             loop="asyncio",
             ws="none",

@@ -1,6 +1,6 @@
 // What lies on the desk: the entry that is open, with its page, its form and its place in the list; how the review stands.
 
-import { get } from "./server.js";
+import { get, mayWrite } from "./server.js";
 import * as list from "./list.js";
 import * as viewer from "./viewer.js";
 import * as form from "./form.js";
@@ -19,8 +19,12 @@ export const desk = {
 };
 let picture = null;
 
-export function showState({ revision, counts, undo, locked }) {
-  desk.state = { revision, counts, undo, locked };
+/** Why nothing can be saved, by the server or by how this page was opened. */
+export const whyLocked = ({ locked }) => locked || (mayWrite() ? "" : "this page may only look; open the address that loupe review printed");
+
+export function showState(data) {
+  const { revision, counts, undo } = data;
+  desk.state = { revision, counts, undo, locked: whyLocked(data) };
   showCounts(desk.state);
   lockButtons();
 }

@@ -4,7 +4,7 @@ import * as list from "./list.js";
 import * as viewer from "./viewer.js";
 import * as form from "./form.js";
 import * as drafts from "./drafts.js";
-import { desk, lockButtons, markInList, settle, showState } from "./desk.js";
+import { desk, lockButtons, markInList, settle, showState, whyLocked } from "./desk.js";
 import { change, flush, isSaving, saveSoon, startSaving } from "./saving.js";
 import { move, nextOpen, openRow } from "./opening.js";
 import { decide, differences, digit, take, undo } from "./decisions.js";
@@ -108,7 +108,7 @@ function start() {
     byId("actions").hidden = true;
   }
   startWatching(async ({ revision, locked }) => {
-    if (locked !== desk.state.locked) showState({ ...desk.state, locked });
+    if (whyLocked({ locked }) !== desk.state.locked) showState({ ...desk.state, locked });
     if (revision > desk.state.revision && !isSaving() && byId("conflict").hidden) await refresh();
   });
   root.dataset.ready = "true";
