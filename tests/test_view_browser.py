@@ -80,6 +80,31 @@ def test_from_the_leaderboard_to_a_sample_and_on_by_keys(viewer: Seen) -> None:
     expect(page.locator(".card").first).to_have_attribute("title", "book/page-0004")
 
 
+def test_no_key_is_lost_while_samples_load_and_what_if_can_be_left_by_keys(viewer: Seen) -> None:
+    page, root = viewer.page, board(viewer)
+    viewer.go(f"{root}/sample?id=book/page-0000&order=order")
+    for _ in range(5):
+        page.keyboard.press("j")
+    page.keyboard.press("k")
+    expect(page.locator(".sample-place")).to_have_text("5 of 70")
+    expect(page.locator(".sample-name")).to_have_text("book/page-0004")
+    assert "page-0004" in page.url
+    page.go_back()
+    expect(page.locator(".sample-place")).not_to_have_text("5 of 70")
+    page.go_forward()
+    expect(page.locator(".sample-place")).to_have_text("5 of 70")
+    page.keyboard.press("e")
+    expect(page.locator("#what-if-area")).to_be_focused()
+    page.keyboard.type("typed")
+    page.keyboard.press("Escape")
+    expect(page.locator("#what-if-area")).not_to_be_focused()
+    assert "what-if" in page.url
+    page.keyboard.press("Escape")
+    page.wait_for_url("**/sample?id=book%2Fpage-0004&order=order")
+    page.keyboard.press("g")
+    page.wait_for_url("**/samples?order=order")
+
+
 def test_hostile_and_right_to_left_answers_are_text(viewer: Seen) -> None:
     root = board(viewer)
     viewer.go(f"{root}/sample?id=book/page-0001")
@@ -145,6 +170,25 @@ def test_the_histogram_of_a_run_stands_on_its_ground_and_has_the_percentiles_of_
     for box, count in zip(boxes, counts, strict=True):
         assert box["y"] + box["height"] == pytest.approx(frame["y"] + 120, abs=1.5)
         assert box["height"] == pytest.approx(120 * count / max(counts), abs=1.5)
+
+
+def test_a_run_that_is_deleted_is_said_to_be_gone_on_its_page_and_in_a_comparison(viewer: Seen) -> None:
+    page, root = viewer.page, board(viewer)
+    with begun_run(viewer.toy, viewer.server):
+        viewer.go(root)
+        link = page.locator(".run-card a")
+        link.wait_for()
+        run = link.get_attribute("href") or ""
+        viewer.go(run)
+        compare = page.context.new_page()
+        compare.goto(f"http://127.0.0.1:{viewer.server.port}{root}/compare?a={run[5:]}")
+        expect(compare.locator("select[name=a] option")).to_have_count(3)
+    expect(page.locator("#trouble")).to_contain_text("no longer there", timeout=15_000)
+    assert page.locator("#trouble a").get_attribute("href") == "/"
+    expect(compare.locator(".notice")).to_contain_text("no longer there", timeout=15_000)
+    expect(compare.locator("select[name=a] option")).to_have_count(2)
+    compare.close()
+    viewer.trouble[:] = [line for line in viewer.trouble if "404" not in line]
 
 
 def test_every_page_fits_three_widths_and_names_its_controls(viewer: Seen) -> None:

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from loupe.benchmarks import trust
 from loupe.errors import RunError
 from loupe.view import pairs
+from loupe.view.compare_page import compare_context, compared_rows
 from loupe.view.shelf import Look, Shelf
 from tests.report_runs import Toy, misread, toy_pages
 
@@ -99,6 +101,25 @@ def test_a_run_made_again_has_none_of_the_old_comparison(toy: Toy) -> None:
     looked(shelf)
     toy.run("poor", {sample.id: misread(sample.truth, 9) for sample in toy.samples})
     assert value_of_poor() != first
+
+
+def test_a_comparison_says_which_samples_its_measure_tells_of_and_has_the_others_by_theirs(toy: Toy) -> None:
+    told, file = 'Measure(name="cer", higher_is_better=False, title="CER"),', toy.root / "toy.py"
+    file.write_text(file.read_text().replace(told, told + ' Measure(name="teds"),'))
+    trust.remember(file)
+    for path in toy.runs:
+        rows = [json.loads(line) for line in (path / "scores.jsonl").read_text().splitlines()]
+        for row in rows[5:]:
+            row["scores"] = [{"measure": "teds", "counts": [0.25 if path == toy.runs[0] else 0.75, 1.0]}]
+        (path / "scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (board,) = looked(Shelf([toy.root / "runs"])).boards.values()
+    shown = compare_context(board, {})
+    assert [(measure.name, count) for measure, count in shown["told"]] == [("cer", 5), ("teds", 3)]
+    assert (shown["total"], shown["everything"]) == (5, 8)
+    shown = compare_context(board, {"measure": "teds"})
+    assert shown["total"] == 3 and shown["counts"]["loss"] == 3 and {pair.gain for pair in shown["rows"]} == {-0.5}
+    listed = [row.ident for row in compared_rows(board, (shown["a"], shown["b"]), {"measure": "teds"})]
+    assert listed == [sample.id for sample in [*toy.samples[5:], *toy.samples[:5]]]
 
 
 def test_runs_with_one_truth_stand_together_and_boards_of_one_title_are_told_apart(toy: Toy) -> None:

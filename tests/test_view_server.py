@@ -6,8 +6,9 @@ import gzip
 import json
 import re
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
@@ -48,6 +49,12 @@ def names(html: str) -> list[str]:
     return re.findall(r'<a class="card [^"]*" href="[^"]*" title="([^"]*)"', html)
 
 
+def test_slices_say_of_how_many_samples_they_are_before_their_measures(server: Served) -> None:
+    html = page(server, f"{board(server)}/slices")
+    assert '<th scope="col">slice</th><th scope="col" class="number">n</th>' in html
+    assert re.search(r'all samples</th><td class="number muted">70</td><td class="heat-cell', html)
+
+
 def test_only_the_browser_that_has_the_address_may_look(server: Served) -> None:
     root = board(server)
     for path in ("/", root, f"{root}/samples", f"{root}/payload?id=book/page-0000", "/static/view.js", "/state"):
@@ -86,9 +93,49 @@ def test_no_address_leads_out(server: Served) -> None:
         assert b"the secret" not in body and b"root:" not in body
 
 
+def test_what_is_not_there_is_a_page_for_people_and_json_for_scripts(server: Served) -> None:
+    root = board(server)
+    for path in ("/run/gone", "/b/nothere", f"{root}/sample?id=nope", "/nowhere"):
+        status, headers, body = server.ask(path, headers={"Accept": "text/html,*/*"})
+        assert (status, headers["content-type"]) == (404, "text/html; charset=utf-8"), path
+        assert b'<a href="/">Benchmarks</a>' in body and b"{" not in body.split(b"<main")[1]
+        status, headers, body = server.ask(path)
+        assert status == 404 and json.loads(body)["message"], path
+
+
+def test_keys_from_compare_go_through_the_samples_in_its_order(server: Served) -> None:
+    root = board(server)
+    for order in ("losses", "wins"):
+        html = page(server, f"{root}/compare?order={order}")
+        links = [unescape(link) for link in re.findall(r'<th scope="row"><a href="([^"]*)"', html)]
+        at = links[0]
+        for link in links[1:6]:
+            index = json.loads(re.findall(r'id="index">(.*?)</script>', page(server, at))[0])
+            at = index["addresses"]["next"]
+            assert parse_qs(urlsplit(at).query) == parse_qs(urlsplit(link).query)
+
+
+def test_a_failed_sample_is_no_answer_of_nought_in_a_comparison(server: Served, toy: Toy) -> None:
+    root = board(server)
+    html = page(server, f"{root}/compare?order=wins")
+    rows = re.findall(r"<tr><th scope=\"row\">.*?</tr>", html)
+    (failed,) = [row for row in rows if "page-0004" in row]
+    assert '<span class="swatch q-failed"></span> error' in failed and "100.00 %" not in failed
+    assert "1 failed in A" in html and html.count(" hollow") == 1 and "70 of 70 samples" in html
+
+
 def test_odd_wishes_of_a_list_show_what_they_can(server: Served) -> None:
     root = board(server)
-    for query in ("page=0", "page=-3", "page=99999999999999", "page=2&order=nothing", "a=../..&b=x", "tag=%00=%00"):
+    odd = f"page={'9' * 5000}"
+    for query in (
+        odd,
+        "page=0",
+        "page=-3",
+        "page=99999999999999",
+        "page=2&order=nothing",
+        "a=../..&b=x",
+        "tag=%00=%00",
+    ):
         page(server, f"{root}/samples?{query}")
         page(server, f"{root}/compare?{query}")
 

@@ -11,17 +11,17 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from loupe.errors import LoupeError, PageError, RunError
 from loupe.view.board import Board
 from loupe.view.grid import Wanted, wanted_of
-from loupe.view.pages import STATIC_FILES, Pages, sample_script
+from loupe.view.pages import LONGEST_EDITED, STATIC_FILES, Pages, sample_script
 from loupe.view.run_index import RunIndex
 from loupe.view.sample_page import Packers, drawings, payload_job
 from loupe.view.shelf import Shelf
-from loupe.view.what_if import WhatIf
+from loupe.view.what_if import SupersededError, WhatIf
 from loupe.web.answers import html, read_body, refused, static_answer
 from loupe.web.guard import POLICY
 from loupe.web.pages import Pages as Pictures
@@ -32,7 +32,6 @@ VIEW_POLICY = POLICY.replace("img-src 'self'", "img-src 'self' data:").replace(
     "form-action 'none'", "form-action 'self'"
 )
 _SMALL, _LARGE = 360, 1800
-_LONGEST = 1_000_000
 #: What reading a record meets whose file is another one than it was.
 _CHANGED = (msgspec.MsgspecError, UnicodeError, OSError, RunError)
 
@@ -78,9 +77,8 @@ def application(shelf: Shelf) -> Starlette:
         Route("/static/sample_page.js", handlers.script),
         Route("/static/{name}", static_answer(STATIC_FILES)),
     ]
-    return Starlette(
-        routes=routes, lifespan=lifespan, exception_handlers={LoupeError: _explained, HTTPException: refused}
-    )
+    said = {LoupeError: handlers.explained, HTTPException: handlers.refused}
+    return Starlette(routes=routes, lifespan=lifespan, exception_handlers=said)
 
 
 class _Handlers:
@@ -99,6 +97,23 @@ class _Handlers:
         self._packers.close()
         self._what_if.close()
 
+    def explained(self, request: Request, error: Exception) -> Response:
+        """What is wrong with the files, not with the viewer."""
+        assert isinstance(error, LoupeError)
+        status = 404 if isinstance(error, PageError) else 409
+        if _is_for_a_person(request):
+            return HTMLResponse(self._pages.refused(error.message, error.hint), status_code=status)
+        said: dict[str, Any] = {"message": error.message, "hint": error.hint}
+        return JSONResponse(said, status_code=status)
+
+    def refused(self, request: Request, error: Exception) -> Response:
+        """What is not there, as a page for people and as JSON for scripts."""
+        assert isinstance(error, HTTPException)
+        if _is_for_a_person(request):
+            text = error.detail[:1].upper() + error.detail[1:]
+            return HTMLResponse(self._pages.refused(text), status_code=error.status_code, headers=error.headers)
+        return refused(request, error)
+
     def home(self, _: Request) -> Response:
         return html(self._pages.home())
 
@@ -112,7 +127,7 @@ class _Handlers:
     def _board(self, key: str) -> Board:
         board = self._shelf.look().boards.get(key)
         if board is None:
-            raise HTTPException(404, "no such benchmark here")
+            raise HTTPException(404, "this benchmark has no runs here, or no longer")
         return board
 
     def _of(self, request: Request) -> tuple[Board, Wanted]:
@@ -125,7 +140,7 @@ class _Handlers:
     def run(self, request: Request) -> Response:
         found = self._shelf.run(request.path_params["run"])
         if found is None:
-            raise HTTPException(404, "no such run here")
+            raise HTTPException(404, "this run is no longer there")
         return html(self._pages.run(*found))
 
     def slices(self, request: Request) -> Response:
@@ -147,7 +162,7 @@ class _Handlers:
         ident = request.query_params.get("id", "")
         found = self._pages.sample(board, ident, wanted, dict(request.query_params))
         if found is None:
-            raise HTTPException(404, "no such sample here")
+            raise HTTPException(404, "this sample is no longer there")
         return html(found)
 
     def _sample(self, request: Request) -> tuple[Board, str, Sequence[RunIndex]]:
@@ -155,7 +170,7 @@ class _Handlers:
         board, wanted = self._of(request)
         ident, runs = request.query_params.get("id", ""), board.ordered()
         if ident not in board.samples() and not any(ident in run.answers for run in runs):
-            raise HTTPException(404, "no such sample here")
+            raise HTTPException(404, "this sample is no longer there")
         return board, ident, [runs[place] for place in wanted.runs] if wanted.runs else runs
 
     async def payload(self, request: Request) -> Response:
@@ -198,7 +213,7 @@ class _Handlers:
         board, ident, run, text = self._read(request, answer)
         sample, benchmark = board.samples().get(ident), board.group().benchmark
         reference = benchmark.reference(sample) if sample and benchmark else ""
-        return html(self._pages.what_if(board, run, ident, text[:_LONGEST], reference[:_LONGEST]))
+        return html(self._pages.what_if(board, run, ident, text, reference, dict(request.query_params)))
 
     async def score(self, request: Request) -> Response:
         try:
@@ -210,12 +225,14 @@ class _Handlers:
         sample = (await run_in_threadpool(board.samples)).get(edited.sample)
         if run is None or sample is None:
             raise HTTPException(404, "its ground truth is not here, so it cannot be scored")
-        if len(edited.text) > _LONGEST:
-            raise HTTPException(413, f"longer than {_LONGEST:,} characters")
-        return JSONResponse(await self._what_if.score(board, run, sample, edited.text))
+        if len(edited.text) > LONGEST_EDITED:
+            raise HTTPException(413, f"longer than {LONGEST_EDITED:,} characters")
+        try:
+            return JSONResponse(await self._what_if.score(board, run, sample, edited.text))
+        except SupersededError:
+            raise HTTPException(409, "a later text is being scored") from None
 
 
-def _explained(_: Request, error: Exception) -> Response:
-    assert isinstance(error, LoupeError)
-    said: dict[str, Any] = {"message": error.message, "hint": error.hint}
-    return JSONResponse(said, status_code=404 if isinstance(error, PageError) else 500)
+def _is_for_a_person(request: Request) -> bool:
+    """Whether a browser asks for a page, and not a script for what is on one."""
+    return request.method == "GET" and "text/html" in request.headers.get("accept", "")

@@ -22,8 +22,6 @@ ORDERS = {
     "spread": "Largest difference first",
     "name": "By name",
 }
-#: Orders of two runs, the second against the first; from the page that compares them.
-PAIR_ORDERS = frozenset({"losses", "wins"})
 OUTCOMES = {
     "ok": "answered",
     "empty": "empty answer",
@@ -59,15 +57,20 @@ def wanted_of(board: Board, query: Mapping[str, str]) -> Wanted:
     keys = [run.key for run in board.ordered()]
     chosen = [keys.index(query[name]) for name in ("a", "b") if query.get(name) in keys]
     tag, _, value = query.get("tag", "").partition("=")
-    number = query.get("page", "")
     return Wanted(
         words=tuple(query.get("q", "")[:200].lower().split()),
         runs=tuple(dict.fromkeys(chosen)),
         outcome=query.get("outcome", "") if query.get("outcome", "") in {*OUTCOMES, "failed"} else "",
         tag=(tag, value),
-        order=query.get("order", "") if query.get("order", "") in ORDERS.keys() | PAIR_ORDERS else "order",
-        page=max(1, int(number)) if re.fullmatch("[0-9]{1,7}", number) else 1,
+        order=query.get("order", "") if query.get("order", "") in ORDERS else "order",
+        page=page_number(query),
     )
+
+
+def page_number(query: Mapping[str, str]) -> int:
+    """The page of a list that an address asks for, 1 where it names none."""
+    number = query.get("page", "")
+    return max(1, int(number)) if re.fullmatch("[0-9]{1,7}", number) else 1
 
 
 def goodness(cell: Cell, measures: Mapping[str, Measure], largest: Mapping[str, float]) -> float | None:
@@ -110,18 +113,12 @@ def chosen_rows(board: Board, wanted: Wanted) -> list[Row]:
         found = goods(row)
         return max(found) - min(found) if len(found) > 1 else -1.0
 
-    def gain(row: Row) -> float:
-        found = goods(row)
-        return found[1] - found[0] if len(found) == 2 else 0.0
-
     orders: dict[str, Callable[[Row], Any]] = {
         "order": lambda row: row.place,
         "worst": lambda row: (mean(row, 2.0), row.place),
         "best": lambda row: (-mean(row, -1.0), row.place),
         "cost": lambda row: (-sum(cell.cost for cell in cells(row)), row.place),
         "spread": lambda row: (-spread(row), row.place),
-        "losses": lambda row: (gain(row), row.place),
-        "wins": lambda row: (-gain(row), row.place),
         "name": lambda row: _natural(row.ident),
     }
     return sorted((row for row in rows if _fits(row, cells(row), wanted)), key=orders[wanted.order])

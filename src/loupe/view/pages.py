@@ -11,9 +11,9 @@ from markupsafe import Markup
 from loupe import __version__, report
 from loupe.errors import LoupeError
 from loupe.report import page
-from loupe.report.terminal import format_value
-from loupe.view import grid, heat, pairs, run_page
+from loupe.view import grid, heat, run_page
 from loupe.view.board import Board, Row
+from loupe.view.compare_page import compare_context, compared_rows
 from loupe.view.grid import Wanted
 from loupe.view.run_index import RunIndex
 from loupe.view.sample_page import address, sample_index
@@ -32,6 +32,8 @@ STATIC_FILES = (
 )
 #: Published rows below each leaderboard of the first page.
 _PUBLISHED = 4
+#: Characters of an answer that can be edited.
+LONGEST_EDITED = 1_000_000
 _MATCH = ("overlay.js", "tables.js", "formulas.js", "match.js")
 
 
@@ -76,6 +78,10 @@ class Pages:
     def _short(group: JsonObject) -> JsonObject:
         """The group with the first of its published rows; its own page has them all."""
         return group | {"published": group["published"][:_PUBLISHED], "unlisted": len(group["published"]) - _PUBLISHED}
+
+    def refused(self, message: str, hint: str = "") -> str:
+        """What stands in place of a page that is not there."""
+        return self._render("refused.html", None, "refused", message=message, hint=hint)
 
     def board(self, board: Board) -> str:
         """Everything about one benchmark."""
@@ -170,7 +176,8 @@ class Pages:
 
     def sample(self, board: Board, ident: str, wanted: Wanted, query: JsonObject) -> str | None:
         """The page of one sample, among those of the list that it was opened from."""
-        rows = grid.chosen_rows(board, wanted)
+        compared = query.get("three") == "1" and len(wanted.runs) == 2
+        rows = compared_rows(board, wanted.runs, query) if compared else grid.chosen_rows(board, wanted)
         at = next((place for place, row in enumerate(rows) if row.ident == ident), None)
         if at is None:
             rows = board.rows()
@@ -180,13 +187,12 @@ class Pages:
         kept = {name: value for name, value in query.items() if value and name not in ("id", "page")}
         rest = f"&{urlencode(kept)}" if kept else ""
         beside = [rows[place].ident if 0 <= place < len(rows) else None for place in (at - 1, at + 1)]
-        compared = query.get("three") == "1" and len(wanted.runs) == 2
         links = {
             "payload": address(board, "payload", ident) + rest,
             "drawings": address(board, "drawings", ident) + rest,
             "thumbnail": f"{address(board, 'picture', ident)}&n=0&small=1",
             "whatIf": address(board, "what-if", ident) + rest,
-            "listed": f"/b/{board.key}/{'compare' if compared else 'samples'}{'?' + urlencode(kept) if kept else ''}",
+            "listed": _listed(board, kept),
             "listedAs": "Compare" if compared else "Samples",
             "previous": address(board, "sample", beside[0]) + rest if beside[0] is not None else "",
             "next": address(board, "sample", beside[1]) + rest if beside[1] is not None else "",
@@ -196,73 +202,42 @@ class Pages:
         index = page.inline_json(sample_index(board, rows, at, wanted.runs, links))
         return self._render("sample_page.html", board, "sample", name=ident, index=Markup(index), compared=compared)
 
-    def what_if(self, board: Board, run: RunIndex, ident: str, text: str, reference: str) -> str:
+    def what_if(self, board: Board, run: RunIndex, ident: str, text: str, reference: str, query: JsonObject) -> str:
         """The page where an answer can be edited."""
-        sample = board.samples().get(ident)
-        row = next((row for row in board.rows() if row.ident == ident), None)
-        assert row is not None
-        links = {"picture": f"{address(board, 'picture', ident)}&n=0" if sample and sample.images else ""}
-        rows = board.rows()
-        index = sample_index(board, rows, rows.index(row), (), links)
-        start = {"text": text, "reference": reference, "board": board.key, "sample": ident}
+        sample, rows = board.samples().get(ident), board.rows()
+        at = next(place for place, row in enumerate(rows) if row.ident == ident)
+        picture = f"{address(board, 'picture', ident)}&n=0" if sample and sample.images else ""
+        kept = {name: value for name, value in query.items() if value and name not in ("id", "page", "run")}
+        back = address(board, "sample", ident) + (f"&{urlencode(kept)}" if kept else "")
+        links = {"picture": picture, "back": back, "listed": _listed(board, kept)}
+        index = sample_index(board, rows, at, (), links)
+        # What a textarea would not hold is not scored: a part of an answer has another score.
+        whole = len(text) <= LONGEST_EDITED
+        why = "" if whole else f"This answer has {len(text):,} characters: only its beginning is shown, and not scored."
+        why = why or ("" if sample else "The ground truth is not here, so nothing can be scored.")
+        reference = reference[:LONGEST_EDITED]
+        start = {"text": text[:LONGEST_EDITED], "reference": reference, "board": board.key, "sample": ident, "why": why}
         return self._render(
             "what_if.html",
             board,
             "sample",
             name=ident,
             run=run,
-            runs=list(zip(board.ordered(), [e.label for e in board.group().entrants], strict=True)),
-            text=text,
+            runs=[(one, board.labels[one.key]) for one in board.ordered()],
+            text=text[:LONGEST_EDITED],
             start=Markup(page.inline_json(start)),
             index=Markup(page.inline_json(index)),
-            picture=links["picture"],
-            back=address(board, "sample", ident),
-            has_truth=sample is not None,
+            picture=picture,
+            back=back,
+            why=why,
         )
 
     def compare(self, board: Board, query: JsonObject) -> str:
         """Two runs, sample by sample."""
-        runs, names = board.ordered(), [entrant.label for entrant in board.group().entrants]
-        keys = [run.key for run in runs]
-        a = keys.index(query["a"]) if query.get("a") in keys else min(1, len(runs) - 1)
-        b = keys.index(query["b"]) if query.get("b") in keys else 0
-        measure, found = pairs.pairs_of(board, a, b) if a != b else (None, [])
-        order = query.get("order", "") if query.get("order", "") in pairs.ORDERS else "losses"
-        listed = pairs.in_order(found, order)
-        pages = max(1, -(-len(listed) // pairs.PAGE))
-        number = min(
-            int(query["page"]) if query.get("page", "").isascii() and query.get("page", "").isdigit() else 1, pages
-        )
-        number = max(1, number)
-        kept = {"a": keys[a], "b": keys[b], "order": order}
-        inside = urlencode({"a": keys[a], "b": keys[b], "three": 1, "order": order})
-        return self._render(
-            "compare.html",
-            board,
-            "compare",
-            runs=list(zip(runs, names, strict=True)),
-            unverified=board.context()["unverified"],
-            a=a,
-            b=b,
-            measure=measure,
-            counts=pairs.counts(found),
-            total=len(found),
-            plot=pairs.scatter(found, measure) if measure else None,
-            whole=pairs.whole(board, runs[a], runs[b]) if a != b else [],
-            rows=listed[(number - 1) * pairs.PAGE : number * pairs.PAGE],
-            shown=lambda value: format_value(value, measure.unit) if measure else "",
-            gain=lambda value: f"{100 * value:+.2f}" if measure and measure.unit == "fraction" else f"{value:+.4g}",
-            place=lambda ident: f"{address(board, 'sample', ident)}&{inside}",
-            orders=pairs.ORDERS,
-            order=order,
-            number=number,
-            pages=pages,
-            turn=lambda to: f"/b/{board.key}/compare?{urlencode({**kept, 'page': to})}",
-            **_state(board),
-        )
+        return self._render("compare.html", board, "compare", **compare_context(board, query), **_state(board))
 
     def _render(self, template: str, board: Board | None, here: str, **values: Any) -> str:
-        parts = [("/", "Benchmarks", board is None)]
+        parts = [("/", "Benchmarks", board is None and not here)]
         if board is not None:
             root = f"/b/{board.key}"
             parts += [(root, "Leaderboard", here == ""), (f"{root}/slices", "Slices", here == "slices")]
@@ -271,6 +246,12 @@ class Pages:
             values |= {"title": self._shelf.look().title(board), "root": root}
             values["damaged"] = [(board.labels[run.key], run.problem) for run in board.runs if run.problem]
         return self._templates.get_template(template).render(parts=parts, **values)
+
+
+def _listed(board: Board, kept: JsonObject) -> str:
+    """The list that a sample was opened from."""
+    name = "compare" if kept.get("three") == "1" else "samples"
+    return f"/b/{board.key}/{name}{'?' + urlencode(kept) if kept else ''}"
 
 
 def _state(board: Board) -> JsonObject:

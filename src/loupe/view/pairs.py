@@ -12,6 +12,7 @@ from loupe.report.terminal import format_range, format_value
 from loupe.stats.comparison import LEVEL, Difference, compare
 from loupe.types import FAILED, Measure
 from loupe.view.board import Board, Cell, Row
+from loupe.view.grid import NOT_ANSWERED, OUTCOMES
 from loupe.view.run_index import RunIndex
 
 JsonObject: TypeAlias = dict[str, Any]
@@ -36,6 +37,18 @@ class Pair:
     value_b: float
     gain: float
 
+    @property
+    def failed(self) -> tuple[bool, bool]:
+        """Whether there is no answer in A, and in B."""
+        return self.a.outcome in NOT_ANSWERED, self.b.outcome in NOT_ANSWERED
+
+    @property
+    def kind(self) -> str:
+        """`win` and `loss` of B, `tie`, or `none`: as bad in both, and at least one of them no answer."""
+        if abs(self.gain) > _TIE:
+            return "win" if self.gain > 0 else "loss"
+        return "none" if any(self.failed) else "tie"
+
 
 @dataclass(frozen=True, slots=True)
 class Dot:
@@ -49,31 +62,34 @@ class Dot:
     title: str
 
 
-def pairs_of(board: Board, a: int, b: int) -> tuple[Measure | None, list[Pair]]:
-    """The samples that both runs have answered and scored by the same measure, which most of them share.
+def told(board: Board, a: int, b: int) -> list[tuple[Measure, int]]:
+    """The measures that tell of samples in these runs, each with how many, the most first."""
+    measures = board.measures()
+    found: Counter[str] = Counter()
+    for row in board.rows():
+        found.update({row.cells[place].measure for place in (a, b)} - {""})
+    return [(measures[name], count) for name, count in found.most_common()]
 
-    A failed answer is as bad as one can be.
-    """
-    measures, rows = board.measures(), board.rows()
-    told = Counter(cell.measure for row in rows for cell in (row.cells[a], row.cells[b]) if cell.measure)
-    if not told:
-        return None, []
-    measure = measures[told.most_common(1)[0][0]]
+
+def pairs_of(board: Board, a: int, b: int, measure: Measure) -> list[Pair]:
+    """The samples that are told by this measure in both runs. A failed answer is as bad as one can be."""
     pairs = []
-    for row in rows:
+    for row in board.rows():
         first, second = row.cells[a], row.cells[b]
         value_a, value_b = _value(first, measure), _value(second, measure)
         if value_a is None or value_b is None:
             continue
         gain = value_b - value_a if measure.higher_is_better else value_a - value_b
         pairs.append(Pair(row, first, second, value_a, value_b, gain))
-    return measure, pairs
+    return pairs
 
 
 def _value(cell: Cell, measure: Measure) -> float | None:
     if cell.measure == measure.name:
         return cell.value
-    return (0.0 if measure.higher_is_better else 1.0) if cell.outcome in FAILED and measure.unit == "fraction" else None
+    # A failed sample that was scored is told by the measure that it would have.
+    unscored = cell.outcome in FAILED and not cell.measure and measure.unit == "fraction"
+    return (0.0 if measure.higher_is_better else 1.0) if unscored else None
 
 
 def in_order(pairs: list[Pair], order: str) -> list[Pair]:
@@ -84,15 +100,17 @@ def in_order(pairs: list[Pair], order: str) -> list[Pair]:
     return sorted(pairs, key=lambda pair: (sign * pair.gain, pair.row.place))
 
 
-def counts(pairs: list[Pair]) -> tuple[int, int, int]:
-    """How often B is better, worse, or as good as A."""
-    better = sum(pair.gain > _TIE for pair in pairs)
-    worse = sum(pair.gain < -_TIE for pair in pairs)
-    return better, worse, len(pairs) - better - worse
+def counts(pairs: list[Pair]) -> Counter[str]:
+    """How many pairs there are of each kind, and how many failed in A and in B."""
+    found = Counter(pair.kind for pair in pairs)
+    found["failed_a"] = sum(pair.failed[0] for pair in pairs)
+    found["failed_b"] = sum(pair.failed[1] for pair in pairs)
+    return found
 
 
 def scatter(pairs: list[Pair], measure: Measure) -> JsonObject:
-    """The picture: A across, B upwards, equal on the diagonal. Samples that fall together make a larger dot."""
+    """The picture: A across, B upwards, equal on the diagonal. Samples that fall together make a larger dot; those
+    without an answer stand apart from those that were read as badly."""
     values = [value for pair in pairs for value in (pair.value_a, pair.value_b)]
     low, high = min([*values, 0.0]), max([*values, 1.0 if measure.unit == "fraction" else 0.0])
     if measure.unit == "fraction":
@@ -100,27 +118,30 @@ def scatter(pairs: list[Pair], measure: Measure) -> JsonObject:
     step = round_step(((high - low) or 1.0) / 5)
     low, high = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
     span = (high - low) or 1.0
-    found: dict[tuple[int, int], list[Pair]] = {}
+    found: dict[tuple[int, int, bool], list[Pair]] = {}
     for pair in pairs:
         at = [round(_GRID * min(1.0, max(0.0, (value - low) / span))) for value in (pair.value_a, pair.value_b)]
-        found.setdefault((at[0], at[1]), []).append(pair)
-    dots = []
-    for (across, up), here in found.items():
-        most = max(here, key=lambda pair: abs(pair.gain))
-        kind = "tie" if abs(most.gain) <= _TIE else "win" if most.gain > 0 else "loss"
-        text = (
-            f"{most.row.ident}: {format_value(most.value_a, measure.unit)} → {format_value(most.value_b, measure.unit)}"
-        )
-        more = f", and {len(here) - 1:,} more here" if len(here) > 1 else ""
-        x, y = _MARGIN + _SIDE * across / _GRID, _SIDE + 10 - _SIDE * up / _GRID
-        dots.append(
-            Dot(round(x, 1), round(y, 1), min(3.5 + len(here) ** 0.5 / 2, 14.0), kind, most.row.ident, text + more)
-        )
+        found.setdefault((at[0], at[1], any(pair.failed)), []).append(pair)
+    dots = [_dot(across, up, failed, here, measure) for (across, up, failed), here in found.items()]
     dots.sort(key=lambda dot: -dot.radius)
     values = [low + step * number for number in range(round(span / step) + 1)]
     places = [(value, (value - low) / span) for value in values]
     ticks = [(_MARGIN + _SIDE * share, _SIDE + 10 - _SIDE * share, _tick(value, measure)) for value, share in places]
     return {"dots": dots, "ticks": ticks, "left": _MARGIN, "bottom": _SIDE + 10, "side": _SIDE}
+
+
+def _dot(across: int, up: int, failed: bool, here: list[Pair], measure: Measure) -> Dot:
+    most = max(here, key=lambda pair: abs(pair.gain))
+    text = f"{most.row.ident}: {said(most.a, most.value_a, measure)} → {said(most.b, most.value_b, measure)}"
+    more = f", and {len(here) - 1:,} more here" if len(here) > 1 else ""
+    x, y = _MARGIN + _SIDE * across / _GRID, _SIDE + 10 - _SIDE * up / _GRID
+    kind = f"{most.kind} hollow" if failed else most.kind
+    return Dot(round(x, 1), round(y, 1), min(3.5 + len(here) ** 0.5 / 2, 14.0), kind, most.row.ident, text + more)
+
+
+def said(cell: Cell, value: float, measure: Measure) -> str:
+    """A value, or the class of what is no answer."""
+    return OUTCOMES[cell.outcome] if cell.outcome in NOT_ANSWERED else format_value(value, measure.unit)
 
 
 def _tick(value: float, measure: Measure) -> str:

@@ -30,16 +30,29 @@ _SECONDS = 30.0
 _SAME = 5e-7
 
 
+class SupersededError(Exception):
+    """Somebody has gone on typing: only the last text of a sample is scored."""
+
+
 class WhatIf:
     """Scores edited answers, one at a time."""
 
     def __init__(self) -> None:
         self._pools: OrderedDict[tuple[str, tuple[str, ...]], tuple[ScorePool, ExitStack]] = OrderedDict()
         self._one = asyncio.Semaphore(1)
+        self._latest: dict[tuple[str, str], object] = {}
 
     async def score(self, board: Board, run: RunIndex, sample: Sample, text: str) -> JsonObject:
-        """What the sample and the run would score with this text as the engine's answer."""
+        """What the sample and the run would score with this text as the engine's answer.
+
+        Raises SupersededError where another text of the sample came while this one was waiting.
+        """
+        place, mine = (run.key, sample.id), object()
+        self._latest[place] = mine
         async with self._one:
+            if self._latest.get(place) is not mine:
+                raise SupersededError
+            del self._latest[place]
             pool = await run_in_threadpool(self._pool, run)
             scores = await pool.score(sample, Prediction(sample=sample.id, text=text))
         if scores.error:
@@ -106,4 +119,7 @@ def _change(change: float | None, measure: Measure) -> str:
         return ""
     if abs(change) <= _SAME:
         return "no change"
-    return f"{100 * change:+.3f}" if measure.unit == "fraction" else f"{change:+.4g}"
+    if measure.unit != "fraction":
+        return f"{change:+.4g}"
+    # As many decimals as the values beside it have.
+    return f"{100 * change:+.2f} points" if abs(change) >= 0.00005 else f"{'+-'[change < 0]} less than 0.01 points"

@@ -1,7 +1,19 @@
 // What the server holds beside the index: the payload of the sample, its pictures, drawings of its formulas.
 
-const places = index.addresses;
+let places = index.addresses;
 let drawn = null;
+
+/** Takes in the page of another sample: its index in place of the one here. */
+async function takePage(address) {
+  const answer = await fetch(address, { credentials: "same-origin", cache: "no-store", headers: { Accept: "text/html" } });
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const found = page.getElementById("index");
+  if (!answer.ok || !found) throw new Error(page.querySelector("main .notice")?.textContent || `the server says ${answer.status}`);
+  Object.assign(index, JSON.parse(found.textContent));
+  places = index.addresses;
+  drawn = null;
+  prepare();
+}
 
 function thumbnailOf() {
   return places.thumbnail;

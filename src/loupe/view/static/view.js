@@ -1,7 +1,7 @@
 // What every page of the viewer does: theme, keys, filters without a button, and following the files.
 
 import { startTheme, switchTheme } from "./theme.js";
-import { get } from "./server.js";
+import { get, Refused } from "./server.js";
 import { trouble } from "./notes.js";
 
 const POLL = 2000;
@@ -13,19 +13,31 @@ let timer = 0, showing = 0;
 async function show(address) {
   const mine = ++showing;
   const answer = await fetch(address, { credentials: "same-origin", cache: "no-store" });
-  if (!answer.ok) throw new Error(`the server says ${answer.status}`);
+  if (!answer.ok) throw new Refused(answer.status, {});
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
   if (mine !== showing) return;
   for (const part of document.querySelectorAll("[data-live]")) {
     const next = fresh.querySelector(`[data-live="${part.dataset.live}"]`);
-    if (!next) continue;
+    // A form in which somebody is choosing is left alone.
+    if (!next || part.isEqualNode(next) || (part.id === "filters" && part.contains(document.activeElement))) continue;
     const focused = part.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
     const open = [...part.querySelectorAll("details")].map((each) => each.open);
     part.replaceWith(document.adoptNode(next));
     next.querySelectorAll("details").forEach((each, place) => { if (place < open.length) each.open = open[place]; });
+    if (part.id === "filters") startFilters(next);
     if (focused) next.querySelector(`[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   }
   root.dataset.stamp = fresh.documentElement.dataset.stamp;
+}
+
+/** What this page shows was deleted or moved; the rest is there. */
+function gone() {
+  if (document.querySelector("#trouble a")) return;
+  trouble("What this page shows is no longer there; it is as it was seen last. ");
+  const home = document.createElement("a");
+  home.href = "/";
+  home.textContent = "Benchmarks";
+  document.getElementById("trouble").append(home);
 }
 
 async function follow() {
@@ -36,8 +48,9 @@ async function follow() {
       if (stamp !== root.dataset.stamp) await show(location.href);
     }
     trouble("");
-  } catch {
-    trouble("Loupe does not answer: what is shown here may be old. Start loupe view again and open the address that it prints.");
+  } catch (error) {
+    if (error instanceof Refused && error.status === 404) gone();
+    else trouble("Loupe does not answer: what is shown here may be old. Start loupe view again and open the address that it prints.");
   }
   timer = setTimeout(follow, POLL);
 }
