@@ -54,6 +54,9 @@ def test_an_amount_equals_itself_and_its_plain_number(text: str) -> None:
         ("1.234", "1234"), ("1,5", "1.5"), ("0.123", "0.123"), ("1234,567", "1234.567"), ("1.234.567", "1234567"),
         ("12,34,567.00", "1234567"), ("12,- €", "12"), ("CHF 12.--", "12"), ("(12.00)", "-12"), ("¥1,200", "1200"),
         ("１２３円", "123"), ("$-5.00", "-5"), ("Fr. 12.50", "12.5"),
+        (".50", "0.5"), ("$.99", "0.99"), ("-,5 €", "-0.5"), ("Rs.99", "99"), ("$(12.00)", "-12"), ("(12.00) €", "-12"),
+        ("Rp 10.000", "10000"), ("RM 12.50", "12.5"), ("R 120.00", "120"), ("12 lei", "12"), ("NT$1,000", "1000"),
+        ("S/. 5", "5"),
     ],
 )  # fmt: skip
 def test_what_marks_mean_is_told_by_their_places(text: str, value: str) -> None:
@@ -61,11 +64,28 @@ def test_what_marks_mean_is_told_by_their_places(text: str, value: str) -> None:
     assert found is not None and found.value == Decimal(value)
 
 
-@pytest.mark.parametrize("text", ["", "-", "n/a", "12 kg", "1.2.3", "1 2 3", "12 50", "(12", "1e5", "9" * 70])
+@pytest.mark.parametrize(
+    "text", ["", "-", "n/a", "12 kg", "1.2.3", "1 2 3", "12 50", "(12", "1e5", "9" * 70, "..5", "$(5", "$."]
+)
 def test_what_is_no_amount_has_no_value(text: str) -> None:
     assert read_amount(text) is None
 
 
 def test_currencies_differ_only_where_both_are_named() -> None:
     assert amounts_match("12.00", "12 EUR") and amounts_match("$12", "CAD 12") and amounts_match("", "null")
+    signs = {
+        "NT$": "TWD",
+        "MX$": "MXN",
+        "₪": "ILS",
+        "฿": "THB",
+        "₱": "PHP",
+        "₦": "NGN",
+        "RM": "MYR",
+        "Rp": "IDR",
+        "R": "ZAR",
+    }
+    assert all(
+        amounts_match(f"{sign}5", f"5 {code}") and not amounts_match(f"{sign}5", "5 EUR")
+        for sign, code in signs.items()
+    )
     assert not amounts_match("12 USD", "12 EUR") and not amounts_match("", "0") and not amounts_match("x", "x")

@@ -14,14 +14,22 @@ from typing import NamedTuple
 LONGEST = 60
 _EMPTY = frozenset({"", "-", "--", "null", "none", "n/a", "unknown"})
 
-_DOLLARS = ("USD", "CAD", "AUD", "NZD", "HKD", "SGD", "TWD", "MXN")
+_DOLLARS = ("USD", "CAD", "AUD", "NZD", "HKD", "SGD", "TWD", "MXN", "ARS", "CLP", "COP", "UYU")
+_RUPEES = ("INR", "PKR", "LKR")
 #: What may stand for a currency beside its code; "$" and "kr" are those of several countries.
 _CURRENCIES: dict[str, tuple[str, ...]] = {
     "€": ("EUR",), "euro": ("EUR",), "euros": ("EUR",),
     "$": _DOLLARS, "us$": ("USD",), "usd$": ("USD",), "dollar": _DOLLARS, "dollars": _DOLLARS,
     "c$": ("CAD",), "ca$": ("CAD",), "a$": ("AUD",), "au$": ("AUD",), "nz$": ("NZD",), "hk$": ("HKD",), "s$": ("SGD",),
+    "nt$": ("TWD",), "mx$": ("MXN",), "mex$": ("MXN",), "ar$": ("ARS",), "clp$": ("CLP",), "col$": ("COP",),
+    "$u": ("UYU",), "u$s": ("USD",),
     "£": ("GBP",), "¥": ("JPY", "CNY"), "円": ("JPY",), "圓": ("CNY", "TWD"), "元": ("CNY", "TWD"), "rmb": ("CNY",),
-    "₩": ("KRW",), "원": ("KRW",), "₹": ("INR",), "rs": ("INR",), "rs.": ("INR",), "₽": ("RUB",), "₺": ("TRY",),
+    "₩": ("KRW",), "원": ("KRW",), "₹": ("INR",), "rs": _RUPEES, "rs.": _RUPEES, "৳": ("BDT",), "tk": ("BDT",),
+    "₽": ("RUB",), "руб": ("RUB",), "руб.": ("RUB",), "₺": ("TRY",), "tl": ("TRY",), "лв": ("BGN",), "лв.": ("BGN",),
+    "rm": ("MYR",), "rp": ("IDR",), "rp.": ("IDR",), "฿": ("THB",), "baht": ("THB",), "บาท": ("THB",), "₱": ("PHP",),
+    "r": ("ZAR",), "₦": ("NGN",), "ksh": ("KES",), "ksh.": ("KES",), "e£": ("EGP",), "₪": ("ILS",), "nis": ("ILS",),
+    "lei": ("RON",), "leu": ("RON",), "dhs": ("AED",), "dhs.": ("AED",), "sr": ("SAR",), "s/": ("PEN",),
+    "s/.": ("PEN",),
     "fr": ("CHF",), "fr.": ("CHF",), "sfr": ("CHF",), "sfr.": ("CHF",),
     "kr": ("SEK", "NOK", "DKK", "ISK"), "kr.": ("SEK", "NOK", "DKK", "ISK"),
     "zł": ("PLN",), "kč": ("CZK",), "ft": ("HUF",), "₫": ("VND",), "₴": ("UAH",), "r$": ("BRL",),
@@ -37,11 +45,11 @@ _CODES = frozenset(
 
 _SIGN = r"[-+]?"
 _UNIT = r"[^\d\s.,'+()-][^\d\s,'+()-]{0,7}"
-_NUMBER = r"\d[\d.,' ]*"
+_NUMBER = r"[.,]?\d[\d.,' ]*"
 _AMOUNT = re.compile(
-    rf"(?P<open>\(?) ?(?P<sign>{_SIGN}) ?(?P<before>(?:{_UNIT})?) ?(?P<inner>{_SIGN}) ?"
+    rf"(?:(?P<outer>{_UNIT}) ?(?=\())?(?P<open>\(?) ?(?P<sign>{_SIGN}) ?(?P<before>(?:{_UNIT})?) ?(?P<inner>{_SIGN}) ?"
     rf"(?P<number>{_NUMBER}?)(?P<round>[.,]-{{1,2}})? ?(?P<behind>-?) ?(?P<after>(?:{_UNIT})?) ?(?P<last>-?) ?"
-    r"(?P<close>\)?)"
+    rf"(?P<close>\)?)(?:(?<=\)) ?(?P<outside>{_UNIT}))?"
 )
 _SAME = str.maketrans({"−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "’": "'", "`": "'", "´": "'", "˙": "'"})
 
@@ -58,7 +66,7 @@ def read_amount(text: str) -> Amount | None:
 
     Dot and comma: the last of the two is the decimal mark; one that occurs several times groups; one alone groups if
     exactly three digits follow and one to three precede, the first of them not 0. Apostrophes and spaces group.
-    Negative: a minus before or behind, or brackets. `,-` behind a number is `,00`.
+    Negative: a minus before or behind, or brackets. `,-` behind a number is `,00`, `.50` is half of one.
 
     >>> read_amount("1.234,50 €").value, read_amount("USD 1,234.5").value, read_amount("(12)").value
     (Decimal('1234.50'), Decimal('1234.5'), Decimal('-12'))
@@ -67,9 +75,12 @@ def read_amount(text: str) -> Amount | None:
     found = _AMOUNT.fullmatch(text) if len(text) <= LONGEST else None
     if found is None or bool(found["open"]) != bool(found["close"]):
         return None
-    units = [unit for unit in (found["before"], found["after"]) if unit]
-    currencies = _currencies(units)
-    value = _value(found["number"].strip(), whole=bool(found["round"]))
+    before, number = found["before"], found["number"].strip()
+    if before.endswith(".") and _currencies([before]) is None:
+        # `$.99` is less than a dollar, `Rs.99` are rupees.
+        before, number = before[:-1], f".{number}"
+    currencies = _currencies([unit for unit in (found["outer"], before, found["after"], found["outside"]) if unit])
+    value = _value(number, whole=bool(found["round"]))
     minus = [found[name] for name in ("sign", "inner", "behind", "last")].count("-") + bool(found["open"])
     if value is None or currencies is None or minus > 1:
         return None
@@ -111,7 +122,7 @@ def _value(number: str, *, whole: bool) -> Decimal | None:
     """The value of digits with marks between them. `whole`: what follows is `,-`, so no mark in here is a decimal."""
     mark = "" if whole else _decimal_mark(number)
     integer, _, decimals = number.rpartition(mark) if mark else (number, "", "")
-    digits = _ungrouped(integer)
+    digits = _ungrouped(integer) if integer or not mark else "0"
     if digits is None or (mark and not decimals.isdecimal()):
         return None
     return Decimal(f"{digits}.{decimals or 0}")
