@@ -62,7 +62,7 @@ def test_a_headline_that_was_not_computed_says_why_there_are_no_ranks_and_no_bar
     (group,) = collect(runs)
     for entrant in group.entrants:
         assert entrant.result is not None
-        none = {"cer": Estimate(value=None), "other": SOME}
+        none = {"cer": Estimate(value=None)}
         changed = msgspec.structs.replace(entrant.result, measures=none, not_computed={"cer": "switched off"})
         object.__setattr__(entrant, "result", changed)
     assert "No ranks and no bars: CER was not computed (switched off)." in group_context(group)["caption"]

@@ -100,10 +100,15 @@ def test_the_report_draws_both_pictures_and_tells_failures(tmp_path: Path, brows
     report = tmp_path / "report.html"
     write_report(toy.runs, report)
     with opened(browser, report, width=420, scheme="dark") as seen:
-        assert seen.page.locator(".tradeoffs figure").count() == 2
+        assert seen.page.locator(".tradeoffs figure:visible").count() == 2
         assert "(1 of 6 failed)" in seen.text(".tradeoffs")
-        assert seen.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "only figures scroll"
-        boxes = seen.page.locator(".tradeoffs figure:first-child svg g > text").evaluate_all(
+        assert seen.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        figure = seen.page.locator(".tradeoffs figure:visible").first
+        size, width = figure.evaluate(
+            "each => [each.querySelector('svg').getBoundingClientRect().width, each.clientWidth]"
+        )
+        assert 350 < size <= width, "the whole picture, its letters as large as elsewhere"
+        boxes = figure.locator("svg g > text").evaluate_all(
             "all => all.map(each => { const b = each.getBBox(); return [b.x, b.y, b.x + b.width, b.y + b.height] })"
         )
     assert len(boxes) == 3

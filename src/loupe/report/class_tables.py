@@ -57,6 +57,27 @@ def class_tables(result: Result) -> list[tuple[str, str, Table]]:
     ]
 
 
+class Classes(NamedTuple):
+    """The classes of several engines: for each label a row per engine, and a matrix per engine."""
+
+    columns: list[str]
+    labels: list[tuple[str, list[tuple[str, list[str]]]]]
+    matrices: list[tuple[str, Table]]
+
+
+def classes_of(results: Sequence[tuple[str, Result]]) -> Classes | None:
+    """The tables of (engine, result) together; None without any class."""
+    found = [(engine, tables) for engine, result in results if (tables := class_tables(result))]
+    if not found:
+        return None
+    rows: dict[str, list[tuple[str, list[str]]]] = {}
+    for engine, [(_, _, ratios), _] in found:
+        for label, cells in ratios.rows:
+            rows.setdefault(label, []).append((engine, cells))
+    matrices = [(engine, table) for engine, [_, (_, _, table)] in found]
+    return Classes(found[0][1][0][2].columns, list(rows.items()), matrices)
+
+
 def _cells(found: Sequence[Estimate | None]) -> list[str]:
     shown = []
     for estimate in found:

@@ -22,8 +22,7 @@ from loupe.report.markup import without_surrogates
 from loupe.report.partial_runs import Summarize, other_composites, without
 from loupe.report.pictures import picture_bytes
 from loupe.report.samples import Answer, SampleJob
-from loupe.report.summaries import rightly_empty, summary_row
-from loupe.report.terminal import format_diagnostic as with_unit
+from loupe.report.summaries import rightly_empty, shown_diagnostic, summary_row
 from loupe.report.terminal import format_value
 from loupe.report.values import sample_values, shown_values
 from loupe.runs.folder import Place, RunFolder
@@ -33,8 +32,6 @@ JsonObject: TypeAlias = dict[str, Any]
 
 #: Single measurements (fields, facts, tables) listed for one answer; `scores.jsonl` has them all.
 UNIT_LIMIT = 300
-#: Diagnostics of one answer that are true or false.
-_FLAGS = frozenset({"empty", "truncated", "loop", "text_on_blank"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,18 +145,23 @@ def make_group(entrants: list[Entrant]) -> Group:
         group = Group(entrants=entrants, benchmark=None, note=f"The benchmark {name} was not found: {error}")
     summarize = group.benchmark.summarize if group.benchmark else None
     group.entrants = _comparable(group, summarize)
-    better = {measure.name: measure.higher_is_better for measure in group.measures}.get(group.headline, True)
+    # Where no run has the headline, they stand in the order of the first measure that any has.
+    order = sorted(group.measures, key=lambda measure: measure.name != group.headline)
+    told = next((one for one in order if any(_value(entrant, one) is not None for entrant in group.entrants)), None)
 
     def goodness(entrant: Entrant) -> float:
-        estimate = entrant.result.measures.get(group.headline) if entrant.result else None
-        if estimate is None or estimate.value is None:
-            return float("-inf")
-        return estimate.value if better else -estimate.value
+        value = _value(entrant, told) if told else None
+        return float("-inf") if value is None or told is None else value if told.higher_is_better else -value
 
     group.entrants.sort(key=goodness, reverse=True)
     for entrant in group.entrants:
         group.costs.append(costs(group.measures, entrant.counts(), headline=group.headline, summarize=summarize))
     return group
+
+
+def _value(entrant: Entrant, measure: Measure) -> float | None:
+    found = entrant.result.measures.get(measure.name) if entrant.result else None
+    return found.value if found else None
 
 
 def _comparable(group: Group, summarize: Summarize | None) -> list[Entrant]:
@@ -262,7 +264,7 @@ def _answer(group: Group, entrant: Entrant, sample: Sample, scores: SampleScores
             for score in single[:UNIT_LIMIT]
         ),
         hidden_units=max(0, len(single) - UNIT_LIMIT),
-        diagnostics=tuple(format_diagnostic(name, value) for name, value in scores.diagnostics.items()),
+        diagnostics=tuple(shown_diagnostic(name, value) for name, value in scores.diagnostics.items()),
         scoring_error=_scoring_error(scores, prediction),
         explanation=_explanation(group, sample, scores),
         facts=group.facts.of_answer(group.benchmark, sample, prediction, scores, adapters),
@@ -294,8 +296,3 @@ def values_of(group: Group, scores: SampleScores) -> dict[str, float]:
         whole = sample_values(group.measures, scores.scores, group.benchmark.summarize)
         values |= {name: value for name, value in whole.items() if name == group.headline}
     return values
-
-
-def format_diagnostic(name: str, value: float) -> tuple[str, str]:
-    """A diagnostic of one answer as (name, value); what does not apply has the value ""."""
-    return name.replace("_", " "), ("yes" if value else "") if name in _FLAGS else with_unit(name, value)

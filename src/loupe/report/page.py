@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -16,7 +18,7 @@ from markupsafe import Markup
 
 from loupe import __version__
 from loupe.report import leaderboard, losses
-from loupe.report.class_tables import class_tables, truth_states
+from loupe.report.class_tables import classes_of, truth_states
 from loupe.report.collect import Entrant, Group
 from loupe.report.compression_curve import group_curve
 from loupe.report.interval_words import interval_caption
@@ -24,7 +26,7 @@ from loupe.report.partial_runs import left_out_sentences
 from loupe.report.published import leaderboard_rows, source_numbers
 from loupe.report.ranking import how_ranked, ranks_of, standings_of, visible_to_best
 from loupe.report.terminal import part_of_published
-from loupe.report.tradeoffs import left_over, tradeoff_svg, tradeoffs
+from loupe.report.tradeoffs import NARROW, left_over, tradeoff_svg, tradeoffs
 from loupe.report.unverified import accepted_drafts, unverified_warning
 from loupe.stats.ranks import Standings
 
@@ -77,8 +79,14 @@ def environment(*folders: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    found.filters["breakable"] = _breakable
     found.globals |= {"sample_address": _sample_address, "row_address": None, "parts": ()}
     return found
+
+
+def _breakable(name: str) -> Markup:
+    """A name that lines may break at its joints, not in the middle of a word; escaped."""
+    return Markup("<wbr>").join(re.split(r"(?<=[_/.:@+])(?=\w)", name))
 
 
 def _sample_address(group: JsonObject, sample: str, groups: Sequence[JsonObject]) -> str:
@@ -164,7 +172,8 @@ def group_context(group: Group) -> JsonObject:
         "title": group.title,
         "note": group.note or group.facts.problem,
         "unverified": unverified_warning(group.results),
-        "below": [said for said in (_part(group), accepted_drafts(group.results)) if said],
+        "part": _part(group),
+        "accepted": accepted_drafts(group.results),
         "warnings": [
             {"engine": entrant.label, "text": warning.removeprefix(f"{entrant.label}: ")}
             for entrant in group.entrants
@@ -179,13 +188,13 @@ def group_context(group: Group) -> JsonObject:
         "published": leaderboard_rows(group.published, leaderboard.columns(group)[: leaderboard.COLUMN_LIMIT]),
         "sources": source_numbers(group.published),
         "caption": _caption(group, ranks, compared),
-        "classes": [
-            (entrant.label, title, head, table.columns, table.rows)
-            for entrant in group.entrants
-            for title, head, table in (class_tables(entrant.result) if entrant.result else [])
-        ],
+        "classes": classes_of([(entrant.label, entrant.result) for entrant in group.entrants if entrant.result]),
         "curve": Markup(group_curve(group)),
-        "tradeoffs": [(Markup(tradeoff_svg(each)), " ".join(left_over(each))) for each in tradeoffs(group)],
+        "tradeoffs": [
+            (kind, Markup(tradeoff_svg(sized)), " ".join(left_over(sized)))
+            for each in tradeoffs(group)
+            for kind, sized in (("wide", each), ("narrow", replace(each, width=NARROW)))
+        ],
         "slices": (slices := leaderboard.slice_tables(group)),
         "slices_margin": any(cell.margin[:1] == "±" for table in slices for row in table.rows for cell in row[3]),
         "outcomes": leaderboard.outcome_rows(group),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loupe.report.markup import without_surrogates
+from loupe.report.terminal import format_diagnostic
 from loupe.types import FAILED, Sample, SampleScores
 
 if TYPE_CHECKING:
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from loupe.report.samples import Answer
 
 JsonObject: TypeAlias = dict[str, Any]
+
+#: Diagnostics of one answer that are true or false.
+_FLAGS = frozenset({"empty", "truncated", "loop", "text_on_blank"})
 
 
 def rightly_empty(scores: SampleScores | None) -> bool:
@@ -53,3 +57,8 @@ def shown_value(group: Group, values: Mapping[str, float]) -> tuple[str, float |
     order = sorted(group.measures, key=lambda measure: measure.name != group.headline)
     name = next((measure.name for measure in order if measure.name in values), "")
     return name, round(values[name], 5) if name else None
+
+
+def shown_diagnostic(name: str, value: float) -> tuple[str, str]:
+    """A diagnostic of one answer as (name, value); what does not apply has the value ""."""
+    return name.replace("_", " "), ("yes" if value else "") if name in _FLAGS else format_diagnostic(name, value)

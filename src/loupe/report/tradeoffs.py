@@ -18,6 +18,8 @@ from loupe.report.terminal import failed_count, format_value
 from loupe.types import Estimate, Measure
 
 WIDTH, HEIGHT = 600, 420
+#: For telephones, where the same letters have to be read.
+NARROW = 380
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 20, 30, 56
 #: A larger ratio between the ends of an axis is drawn in even ratios.
 _LOG_FROM = 12.0
@@ -42,7 +44,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tradeoff:
-    """One picture: its points, what the axis along the bottom is, and the runs of which that is not known."""
+    """One picture, so many pixels wide: its points, what the axis along the bottom is, and the runs not known there."""
 
     figure: str
     title: str
@@ -51,6 +53,7 @@ class Tradeoff:
     less_is_better: bool = False
     currency: str = ""
     unknown: Sequence[str] = ()
+    width: int = WIDTH
 
     def front(self) -> list[Point]:
         """The points that no other one beats, from the left to the right."""
@@ -128,10 +131,10 @@ def tradeoff_svg(drawn: Tradeoff) -> str:
         f"{_name(drawn.measure)} against {drawn.title}: {'; '.join(map(drawn.in_words, drawn.points))}. "
         f"On the Pareto front: {', '.join(point.name for point in front)}."
     )
-    parts = [opening(WIDTH, HEIGHT, label), *_axes(drawn, across, up), *_front_line(front, across, up)]
+    parts = [opening(drawn.width, HEIGHT, label), *_axes(drawn, across, up), *_front_line(front, across, up)]
     places = [(across.place(point.x), up.place(point.value)) for point in drawn.points]
     names = [_label(point) for point in drawn.points]
-    labels = place_labels(places, names, (_LEFT + 2, _TOP, WIDTH - 2, HEIGHT - _BOTTOM - 3))
+    labels = place_labels(places, names, _area(drawn))
     for point, (x, y), name, place in zip(drawn.points, places, names, labels, strict=True):
         colour = COLOURS[0] if point in front else GREY
         parts.append(f"<g><title>{escape(drawn.in_words(point))}</title>")
@@ -149,7 +152,7 @@ def left_over(drawn: Tradeoff) -> list[str]:
     """What the picture cannot show, in sentences."""
     across, up = _scales(drawn)
     places = [(across.place(point.x), up.place(point.value)) for point in drawn.points]
-    labels = place_labels(places, [*map(_label, drawn.points)], (_LEFT + 2, _TOP, WIDTH - 2, HEIGHT - _BOTTOM - 3))
+    labels = place_labels(places, [*map(_label, drawn.points)], _area(drawn))
     crowded = [drawn.in_words(point) for point, place in zip(drawn.points, labels, strict=True) if place is None]
     said = [f"On the front: {', '.join(point.name for point in drawn.front())}."]
     said += [f"Without room for a name: {'; '.join(crowded)}."] if crowded else []
@@ -161,7 +164,7 @@ def left_over(drawn: Tradeoff) -> list[str]:
 def _scales(drawn: Tradeoff) -> tuple[Scale, Scale]:
     xs = [point.x for point in drawn.points]
     log = min(xs) > 0 and max(xs) / min(xs) > _LOG_FROM
-    across = Scale.around(xs, _LEFT, WIDTH - _RIGHT, zero=not log, log=log)
+    across = Scale.around(xs, _LEFT, drawn.width - _RIGHT, zero=not log, log=log)
     values = [point.value for point in drawn.points]
     ends = [end for point in drawn.points for end in (point.quality.low, point.quality.high) if end is not None]
     # One wide interval must not press all the others together: it is cut off at the edge.
@@ -173,15 +176,20 @@ def _scales(drawn: Tradeoff) -> tuple[Scale, Scale]:
     return across, Scale.around(values, bottom if higher else top, top if higher else bottom)
 
 
+def _area(drawn: Tradeoff) -> tuple[float, float, float, float]:
+    """Where names may stand."""
+    return _LEFT + 2, _TOP, drawn.width - 2, HEIGHT - _BOTTOM - 3
+
+
 def _axes(drawn: Tradeoff, across: Scale, up: Scale) -> list[str]:
     parts = []
-    bottom, right = HEIGHT - _BOTTOM, WIDTH - _RIGHT
+    bottom, right = HEIGHT - _BOTTOM, drawn.width - _RIGHT
     percent = drawn.measure.unit == "fraction"
     for tick in up.ticks():
         y = up.place(tick)
         parts.append(line(_LEFT, y, right, y, 'stroke-opacity="0.3"'))
         parts.append(text(_LEFT - 8, y + 4, f"{100 * tick:.6g} %" if percent else f"{tick:.6g}", "end"))
-    for tick in across.ticks():
+    for tick in across.ticks(6 if drawn.width == WIDTH else 4):
         x = across.place(tick)
         parts += [line(x, bottom, x, bottom + 5), text(x, bottom + 19, f"{tick:.6g}", "middle")]
     parts.append(line(_LEFT, bottom, right, bottom))
