@@ -76,6 +76,9 @@ def test_both_phases_from_a_pipe_with_everything_kept(tmp_path: Path, server: Ch
     assert "|img:jpeg90(1024,2048)|max:16|t:0|timeout:30|" in saved["select_vlm-invoice"]["signature"]
     assert "|max:16+256|t:0|timeout:30|ocr:python-ocr.py_read|" in saved["select_textllm-invoice"]["signature"]
     assert saved["select_textllm-invoice"]["profile"]["timeout"] == 30
+    other = json.loads((tmp_path / "runs" / "yes" / "select_textllm-invoice" / "run.json").read_text())
+    assert other["parts"]["set"] == saved["select_textllm-invoice"]["parts"]["set"]
+    assert "not saved: absent (unavailable: it was asked nothing)" in done.stderr
 
     compared = loupe("compare", "runs/right/select_textllm-invoice", "runs/yes/select_textllm-invoice", cwd=tmp_path)
     assert compared.returncode == 0, compared.stderr
@@ -121,6 +124,8 @@ def test_pictures_are_sent_as_the_protocol_has_them(tmp_path: Path, monkeypatch:
         (["--ground-truth", "reuse", "--ocr", "nobody"], 2, "no engine 'nobody'"),
         (["--phase", "a", "--vlm", ""], 2, "--vlm is empty"),
         (["--phase", "a", "--json", "yes"], 2, "--json yes is a folder"),
+        (["--phase", "a", "--json", "no/no.json"], 2, "stands among the documents, where their ground truth belongs"),
+        (["--positive", "nowhere"], 2, "nowhere is no folder"),
         (["--phase", "a", "--json", "/proc/nope/x.json"], 2, "--json /proc/nope/x.json cannot be written: "),
         (["--phase", "a", "--save", "--runs", "yes/yes.png/runs"], 2, "cannot be written: not a directory"),
     ],
@@ -144,15 +149,29 @@ def test_what_cannot_be_done_is_said_before_anything_is(
     assert not list(tmp_path.rglob("*.json"))
 
 
-def test_a_document_that_cannot_be_opened_is_named(
+def test_documents_that_cannot_be_opened_are_all_named(
     tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     few_documents(tmp_path)
     (tmp_path / "yes" / "3.pdf").write_text("%PDF-1.4 broken")
+    (tmp_path / "no" / "4.png").write_text("no image")
+    (tmp_path / "no" / "copy.pdf").write_bytes((tmp_path / "no" / "0.pdf").read_bytes())
     monkeypatch.chdir(tmp_path)
     assert main(words("--phase", "a", "--base-url", server.url, "--vlm", "right")) == 2
     out, error = capsys.readouterr()
-    assert "3.pdf: not a PDF, or a broken one" in error and out == ""
+    assert "3.pdf: not a PDF, or a broken one" in error and "4.png: not an image" in error and out == ""
+    assert "2 of 5 documents cannot be opened" in error and "no/copy.pdf is a copy of 0.pdf: it counts twice" in error
+
+
+def test_a_server_with_none_of_the_listed_models_is_asked_for_none(
+    tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few_documents(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert main(words("--phase", "a", "--base-url", server.url)) == 2
+    error = capsys.readouterr().err
+    assert "none of the 25 models of Loupe's own list; it offers right, vague, absent" in error
+    assert "hint: --vlm right, again for more" in error
 
 
 def test_where_no_model_comes_to_the_end_something_is_missing(
@@ -236,6 +255,7 @@ def test_a_person_at_a_terminal_is_asked_for_all_that_matters(tmp_path: Path, se
     code, out = terminal.end()
     assert code == 0 and "time-out 30 s" in out and "Review" not in out
     assert terminal.seen.count("2025-11-10  Autohaus_Hoffmann_e.K.") == 2
+    assert "beside their pages: loupe review yes --type invoice" in terminal.seen
     assert "[1/1] right: 3/3" in terminal.seen and "text models" not in terminal.seen
 
 

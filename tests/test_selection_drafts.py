@@ -1,6 +1,7 @@
 """Documents made ready, and drafts of their ground truth by two models, against a real server."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -142,5 +143,8 @@ def test_documents_that_no_model_answers_for_keep_what_stood_there_unverified_or
         *(("Autohaus_Hoffmann_e.K.", False), ("Mine", False), ("", False)),
     ]
     assert read == [found[each.id] for each in documents]
+    # What a person had confirmed, and a draft has replaced, is not lost.
+    assert json.loads((tmp_path / "0.json.old").read_text())["secondaryField"] == "Mine"
+    assert not list(tmp_path.glob("[12].json.old"))
     assert sum("stays as it was, to be reviewed" in line for line in said) == 1
     assert sum("HTTP 500" in line for line in said) == 2 and any("absent cannot draft" in line for line in said)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from loupe.benchmarks.selection.questions import Phase, Rules, text_samples
+from loupe.benchmarks.selection.documents import Document
+from loupe.benchmarks.selection.questions import Known, Phase, Rules, text_samples
 from loupe.errors import EngineUnavailableError, UsageError
 from loupe.selection.assessment import Assessment, Assessor
 from loupe.selection.candidates import Candidate, ModelFile, ModelList, choose_models, read_models
@@ -223,6 +224,22 @@ def test_a_model_that_is_clearly_better_is_no_like_neighbour() -> None:
     asked = [Sample(id=str(n), truth={"match": True, "type": "invoice"}) for n in range(6)]
     standings = stand("a", asked, [made("good", *[True] * 6), made("bad", *[False] * 6)])
     assert like_neighbours(standings) == []
+
+
+def test_models_that_are_half_right_are_told_apart_by_points_where_no_document_is_fully_right() -> None:
+    documents = [Document(path=Path(f"p{number}.png"), positive=True) for number in range(12)]
+    known = {each.id: Known(text="x", date="2025-11-26", name="Foo") for each in documents}
+    asked = list(text_samples(documents, known, Rules(document_type="invoice")))
+
+    def said(model: str, *answers: str) -> Assessment:
+        predictions = [Prediction(sample=each.id, text=answers[n % 2]) for n, each in enumerate(asked)]
+        return Assessment(model=Candidate(id=model), predictions=predictions, asked=len(asked))
+
+    (pair,) = like_neighbours(stand("b", asked, [said("half", "yes", "{}"), said("none", "no", "{}")]))
+    assert (pair.only_first, pair.only_second, pair.p) == (0, 0, 1.0)
+    assert pair.points_p is not None and pair.points_p < 0.002 and pair.differs_in_points
+    (pair,) = like_neighbours(stand("b", asked, [said("a", "yes", "{}"), said("b", "yes", "no")]))
+    assert pair.points_p == 1.0 and not pair.differs_in_points
 
 
 def test_lists_come_from_flags_then_a_file_then_the_configuration_then_loupe(tmp_path: Path) -> None:

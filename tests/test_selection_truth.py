@@ -137,7 +137,7 @@ def test_quitting_and_the_end_of_input_end_with_three_and_files_stay(case: Case,
     case.write("p0.png", "p1.png")
     with pytest.raises(QuitError) as quit_:
         case.settle(*answers)
-    assert quit_.value.exit_code == 3
+    assert quit_.value.exit_code == 3 and ("NAME.json.old" in quit_.value.hint) == ("g" in answers)
     names = ["Draft", "Draft"] if "g" in answers else ["Foo", "Foo"]
     assert [truth.name for truth in case.truths() if truth is not None][:2] == names
 
@@ -235,5 +235,6 @@ def test_documents_that_nothing_could_be_read_from_are_listed(case: Case) -> Non
 def test_a_file_that_contradicts_its_folder_is_an_error_that_lists_it(case: Case) -> None:
     case.write("p0.png", "n0.png", isMatch=False)
     for check in (lambda: case.settle("r"), lambda: refuse_misplaced(case.documents, "invoice")):
-        with pytest.raises(UsageError, match=r"of 1 documents:\n  .*p0\.json"):
+        with pytest.raises(UsageError, match=r"of 1 documents:\n  .*p0\.json") as refused:
             check()
+        assert "loupe review DIR --type invoice" in refused.value.hint

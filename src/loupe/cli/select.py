@@ -18,7 +18,7 @@ import msgspec
 from loupe.cli.errors import MISSING
 from loupe.cli.options import DEFAULT, pass_key
 from loupe.cli.output import plain_option, say
-from loupe.cli.select_flags import Flags, models_of, rules_of
+from loupe.cli.select_flags import Flags, check_asking, models_of, review_command, rules_of
 from loupe.cli.select_results import Results, check_targets
 
 if TYPE_CHECKING:
@@ -103,12 +103,13 @@ def _select(flags: Flags, folder: Path) -> int:
     from loupe.selection.limits import USUAL_TIMEOUT, Limits
     from loupe.selection.phases import Selection
     from loupe.selection.preparation import Wanted, prepare
-    from loupe.selection.serving import ONE_RESTART, choose_backend
+    from loupe.selection.serving import ONE_RESTART, choose_backend, refuse_foreign_list
     from loupe.servers.keeper import Keeper
 
-    phases, terminal, progress = _PHASES[flags.phase], Terminal(), Progress(plain=flags.plain)
+    phases, terminal, progress = _PHASES[flags.phase], Terminal(review_command(flags)), Progress(plain=flags.plain)
     rules = rules_of(flags)
-    documents = find_documents(flags.positive, flags.negative)
+    documents = find_documents(flags.positive, flags.negative, terminal.tell)
+    check_asking(flags)
     lists, served_as = models_of(flags)
     ocr = load_profile(flags.ocr) if "b" in phases else None
     if "b" in phases:
@@ -118,6 +119,8 @@ def _select(flags: Flags, folder: Path) -> int:
     pass_key(flags.api_key)
     timeout = flags.timeout or (ask_timeout(terminal) if sys.stdin.isatty() else USUAL_TIMEOUT)
     backend = asyncio.run(choose_backend(flags.backend or "", flags.base_url or "", served_as))
+    for phase in phases:
+        refuse_foreign_list(lists[phase], phase, backend)
     wanted = Wanted(folder=folder, ocr=ocr)
 
     def preparing(what: str, done: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -59,17 +60,26 @@ def rules_of(flags: Flags) -> Rules:
             f"which field of a {document_type} is wanted beside the date?",
             hint="--field company, doctor, or date alone",
         )
-    if runs_b and flags.ground_truth == "ask" and not sys.stdin.isatty():
-        raise UsageError(
-            "--ground-truth ask needs a terminal to ask at: pass --ground-truth reuse or --ground-truth regenerate",
-            hint="reuse keeps the files that exist and drafts those that are missing, regenerate drafts all anew",
-        )
     return Rules(
         document_type=document_type,
         field=field or "company",
         negative_points=int(flags.negative_points),
         date_order=flags.date_order,
     )
+
+
+def review_command(flags: Flags) -> str:
+    """The command that shows the ground truth beside the pages."""
+    return shlex.join(["loupe", "review", str(flags.positive), "--type", flags.type])
+
+
+def check_asking(flags: Flags) -> None:
+    """Raise UsageError where there is a question for a person, and nobody to ask."""
+    if flags.phase != "a" and flags.ground_truth == "ask" and not sys.stdin.isatty():
+        raise UsageError(
+            "--ground-truth ask needs a terminal to ask at: pass --ground-truth reuse or --ground-truth regenerate",
+            hint="reuse keeps the files that exist and drafts those that are missing, regenerate drafts all anew",
+        )
 
 
 def models_of(flags: Flags) -> tuple[dict[Phase, ModelList], dict[str, str]]:

@@ -27,6 +27,11 @@ def check_targets(flags: Flags) -> None:
     if flags.json:
         if flags.json.is_dir():
             raise UsageError(f"--json {flags.json} is a folder", hint=f"--json {flags.json / 'selection.json'}")
+        if flags.json.parent.resolve() in (flags.positive.resolve(), flags.negative.resolve()):
+            raise UsageError(
+                f"--json {flags.json} stands among the documents, where their ground truth belongs",
+                hint=f"--json {flags.json.name}",
+            )
         _check_folder(flags.json.parent, f"--json {flags.json}")
     if flags.save:
         _check_folder(flags.runs, f"--runs {flags.runs}")
@@ -57,6 +62,8 @@ class Results:
             path = runs.save(assessment) if runs else None
             if path:
                 say(f"saved in {path}")
+            elif runs:
+                say(f"not saved: {assessment.model.id} ({assessment.status}: it was asked nothing)")
 
     def show(self, ranked: Ranked) -> None:
         """A phase: its tables, then all phases so far as a file."""

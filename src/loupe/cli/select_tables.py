@@ -53,7 +53,7 @@ def sections(ranked: Ranked) -> list[Section]:
         header = ("#", "model", "%", "95 % interval")
         found.append(Section(title=f"95 % interval of % ({kind})", header=header, rows=intervals))
     if len(placed) > 1:
-        found.append(_neighbours(like_neighbours(ranked.standings)))
+        found.append(_neighbours(ranked, like_neighbours(ranked.standings)))
     wrong = [(name_of(each), each.assessment.status, each.assessment.reason) for each in ranked.standings]
     wrong = [row for row in wrong if row[1]]
     if wrong:
@@ -112,15 +112,28 @@ def _notes(ranked: Ranked) -> list[str]:
     return lines
 
 
-def _neighbours(pairs: Sequence[Pair]) -> Section:
-    title = "neighbours that are not significantly different (exact McNemar, p ≥ 0.05)"
+def _neighbours(ranked: Ranked, pairs: Sequence[Pair]) -> Section:
+    """Neighbours that are alike by documents fully right; in phase B, where a document may be half right, by points."""
+    in_full = "documents fully right" if ranked.phase == "b" else "documents"
+    title = f"neighbours that are not significantly different by {in_full} (exact McNemar, p ≥ 0.05)"
     if not pairs:
         return Section(title=title, rows=[("none",)])
+    header = ("#", "model", "model", "only first right", "only second right", "p")
     rows = [
-        (f"{pair.first.rank} and {pair.second.rank}", name_of(pair.first), name_of(pair.second), f"{pair.p:.3f}")
+        (
+            *(f"{pair.first.rank} and {pair.second.rank}", name_of(pair.first), name_of(pair.second)),
+            *(str(pair.only_first), str(pair.only_second), f"{pair.p:.3f}"),
+            *([_by_points(pair)] if ranked.phase == "b" else []),
+        )
         for pair in pairs
     ]
-    return Section(title=title, header=("#", "model", "model", "p"), rows=rows)
+    return Section(title=title, header=(*header, *(["by points"] if ranked.phase == "b" else [])), rows=rows)
+
+
+def _by_points(pair: Pair) -> str:
+    if pair.points_p is None:
+        return "too few documents"
+    return f"p = {pair.points_p:.3f}: {'they differ' if pair.differs_in_points else 'no difference'}"
 
 
 def _percent(share: float) -> str:
@@ -145,7 +158,13 @@ def json_document(ranked: Ranked) -> dict[str, Any]:
         "served": ranked.served,
         "models": [_json_model(each) for each in ranked.standings],
         "not_significantly_different": [
-            {"models": [pair.first.assessment.model.id, pair.second.assessment.model.id], "p": pair.p}
+            {
+                "models": [pair.first.assessment.model.id, pair.second.assessment.model.id],
+                "p": pair.p,
+                "only_first": pair.only_first,
+                "only_second": pair.only_second,
+                "points_p": pair.points_p,
+            }
             for pair in like_neighbours(ranked.standings)
         ],
     }

@@ -17,7 +17,13 @@ _CLEAR = "\r\x1b[K"
 
 
 class Terminal:
-    """The person at the command line; with a pipe for input, its lines are the answers."""
+    """The person at the command line; with a pipe for input, its lines are the answers.
+
+    `review` is the command that opens the ground-truth files beside their pages.
+    """
+
+    def __init__(self, review: str = "") -> None:
+        self._review = review
 
     def answer(self, question: str) -> str | None:
         """Ask, and wait for a line; None at the end of input."""
@@ -37,6 +43,8 @@ class Terminal:
         longest = max(len(path) for path, _, _ in rows)
         for path, day, name in rows:
             self.tell(f"  {path:<{longest}}  {day or '(no date)':<10}  {name or '(no name)'}")
+        if self._review:
+            say(f"beside their pages: {self._review}")
 
 
 def _one_line(text: str) -> str:

@@ -16,7 +16,7 @@ from loupe.benchmarks.selection.documents import Document
 from loupe.benchmarks.selection.extractions import parse_extraction
 from loupe.benchmarks.selection.prompts import EXTRACTION_TOKENS, FIELDS, extraction_prompt
 from loupe.benchmarks.selection.questions import Phase, Rules
-from loupe.benchmarks.selection.truth_files import Truth, now, read_truth, write_truth
+from loupe.benchmarks.selection.truth_files import Truth, keep_verified, now, read_truth, write_truth
 from loupe.errors import EngineUnavailableError
 from loupe.metrics.dates import normalize_date
 from loupe.selection.assessment import Asking, warm_up
@@ -73,7 +73,7 @@ class Drafter:
         for document in documents:
             if document.id not in self._drafts:
                 self._drafts[document.id] = self._unanswered(document)
-                self._write(document)
+                write_truth(document, self.rules.document_type, self._drafts[document.id])
 
     def _unanswered(self, document: Document) -> Truth:
         """The draft of a document that nobody answered for: what its file says, to be checked again; else nothing."""
@@ -124,4 +124,5 @@ class Drafter:
         self._write(document)
 
     def _write(self, document: Document) -> None:
+        keep_verified(document, self.rules.document_type)
         write_truth(document, self.rules.document_type, self._drafts[document.id])

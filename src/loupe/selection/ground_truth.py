@@ -6,6 +6,7 @@ Source: docs/select.md. A machine of five states; it asks and tells through `Per
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, TypeAlias
@@ -53,6 +54,7 @@ class GroundTruth:
     person: Person
     confirmed: bool = False
     _found: dict[str, Found] = field(default_factory=dict)
+    _replaced: bool = False
 
     def settle(self) -> dict[str, Truth]:
         """Go through all states; the truth of every positive document.
@@ -122,6 +124,7 @@ class GroundTruth:
         """Draft, unverified; what could not be read is listed, with empty fields."""
         wanted = [each for each in self._positives if not missing_only or self._found[each.id].missing]
         drafts = self.draft(wanted)
+        self._replaced = not missing_only
         for document in wanted:
             self._found[document.id] = Found(truth=drafts[document.id])
         unread = [document for document in wanted if not (drafts[document.id].date or drafts[document.id].name)]
@@ -144,11 +147,16 @@ class GroundTruth:
             answer = "ok" if self.confirmed else self.person.answer(f"{_REVIEW}:")
             word = "q" if answer is None else answer.strip().casefold()
             if word in ("q", "quit"):
-                raise QuitError("quit before the review was confirmed", hint="the ground-truth files stay as they are")
+                raise QuitError("quit before the review was confirmed", hint=self._what_stays())
             if word in ("l", "list"):
                 return "review"
             if word == "ok" and self._confirm():
                 return "ready"
+
+    def _what_stays(self) -> str:
+        if self._replaced:
+            return "the drafts stay, unverified; verified files that they replaced stand beside them as NAME.json.old"
+        return "the ground-truth files stay as they are"
 
     def _row(self, document: Document) -> tuple[str, str, str]:
         found = read_truth(document, self.document_type)
@@ -196,5 +204,5 @@ def refuse_misplaced(documents: Sequence[Document], document_type: str) -> None:
         listed = "".join(f"\n  {file}" for file in files)
         raise UsageError(
             f"isMatch does not agree with the folder of {len(files)} documents:{listed}",
-            hint="move the documents, or correct isMatch",
+            hint=f"move the documents, or correct isMatch: loupe review DIR --type {shlex.quote(document_type)}",
         )

@@ -16,7 +16,7 @@ import msgspec
 from loupe.benchmarks.selection.documents import Document, is_pdf
 from loupe.engines.registry import Profile
 from loupe.engines.shared.isolation import WorkerPool, worker_pool
-from loupe.errors import EngineError, LoupeError
+from loupe.errors import EngineError, LoupeError, PageError
 from loupe.selection.opening import PAGES, Found, frame_file
 from loupe.servers.served_engine import open_profile
 from loupe.types import Engine, PageSource, PdfPage, Request
@@ -46,17 +46,28 @@ class Prepared:
 
 
 async def prepare(documents: Sequence[Document], wanted: Wanted, tell: Callable[[str, int], None]) -> Prepared:
-    """Make pictures and texts; `tell` hears of every document done. Raises PageError for one that cannot be opened.
+    """Make pictures and texts; `tell` hears of every document done. Raises PageError that names all
+    which cannot be opened.
 
     Where OCR fails on a page, that page has no text, and `unread` says so.
     """
     images: dict[str, Path] = {}
     found: dict[str, Found] = {}
+    broken: list[str] = []
     async with worker_pool("loupe.selection.opening:load", {}, workers=1) as pool:
         for number, document in enumerate(documents):
             tell("preparing", number)
             images[document.id] = wanted.folder / f"{number}.jpg"
-            found[document.id] = await _open(pool, document, images[document.id], texts=wanted.ocr is not None)
+            try:
+                found[document.id] = await _open(pool, document, images[document.id], texts=wanted.ocr is not None)
+            except LoupeError as error:
+                broken.append(error.message)
+    if broken:
+        listed = "".join(f"\n  {each}" for each in broken)
+        raise PageError(
+            f"{len(broken)} of {len(documents)} documents cannot be opened:{listed}",
+            hint="mend them, or move them out of the folder",
+        )
     texts: dict[str, str] = {}
     unread: dict[str, str] = {}
     if wanted.ocr is not None:

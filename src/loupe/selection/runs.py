@@ -33,6 +33,8 @@ from loupe.types import Prediction
 
 #: Folder below the runs that holds what was selected from.
 FOLDER = "selections"
+#: Settings that say which model answered, and how its server was started.
+_NAMING_THE_MODEL = ("model", "serve")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,10 +62,13 @@ class SavedRuns:
         signed = self._signed(assessment.model)
         defining = {"image": signed["img"], "max_tokens": signed["max"], "timeout": self.timeout}
         defining |= {"ocr": {self.ocr[0]: self.ocr[1].defining()}} if "ocr" in signed and self.ocr else {}
+        defining = {**info.defining, **defining}
+        # The model stands in the signature itself: runs that differ in nothing else have the same settings.
+        settings = {key: value for key, value in defining.items() if key not in _NAMING_THE_MODEL}
         info = msgspec.structs.replace(
             info,
-            defining={**info.defining, **defining},
-            parts={**info.parts, **signed},
+            defining=defining,
+            parts={**info.parts, **signed, "set": digest_of([settings])[:8]},
             facts=assessment.facts,
             stopped=assessment.reason,
         )

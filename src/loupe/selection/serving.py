@@ -9,7 +9,7 @@ import asyncio
 import os
 import platform
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,9 +22,9 @@ from loupe.data.cache import cache_root
 from loupe.engines.openai import Settings
 from loupe.engines.registry import engine_module, load_profile, slug
 from loupe.engines.shared.discovery import identify, normalize_base_url, probe, shown
-from loupe.engines.shared.endpoints import api_key
+from loupe.engines.shared.endpoints import api_key, is_listed
 from loupe.errors import EngineUnavailableError, LoupeError, RejectedError, UsageError
-from loupe.selection.candidates import Candidate
+from loupe.selection.candidates import Candidate, ModelList
 from loupe.selection.limits import Limits
 from loupe.servers.keeper import Keeper
 from loupe.servers.server import Server
@@ -54,11 +54,12 @@ class DeadServerError(LoupeError):
 class Backend:
     """How models are served: by servers of a `kind` that Loupe starts, or at `base_url`, which is of that kind.
 
-    `served_as` says what the server calls a model.
+    `served_as` says what the server calls a model, `offered` what an endpoint lists (nothing: it does not say).
     """
 
     kind: str
     base_url: str = ""
+    offered: Sequence[str] = ()
     served_as: Mapping[str, str] = field(default_factory=dict)
 
     def server_kind(self, phase: Phase) -> str:
@@ -102,7 +103,7 @@ async def choose_backend(kind: str, base_url: str, served_as: Mapping[str, str])
                 )
             # Not every server says what it is: who names it knows.
             found = kind if kind not in ("", "openai") else (await identify(session, endpoint)).kind
-        return Backend(kind=found, base_url=url, served_as=served_as)
+        return Backend(kind=found, base_url=url, served_as=served_as, offered=endpoint.model_ids)
     kind = kind or ("mlx" if is_apple_silicon() else "")
     if not kind or kind == "openai":
         raise UsageError(
@@ -114,6 +115,18 @@ async def choose_backend(kind: str, base_url: str, served_as: Mapping[str, str])
             hint="--base-url http://HOST:PORT/v1 of a server that has the models, or --backend vllm",
         )
     return Backend(kind=kind, served_as=served_as)
+
+
+def refuse_foreign_list(models: ModelList, phase: Phase, backend: Backend) -> None:
+    """Raise UsageError where nobody named models, and the endpoint has none of Loupe's own list."""
+    names = [backend.name_of(each.id) for each in models.models]
+    if models.source == "default" and backend.offered and not any(is_listed(each, backend.offered) for each in names):
+        flag = "--vlm" if phase == "a" else "--textllm"
+        offered = ", ".join(backend.offered[:10]) + (", …" if len(backend.offered) > 10 else "")
+        raise UsageError(
+            f"{shown(backend.base_url)} has none of the {len(names)} models of Loupe's own list; it offers {offered}",
+            hint=f"{flag} {backend.offered[0]}, again for more",
+        )
 
 
 def backends() -> list[str]:

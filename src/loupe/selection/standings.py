@@ -13,7 +13,10 @@ from statistics import median
 
 from loupe.benchmarks.selection.questions import CATEGORY, TEXT_MEASURES, Phase, score_image, score_text
 from loupe.selection.assessment import Assessment
+from loupe.stats.clusters import Row, sort_into_clusters
+from loupe.stats.comparison import FEWEST
 from loupe.stats.estimates import estimate
+from loupe.stats.permutation import permutation_p_values
 from loupe.stats.proportions import mcnemar_exact, wilson_interval
 from loupe.types import Prediction, Sample, Score, Scored
 
@@ -74,11 +77,24 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """Two neighbours in the ranking that differ by chance as likely as not: `p` is the exact McNemar test's."""
+    """Two neighbours in the ranking that do not differ by documents fully right: `p` is the exact McNemar test's.
+
+    `only_first` and `only_second` count the documents that one of them alone got fully right. Half of a document is
+    nothing to that test: `points_p` is the paired permutation test's over points, None where there are too few
+    documents for it, and in phase A, where a document is right or wrong.
+    """
 
     first: Standing
     second: Standing
     p: float
+    only_first: int = 0
+    only_second: int = 0
+    points_p: float | None = None
+
+    @property
+    def differs_in_points(self) -> bool:
+        """Whether the points tell apart what the documents do not."""
+        return self.points_p is not None and self.points_p < LEVEL
 
 
 def stand(phase: Phase, samples: Sequence[Sample], assessments: Sequence[Assessment]) -> list[Standing]:
@@ -99,11 +115,26 @@ def stand(phase: Phase, samples: Sequence[Sample], assessments: Sequence[Assessm
 def like_neighbours(standings: Sequence[Standing]) -> list[Pair]:
     """Neighbours in the ranking whose difference is not significant, over documents fully right or not."""
     ranked = [each for each in standings if each.rank is not None]
-    pairs = [
-        Pair(first=first, second=second, p=mcnemar_exact(_right(first), _right(second)))
-        for first, second in pairwise(ranked)
-    ]
+    pairs = [_pair(first, second) for first, second in pairwise(ranked)]
     return [pair for pair in pairs if pair.p >= LEVEL]
+
+
+def _pair(first: Standing, second: Standing) -> Pair:
+    mine, other = _right(first), _right(second)
+    return Pair(
+        first=first,
+        second=second,
+        p=mcnemar_exact(mine, other),
+        only_first=sum(a and not b for a, b in zip(mine, other, strict=True)),
+        only_second=sum(b and not a for a, b in zip(mine, other, strict=True)),
+        points_p=_points_p(first, second) if "categorised" in first.counts and len(mine) >= FEWEST else None,
+    )
+
+
+def _points_p(first: Standing, second: Standing) -> float | None:
+    measures = TEXT_MEASURES[:1]
+    mine, other = (sort_into_clusters(_point_rows(each.calls), ["score"]) for each in (first, second))
+    return permutation_p_values(measures, mine, other).get("score")
 
 
 def _standing(phase: Phase, samples: Sequence[Sample], assessment: Assessment) -> Standing:
@@ -161,9 +192,12 @@ def _median_seconds(asked: Sequence[Judged]) -> float | None:
 
 
 def _bootstrapped(calls: Sequence[Judged]) -> tuple[float, float] | None:
-    rows = [(call.document, score) for call in calls for score in call.scored.scores if score.measure == "score"]
-    found = estimate(TEXT_MEASURES[:1], rows)["score"]
+    found = estimate(TEXT_MEASURES[:1], _point_rows(calls))["score"]
     return None if found.low is None or found.high is None else (found.low, found.high)
+
+
+def _point_rows(calls: Sequence[Judged]) -> list[Row]:
+    return [(call.document, score) for call in calls for score in call.scored.scores if score.measure == "score"]
 
 
 def _right(standing: Standing) -> list[bool]:

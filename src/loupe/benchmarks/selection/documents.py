@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,10 +49,11 @@ def is_pdf(path: Path) -> bool:
     return path.suffix.lower() == ".pdf"
 
 
-def find_documents(positive: Path, negative: Path) -> list[Document]:
+def find_documents(positive: Path, negative: Path, tell: Callable[[str], None] = lambda _: None) -> list[Document]:
     """The documents of both folders, positives first, each in the byte order of their names.
 
-    Raises DatasetError for a folder without documents, and for a document that is in both.
+    `tell` hears of copies, which count twice. Raises DatasetError for a folder without documents, and for a document
+    that is in both.
     """
     found = [*documents_in(positive, positive=True), *documents_in(negative, positive=False)]
     by_digest: dict[str, Document] = {}
@@ -64,6 +65,8 @@ def find_documents(positive: Path, negative: Path) -> list[Document]:
                 f"{first.path} and {document.path} are one document, in both folders",
                 hint="a document either is of the type or is not: take one of them away",
             )
+        if first is not document:
+            tell(f"{document.path} is a copy of {first.path.name}: it counts twice")
     return found
 
 

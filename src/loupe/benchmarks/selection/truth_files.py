@@ -101,6 +101,18 @@ def write_truth(document: Document, document_type: str, truth: Truth) -> None:
         raise DatasetError(f"{document.truth_file}: cannot be written ({error.strerror})") from None
 
 
+def keep_verified(document: Document, document_type: str) -> None:
+    """Copy a file that a person has confirmed to `NAME.json.old` beside it, before a draft takes its place."""
+    found = read_truth(document, document_type).truth
+    if found is None or not found.verified:
+        return
+    copy = document.truth_file.with_name(f"{document.truth_file.name}.old")
+    try:
+        write_atomically(copy, document.truth_file.read_bytes())
+    except OSError as error:
+        raise DatasetError(f"{copy}: cannot be written ({error.strerror})") from None
+
+
 def file_form(value: Mapping[str, Any]) -> bytes:
     """The bytes of a file that holds this: keys sorted, two spaces, a line end at the end."""
     return f"{json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)}\n".encode("utf-8", "replace")
