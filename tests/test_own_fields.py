@@ -19,7 +19,8 @@ from loupe.benchmarks.own.normalization import Comparison
 from loupe.benchmarks.own.starting import find_documents
 from loupe.cli.init import ask
 from loupe.errors import UsageError
-from loupe.types import Prediction, SampleScores, Scored
+from loupe.report.class_tables import class_sections
+from loupe.types import Prediction, Result, SampleScores, Scored
 
 Make = Callable[..., Path]
 FIELDS = 'task = "fields"\n[fields]\nday = "date"\ntotal = "amount"\nnumber = "id"\nseller = "company"\nnote = "text"'
@@ -239,4 +240,13 @@ def test_labels_are_counted_against_each_other(make: Make) -> None:
     }
     ratios = {label: [round(each[name]["value"], 4) for name in each] for label, each in found["labels"].items()}
     assert ratios == {"invoice": [0.8333, 0.8333, 0.8333], "letter": [0.6667, 0.5, 0.5714]}
+    # With more labels than a matrix can show, each still has its ratios, and a row says what is missing.
+    many = [SampleScores(sample=f"{n}", details={"label": f"l{n}", "answered": f"l{n // 2}"}) for n in range(41)]
+    figures = class_figures(many, [f"l{n}" for n in range(41)])
+    assert figures["matrix"] == {} and len(figures["labels"]) == 41
+    assert [figures["labels"]["l1"][name]["value"] for name in ("precision", "recall")] == [0.0, 0.0]
+    shown = {"benchmark": "b", "version": "1", "engine": "e", "signature": "", "headline": "accuracy"}
+    result = Result(**shown, measures={}, directions={}, units={}, figures={"classes": figures})
+    ratios, matrix = class_sections(result)
+    assert len(ratios.rows) == 41 and list(matrix.rows) == [("41 labels: too many for this table",)]
     assert found["labels"]["letter"]["recall"]["low"] < 0.5 < found["labels"]["letter"]["recall"]["high"]

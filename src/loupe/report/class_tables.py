@@ -49,6 +49,8 @@ def class_tables(result: Result) -> list[tuple[str, str, Table]]:
     matrix = Table(
         answers, [(label, [f"{row.get(name, 0):,}" for name in answers]) for label, row in figures.matrix.items()]
     )
+    if not figures.matrix:
+        matrix = Table([], [(f"{len(figures.labels):,} labels: too many for this table", [])])
     names = ("precision", "recall", "f1")
     ratios = [(label, _cells([each.get(name) for name in names])) for label, each in figures.labels.items()]
     return [

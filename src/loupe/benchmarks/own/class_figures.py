@@ -31,20 +31,32 @@ def class_details(answer: str, reference: str, labels: Sequence[str]) -> dict[st
 
 
 def class_figures(rows: Iterable[SampleScores], labels: Sequence[str]) -> dict[str, Any]:
-    """The matrix as truth → answered → samples, and for each label its three ratios; {} without any class."""
+    """The matrix as truth → answered → samples, and for each label its three ratios; {} without any class.
+
+    With more than 40 labels the matrix is empty.
+    """
     pairs = [
         (row.group or row.sample, row.details["label"], row.details["answered"])
         for row in rows
         if row.details.keys() >= {"label", "answered"}
     ]
     known = [label for label in labels if any(label in pair[1:] for pair in pairs)]
-    if not pairs or len(known) > MOST_LABELS:
+    if not pairs:
         return {}
+    concerned: dict[str, list[tuple[str, str, str]]] = {label: [] for label in known}
+    for pair in pairs:
+        for label in {*pair[1:]} & concerned.keys():
+            concerned[label].append(pair)
+    ratios = {label: _ratios(found, label) for label, found in concerned.items()}
+    return {"matrix": _matrix(pairs, known) if len(known) <= MOST_LABELS else {}, "labels": ratios}
+
+
+def _matrix(pairs: Sequence[tuple[str, str, str]], known: Sequence[str]) -> dict[str, dict[str, int]]:
     others = sorted({answered for _, _, answered in pairs} - set(known))
     matrix = {truth: dict.fromkeys([*known, *others], 0) for truth in known}
     for _, truth, answered in pairs:
         matrix[truth][answered] += 1
-    return {"matrix": matrix, "labels": {label: _ratios(pairs, label) for label in known}}
+    return matrix
 
 
 def without_labels(rows: Iterable[SampleScores]) -> list[str]:
