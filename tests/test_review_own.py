@@ -197,9 +197,16 @@ def test_markdown_and_tables_are_edited_as_what_they_are_and_hostile_ones_do_no_
         go(page, "out")
         expect(page.locator("#page-problem")).to_contain_text("not below")
         go(page, "class")
-        press(page, "1", "a")
+        press(page, "?")
+        expect(page.locator("#help")).to_contain_text("delete the row; with Shift the column")
+        press(page, "Escape", "1", "a")
         wait_for(lambda: samples(tmp_path)["class"]["truth"]["status"] == "verified", seconds=10)
         assert samples(tmp_path)["class"]["reference"] == "invoice"
+        go(page, "class")
+        page.get_by_label("letter").click()
+        press(page, "ArrowUp", "ArrowDown", "c")
+        wait_for(lambda: samples(tmp_path)["class"]["truth"]["status"] == "draft", seconds=10)
+        assert samples(tmp_path)["class"]["reference"] == "letter"
 
 
 def check_grid(page: Page, folder: Path) -> None:
@@ -224,6 +231,7 @@ def check_grid(page: Page, folder: Path) -> None:
     wait_for(lambda: samples(folder)["grid"]["reference"] == expected.format(""), seconds=10)
     page.get_by_label("Row 4, column 3").focus()
     press(page, "Alt+Backspace")
+    expect(page.locator('.row[data-id="grid"] .row-text')).to_contain_text("<tax>")
     page.get_by_label("Row 2, column 3").focus()
     press(page, "Alt+Shift+Backspace", "Control+s")
     wait_for(lambda: samples(folder)["grid"]["reference"] == TABLE, seconds=10)

@@ -83,6 +83,10 @@ def test_a_key_that_comes_while_another_entry_is_opened_is_for_neither(browser: 
             press(page, "k")
             at(page, "s0")
             assert (folder / "samples.jsonl").read_bytes() == before, key
+        press(page, "j", "j", "j")
+        at(page, "s3")
+        press(page, "k", "p", "k")
+        at(page, "s0")
         # What is typed while another entry is on its way belongs to the one that is left.
         entries = held(page, "**/entry/*")
         press(page, "j", "e", "Control+a")

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -236,7 +237,10 @@ def _shown(task: str, reference: Any) -> str:
 
 def _summary(fields: tuple[Field, ...]) -> str:
     """One line for the list."""
-    texts = [_TAG.sub(" ", field.value[:1000]) if field.control == "table" else field.value[:200] for field in fields]
+    texts = [
+        unescape(_TAG.sub(" ", field.value[:1000])) if field.control == "table" else field.value[:200]
+        for field in fields
+    ]
     return " · ".join(" ".join(text.split()) for text in texts if text.strip())[:200]
 
 

@@ -71,7 +71,7 @@ export function settle({ restored }) {
   pressButtons();
   byId("detail").scrollTop = 0;
   root.dataset.line = entry.number;
-  if (restored) toast("Your unsaved edit is back; Enter saves it, Esc leaves it.");
+  if (restored) toast(`Your unsaved edit is back: ${form.waysOut()}.`);
   viewer.prepare(list.neighbour(entry.number, 1, list.isOpen)?.dataset.picture);
 }
 

@@ -181,6 +181,15 @@ export function startForm(entry) {
   return restored;
 }
 
+/** Texts of many lines: Enter breaks the line there, and Escape or Ctrl+S leaves. */
+export const breaksLines = (control) => ["prose", "markdown", "table", "list"].includes(control.dataset.control);
+
+/** How one saves or leaves an edit that came back with the tab. */
+export function waysOut() {
+  const edited = controls().find((control) => raw(control) !== control.known);
+  return edited && breaksLines(edited) ? "Ctrl+S saves it" : "Ctrl+S saves it, Esc in its field leaves it";
+}
+
 /** Put a field back to what it was when it was entered: it may have been saved since. */
 export function takeBack(control) {
   set(control, control.entered ?? control.known);

@@ -1,6 +1,6 @@
 // What a key does: nowhere a letter while something is typed, everywhere else one key for one action.
 
-import { takeBack } from "./form.js";
+import { breaksLines, takeBack } from "./form.js";
 import * as viewer from "./viewer.js";
 
 const root = document.documentElement;
@@ -11,10 +11,7 @@ export const isNarrow = () => matchMedia("(max-width: 1100px)").matches;
 
 const PAN = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 /** In these, a key that moves the page or the list belongs to the control. */
-const TYPING = "textarea, select, input:not([type=checkbox])";
-
-/** Texts of many lines: Enter breaks the line there, and Escape or Ctrl+S leaves. */
-const LINES = ["prose", "markdown", "table", "list"];
+const TYPING = "textarea, select, input:not([type=checkbox], [type=radio])";
 
 function onKey(event) {
   if (event.isComposing || document.querySelector("dialog[open]")) return;
@@ -37,8 +34,7 @@ function onKey(event) {
   }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "Escape") { leave(event, control, typing); return; }
-  const breaksLines = control && LINES.includes(control.dataset.control);
-  if (event.key === "Enter" && control && !event.shiftKey && control.tagName !== "SELECT" && !breaksLines) {
+  if (event.key === "Enter" && control && !event.shiftKey && control.tagName !== "SELECT" && !breaksLines(control)) {
     event.preventDefault();
     // At once, so that the next key is one of the page's; what is refused gets the focus back.
     control.blur();
@@ -54,6 +50,8 @@ function onKey(event) {
     }
     return;
   }
+  // Among labels these choose another one; all other keys are those of the page.
+  if (event.target.type === "radio" && (event.key.startsWith("Arrow") || event.key === " ")) return;
   if (!actions.isOpen()) return;
   if (event.shiftKey && Object.hasOwn(PAN, event.key)) { event.preventDefault(); viewer.pan(...PAN[event.key]); return; }
   if (Object.hasOwn(PAN, event.key) && event.target.id === "page-view") { event.preventDefault(); viewer.pan(...PAN[event.key]); return; }
@@ -65,7 +63,7 @@ function onKey(event) {
 }
 
 function leave(event, control, typing) {
-  if (control && LINES.includes(control.dataset.control)) { event.preventDefault(); control.blur(); }
+  if (control && breaksLines(control)) { event.preventDefault(); control.blur(); }
   else if (control) { event.preventDefault(); takeBack(control); control.blur(); }
   else if (typing) typing.blur();
   else if (isNarrow()) root.dataset.list = "closed";

@@ -6,7 +6,7 @@ import * as form from "./form.js";
 import * as drafts from "./drafts.js";
 import { desk, lockButtons, markInList, settle, showState, whyLocked } from "./desk.js";
 import { change, flush, isSaving, saveSoon, startSaving } from "./saving.js";
-import { move, nextOpen, openRow } from "./opening.js";
+import { move, nextGroup, nextOpen, openRow } from "./opening.js";
 import { decide, differences, digit, take, undo } from "./decisions.js";
 import { conflict, refresh } from "./others.js";
 import { isNarrow, startKeys } from "./keys.js";
@@ -36,7 +36,7 @@ const KEYS = {
   k: () => move(-1), ArrowUp: () => move(-1),
   n: () => nextOpen(1),
   p: () => nextOpen(-1),
-  d: () => openRow(list.nextGroup(desk.entry.number)),
+  d: nextGroup,
   "/": () => toFilter("q"),
   f: () => toFilter("status"),
   "+": viewer.zoomIn, "=": viewer.zoomIn,

@@ -1,5 +1,6 @@
 // The grid in which a table is edited, over the control that holds its source; what a grid cannot hold stays source.
 
+import { toast } from "./notes.js";
 import { cellAt, emptyTable, inOrder, insert, readTable, remove, setText, textOf, TooComplex, writeTable } from "./table_model.js";
 
 const TOOLS = [
@@ -141,6 +142,7 @@ function put(what, step) {
 
 function take(what) {
   if (remove(model, what, what === "row" ? at.row : at.col)) save(at.row, at.col);
+  else toast(`The last ${what} of a table stays.`);
 }
 
 function save(row = 0, col = 0) {
