@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -13,6 +14,8 @@ from loupe.benchmarks import trust
 from loupe.errors import RunError
 from loupe.view import pairs
 from loupe.view.compare_page import compare_context, compared_rows
+from loupe.view.grid import chosen_rows, wanted_of
+from loupe.view.run_page import run_context
 from loupe.view.shelf import Look, Shelf
 from tests.report_runs import Toy, misread, toy_pages
 
@@ -152,6 +155,41 @@ def test_a_process_that_has_only_the_number_of_one_long_gone_does_not_make_a_run
     os.utime(lock, (1e9, 1e9))
     (board,) = looked(shelf).boards.values()
     assert board.runs[1].state == "read"
+
+
+def test_errors_that_differ_in_numbers_stand_together_and_questions_of_samples_are_named(toy: Toy) -> None:
+    lines = [json.loads(line) for line in (toy.runs[1] / "predictions.jsonl").read_text().splitlines()]
+    for place, said in enumerate(("no answer after 300.1 s", "no answer after 299.87 s", "HTTP 500: id 7f-3a")):
+        lines[place] |= {"class": "error", "text": "", "error": said}
+    (toy.runs[1] / "predictions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    rows = [json.loads(line) for line in (toy.root / "samples.jsonl").read_text().splitlines()]
+    rows[2]["prompt"] = "Which date?"
+    (toy.root / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (board,) = looked(Shelf([toy.root / "runs"])).boards.values()
+    shown = run_context(board, board.runs[1])
+    assert [(one["count"], one["text"]) for one in shown["wrong"]] == [
+        (2, "no answer after 300.1 s"),
+        (1, "HTTP 500: id 7f-3a"),
+    ]
+    asked = dict(parse_qsl(shown["wrong"][0]["query"]))
+    assert [row.place for row in chosen_rows(board, wanted_of(board, asked))] == [0, 1]
+    assert shown["questions"] == [toy.samples[2].id]
+
+
+def test_blank_answers_to_blank_pages_are_counted_as_the_list_counts_them(toy: Toy) -> None:
+    for name, changes in (
+        ("predictions.jsonl", {"class": "empty", "text": ""}),
+        ("scores.jsonl", {"class": "empty", "outcome": "empty", "diagnostics": {"text_on_blank": 0.0}}),
+    ):
+        rows = [json.loads(line) for line in (toy.runs[1] / name).read_text().splitlines()]
+        rows[0] = {key: changes.get(key, value) for key, value in rows[0].items()}
+        (toy.runs[1] / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (board,) = looked(Shelf([toy.root / "runs"])).boards.values()
+    run = board.runs[1]
+    counted = {name: count for name, _, count in run_context(board, run)["outcomes"]}
+    assert counted == {"ok": 7, "blank": 1}
+    for name, count in counted.items():
+        assert len(chosen_rows(board, wanted_of(board, {"a": run.key, "outcome": name}))) == count
 
 
 def test_samples_that_a_limited_run_did_not_ask_for_are_not_missing(toy: Toy) -> None:

@@ -51,7 +51,7 @@ def names(html: str) -> list[str]:
 
 def test_slices_say_of_how_many_samples_they_are_before_their_measures(server: Served) -> None:
     html = page(server, f"{board(server)}/slices")
-    assert '<th scope="col">slice</th><th scope="col" class="number">n</th>' in html
+    assert re.search(r'<th scope="col">slice</th><th scope="col" class="number"><abbr [^>]+>n</abbr></th>', html)
     assert re.search(r'all samples</th><td class="number muted">70</td><td class="heat-cell', html)
 
 
@@ -145,6 +145,9 @@ def test_the_leaderboard_ranks_and_the_run_says_how_it_went(server: Served) -> N
     assert re.findall(r'class="engine"><a href="/run/[^"]*"><bdi>(\w+)', html) == ["good", "worse"]
     worse = re.findall(r'href="(/run/[^"]*)"', html)[1]
     run = page(server, worse)
+    assert "<td>error</td><td><bdi>boom &lt;b&gt;</bdi>" in run
+    (query,) = re.findall(r'samples\?([^"]*error=[^"]*)"', run)
+    assert names(page(server, f"{board(server)}/samples?{unescape(query)}")) == ["book/page-0004"]
     assert "1 error" in run and "1 cut off" in run and "68 answered" in run
 
 
@@ -213,6 +216,9 @@ def test_a_run_is_followed_while_it_grows(server: Served, toy: Toy) -> None:
 
 
 def test_a_missing_folder_is_an_error_of_one_line(tmp_path: Path) -> None:
+    assert what_opens("runs", [tmp_path / "runs"]).startswith("no run below runs yet")
+    (tmp_path / "runs" / "three" / "folders" / "deep").mkdir(parents=True)
+    (tmp_path / "runs" / "three" / "folders" / "deep" / "run.json").write_text("{}")
     assert what_opens("runs", [tmp_path / "runs"]).startswith("no run below runs yet")
     done = loupe("view", "nowhere", "--no-browser", cwd=tmp_path)
     assert done.returncode == 2 and "nowhere" in done.stderr and "Traceback" not in done.stderr

@@ -37,7 +37,9 @@ def command(runs: tuple[Path, ...], port: int, no_browser: bool) -> None:
 
 
 def what_opens(names: str, roots: Sequence[Path]) -> str:
-    """The line below the address."""
-    if any(next(root.rglob("run.json"), None) for root in roots):
+    """The line below the address; runs are looked for where the pages look for them."""
+    from loupe.runs.folder import find_runs
+
+    if any((root / "run.json").is_file() or any(find_runs(root)) for root in roots):
         return f"{names}: open at this address; Ctrl-C ends it"
     return f"no run below {names} yet; the page at this address shows the first one when it begins; Ctrl-C ends it"

@@ -22,7 +22,7 @@ from loupe.report.formulas import Formulas
 from loupe.report.samples import SampleJob
 from loupe.report.summaries import rightly_empty, shown_outcome, shown_value
 from loupe.types import Measure, Sample, SampleScores
-from loupe.view.run_index import RunIndex
+from loupe.view.run_index import RunIndex, one_line
 
 JsonObject: TypeAlias = dict[str, Any]
 Kept = TypeVar("Kept")
@@ -31,16 +31,26 @@ Kept = TypeVar("Kept")
 _KEPT = 8
 #: Folders above a run that its label can have.
 _DEEPEST = 9
+_NUMBER = re.compile(r"[0-9][0-9a-f.:,_-]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One answer in a list: its class as shown, the measure that tells of it, its value and what it costs."""
+    """One answer in a list: its class as shown, the measure that tells of it, its value and what it costs.
+
+    `error` is why there is none, as one line.
+    """
 
     outcome: str
     measure: str
     value: float | None
     cost: float
+    error: str = ""
+
+    @property
+    def alike(self) -> str:
+        """The error without its numbers: times, counts, ids of requests."""
+        return _NUMBER.sub("#", self.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +193,8 @@ class Board:
                 now[ident], (_, measure, value) = known, known
             broken = scores is not None and bool(scores.error)
             outcome = shown_outcome(answer.outcome, broken=broken, right=rightly_empty(scores))
-            cells[ident] = Cell(outcome, measure, value, costs.get(ident, 0.0))
+            error = answer.error or (one_line(scores.error) if scores is not None and outcome == "scorer" else "")
+            cells[ident] = Cell(outcome, measure, value, costs.get(ident, 0.0), error)
         self._values[run.serial] = now
         return cells
 

@@ -47,6 +47,7 @@ class Wanted:
     words: tuple[str, ...] = ()
     runs: tuple[int, ...] = ()
     outcome: str = ""
+    error: str = ""
     tag: tuple[str, str] = ("", "")
     order: str = "order"
     page: int = 1
@@ -61,6 +62,7 @@ def wanted_of(board: Board, query: Mapping[str, str]) -> Wanted:
         words=tuple(query.get("q", "")[:200].lower().split()),
         runs=tuple(dict.fromkeys(chosen)),
         outcome=query.get("outcome", "") if query.get("outcome", "") in {*OUTCOMES, "failed"} else "",
+        error=query.get("error", "")[:1000],
         tag=(tag, value),
         order=query.get("order", "") if query.get("order", "") in ORDERS else "order",
         page=page_number(query),
@@ -131,6 +133,8 @@ def _fits(row: Row, cells: Sequence[Cell], wanted: Wanted) -> bool:
     if wanted.outcome == "failed" and not any(cell.outcome in NOT_ANSWERED for cell in cells):
         return False
     if wanted.outcome not in ("", "failed") and not any(cell.outcome == wanted.outcome for cell in cells):
+        return False
+    if wanted.error and not any(cell.alike == wanted.error for cell in cells):
         return False
     if not wanted.words:
         return True

@@ -47,6 +47,8 @@ def heat_maps(board: Board) -> list[HeatMap]:
         for tag, values in result.slices.items():
             rows = [_row(value, measures, estimates) for value, estimates in values.items()]
             rows = [row for row in rows if row.n]
+            if len(rows) > _LIMIT:
+                rows.sort(key=lambda row: (-row.n, row.name))
             if len(rows) > 1:
                 tags.append((tag, rows[:_LIMIT], max(0, len(rows) - _LIMIT)))
         maps.append(HeatMap(entrant.label, run.key, measures, _row("all", measures, result.measures), tags))

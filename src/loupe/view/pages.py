@@ -132,6 +132,7 @@ class Pages:
             first=(number - 1) * grid.PAGE + 1,
             last=(number - 1) * grid.PAGE + len(shown),
             turn=lambda to: f"/b/{board.key}/samples?{urlencode({**kept, 'page': to})}",
+            without_error=f"/b/{board.key}/samples?{urlencode({n: v for n, v in kept.items() if n != 'error'})}",
             orders=grid.ORDERS,
             outcomes=grid.present_outcomes(board.rows()),
             tags=grid.useful_tags(board.rows()),

@@ -18,6 +18,14 @@ Record = TypeVar("Record", Prediction, SampleScores)
 _LIVE_SECONDS = 60.0
 
 
+_LONGEST_ERROR = 300
+
+
+def one_line(error: str) -> str:
+    """An error as lists show it."""
+    return " ".join(error[: 4 * _LONGEST_ERROR].split())[:_LONGEST_ERROR]
+
+
 @dataclass(frozen=True, slots=True)
 class Answered:
     """An answer: its class, how long it took, its tokens, when it came, and the error of one that failed."""

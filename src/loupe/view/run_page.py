@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, TypeAlias
+from urllib.parse import urlencode
 
 import msgspec
 
@@ -16,9 +17,10 @@ from loupe.report.speed import speed_rows, speed_text
 from loupe.report.terminal import format_headline, format_margin, format_value
 from loupe.scoring.running import RunningScore
 from loupe.types import FAILED, Estimate
-from loupe.view.board import Board
-from loupe.view.grid import OUTCOMES
+from loupe.view.board import Board, Cell
+from loupe.view.grid import NOT_ANSWERED, OUTCOMES
 from loupe.view.run_index import RunIndex
+from loupe.view.sample_page import address
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -50,6 +52,9 @@ def run_context(board: Board, run: RunIndex) -> JsonObject:
         "settings": settings(info.profile),
         "changed": changed(run),
         "prompts": dict(info.prompts),
+        "questions": [sample.id for sample in list(board.samples().values())[: run.total] if sample.prompt],
+        "wrong": errors(board, run),
+        "address": lambda ident: address(board, "sample", ident) + "&" + urlencode({"a": run.key}),
         "facts": [*info.facts.items(), *((f"package {name}", text) for name, text in info.packages.items())],
         "host": dict(info.host),
         "signature": run.result.signature if run.result else info.signature,
@@ -127,6 +132,24 @@ def _measures(board: Board, run: RunIndex) -> list[tuple[str, str, str, int]]:
 
 def _margin(estimate: Estimate, unit: str) -> str:
     return format_margin(estimate, unit) or "no interval"
+
+
+def errors(board: Board, run: RunIndex) -> list[JsonObject]:
+    """What went wrong: each error once, those that differ in numbers alone together, the most frequent first."""
+    place = board.ordered().index(run)
+    found: dict[tuple[str, str], list[Cell]] = {}
+    for cell in (row.cells[place] for row in board.rows()):
+        if cell.outcome in NOT_ANSWERED:
+            found.setdefault((cell.outcome, cell.alike), []).append(cell)
+    return [
+        {
+            "outcome": OUTCOMES[outcome],
+            "text": cells[0].error,
+            "count": len(cells),
+            "query": urlencode({"a": run.key, "outcome": outcome} | ({"error": alike} if alike else {})),
+        }
+        for (outcome, alike), cells in sorted(found.items(), key=lambda item: -len(item[1]))
+    ]
 
 
 def strip(board: Board, run: RunIndex) -> list[JsonObject]:

@@ -17,7 +17,7 @@ from loupe.errors import LoupeError
 from loupe.runs.folder import Place, RunFolder, counts_instead
 from loupe.types import FAILED, SampleScores
 from loupe.view.growing import GrowingFile
-from loupe.view.run_index import Answered, RunIndex
+from loupe.view.run_index import Answered, RunIndex, one_line
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 Stamp = tuple[int, int, int]
@@ -25,7 +25,6 @@ Stamp = tuple[int, int, int]
 _SERIALS = itertools.count()
 #: A process that began so many seconds after the lock was taken is another one with the same number.
 _SLACK = 60.0
-_LONGEST_ERROR = 300
 
 
 class _Head(msgspec.Struct, rename={"outcome": "class"}):
@@ -43,7 +42,7 @@ class _Head(msgspec.Struct, rename={"outcome": "class"}):
 
     def answered(self) -> Answered:
         """The same without the name, and errors cut to what a line shows."""
-        error = " ".join(self.error[: 4 * _LONGEST_ERROR].split())[:_LONGEST_ERROR] if self.outcome in FAILED else ""
+        error = one_line(self.error) if self.outcome in FAILED else ""
         tokens = self.input_tokens, self.output_tokens
         return Answered(self.outcome, self.seconds, *tokens, self.began, self.ended, self.lost, error)
 
