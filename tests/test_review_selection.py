@@ -190,11 +190,32 @@ def test_a_file_in_the_wrong_folder_or_of_another_type_is_named_and_not_confirme
         letters.change(*placed(letters, "positive/a.png"), Change(status="verified", fields={"date": ""}))
 
 
+def test_one_folder_of_negatives_is_confirmed_as_such(folder: Path) -> None:
+    (folder / "negative").rename(folder / "others")
+    for name, negative, wanted in (("others", True, False), ("others", False, True), ("negative", False, False)):
+        (folder / "others").rename(folder / name)
+        reviewed = open_folder(folder / name, document_type="invoice", by="", negative=negative)
+        (row,) = reviewed.entries()
+        assert (row.entry.section, "is none" in row.entry.says) == (
+            ("positive", False) if wanted else ("negative", True)
+        )
+        reviewed.change(row.number, row.seen, Change(status="verified", fields={}, confirmed=True))
+        file = folder / name / "x.json"
+        assert json.loads(file.read_text())["isMatch"] is wanted
+        file.unlink()
+        (folder / name).rename(folder / "others")
+
+
 def test_what_cannot_be_reviewed_is_said_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="nothing to review here"):
         open_folder(tmp_path, document_type=None, by="")
     with pytest.raises(UsageError, match="holds no documents"):
         open_folder(tmp_path, document_type="invoice", by="")
+    (tmp_path / "pos").mkdir()
+    (tmp_path / "pos" / "a.pdf").write_bytes(b"%PDF")
+    with pytest.raises(UsageError) as nothing:
+        open_folder(tmp_path, document_type="invoice", by="")
+    assert nothing.value.hint is not None and nothing.value.hint.startswith("pos: call them positive and negative")
     (tmp_path / "t.jsonl").write_text("")
     for words, hint in ((["nowhere"], "no such folder"), (["t.jsonl"], "loupe review tests t.jsonl")):
         done = loupe("review", *words, cwd=tmp_path)

@@ -49,9 +49,10 @@ def _serving(function: Callable[..., None]) -> Callable[..., None]:
 @command.command("folder")
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 @click.option("--type", "document_type", metavar="TYPE", help="For ground truth of `loupe select`: its --type.")
+@click.option("--negative", is_flag=True, help="With --type: the documents right in DIR are none of that type.")
 @click.option("--as", "name", metavar="NAME", help="Who decides. Default: the name of your account.")
 @_serving
-def folder(folder: Path, document_type: str | None, name: str | None, **serving: Any) -> None:
+def folder(folder: Path, document_type: str | None, negative: bool, name: str | None, **serving: Any) -> None:
     """Review the truth of your own documents: accept, edit, skip, beside the page.
 
     DIR has loupe.toml and samples.jsonl; or documents with the ground-truth files of `loupe select` beside them, in
@@ -63,9 +64,11 @@ def folder(folder: Path, document_type: str | None, name: str | None, **serving:
 
     if folder.is_file() and folder.suffix == ".jsonl":
         raise UsageError(f"{folder} is a file", hint=f"loupe review tests {folder}, or loupe review {folder.parent}")
+    if negative and document_type is None:
+        raise UsageError("--negative goes with --type", hint=f"loupe review {folder} --type TYPE --negative")
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder", hint="loupe review DIR, or loupe review tests FILE.jsonl")
-    review = open_folder(folder, document_type=document_type, by=name or _account())
+    review = open_folder(folder, document_type=document_type, by=name or _account(), negative=negative)
     _announce(review)
     _open(review, folder, **serving)
 

@@ -130,8 +130,8 @@ def no_hint(kind: str, value: str) -> Hint:
 class Truth:
     """A kind of ground truth in lines: `changed` raises FieldError for what would break the entry.
 
-    `by_id`: in lists entries are told apart by their ids. `saves_typing`: what is typed into an entry that nobody has
-    decided goes into the file while it is typed.
+    `by_id`: in lists entries are told apart by their ids. `in_lines`: they are lines of a file. `saves_typing`: what is
+    typed into an entry that nobody has decided goes into the file while it is typed.
     """
 
     title: str
@@ -143,6 +143,7 @@ class Truth:
     hint: Callable[[str, str], Hint] = no_hint
     by_id: bool = False
     saves_typing: bool = False
+    in_lines: bool = True
 
     def said(self, status: Status) -> str:
         """What a status is called."""

@@ -10,7 +10,7 @@ from loupe.errors import UsageError
 from loupe.review.line_file import LineFile
 from loupe.review.olmocr_tests import TESTS
 from loupe.review.own_samples import own_samples
-from loupe.review.selection_files import SelectionFiles, document_types, find_selection
+from loupe.review.selection_files import SelectionFiles, document_types, find_selection, folders_with_documents
 from loupe.review.selection_truth import selection_truth
 from loupe.review.session import Review
 
@@ -20,13 +20,14 @@ def open_tests(file: Path) -> Review:
     return Review(LineFile(file), TESTS)
 
 
-def open_folder(folder: Path, *, document_type: str | None, by: str) -> Review:
+def open_folder(folder: Path, *, document_type: str | None, by: str, negative: bool = False) -> Review:
     """The folder format; with a type, or where only its files are there, the ground truth of `loupe select`.
 
+    `negative`: the documents right in the folder are of no such type.
     Raises DatasetError for settings that cannot be read, UsageError where there is nothing to review.
     """
     if document_type is not None:
-        return _selection(folder, document_type)
+        return _selection(folder, document_type, negative=negative)
     if (folder / SAMPLES).is_file():
         config, problems = read_config(folder)
         if config is None:
@@ -35,7 +36,7 @@ def open_folder(folder: Path, *, document_type: str | None, by: str) -> Review:
         return Review(LineFile(folder / SAMPLES), own_samples(config, by=by), name=name)
     types = document_types(find_selection(folder))
     if types:
-        return _selection(folder, types[0])
+        return _selection(folder, types[0], negative=negative)
     if (folder / CONFIG).is_file():
         raise missing_samples(folder).error()
     raise UsageError(
@@ -44,10 +45,14 @@ def open_folder(folder: Path, *, document_type: str | None, by: str) -> Review:
     )
 
 
-def _selection(folder: Path, document_type: str) -> Review:
-    documents = find_selection(folder)
+def _selection(folder: Path, document_type: str, *, negative: bool) -> Review:
+    documents = find_selection(folder, negative=negative)
     if not documents:
-        raise UsageError(f"{folder} holds no documents", hint="images or PDF files, here or in positive and negative")
+        hint = "images or PDF files, here or in positive and negative"
+        if found := folders_with_documents(folder):
+            names = ", ".join(found[:5])
+            hint = f"{names}: call them positive and negative, or review one of them, with --negative if need be"
+        raise UsageError(f"{folder} holds no documents", hint=hint)
     files = SelectionFiles(folder, documents)
     positive = {each.path.relative_to(files.path).as_posix(): each.positive for each in documents}
     return Review(files, selection_truth(document_type, positive), name=folder.resolve().name)

@@ -117,11 +117,11 @@ def _identity(file: Path) -> tuple[int, ...]:
         return ()
 
 
-def find_selection(folder: Path) -> list[Document]:
+def find_selection(folder: Path, *, negative: bool = False) -> list[Document]:
     """The documents of `positive` and `negative`, else those right in the folder; none: an empty list.
 
-    In one folder they are what most of its files say, positive without any. Raises DatasetError where two documents
-    would share a file.
+    In one folder they are what most of its files say; without any, what the folder is called, else positive.
+    `negative`: they are of no such type, whatever is said. Raises DatasetError where two documents would share a file.
     """
     folder = folder.resolve()
     found: list[Document] = []
@@ -130,10 +130,16 @@ def find_selection(folder: Path) -> list[Document]:
     if not found:
         found = _documents(folder, positive=True)
         says = [written.get("isMatch") for each in found if (written := _written(each)) is not None]
-        if says.count(False) > says.count(True):
+        is_negative = says.count(False) > says.count(True) or (not says and folder.name == "negative")
+        if negative or is_negative:
             found = _documents(folder, positive=False)
     check_stems(found)
     return found
+
+
+def folders_with_documents(folder: Path) -> list[str]:
+    """The names of the folders right in this one that hold documents."""
+    return sorted(each.name for each in folder.iterdir() if each.is_dir() and _documents(each, positive=True))
 
 
 def document_types(documents: Sequence[Document]) -> list[str]:

@@ -25,7 +25,6 @@ from loupe.review.typed_values import hint_by
 
 _KEYS = frozenset({"date", "documentType", "isMatch", "metadata", "secondaryField"})
 _METADATA = frozenset({"generatedAt", "textModel", "vlmModel", "verified"})
-_NO = "negative"
 
 
 def selection_truth(document_type: str, positive: Mapping[str, bool]) -> Truth:
@@ -41,6 +40,7 @@ def selection_truth(document_type: str, positive: Mapping[str, bool]) -> Truth:
         hint=hint_by("dmy"),
         by_id=True,
         saves_typing=True,
+        in_lines=False,
     )
 
 
@@ -62,14 +62,14 @@ class _Files:
             document=name,
             page=1 if name.lower().endswith(".pdf") else 0,
             status="verified" if _metadata(written).get("verified") is True else "unreviewed",
-            says="" if is_positive else f"Sorted as no {self.document_type}: nothing needs to be filled in.",
+            says=self._says(is_positive),
             summary=" · ".join(" ".join(each.split()) for each in (date, other) if each)[:200],
             fields=fields,
             phrases=tuple(_phrases(date, other)),
             kept=tuple(_kept(written)),
             problem=self._problem(written, is_positive) if content else "",
             remark=_made_by(written),
-            section=("positive" if is_positive else _NO) if len(set(self.positive.values())) > 1 else "",
+            section="positive" if is_positive else "negative",
             rank=0 if is_positive else 1,
         )
 
@@ -94,6 +94,12 @@ class _Files:
         if change.status == "verified" and self.positive[name] and empty and not change.confirmed:
             raise FieldError("nothing is filled in; accept once more if the document has none of it", ask=True)
         return f"{name}\n{file_form(after).decode()}"
+
+    def _says(self, is_positive: bool) -> str:
+        """What accepting means."""
+        if is_positive:
+            return f"Sorted as {self.document_type}: accepting says that it is one."
+        return f"Sorted as no {self.document_type}: accepting says that it is none, and nothing needs to be filled in."
 
     def _fields(self, written: Mapping[str, Any], is_positive: bool) -> Iterator[Field]:
         key = FIELDS[USUAL_FIELDS.get(self.document_type, "date")].key

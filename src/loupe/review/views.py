@@ -68,6 +68,7 @@ class Views:
         truth = review.truth
         self._templates.globals |= {"shown": shown, "noun": truth.noun, "picture_of": self._picture}
         self._templates.globals |= {"words": truth.words, "said": truth.said, "by_id": truth.by_id, "ident": ident}
+        self._templates.globals["in_lines"] = truth.in_lines
         self._templates.globals |= {"hint": truth.hint}
 
     def _picture(self, entry: Entry) -> int | None:
