@@ -88,4 +88,4 @@ def test_a_difference_is_called_shown_only_where_ranks_differ(tmp_path: Path) ->
     # Six documents show one difference (p = 0.03), but not three.
     ranks, caption = ranked(toy_pages(tmp_path / "three", 6), good=40, fair=10, poor=5)
     assert ranks == ["1", "1", "1"] and "corrected over all 3 pairs" in caption
-    assert "which 6 documents show" not in caption and "needed: these for the two alone" in caption
+    assert "which 6 documents show" not in caption and "needed: these, were the two compared alone" in caption

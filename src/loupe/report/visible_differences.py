@@ -80,7 +80,7 @@ def needed(found: Difference) -> str:
     if is_shown(found):
         return "shown already"
     if found.p is not None and found.p < LEVEL:
-        return "these for the two alone, more over all pairs"
+        return "these, were the two compared alone"
     if not found.difference:
         return "no number: no difference"
     if found.detectable is None:
