@@ -1,6 +1,7 @@
 """One model after the other against real servers on loopback: time-outs, errors, deaths, refusals, ranks."""
 
 import asyncio
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -292,6 +293,26 @@ def test_two_models_never_share_the_folder_of_a_run() -> None:
     assert all(each.casefold().startswith("a_good-") for ident, each in labels.items() if ident != "b")
 
 
+def selection_of(
+    backend: Backend,
+    keeper: Keeper,
+    folder: Path,
+    show: Callable[[str], None] = lambda _: None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Selection:
+    return Selection(
+        documents=texts()[0],
+        rules=Rules(document_type="invoice"),
+        prepared=Prepared(images={}, texts={}, unread={}),
+        folder=folder,
+        backend=backend,
+        keeper=keeper,
+        limits=Limits(timeout=5.0, warm_up=20.0),
+        show=show,
+        say=say,
+    )
+
+
 class Stuck(Keeper):
     """A server that no signal ends, which no test can have."""
 
@@ -302,18 +323,23 @@ class Stuck(Keeper):
 def test_a_server_that_cannot_be_stopped_is_said_and_the_next_model_asked(tmp_path: Path) -> None:
     said: list[str] = []
     with in_thread(answer, models=MODELS) as server:
-        selection = Selection(
-            documents=texts()[0],
-            rules=Rules(document_type="invoice"),
-            prepared=Prepared(images={}, texts={}, unread={}),
-            folder=tmp_path,
-            backend=Backend(kind="unknown", base_url=server.url),
-            keeper=Stuck(),
-            limits=QUICKLY,
-            show=lambda _: None,
-            say=said.append,
-        )
+        selection = selection_of(Backend(kind="unknown", base_url=server.url), Stuck(), tmp_path, say=said.append)
         models = ModelList(models=(Candidate(id="right"), Candidate(id="yes")), source="override")
         found = list(selection.assess("b", samples(), models, interrupted=lambda _: None))
     assert [each.status for each in found] == ["", ""] and len(said) == 2 and "kill -9 7" in said[0]
     assert [each.facts.get("beside") for each in found] == [None, "vLLM cannot be stopped: processes 7"]
+
+
+def test_the_line_counts_the_seconds_of_loading_and_says_what_is_left(tmp_path: Path) -> None:
+    shown: list[str] = []
+
+    def script(request: Received) -> Reply:
+        delay = 1.3 if "one word" in request.prompt[:30] else 0.4 * request.prompt.startswith("Below")
+        return Reply(text=str(answer(request)), delay=delay)
+
+    with in_thread(script, models=MODELS) as server:
+        selection = selection_of(Backend(kind="unknown", base_url=server.url), Keeper(), tmp_path, show=shown.append)
+        models = ModelList(models=(Candidate(id="right"),), source="override")
+        list(selection.assess("b", samples(), models, interrupted=lambda _: None))
+    assert shown[0] == "[1/1] right: loading" and "[1/1] right: loading, 0:01" in shown
+    assert shown[-1] == "[1/1] right: 9/9" and any(re.search(r"3/9 · about 0:0\d left", line) for line in shown)

@@ -90,6 +90,6 @@ class Results:
         except (OSError, LoupeError) as error:
             if not isinstance(error, LoupeError):
                 reason = (error.strerror or type(error).__name__).lower()
-                error = UsageError(f"{error.filename}: {reason}", hint="the results stand above")
+                error = UsageError(f"{error.filename or 'results'}: {reason}", hint="the results stand above")
             self._trouble = self._trouble or error
             say(f"not saved: {error.message}")

@@ -10,6 +10,7 @@ from loupe.benchmarks.selection.prompts import FIELDS
 from loupe.benchmarks.selection.questions import Phase
 from loupe.report.terminal import Section, format_range
 from loupe.selection.candidates import ModelList
+from loupe.selection.progress_line import clock
 from loupe.selection.standings import Pair, Standing, document_verdicts, like_neighbours, no_ground_truth
 
 TITLES: dict[Phase, str] = {"a": "vision models, by image", "b": "text models, by text"}
@@ -67,20 +68,9 @@ def name_of(standing: Standing) -> str:
     return f"{model.id} (OCR)" if model.kind == "ocr" else model.id
 
 
-def elapsed_text(seconds: float) -> str:
-    """`M:SS`, from an hour on `H:MM:SS`.
-
-    >>> elapsed_text(61.2), elapsed_text(3661)
-    ('1:01', '1:01:01')
-    """
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
 def _row(ranked: Ranked, standing: Standing) -> tuple[str, ...]:
     place = str(standing.rank) if standing.rank is not None else standing.assessment.status
-    elapsed = elapsed_text(standing.assessment.elapsed)
+    elapsed = clock(standing.assessment.elapsed)
     if not standing.assessment.asked:
         return (place, name_of(standing), *["–"] * (len(_HEAD) + len(_COLUMNS[ranked.phase]) + 2), elapsed)
     counts = [_count(ranked, standing, name) for name in _COUNTS[ranked.phase]]

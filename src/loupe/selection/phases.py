@@ -19,6 +19,7 @@ from loupe.selection.assessment import Assessment, Assessor
 from loupe.selection.candidates import Candidate, ModelList
 from loupe.selection.limits import Limits
 from loupe.selection.preparation import Prepared
+from loupe.selection.progress_line import ProgressLine
 from loupe.selection.serving import Backend, Served, open_model
 from loupe.servers.keeper import Keeper
 from loupe.servers.watch import Watch
@@ -70,16 +71,7 @@ class Selection:
         pictures = {**self.prepared.images, WARM_UP: self.warm_up_picture()}
         still_running = ""
         for number, model in enumerate(models.models, 1):
-            head = f"[{number}/{len(models.models)}] {model.id}"
-
-            def tell(done: int, timeouts: int, errors: int, head: str = head) -> None:
-                wrong = [f"{timeouts} time-outs"] * bool(timeouts) + [f"{errors} errors"] * bool(errors)
-                self.show(" · ".join([f"{head}: {done}/{len(samples)}", *wrong]))
-
-            def show(note: str, head: str = head) -> None:
-                self.show(f"{head}: {note}")
-
-            self.show(f"{head}: loading")
+            line = ProgressLine(f"[{number}/{len(models.models)}] {model.id}", len(samples), self.show)
             assessor = Assessor(
                 phase=phase,
                 samples=samples,
@@ -87,9 +79,9 @@ class Selection:
                 backend=self.backend,
                 keeper=self.keeper,
                 limits=self.limits,
-                watch=Watch(say=show),
+                watch=Watch(say=line.note),
             )
-            assessment = asyncio.run(assessor.assess(model, tell, interrupted))
+            assessment = asyncio.run(_assess(assessor, model, line, interrupted))
             if still_running:
                 assessment = replace(assessment, facts={**assessment.facts, "beside": still_running})
             yield assessment
@@ -122,3 +114,10 @@ class Selection:
         if not path.exists():
             Image.new("RGB", (64, 64), "white").save(path, "JPEG")
         return path
+
+
+async def _assess(
+    assessor: Assessor, model: Candidate, line: ProgressLine, interrupted: Callable[[Assessment], None]
+) -> Assessment:
+    async with line.ticking():
+        return await assessor.assess(model, line.tell, interrupted)
