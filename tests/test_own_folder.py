@@ -238,6 +238,7 @@ def test_a_missing_folder_is_one_problem(tmp_path: Path) -> None:
         ("labels = ['a', 1]", 'loupe.toml:2: labels: write a list of texts: labels = ["invoice", "letter"]'),
         ("title = ", "loupe.toml:2: not TOML: Invalid value"),
         ("title = 'x'\n[benchmrk]", "loupe.toml:3: unknown key or table 'benchmrk'; did you mean 'benchmark'?"),
+        ("max_tokens = " + "9" * 5000, "loupe.toml: not TOML that can be read: too deep, or a number too long"),
         ("headline = 'cre'", "loupe.toml: headline: no measure 'cre' here; did you mean 'cer'?"),
     ],
 )

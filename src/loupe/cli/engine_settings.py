@@ -104,10 +104,10 @@ def _fits(benchmark: Benchmark, key: str, value: str) -> bool:
 
 
 def _value(text: str) -> Any:
-    """A value as TOML has it (`0.2`, `true`, `["strip"]`); anything else is a text."""
+    """A value as TOML has it (`0.2`, `true`, `["strip"]`); anything else is a text, a number without end too."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return text
 
 

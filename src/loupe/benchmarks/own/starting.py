@@ -200,7 +200,7 @@ def refuse_existing(folder: Path) -> None:
     if SAMPLES in there:
         raise UsageError(
             f"{folder} has {' and '.join(there)} already; nothing was changed",
-            hint=f"loupe bench check {folder}; to begin anew, move {there[0]} away",
+            hint=f"loupe bench check {folder}; to begin anew, move {' and '.join(there)} away",
         )
 
 
