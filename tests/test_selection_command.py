@@ -244,7 +244,7 @@ def few_documents(folder: Path) -> None:
 
 def test_a_person_at_a_terminal_is_asked_for_all_that_matters(tmp_path: Path, server: ChatServer) -> None:
     few_documents(tmp_path)
-    flags = words("--phase", "b", "--base-url", server.url, "--textllm", "right")
+    flags = words("--base-url", server.url, "--vlm", "yes", "--textllm", "right")
 
     terminal = Terminal(tmp_path, *flags)
     terminal.type("5\r", "30 on Enter?")
@@ -257,6 +257,8 @@ def test_a_person_at_a_terminal_is_asked_for_all_that_matters(tmp_path: Path, se
     assert terminal.seen.count("2025-11-10  Autohaus_Hoffmann_e.K.") == 2
     assert "beside their pages: loupe review yes --type invoice" in terminal.seen
     assert "[1/1] right: 3/3" in terminal.seen and "text models" not in terminal.seen
+    # All questions come before the hours of the models, those of the other phase, too.
+    assert terminal.seen.rindex(REVIEW) < terminal.seen.index("[1/1] yes: loading")
 
 
 @pytest.mark.parametrize(

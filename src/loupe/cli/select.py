@@ -159,14 +159,18 @@ class _Phases:
     def run(self, phases: Sequence[Phase]) -> int:
         """The exit code: something is missing where no model of a phase came to the end."""
         results = Results(self.flags)
+        # A person who is there is asked before the models take their hours.
+        truths = self._truths() if "b" in phases and sys.stdin.isatty() and not self.flags.yes else None
         for phase in phases:
-            self._run(phase, results)
+            self._run(phase, results, truths)
         return 0 if results.end() else MISSING
 
-    def _run(self, phase: Phase, results: Results) -> None:
+    def _run(self, phase: Phase, results: Results, truths: dict[str, Truth] | None) -> None:
         """One phase. Ctrl-C ends it with what is finished on the terminal, and the model that was asked marked."""
         selection, models = self.selection, self.lists[phase]
-        known = selection.known(self._truths()) if phase == "b" else {}
+        known = {}
+        if phase == "b":
+            known = selection.known(self._truths() if truths is None else truths)
         samples = selection.samples(phase, known)
         ended: list[Assessment] = []
         runs = self._saved_runs(phase, known) if self.flags.save else None
