@@ -120,6 +120,22 @@ def board(viewer: Seen) -> str:
     return viewer.page.locator(".group-title a").get_attribute("href") or ""
 
 
+def test_a_word_of_a_hundred_thousand_letters_does_not_freeze_the_page(viewer: Seen) -> None:
+    page, root = viewer.page, board(viewer)
+    with begun_run(viewer.toy, viewer.server) as path:
+        line = {"sample": "book/page-0007", "text": "A" * 100_000, "class": "ok"}
+        (path / "predictions.jsonl").write_text(json.dumps(line) + "\n")
+        viewer.go(root)
+        run = page.locator(".run-card a").get_attribute("href") or ""
+        viewer.go(f"{root}/sample?id=book/page-0007&a={run[5:]}")
+        expect(page.locator("#sample .pane")).to_have_count(2, timeout=10_000)
+        for key in "123":
+            page.keyboard.press(key)
+            # Chromium laid one such word out for minutes.
+            took = "() => { const began = performance.now(); document.body.offsetHeight; return performance.now() - began; }"
+            assert page.evaluate(took) < 8000
+
+
 def test_two_runs_side_by_side_largest_regression_first(viewer: Seen) -> None:
     page, root = viewer.page, board(viewer)
     viewer.go(f"{root}/compare")

@@ -86,8 +86,9 @@ class Pages:
     def board(self, board: Board) -> str:
         """Everything about one benchmark."""
         group = self._group(board)
+        shown = {"group": group, "groups": [group], "explained": _is_explained(board)}
         running = [self._live(board, run) for run in board.runs if run.state != "done"]
-        return self._render("board.html", board, "", group=group, groups=[group], running=running, **_state(board))
+        return self._render("board.html", board, "", running=running, **shown, **_state(board))
 
     def _group(self, board: Board) -> JsonObject:
         context = board.context()
@@ -247,6 +248,11 @@ class Pages:
             values |= {"title": self._shelf.look().title(board), "root": root}
             values["damaged"] = [(board.labels[run.key], run.problem) for run in board.runs if run.problem]
         return self._templates.get_template(template).render(parts=parts, **values)
+
+
+def _is_explained(board: Board) -> bool:
+    benchmark = board.group().benchmark
+    return benchmark is not None and benchmark.explain is not None
 
 
 def _listed(board: Board, kept: JsonObject) -> str:

@@ -231,6 +231,7 @@ function rendered(shown) {
   }
   const block = make("div", { class: "text markup", dir: "auto" });
   block.innerHTML = shown.html;
+  breakLongWords(block);
   return [...(shown.notice ? [notice(shown.notice)] : []), block];
 }
 

@@ -7,6 +7,7 @@ const SAME = {
   words: "the same; words and punctuation marks by themselves, unlike in WER", characters: "characters the same",
   LaTeX: "commands and characters the same; blanks do not count",
 };
+const LONG_WORD = /(\S{200})/u;
 const HIDDEN = /([\0-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\u202a-\u202e\u2060\u2066-\u2069\ufeff])\1*/g;
 
 /** Text nodes, with a visible mark in place of characters (and runs of them) that would hide or reorder others. */
@@ -23,15 +24,28 @@ function visibleText(text) {
   return [...parts, text.slice(from)].filter((part) => part !== "");
 }
 
+/** Lets words of thousands of characters break at fixed places: the browser takes minutes to find places of its own. */
+function breakLongWords(block) {
+  const walker = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
+  const long = [];
+  while (walker.nextNode()) if (LONG_WORD.test(walker.currentNode.data)) long.push(walker.currentNode);
+  for (const node of long) {
+    const parts = node.data.split(LONG_WORD).flatMap((part, place) => (place % 2 ? [part, make("wbr")] : [part]));
+    node.replaceWith(...parts.filter((part) => part !== ""));
+  }
+  return block;
+}
+
 /** A block of text as it is; of a long one the beginning, and a button for the rest. */
 function textBlock(text, { hidden = 0, kind = "plain" } = {}) {
   const block = make("div", { class: `text ${kind}`, dir: "auto", tabindex: "-1" });
   if (text === "") block.append(make("span", { class: "nothing" }, "nothing"));
   block.append(...visibleText(text.slice(0, SHOWN_AT_ONCE)));
+  breakLongWords(block);
   const all = make("div", {}, block);
   if (text.length > SHOWN_AT_ONCE) {
     const button = make("button", { type: "button", class: "quiet" }, `Show all ${text.length.toLocaleString("en")} characters`);
-    button.addEventListener("click", () => { block.replaceChildren(...visibleText(text)); button.remove(); });
+    button.addEventListener("click", () => { block.replaceChildren(...visibleText(text)); breakLongWords(block); button.remove(); });
     all.append(button);
   }
   if (hidden) all.append(notice(`${hidden.toLocaleString("en")} more characters are not in this report; the run folder has them.`));
@@ -67,6 +81,6 @@ function differenceBlock(prediction, reference, unit) {
   const all = make("div", {}, line);
   if (coarse) all.append(notice("The texts are too long and too different for an exact difference; the end of it is coarse."));
   if (shown > SHOWN_AT_ONCE || segments.length > SEGMENT_LIMIT) all.append(notice("Only the beginning of the difference is shown."));
-  all.append(block);
+  all.append(breakLongWords(block));
   return all;
 }
