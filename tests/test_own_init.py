@@ -28,7 +28,7 @@ def test_settings_that_are_there_are_taken_and_only_samples_are_written(tmp_path
     (folder / "loupe.toml").write_text(written)
     refused = loupe("init", "mail", "--task", "text", cwd=tmp_path)
     assert refused.returncode == 2 and "hint: loupe init mail goes by it, without --task" in refused.stderr
-    done = loupe("init", "mail", cwd=tmp_path)
+    done = loupe("init", "mail", "--task", "class", cwd=tmp_path)
     assert done.returncode == 0 and "wrote mail/samples.jsonl, as mail/loupe.toml asks" in done.stderr, done.stderr
     assert (folder / "loupe.toml").read_text() == written
     written_lines = (folder / "samples.jsonl").read_text("utf-8").splitlines()

@@ -62,7 +62,7 @@ def command(
     by that; everything else is left to `loupe draft` and `loupe review`. Nothing is overwritten: a loupe.toml that is
     there says what is asked, and only samples.jsonl is written.
     """
-    from loupe.benchmarks.own.config import CONFIG, SAMPLES
+    from loupe.benchmarks.own.config import CONFIG, SAMPLES, FolderConfig, read_config
     from loupe.benchmarks.own.starting import (
         FIRST_PAGES,
         begin,
@@ -75,7 +75,10 @@ def command(
 
     refuse_existing(folder)
     is_settled = (folder / CONFIG).exists()
-    flags = [flag for flag, given in (("--task", task), ("--field", field), ("--title", title)) if given]
+    asks = (read_config(folder)[0] or FolderConfig()).task if is_settled else ""
+    flags = [
+        flag for flag, given in (("--task", task not in (None, asks)), ("--field", field), ("--title", title)) if given
+    ]
     if is_settled and flags:
         raise UsageError(
             f"{folder / CONFIG} is there already, and says what is asked; nothing was changed",
