@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from loupe.cli.lazy import SuggestingGroup
-from loupe.cli.local_page import port_option, quiet_option, serve_locally
+from loupe.cli.local_page import quiet_option, serve_locally
 from loupe.cli.output import say
 from loupe.errors import UsageError
 
@@ -43,7 +43,13 @@ def command() -> None:
 
 def _serving(function: Callable[..., None]) -> Callable[..., None]:
     """Options of the server."""
-    return port_option(quiet_option(function))
+    port = click.option(
+        "--port",
+        type=click.IntRange(0, 65535),
+        metavar="N",
+        help="Default: the same one each time for this file or folder, if it is free. 0: any free one.",
+    )
+    return port(quiet_option(function))
 
 
 @command.command("folder")
@@ -122,7 +128,7 @@ def _announce(review: Review) -> None:
         say(f"{counts['broken']} {noun} cannot be read; nothing is changed there; the first: {where}")
 
 
-def _open(review: Review, data: Path, *, port: int, no_browser: bool) -> None:
+def _open(review: Review, data: Path, *, port: int | None, no_browser: bool) -> None:
     from loupe.review.server import serve
 
     async def serving(stop: asyncio.Event, ready: Callable[[str], None]) -> None:

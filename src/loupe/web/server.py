@@ -44,12 +44,13 @@ async def serve(
     on_ready: Callable[[str], None],
     stop: asyncio.Event,
     policy: str = POLICY,
+    usual: int = 0,
 ) -> None:
     """Serve `app` behind a guard until `stop` is set; `on_ready` gets the address with its token.
 
-    Port 0 picks a free one. `name` is that of the command. Raises UsageError where the port is taken.
+    Port 0 picks a free one, `usual` if it is. `name` is that of the command. Raises UsageError where the port is taken.
     """
-    with _bound(port) as listener:
+    with _bound(port, usual) as listener:
         keys = Keys()
         number = listener.getsockname()[1]
         config = uvicorn.Config(
@@ -76,11 +77,16 @@ async def serve(
 
 
 @contextlib.contextmanager
-def _bound(port: int) -> Iterator[socket.socket]:
+def _bound(port: int, usual: int) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listener.bind((HOST, port))
+            try:
+                listener.bind((HOST, port or usual))
+            except OSError:
+                if port:
+                    raise
+                listener.bind((HOST, 0))
         except OSError as error:
             why = (error.strerror or str(error)).lower()
             raise UsageError(f"cannot listen on {HOST} port {port}: {why}", hint="--port 0 takes a free one") from None

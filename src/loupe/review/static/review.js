@@ -107,9 +107,9 @@ function start() {
     markInList();
     byId("actions").hidden = true;
   }
-  startWatching(async ({ revision, locked }) => {
+  startWatching(async ({ revision, locked }, isBack) => {
     if (whyLocked({ locked }) !== desk.state.locked) showState({ ...desk.state, locked });
-    if (revision > desk.state.revision && !isSaving() && byId("conflict").hidden) await refresh();
+    if ((isBack || revision > desk.state.revision) && !isSaving() && byId("conflict").hidden) await refresh();
   });
   root.dataset.ready = "true";
 }

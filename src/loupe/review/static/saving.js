@@ -97,7 +97,7 @@ export function saveSoon() {
 /** Say why something was not saved, and at which field. */
 export function report(error) {
   if (error instanceof Unreachable) {
-    trouble("Not saved: loupe review does not answer. What you typed is still here; start it again and open the address that it prints.");
+    trouble("Not saved: loupe review does not answer. What you typed is still here; start it again as before and open the address that it prints.");
   } else if (error instanceof Refused && error.status === 422) {
     if (error.data.ask) desk.asked = desk.entry.number;
     else form.showProblem(error.data.field, error.message);

@@ -12,14 +12,15 @@ async function poll() {
   if (leaving) return;
   try {
     const data = await get(`/state?tab=${tab}&hidden=${Number(document.hidden)}`);
-    if (away) trouble("");
+    const isBack = away;
+    if (isBack) trouble("");
     away = false;
     showOthers(data.others);
-    await told(data);
+    await told(data, isBack);
   } catch (error) {
     away = true;
     trouble(error instanceof Unreachable
-      ? "loupe review does not answer: nothing can be saved. Start it again and open the address that it prints."
+      ? "loupe review does not answer: nothing can be saved. Start it again as before and open the address that it prints; then what you typed can be saved here too."
       : error.message);
   }
   clearTimeout(timer);
@@ -34,7 +35,8 @@ function showOthers(count) {
   line.title = "That is safe: the changes of both are kept, and each shows those of the other";
 }
 
-/** Begin to ask; `onState` gets how things stand, with a number that grows whenever the file changes. */
+/** Begin to ask; `onState` gets how things stand, with a number that grows whenever the file changes, and whether the
+ * server has just come back: it may be another one, which counts anew. */
 export function startWatching(onState) {
   told = onState;
   document.addEventListener("visibilitychange", poll);
