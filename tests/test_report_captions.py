@@ -21,10 +21,10 @@ ALL = Estimate(value=1.0, low=0.6, high=1.0, n=8)
 SOME = Estimate(value=0.5, low=0.4, high=0.7, n=8)
 
 
-def result(clusters: int = 8, **measures: Estimate) -> Result:
+def result(clusters: int = 8, samples: int = 8, **measures: Estimate) -> Result:
     return Result(
         benchmark="toy", version="1", engine="e", signature="s", headline="share", measures=measures, directions={},
-        units={}, total=8, statistics={"clusters": clusters},
+        units={}, total=8, statistics={"clusters": clusters, "samples": min(8, samples)},
     )  # fmt: skip
 
 
@@ -49,6 +49,7 @@ def result(clusters: int = 8, **measures: Estimate) -> Result:
             [result(cer=SOME)],
             "± is half of the 95 % interval (bootstrap over 8 samples).",
         ),
+        ([result(7, 7, cer=SOME)], "± is half of the 95 % interval (bootstrap over 7 samples)."),
         ([result(share=Estimate(value=0.5))], "No value has a 95 % interval: a dot without a bar has none."),
     ],
 )

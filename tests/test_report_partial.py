@@ -8,10 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from loupe.benchmarks.registry import get_benchmark
 from loupe.cli.compare import compare_runs, sections
 from loupe.report.collect import collect
 from loupe.report.page import environment, group_context
+from loupe.report.partial_runs import other_composites
 from loupe.report.terminal import tab_separated
+from loupe.types import Estimate, Result
 from tests.command_line import loupe
 from tests.report_runs import Toy, misread, toy_pages
 
@@ -48,6 +51,20 @@ def test_a_run_on_fewer_samples_is_marked_and_has_no_mean_of_fewer_tasks(runs: l
     assert "No mean of the tasks of part: on its samples" in shown["caption"]
     html = environment().get_template("leaderboard.html").render(group=shown, groups=[shown])
     assert html.count('<span class="badge-alarm">4 of 8 samples</span>') == 1
+
+
+def test_measures_that_are_made_of_others_without_summarize_are_left_out_too() -> None:
+    def result(total: int, **values: float) -> Result:
+        found = {name: Estimate(value=value, n=total) for name, value in values.items()}
+        return Result(
+            benchmark="b", version="1", engine="e", signature="", headline="overall", measures=found, directions={},
+            units={}, total=total,
+        )  # fmt: skip
+
+    benchmark = get_benchmark("olmocr_bench")
+    both = {"arxiv_math": 0.5, "table_tests": 0.5}
+    runs = [result(9, overall=0.5, **both), result(4, overall=0.9, arxiv_math=0.9), result(8, overall=0.6, **both)]
+    assert other_composites(runs, benchmark.measures, benchmark.summarize) == [(), ("overall",), ()]
 
 
 def test_compare_says_the_same_and_still_compares_what_both_have_read(runs: list[Path]) -> None:

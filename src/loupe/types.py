@@ -177,6 +177,7 @@ class Measure:
     `value` maps an array of sums, shape (..., k), to an array of shape (...); None means first count over second (0/0
     is nan: not computed). `pooled` measures get all their rows, shape (n, k), instead, and pay with a slower interval.
     `unit` is "fraction" (shown in percent) or "number"; `bounded` numbers lie between 0 and 1, as fractions do.
+    `of_parts` is made of what other measures tell: where samples have fewer of these, it is another number.
     """
 
     name: str
@@ -186,6 +187,7 @@ class Measure:
     pooled: bool = False
     unit: Literal["fraction", "number"] = "fraction"
     bounded: bool = False
+    of_parts: bool = False
 
 
 class Edit(NamedTuple):

@@ -263,7 +263,7 @@ benchmark = Benchmark(
     hub="allenai/olmOCR-bench",
     prompt=BASIC,
     measures=(
-        Measure(name="overall", title="overall (mean of categories)", value=mean_of_categories),
+        Measure(name="overall", title="overall (mean of categories)", value=mean_of_categories, of_parts=True),
         Measure(name="arxiv_math", title="ArXiv math"),
         Measure(name="old_scans_math", title="old scans, math"),
         Measure(name="table_tests", title="tables"),

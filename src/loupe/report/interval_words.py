@@ -39,11 +39,11 @@ def is_exact(estimate: Estimate, measure: Measure) -> bool:
 
 def drawn_from(results: Sequence[Result]) -> str:
     """What was drawn: `19 samples`, or `6 documents` where samples belong together."""
-    counted = [(result.statistics.get("clusters"), result) for result in results]
+    counted = [
+        (result.statistics.get("clusters"), result.statistics.get("samples", result.total)) for result in results
+    ]
     sizes = sorted({count for count, _ in counted if isinstance(count, int)})
-    grouped = any(
-        isinstance(count, int) and count < result.total - result.outcomes.get("missing", 0) for count, result in counted
-    )
+    grouped = any(isinstance(count, int) and count < samples for count, samples in counted)
     noun = "documents" if grouped else "samples"
     if not sizes:
         return noun

@@ -28,10 +28,8 @@ def other_composites(
     results: Sequence[Result | None], measures: Sequence[Measure], summarize: Summarize | None
 ) -> list[tuple[str, ...]]:
     """For every run the composites that are made of fewer measures than elsewhere, as its samples have no more."""
-    if summarize is None:
-        return [() for _ in results]
-    made = summarize({measure.name: math.nan for measure in measures}).keys()
-    composites = [measure.name for measure in measures if measure.name in made]
+    made = summarize({measure.name: math.nan for measure in measures}).keys() if summarize else ()
+    composites = [measure.name for measure in measures if measure.of_parts or measure.name in made]
     known = [_known(result) - {*composites} for result in results]
     widest: set[str] = set().union(*known)
     return [

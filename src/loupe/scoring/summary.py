@@ -74,6 +74,7 @@ def summarise(
             "seed": seed,
             "level": 0.95,
             "clusters": len({cluster for cluster, _ in seen.scores}),
+            "samples": seen.with_scores,
         },
         figures=conclusion.figures,
         failed_are=conclusion.failed_are,
@@ -89,6 +90,7 @@ class _Seen:
 
     def __init__(self) -> None:
         self.rows = 0
+        self.with_scores = 0
         self.scores: list[tuple[str, Score]] = []
         self.slices: dict[str, dict[str, list[tuple[str, Score]]] | None] = {}
         self.outcomes: Counter[str] = Counter()
@@ -100,6 +102,7 @@ class _Seen:
     def add(self, row: SampleScores) -> None:
         """Take one sample in."""
         self.rows += 1
+        self.with_scores += bool(row.scores)
         self.outcomes[row.outcome] += 1
         if row.outcome in FAILED or row.error:
             outcome = row.outcome if row.outcome in FAILED else "scorer"
