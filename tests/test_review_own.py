@@ -53,6 +53,12 @@ HOSTILE = (
     "# سلام\n\n<script>alert(1)</script><img src=x onerror=alert(2)>[x](javascript:alert(3))\n\n"
     "| a | b |\n|-|-|\n| 1 | 2 |"
 )
+PASTE = """(text) => {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData('text/plain', text);
+    const event = new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true });
+    document.activeElement.dispatchEvent(event);
+}"""
 
 
 def make(folder: Path, settings: str, *lines: str) -> Path:
@@ -179,10 +185,11 @@ def test_markdown_and_tables_are_edited_as_what_they_are_and_hostile_ones_do_no_
     big = "<table>" + "".join(f"<tr>{'<td>x</td>' * 100}</tr>" for _ in range(200)) + "</table>"
     lines = [draft("md", "markdown", HOSTILE), draft("grid", "table", TABLE), draft("big", "table", big)]
     lines += [draft("long", "text", "word " * 200_000, "broken.pdf"), draft("out", "text", "x", "../a.png")]
+    lines += [draft("new", "table", None)]
     lines += [draft("rows", "table", "| a | b |\n|---|---|\n| x \\| y | 2 |"), draft("class", "class", "letter")]
     make(tmp_path, '[benchmark]\nlabels = ["invoice", "letter"]\n', *lines)
     with opened(browser, tmp_path) as (_, page, _):
-        at(page, "md")
+        go(page, "md")
         expect(page.locator("#rendered h1")).to_have_text("سلام")
         assert page.locator("#rendered :is(script, img, [href])").count() == 0
         press(page, "e", "Control+End", "Enter")
@@ -194,6 +201,18 @@ def test_markdown_and_tables_are_edited_as_what_they_are_and_hostile_ones_do_no_
         go(page, "rows")
         expect(page.get_by_label("Row 2, column 1")).to_have_value("x | y")
         page.get_by_label("Row 2, column 2").fill("3\n&")
+        go(page, "new")
+        page.locator("[name=reference]").focus()
+        page.evaluate(PASTE, "a1\tb1\r\na2\t<b>\r\n")
+        expect(page.get_by_label("Row 2, column 2")).to_have_value("<b>")
+        page.get_by_label("Row 2, column 2").focus()
+        page.evaluate(PASTE, "x\ty\nz\t")
+        pasted = "<table>\n<tr><td>a1</td><td>b1</td>{}</tr>\n<tr><td>a2</td><td>{}</tr>\n{}</table>"
+        wider = pasted.format("<td></td>", "x</td><td>y</td>", "<tr><td></td><td>z</td><td></td></tr>\n")
+        wait_for(lambda: samples(tmp_path)["new"]["reference"] == wider, seconds=10)
+        press(page, "Escape", "u")
+        narrow = pasted.format("", "&lt;b&gt;</td>", "")
+        wait_for(lambda: samples(tmp_path)["new"]["reference"] == narrow, seconds=10)
         go(page, "big")
         rows = "<table>\n<tr><th>a</th><th>b</th></tr>\n<tr><td>x | y</td><td>3<br>&amp;</td></tr>\n</table>"
         assert samples(tmp_path)["rows"]["reference"] == rows

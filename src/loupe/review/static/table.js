@@ -1,7 +1,8 @@
 // The grid in which a table is edited, over the control that holds its source; what a grid cannot hold stays source.
 
 import { toast } from "./notes.js";
-import { cellAt, emptyTable, inOrder, insert, readTable, remove, setText, textOf, TooComplex, writeTable } from "./table_model.js";
+import { cellAt, emptyTable, oneCell, inOrder, insert, readTable, remove, setText, textOf, TooComplex, writeTable } from "./table_model.js";
+import { cellsOn, fillFrom } from "./table_paste.js";
 
 const TOOLS = [
   ["Row", [["above", "row", 0, "Put a row in above"], ["below", "row", 1, "Put a row in below"], ["delete", "row", null, "Delete the row"]]],
@@ -24,6 +25,7 @@ export function refreshTable(form) {
   editor = found;
   if (editor) {
     source = editor.closest(".field").querySelector("[data-control]");
+    source.onpaste = onPaste;
     draw();
   }
 }
@@ -98,7 +100,19 @@ function grid() {
     event.target.entered = event.target.value;
   });
   table.addEventListener("keydown", onKey);
+  table.addEventListener("paste", onPaste);
   return make("div", { className: "grid-scroll" }, table);
+}
+
+/** Cells go into cells; one text goes where it is typed. Into an empty field they bring the grid along. */
+function onPaste(event) {
+  const cells = cellsOn(event.clipboardData);
+  if (!cells || (!model && source.value.trim())) return;
+  event.preventDefault();
+  const into = model || oneCell(), { row, col } = model ? at : { row: 0, col: 0 };
+  if (!fillFrom(into, row, col, cells)) { toast("These are more cells than the grid holds; nothing was put in.", "bad"); return; }
+  model = into;
+  save(row, col);
 }
 
 function onKey(event) {

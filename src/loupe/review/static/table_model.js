@@ -1,6 +1,7 @@
 // A table as cells on a grid, from its source and back. What is hostile stays text: the parser's document is inert.
 
-const MOST_CELLS = 1200, MOST_COLUMNS = 60, LONGEST = 400000;
+export const MOST_CELLS = 1200, MOST_COLUMNS = 60;
+const LONGEST = 400000;
 const SECTIONS = ["THEAD", "TBODY", "TFOOT"];
 
 /** Why a source is shown as a source and not as a grid. */
@@ -84,6 +85,8 @@ function split(line) {
 
 /** A table of two rows and columns, to begin with. */
 export const emptyTable = () => readTable("<table>\n<tr><td></td><td></td></tr>\n<tr><td></td><td></td></tr>\n</table>");
+
+export const oneCell = () => readTable("<table>\n<tr><td></td></tr>\n</table>");
 
 /** Rows that are too short get cells, which are written only when something stands in them. */
 function finished(model) {
