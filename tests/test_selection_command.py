@@ -163,15 +163,15 @@ def test_documents_that_cannot_be_opened_are_all_named(
     assert "2 of 5 documents cannot be opened" in error and "no/copy.pdf is a copy of 0.pdf: it counts twice" in error
 
 
-def test_a_server_with_none_of_the_listed_models_is_asked_for_none(
+def test_a_server_with_none_of_the_listed_models_is_said_with_those_that_it_has(
     tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     few_documents(tmp_path)
     monkeypatch.chdir(tmp_path)
-    assert main(words("--phase", "a", "--base-url", server.url)) == 2
-    error = capsys.readouterr().err
-    assert "none of the 25 models of Loupe's own list; it offers right, vague, absent" in error
-    assert "hint: --vlm right, again for more" in error
+    assert main(words("--phase", "a", "--base-url", server.url)) == 4
+    out, error = capsys.readouterr()
+    assert "lists none of the 25 models of Loupe's own list; it offers right, vague, absent: --vlm right," in error
+    assert "models: default list of 25" in out
 
 
 def test_where_no_model_comes_to_the_end_something_is_missing(

@@ -103,7 +103,7 @@ def _select(flags: Flags, folder: Path) -> int:
     from loupe.selection.limits import USUAL_TIMEOUT, Limits
     from loupe.selection.phases import Selection
     from loupe.selection.preparation import Wanted, prepare
-    from loupe.selection.serving import ONE_RESTART, choose_backend, refuse_foreign_list
+    from loupe.selection.serving import ONE_RESTART, choose_backend, foreign_list
     from loupe.servers.keeper import Keeper
 
     phases, terminal, progress = _PHASES[flags.phase], Terminal(review_command(flags)), Progress(plain=flags.plain)
@@ -120,7 +120,8 @@ def _select(flags: Flags, folder: Path) -> int:
     timeout = flags.timeout or (ask_timeout(terminal) if sys.stdin.isatty() else USUAL_TIMEOUT)
     backend = asyncio.run(choose_backend(flags.backend or "", flags.base_url or "", served_as))
     for phase in phases:
-        refuse_foreign_list(lists[phase], phase, backend)
+        if foreign := foreign_list(lists[phase], phase, backend):
+            terminal.tell(foreign)
     wanted = Wanted(folder=folder, ocr=ocr)
 
     def preparing(what: str, done: int) -> None:

@@ -117,16 +117,20 @@ async def choose_backend(kind: str, base_url: str, served_as: Mapping[str, str])
     return Backend(kind=kind, served_as=served_as)
 
 
-def refuse_foreign_list(models: ModelList, phase: Phase, backend: Backend) -> None:
-    """Raise UsageError where nobody named models, and the endpoint has none of Loupe's own list."""
+def foreign_list(models: ModelList, phase: Phase, backend: Backend) -> str:
+    """What to say where nobody named models, and the endpoint lists none of Loupe's own; "" where all is well.
+
+    No error: some servers answer to names that they do not list.
+    """
     names = [backend.name_of(each.id) for each in models.models]
-    if models.source == "default" and backend.offered and not any(is_listed(each, backend.offered) for each in names):
-        flag = "--vlm" if phase == "a" else "--textllm"
-        offered = ", ".join(backend.offered[:10]) + (", …" if len(backend.offered) > 10 else "")
-        raise UsageError(
-            f"{shown(backend.base_url)} has none of the {len(names)} models of Loupe's own list; it offers {offered}",
-            hint=f"{flag} {backend.offered[0]}, again for more",
-        )
+    if models.source != "default" or not backend.offered or any(is_listed(each, backend.offered) for each in names):
+        return ""
+    flag = "--vlm" if phase == "a" else "--textllm"
+    offered = ", ".join(backend.offered[:10]) + (", …" if len(backend.offered) > 10 else "")
+    return (
+        f"{shown(backend.base_url)} lists none of the {len(names)} models of Loupe's own list; it offers {offered}: "
+        f"{flag} {backend.offered[0]}, again for more"
+    )
 
 
 def backends() -> list[str]:
