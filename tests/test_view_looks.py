@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -12,11 +13,14 @@ import pytest
 
 from loupe.benchmarks import trust
 from loupe.errors import RunError
+from loupe.report.terminal import format_value
 from loupe.view import pairs
 from loupe.view.compare_page import compare_context, compared_rows
 from loupe.view.grid import chosen_rows, wanted_of
+from loupe.view.heat import heat_maps
 from loupe.view.run_page import run_context
 from loupe.view.shelf import Look, Shelf
+from loupe.view.what_if import JsonObject, SupersededError, WhatIf
 from tests.report_runs import Toy, misread, toy_pages
 
 FILES = ("run.json", "predictions.jsonl", "scores.jsonl", "result.json")
@@ -190,6 +194,58 @@ def test_blank_answers_to_blank_pages_are_counted_as_the_list_counts_them(toy: T
     assert counted == {"ok": 7, "blank": 1}
     for name, count in counted.items():
         assert len(chosen_rows(board, wanted_of(board, {"a": run.key, "outcome": name}))) == count
+
+
+def test_slices_and_their_order_are_those_of_the_result(toy: Toy) -> None:
+    (board,) = looked(Shelf([toy.root / "runs"])).boards.values()
+    for shown in heat_maps(board):
+        result = next(run.result for run in board.runs if run.key == shown.key)
+        assert result is not None
+        assert shown.whole.cells[0].text == format_value(result.measures["cer"].value, "fraction")
+        for tag, rows, hidden in shown.tags:
+            values = result.slices[tag]
+            assert not hidden and len(rows) == len(values)
+            for row in rows:
+                assert row.cells[0].text == format_value(values[row.name]["cer"].value, "fraction")
+                assert row.n == values[row.name]["cer"].n
+    assert heat_maps(board)[0].tags
+
+
+def test_the_largest_slices_of_a_tag_are_shown(toy: Toy) -> None:
+    file = toy.runs[0] / "result.json"
+    result = json.loads(file.read_text())
+    whole = result["measures"]["cer"]
+    result["slices"] = {"page": {f"{n:03}": {"cer": whole | {"n": n + 1}} for n in range(100)}}
+    file.write_text(json.dumps(result))
+    (board,) = looked(Shelf([toy.root / "runs"])).boards.values()
+    ((_, rows, hidden),) = heat_maps(board)[0].tags
+    assert [row.n for row in rows] == list(range(100, 40, -1)) and hidden == 40
+
+
+def test_runs_of_one_engine_in_folders_of_one_name_have_labels_of_their_own(toy: Toy) -> None:
+    roots = [toy.root / "runs", toy.root / "copy"]
+    shutil.copytree(*roots)
+    (board,) = looked(Shelf(roots)).boards.values()
+    assert len(set(board.labels.values())) == 4
+    assert board.labels[board.runs[0].key] == "good (runs/good)"
+
+
+def test_of_texts_that_wait_for_scoring_the_last_is_scored(toy: Toy) -> None:
+    (board,) = looked(Shelf([toy.root / "runs"])).boards.values()
+    run, sample, what_if = board.runs[1], toy.samples[0], WhatIf()
+
+    async def asked() -> list[JsonObject | BaseException]:
+        try:
+            texts = (sample.truth + "x", sample.truth + "xx", sample.truth)
+            waiting = [what_if.score(board, run, sample, text) for text in texts]
+            return await asyncio.gather(*waiting, return_exceptions=True)
+        finally:
+            what_if.close()
+
+    first, second, last = asyncio.run(asked())
+    assert isinstance(second, SupersededError) and isinstance(first, dict) and isinstance(last, dict)
+    (line,) = last["sample"]
+    assert line["after"] == "0.00 %" and line["change"] == f"-{line['before'].removesuffix(' %')} points"
 
 
 def test_samples_that_a_limited_run_did_not_ask_for_are_not_missing(toy: Toy) -> None:

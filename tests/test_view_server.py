@@ -195,6 +195,21 @@ def test_an_edited_answer_is_scored_and_nothing_is_saved(server: Served, toy: To
     assert {path: path.read_bytes() for path in before} == before
 
 
+def test_what_cannot_be_scored_is_said_and_is_no_fault_of_the_server(server: Served, toy: Toy) -> None:
+    root = board(server)
+    with begun_run(toy, server) as path:
+        info = json.loads((path / "run.json").read_text())
+        (path / "run.json").write_text(json.dumps(info | {"benchmark": str(toy.root / "gone.py")}))
+        line = {"sample": "book/page-0000", "text": "x" * 1_000_001, "class": "ok"}
+        (path / "predictions.jsonl").write_text(json.dumps(line) + "\n")
+        wait_for(lambda: ">1 of 70<" in page(server, "/").partition("slow</bdi>")[2])
+        key = re.findall(r'href="/run/(slow[^"]*)"', page(server, "/"))[0]
+        html = page(server, f"{root}/what-if?id=book/page-0000&run={key}")
+        assert "has 1,000,001 characters: only its beginning is shown" in html and "readonly" in html
+        status, found = server.post("/what-if", board=root[3:], run=key, sample="book/page-0000", text="x")
+        assert status == 409 and found["message"]
+
+
 def test_a_run_is_followed_while_it_grows(server: Served, toy: Toy) -> None:
     root, old = board(server), server.get("/state")["stamp"]
     with begun_run(toy, server) as path:
