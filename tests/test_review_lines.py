@@ -172,6 +172,21 @@ def test_two_processes_writing_at_once_lose_nothing(tmp_path: Path) -> None:
     assert file.read_bytes() == b"".join(b"%d+\n" % number for number in range(40))
 
 
+def test_what_others_write_right_after_us_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "lines"
+    file.write_bytes(b"a\nb\n")
+    handle, replace = LineFile(file), Path.replace
+
+    def replace_and_change(temporary: Path, target: Path) -> Path:
+        replaced = replace(temporary, target)
+        file.write_bytes(b"A\nB\n")
+        return replaced
+
+    monkeypatch.setattr(Path, "replace", replace_and_change)
+    handle.replace(1, b"a\n", b"A\n")
+    assert handle.refresh() and handle.lines == (b"A\n", b"B\n")
+
+
 def keep_saving(path: str) -> None:
     """What gets killed: decide one test after the other, and say so when it is saved."""
     reviewed = open_tests(Path(path))

@@ -109,7 +109,8 @@ class LineFile:
         except OSError as error:
             why = error.strerror or str(error)
             raise DatasetError(f"{self.path}: cannot be written: {why}", hint="nothing was changed") from None
-        self._take(content, identity_of(self._stat()))
+        # What the file is now may be the work of others already: the next look reads it.
+        self._take(content, ())
         return True
 
     def _read(self) -> tuple[bytes, tuple[int, ...]]:

@@ -81,7 +81,6 @@ export function renew(entry) {
   const moved = entry.number !== desk.entry.number || pictures(entry) !== pictures(desk.entry);
   desk.entry = entry;
   byId("head").innerHTML = entry.head;
-  byId("conflict").hidden = true;
   if (moved) viewer.showPage(entry, findMarks);
   drafts.show(entry);
   pressButtons();

@@ -41,6 +41,7 @@ async function saveMine(theirs, status) {
     form.fill(mine);
   }
   if (!(await change(isSeen ? status : null))) return;
+  document.getElementById("conflict").hidden = true;
   const undecided = status ? `, and not ${said(status)}` : "";
   toast(`${desk.entry.id}: yours is saved${isSeen ? "" : `${undecided}: look at what else was changed`}`);
   await reloadList();

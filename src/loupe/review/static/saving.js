@@ -63,6 +63,7 @@ async function send(status, { typing, going }) {
 /** What was sent is what the server has; typing may have gone on. */
 function accept(data, fields) {
   renew(data.entry);
+  document.getElementById("conflict").hidden = true;
   form.settle(data.entry.seen, fields);
   form.clearProblem();
   endComplaint();
