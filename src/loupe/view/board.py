@@ -76,6 +76,8 @@ class Board:
         self.stamp = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
         # One lock for all moments of the same group, because they share what is kept.
         self._lock: threading.RLock = before._lock if before else threading.RLock()
+        # Ranks of many runs take seconds, for which lists and samples need not wait.
+        self._ranking: threading.RLock = before._ranking if before else threading.RLock()
         self._kept: OrderedDict[object, Any] = before._kept if before else OrderedDict()
         self._values: dict[int, dict[str, tuple[SampleScores, str, float | None]]] = before._values if before else {}
         self._group: tuple[object, Group] | None = before._group if before else None
@@ -112,7 +114,7 @@ class Board:
 
     def context(self) -> JsonObject:
         """What the report's templates show of the group."""
-        with self._lock:
+        with self._ranking:
             group = self.group()
             if self._context is None or self._context[0] is not group:
                 self._context = group, page.group_context(group)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
+from loupe.report.unverified import unverified_warning
 from loupe.types import Measure
 from loupe.view import pairs
 from loupe.view.board import Board, Row
@@ -34,7 +35,7 @@ def compare_context(board: Board, query: Mapping[str, str]) -> JsonObject:
     inside = urlencode({**kept, "three": 1})
     return {
         "runs": [(run, board.labels[run.key]) for run in runs],
-        "unverified": board.context()["unverified"],
+        "unverified": unverified_warning(board.group().results),
         "a": a,
         "b": b,
         "gone": gone,
