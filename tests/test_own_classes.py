@@ -25,7 +25,7 @@ def test_sorted_folders_end_in_a_confusion_matrix_in_terminal_and_report(tmp_pat
     done = loupe("run", "mail", "-e", "python:reader.py:read", "--plain", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     rows = [line.split("\t") for line in done.stdout.splitlines()]
-    assert ["truth", "other", "<b>bill", "(other)"] in rows
+    assert ["truth", "other", "<b>bill", "(none of the labels)"] in rows
     assert ["<b>bill", "0", "2", "0"] in rows and ["other", "0", "1", "2"] in rows
     (ratios,) = (row for row in rows if row[0] == "<b>bill" and "%" in row[1])
     assert [ratios[1].split()[0], ratios[2].split()[0], ratios[4]] == ["66.67", "100.00", "2"]

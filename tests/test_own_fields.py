@@ -210,7 +210,7 @@ def test_labels_that_differ_in_marks_alone_are_different_labels(make: Make, conf
             **{label: float(label == sample.truth) for label in names},
             **{"": 0.0, "C": 0.0, "**c#**.": float(sample.truth == "C#")},
         }
-        assert [right[answer][1] for answer in ("C#", "", "C")] == ["C#", "(no answer)", "(other)"]
+        assert [right[answer][1] for answer in ("C#", "", "C")] == ["C#", "(no answer)", "(none of the labels)"]
 
 
 def test_labels_that_no_answer_could_tell_apart_are_refused(make: Make) -> None:
@@ -235,8 +235,8 @@ def test_labels_are_counted_against_each_other(make: Make) -> None:
         rows.append(SampleScores(sample=sample.id, scores=scored.scores, details=dict(scored.details)))
     found = class_figures(rows, ["invoice", "letter"])
     assert found["matrix"] == {
-        "invoice": {"invoice": 5, "letter": 1, "(other)": 0},
-        "letter": {"invoice": 1, "letter": 2, "(other)": 1},
+        "invoice": {"invoice": 5, "letter": 1, "(none of the labels)": 0},
+        "letter": {"invoice": 1, "letter": 2, "(none of the labels)": 1},
     }
     ratios = {label: [round(each[name]["value"], 4) for name in each] for label, each in found["labels"].items()}
     assert ratios == {"invoice": [0.8333, 0.8333, 0.8333], "letter": [0.6667, 0.5, 0.5714]}

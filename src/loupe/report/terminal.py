@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from loupe.report.control_characters import printable
 from loupe.report.speed import speed_rows
 from loupe.report.table_width import column_widths, fitted, is_of_numbers
-from loupe.report.unverified import accepted_drafts
 from loupe.types import FAILED, Estimate, FailedAre, Result
 
 if TYPE_CHECKING:
@@ -131,6 +130,8 @@ def _measures(result: Result) -> Section:
 
 def _below_measures(result: Result) -> list[Section]:
     """The row of the official table; that this is a part of the published set, or that drafts are its truth."""
+    from loupe.report.unverified import accepted_drafts  # brings in the metrics, which `--help` can do without
+
     found = [Section(title="", rows=[(result.official,)])] if result.official else []
     said = [(line,) for line in (part_of_published(result), accepted_drafts([result])) if line]
     return [*found, Section(title="", rows=said, alarm=True)] if said else found

@@ -89,7 +89,10 @@ def needed(found: Difference) -> str:
         return "more than a million"
     more = found.needed - found.shared
     least = max(FEWEST, found.needed)
-    return f"about {_round(least):,}, {_round(more):,} more" if more > 0 else f"about as many as these: {least:,}"
+    if more <= 0:
+        return f"about as many as these: {least:,}"
+    in_all = f"about {_round(least):,}, " if _round(least) != _round(more) else "about "
+    return f"{in_all}{_round(more):,} more"
 
 
 def _round(count: int) -> int:

@@ -110,7 +110,7 @@ def _state(values: Mapping[str, object]) -> str:
         return state.status
     if values.get("reference") is None:
         return "no draft"
-    if len(state.engines) < 2:
+    if sum(draft is not None for draft in state.drafts.values()) < 2:
         return "one draft"
     return "differ" if state.differs else "agree"
 

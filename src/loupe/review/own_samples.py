@@ -219,7 +219,7 @@ def _rank(values: Mapping[str, Any], state: TruthState) -> int:
         return 0
     drafted = sum(draft is not None for draft in state.drafts.values())
     if drafted:
-        return 2 if len(state.engines) > 1 else 1
+        return 2 if drafted > 1 else 1
     # What an engine drafted is quickest done; what must be typed from nothing comes when that is done.
     return 3 if state.engines or values.get("reference") is None else 4
 

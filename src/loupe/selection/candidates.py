@@ -111,7 +111,7 @@ def _decoded(path: Path, data: bytes) -> Any:
         return tomllib.loads(data.decode("utf-8"))
     except ImportError:
         raise MissingToolError(f"{path}: reading YAML needs PyYAML", hint="pip install pyyaml, or write TOML") from None
-    except (msgspec.DecodeError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise UsageError(f"{path}: {error}", hint='vlm = ["ID", …] and textllm = ["ID", …]') from None
 
 

@@ -204,5 +204,5 @@ def _tags(attributes: Mapping[str, Any]) -> dict[str, str]:
 def _json_or_text(value: str) -> Any:
     try:
         return json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return value

@@ -15,7 +15,7 @@ from loupe.stats.estimates import estimate
 from loupe.types import Measure, SampleScores, Score
 
 #: In place of a label: the answer was none of them, or there was no answer.
-OTHER, NONE = "other", "no answer"
+UNKNOWN, NONE = "none of the labels", "no answer"
 #: With more labels the matrix is no table any more.
 MOST_LABELS = 40
 #: The name in `figures` of a result.
@@ -26,7 +26,7 @@ _RATIOS = (Measure(name="precision"), Measure(name="recall"), Measure(name="f1")
 
 def class_details(answer: str, reference: str, labels: Sequence[str]) -> dict[str, str]:
     """What a sample contributes to the matrix: the label it has, and the one that was answered."""
-    answered = label_of(answer, labels) or (f"({OTHER})" if answer.strip() else f"({NONE})")
+    answered = label_of(answer, labels) or (f"({UNKNOWN})" if answer.strip() else f"({NONE})")
     return {"label": label_of(reference, labels) or reference, "answered": answered}
 
 
@@ -62,7 +62,7 @@ def _matrix(pairs: Sequence[tuple[str, str, str]], known: Sequence[str]) -> dict
 def without_labels(rows: Iterable[SampleScores]) -> list[str]:
     """A warning where there are answers, and not one of them is a label."""
     answered = [row.details["answered"] for row in rows if "answered" in row.details]
-    if f"({OTHER})" not in answered or set(answered) - {f"({OTHER})", f"({NONE})"}:
+    if f"({UNKNOWN})" not in answered or set(answered) - {f"({UNKNOWN})", f"({NONE})"}:
         return []
     none = f"none of the {len(answered):,} answers is one of the labels"
     return [f"{none}: plain OCR gives no labels, a vision model does (--base-url URL)"]

@@ -114,20 +114,17 @@ def agreed(drafts: Mapping[str, Any], task: str, config: FolderConfig) -> Any:
 
 
 def differing(drafts: Sequence[Any], task: str, config: FolderConfig) -> list[str]:
-    """The fields in which drafts do not agree, `reference` for tasks without fields; a failed one agrees with none."""
-    if len(drafts) < 2:
-        return []
+    """The fields in which drafts do not agree, `reference` for tasks without fields; None is no draft."""
+    drafts = [draft for draft in drafts if draft is not None]
     if task != "fields":
         equal = _equal(task, config)
-        same = all(None not in pair and equal(*pair) for pair in combinations(drafts, 2))
-        return [] if same else [WHOLE]
-    names = list(config.fields) or list(dict.fromkeys(name for draft in drafts if draft for name in draft))
+        return [] if all(equal(*pair) for pair in combinations(drafts, 2)) else [WHOLE]
+    names = list(config.fields) or list(dict.fromkeys(name for draft in drafts for name in draft))
     return [
         name
         for name in names
         if any(
-            None in pair or not _equal_field(name, config)(*(draft.get(name, "") for draft in pair))
-            for pair in combinations(drafts, 2)
+            not _equal_field(name, config)(*(draft.get(name, "") for draft in pair)) for pair in combinations(drafts, 2)
         )
     ]
 

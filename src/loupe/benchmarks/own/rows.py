@@ -133,7 +133,7 @@ def _id_mistakes(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if ident != safe_name(ident) or ident != ident.strip():
         yield (
             f"id {ident[:80]!r} cannot be the name of a file",
-            "use letters, digits, '-', '_', '.', '/'; no '..', no dot at the start or end, 180 bytes at most",
+            "use letters, digits, blanks, '-', '_', '.', '/'; no '..', no dot at the start or end, 180 bytes at most",
         )
 
 
