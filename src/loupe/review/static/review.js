@@ -5,7 +5,7 @@ import * as viewer from "./viewer.js";
 import * as form from "./form.js";
 import * as drafts from "./drafts.js";
 import { desk, lockButtons, markInList, settle, showState, whyLocked } from "./desk.js";
-import { change, flush, isSaving, saveSoon, startSaving } from "./saving.js";
+import { change, changeOf, flush, isSaving, saveSoon, startSaving } from "./saving.js";
 import { move, nextGroup, nextOpen, openRow } from "./opening.js";
 import { decide, differences, digit, take, undo } from "./decisions.js";
 import { conflict, refresh } from "./others.js";
@@ -89,6 +89,7 @@ function startList() {
 function startEntry() {
   byId("form").addEventListener("change", ({ target }) => { change(null, { going: target.tagName === "TEXTAREA" ? form.going() : "" }); });
   byId("form").addEventListener("input", saveSoon);
+  byId("form").addEventListener("step", ({ target, detail }) => { changeOf(target, detail.typed ? form.going() : ""); });
   drafts.startDrafts(take);
   settle({ restored: form.startForm(desk.entry) });
 }

@@ -41,8 +41,15 @@ export function change(status = null, { typing = false, going = "" } = {}) {
   return done;
 }
 
-async function send(status, { typing, going }) {
-  const fields = form.edits(), { entry, state, shown } = desk;
+/** Send what stands in this field at this moment: what is typed after it is another change. */
+export function changeOf(control, going) {
+  clearTimeout(typingTimer);
+  const { shown } = desk, fields = { [control.name]: control.value };
+  return inTurn(() => shown === desk.shown && send(null, { typing: false, going, fields }));
+}
+
+async function send(status, { typing, going, fields = form.edits() }) {
+  const { entry, state, shown } = desk;
   if (!status && !Object.keys(fields).length) return true;
   if (state.locked) { toast(`Nothing can be saved: ${state.locked}`, "bad"); return false; }
   const confirmed = desk.asked === entry.number;

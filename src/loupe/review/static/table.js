@@ -3,11 +3,17 @@
 import { toast } from "./notes.js";
 import { cellAt, emptyTable, oneCell, inOrder, insert, readTable, remove, setText, textOf, TooComplex, writeTable } from "./table_model.js";
 import { cellsOn, fillFrom } from "./table_paste.js";
+import { merge, NoMerge, split, switchHeader } from "./table_spans.js";
 
 const TOOLS = [
-  ["Row", [["above", "row", 0, "Put a row in above"], ["below", "row", 1, "Put a row in below"], ["delete", "row", null, "Delete the row"]]],
-  ["Column", [["before", "column", 0, "Put a column in before"], ["after", "column", 1, "Put a column in after"], ["delete", "column", null, "Delete the column"]]],
+  ["Row", [["above", "Put a row in above (Alt Shift ↑)", () => put("row", 0)], ["below", "Put a row in below (Alt Shift ↓)", () => put("row", 1)],
+    ["delete", "Delete the row (Alt Backspace)", () => take("row")]]],
+  ["Column", [["before", "Put a column in before (Alt Shift ←)", () => put("column", 0)], ["after", "Put a column in after (Alt Shift →)", () => put("column", 1)],
+    ["delete", "Delete the column (Alt Shift Backspace)", () => take("column")]]],
+  ["Cell", [["merge right", "Merge with the cell to the right (Alt M)", () => join("right")], ["merge down", "Merge with the cell below (Alt Shift M)", () => join("down")],
+    ["split", "Split into its places (Alt S)", () => part()], ["header cell", "Header cell or ordinary cell (Alt H)", () => head()]]],
 ];
+const LETTERS = { m: () => join("right"), M: () => join("down"), s: () => part(), h: () => head() };
 const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 let editor = null, source = null, model = null, written = null, wantsSource = false, at = { row: 0, col: 0 };
 
@@ -52,10 +58,10 @@ function toolbar(isSource, reason) {
     const group = make("div", { className: "tool-group" }, make("span", { className: "note" }, label));
     group.setAttribute("role", "group");
     group.setAttribute("aria-label", label);
-    for (const [text, what, step, title] of tools) {
+    for (const [text, title, action] of tools) {
       const button = make("button", { type: "button", className: "link", title }, text);
       button.setAttribute("aria-label", title);
-      button.addEventListener("click", () => (step === null ? take(what) : put(what, step)));
+      button.addEventListener("click", action);
       group.append(button);
     }
     bar.append(group);
@@ -121,6 +127,7 @@ function onKey(event) {
   if (event.altKey && event.shiftKey && step) put(step[0] ? "row" : "column", step[0] + step[1] > 0 ? 1 : 0);
   else if (event.altKey && event.key === "Backspace") take(event.shiftKey ? "column" : "row");
   else if (event.altKey && step) go(...step);
+  else if (letterOf(event)) LETTERS[letterOf(event)]();
   else if (event.key === "Enter" && !event.shiftKey && !event.ctrlKey && !event.metaKey) go(1, 0);
   else if (event.key === "Escape") {
     if (text.value !== text.entered) { text.value = text.entered; text.dispatchEvent(new Event("input", { bubbles: true })); }
@@ -128,6 +135,13 @@ function onKey(event) {
   } else return;
   event.preventDefault();
   event.stopPropagation();
+}
+
+/** The letter of a key with Alt, which types another sign on a Mac; a capital with Shift. */
+function letterOf({ altKey, ctrlKey, metaKey, shiftKey, key, code }) {
+  if (!altKey || ctrlKey || metaKey) return "";
+  const letter = /^[a-z]$/i.test(key) ? key.toLowerCase() : code.replace(/^Key/, "").toLowerCase(), wanted = shiftKey ? letter.toUpperCase() : letter;
+  return Object.hasOwn(LETTERS, wanted) ? wanted : "";
 }
 
 /** To the next cell in a direction, over the whole of the one that is left. */
@@ -146,8 +160,11 @@ function focus(row, col) {
   text?.select();
 }
 
+/** The cell at which one is; after a row or column is gone, the nearest. */
+const here = () => cellAt(model, Math.min(at.row, model.rows.length - 1), Math.min(at.col, model.columns - 1));
+
 function put(what, step) {
-  const cell = cellAt(model, Math.min(at.row, model.rows.length - 1), Math.min(at.col, model.columns - 1));
+  const cell = here();
   const from = what === "row" ? cell.row : cell.col, last = from + (what === "row" ? cell.rows : cell.cols) - 1;
   const place = step ? last + 1 : from;
   insert(model, what, place, step ? last : from);
@@ -159,9 +176,36 @@ function take(what) {
   else toast(`The last ${what} of a table stays.`);
 }
 
+function join(what) {
+  const cell = here();
+  try { merge(model, cell, what); } catch (error) {
+    if (!(error instanceof NoMerge)) throw error;
+    toast(error.message);
+    return;
+  }
+  save(cell.row, cell.col);
+}
+
+function part() {
+  const cell = here();
+  if (split(model, cell)) save(cell.row, cell.col);
+  else toast("Only a cell that spans several rows or columns can be split.");
+}
+
+function head() {
+  const cell = here();
+  switchHeader(cell);
+  save(cell.row, cell.col);
+}
+
+/** What was done to the grid is a change of its own, and what was typed before it another: each is taken back alone. */
 function save(row = 0, col = 0) {
-  source.value = writeTable(model);
+  if (source.value !== source.known) tell("step", { typed: true });
+  source.value = written = writeTable(model);
+  tell("input");
+  tell("step", { typed: false });
   draw();
   focus(row, col);
-  for (const kind of ["input", "change"]) source.dispatchEvent(new Event(kind, { bubbles: true }));
 }
+
+const tell = (name, detail) => source.dispatchEvent(new CustomEvent(name, { bubbles: true, detail }));
