@@ -146,9 +146,9 @@ class _Handlers:
             found = await self.pages.find(source, [text for _, text in phrases])
         except PageError:
             # The picture says what is wrong.
-            found = []
-        marks = {name: places for (name, _), places in zip(phrases, found, strict=False) if places}
-        return JSONResponse({"marks": marks})
+            return JSONResponse({"marks": {}, "size": None})
+        marks = {name: places for (name, _), places in zip(phrases, found.places, strict=True) if places}
+        return JSONResponse({"marks": marks, "size": found.size})
 
     def katex(self, request: Request) -> Response:
         name = request.path_params["name"]

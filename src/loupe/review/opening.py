@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from loupe.benchmarks.own.checking import missing_samples
 from loupe.benchmarks.own.config import CONFIG, SAMPLES, read_config
 from loupe.errors import UsageError
+from loupe.review.entries import Entry
 from loupe.review.line_file import LineFile
+from loupe.review.next_command import run_folder, run_tests, select_models
 from loupe.review.olmocr_tests import TESTS
 from loupe.review.own_samples import own_samples
 from loupe.review.selection_files import SelectionFiles, document_types, find_selection, folders_with_documents
@@ -17,7 +21,7 @@ from loupe.review.session import Review
 
 def open_tests(file: Path) -> Review:
     """A test file. Raises DatasetError."""
-    return Review(LineFile(file), TESTS)
+    return Review(LineFile(file), TESTS, then=lambda _: run_tests(file))
 
 
 def open_folder(folder: Path, *, document_type: str | None, by: str, negative: bool = False) -> Review:
@@ -33,7 +37,7 @@ def open_folder(folder: Path, *, document_type: str | None, by: str, negative: b
         if config is None:
             raise problems[0].error()
         name = config.title or folder.resolve().name
-        return Review(LineFile(folder / SAMPLES), own_samples(config, by=by), name=name)
+        return Review(LineFile(folder / SAMPLES), own_samples(config, by=by), name=name, then=partial(_run, folder))
     types = document_types(find_selection(folder))
     if types:
         return _selection(folder, types[0], negative=negative)
@@ -43,6 +47,10 @@ def open_folder(folder: Path, *, document_type: str | None, by: str, negative: b
         f"{folder}: nothing to review here",
         hint=f"loupe init {folder} begins truth of your own; --type TYPE that of loupe select",
     )
+
+
+def _run(folder: Path, entries: Sequence[Entry]) -> str:
+    return run_folder(folder, (draft.engine for entry in entries for draft in entry.drafts))
 
 
 def _selection(folder: Path, document_type: str, *, negative: bool) -> Review:
@@ -55,4 +63,9 @@ def _selection(folder: Path, document_type: str, *, negative: bool) -> Review:
         raise UsageError(f"{folder} holds no documents", hint=hint)
     files = SelectionFiles(folder, documents)
     positive = {each.path.relative_to(files.path).as_posix(): each.positive for each in documents}
-    return Review(files, selection_truth(document_type, positive), name=folder.resolve().name)
+    return Review(
+        files,
+        selection_truth(document_type, positive),
+        name=folder.resolve().name,
+        then=lambda _: select_models(folder, document_type, documents),
+    )

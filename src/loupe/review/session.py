@@ -6,7 +6,7 @@ import hashlib
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -64,9 +64,13 @@ class Done:
 class Review:
     """Truth under review. Every change is on the disk when the call returns; every call is safe from any thread."""
 
-    def __init__(self, records: Records, truth: Truth, *, name: str = "") -> None:
+    def __init__(
+        self, records: Records, truth: Truth, *, name: str = "", then: Callable[[Sequence[Entry]], str] | None = None
+    ) -> None:
+        """`then`: from the entries the command that comes next, when all are reviewed; "" where there is none."""
         self.truth = truth
         self.name = name or records.path.name
+        self._then = then
         self._file = records
         self._parsed: dict[bytes, Entry] = {}
         self._placed: tuple[tuple[bytes, ...], list[Placed]] | None = None
@@ -78,6 +82,10 @@ class Review:
     def path(self) -> Path:
         """The file or folder, with links resolved."""
         return self._file.path
+
+    def next_command(self) -> str:
+        """What to type when all is reviewed, "" where nothing is known to come next."""
+        return self._then([placed.entry for placed in self.entries()]) if self._then else ""
 
     @property
     def locked(self) -> str:

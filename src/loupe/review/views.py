@@ -97,6 +97,7 @@ class Views:
             sizes=json.dumps(SIZES),
             math=_math_note(),
             saves_typing=self._review.truth.saves_typing,
+            next_command=whole(self._review.next_command()),
             has_drafts=any(row.entry.drafts for row in rows),
             has_tables=any(field.control == "table" for row in rows for field in row.entry.fields),
         )

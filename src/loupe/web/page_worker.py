@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from loupe.data.pages import load_page, open_pdf
+from loupe.data.pages import load_page, open_pdf, page_size
 from loupe.engines.shared.worker import Loaded
 from loupe.errors import PageError
 from loupe.types import Output, PageSource, PdfPage, Request
@@ -30,6 +30,13 @@ class Order(msgspec.Struct):
     phrases: list[str] = []
 
 
+class Found(msgspec.Struct):
+    """How large a page is, in pixels (a PDF at the resolution of `load_page`), and for each phrase its places."""
+
+    size: tuple[int, int]
+    places: list[list[list[Box]]]
+
+
 def load() -> Loaded:
     """The reader."""
     return Loaded(read=_read)
@@ -40,7 +47,7 @@ def _read(request: Request) -> Output:
     order = msgspec.json.decode(request.prompt, type=Order)
     if order.task == "draw":
         return Output(text="", response={"data": _draw(source, order.longest)})
-    return Output(text=msgspec.json.encode(_find(source, order.phrases)).decode())
+    return Output(text=msgspec.json.encode(Found(page_size(source), _find(source, order.phrases))).decode())
 
 
 def _draw(source: PageSource, longest: int) -> bytes:

@@ -12,8 +12,7 @@ import msgspec
 from loupe.engines.shared.isolation import WorkerPool, worker_pool
 from loupe.errors import EngineError, PageError
 from loupe.types import Output, PageSource, Request
-from loupe.web.page_worker import Order
-from loupe.web.phrases import Box
+from loupe.web.page_worker import Found, Order
 
 #: Longer sides that a browser may ask for, in pixels: a page at a glance, at full width, enlarged.
 SIZES = (1000, 1600, 2400, 3600)
@@ -40,10 +39,10 @@ class Pages:
         self._keep(key, data)
         return data
 
-    async def find(self, source: PageSource, phrases: Sequence[str]) -> list[list[list[Box]]]:
-        """For each phrase the places where it stands, each as boxes in fractions of the page. Raises PageError."""
+    async def find(self, source: PageSource, phrases: Sequence[str]) -> Found:
+        """The size of the page, and where each phrase stands: boxes in fractions of the page. Raises PageError."""
         output = await self._ask(source, Order(task="find", phrases=list(phrases)))
-        return msgspec.json.decode(output.text, type=list[list[list[Box]]])
+        return msgspec.json.decode(output.text, type=Found)
 
     async def _ask(self, source: PageSource, order: Order) -> Output:
         request = Request(id=order.task, prompt=msgspec.json.encode(order).decode(), images=(source,))

@@ -6,6 +6,7 @@ import * as viewer from "./viewer.js";
 import * as form from "./form.js";
 import * as drafts from "./drafts.js";
 import { endComplaint, showCounts, toast } from "./say.js";
+import { showLocalTimes } from "./times.js";
 
 const root = document.documentElement;
 const byId = (name) => document.getElementById(name);
@@ -59,6 +60,7 @@ export function show(next, { keepFocus = false } = {}) {
 export function settle({ restored }) {
   const { entry } = desk;
   desk.asked = 0;
+  showLocalTimes(byId("head"));
   byId("conflict").hidden = true;
   endComplaint();
   root.toggleAttribute("data-wide", Boolean(byId("form").querySelector(".field.prose, .field.markdown, .field.table")));
@@ -81,6 +83,7 @@ export function renew(entry) {
   const moved = entry.number !== desk.entry.number || pictures(entry) !== pictures(desk.entry);
   desk.entry = entry;
   byId("head").innerHTML = entry.head;
+  showLocalTimes(byId("head"));
   if (moved) viewer.showPage(entry, findMarks);
   drafts.show(entry);
   pressButtons();
@@ -93,8 +96,10 @@ export async function findMarks(seen = picture) {
   viewer.showMarks({});
   if (picture === null) return;
   try {
-    const { marks } = await get(`/marks/${number}?picture=${seen}`);
-    if (desk.entry.number === number && picture === seen) viewer.showMarks(marks);
+    const { marks, size } = await get(`/marks/${number}?picture=${seen}`);
+    if (desk.entry.number !== number || picture !== seen) return;
+    viewer.showMarks(marks);
+    viewer.showSize(size);
   } catch { /* Marks are a help; without them the page is still there. */ }
 }
 

@@ -57,6 +57,16 @@ const KEYS = {
 
 for (let number = 1; number < 10; number += 1) KEYS[number] = () => digit(number);
 
+/** Onto the clipboard; where the browser lets nobody, it is marked to be copied by hand. */
+async function copy(line, button) {
+  try {
+    await navigator.clipboard.writeText(line.textContent);
+    button.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(line);
+  }
+}
+
 function startButtons() {
   byId("help-open").addEventListener("click", () => byId("help").showModal());
   byId("undo").addEventListener("click", undo);
@@ -64,6 +74,7 @@ function startButtons() {
   byId("verify").addEventListener("click", () => decide("verified"));
   byId("reject").addEventListener("click", () => decide("rejected"));
   byId("skip").addEventListener("click", () => nextOpen(1));
+  byId("copy-next")?.addEventListener("click", ({ target }) => copy(byId("next-command"), target));
   for (const dialog of document.querySelectorAll("dialog")) {
     dialog.addEventListener("click", (event) => { if (event.target === dialog || event.target.closest("[data-close]")) dialog.close(); });
   }

@@ -8,10 +8,10 @@ const source = document.getElementById("page-source");
 const marks = document.getElementById("page-marks");
 const problem = document.getElementById("page-problem");
 const sizes = JSON.parse(document.documentElement.dataset.sizes);
-const STEPS = [0.25, 0.33, 0.5, 0.67, 0.8, 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6];
+const STEPS = [0.05, 0.1, 0.15, 0.2, 0.25, 0.33, 0.5, 0.67, 0.8, 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10];
 const SVG = "http://www.w3.org/2000/svg";
 
-const state = { target: null, picture: null, fit: "page", zoom: 1, ratio: 0, longest: 0, marked: true, places: {}, pages: [], leaf: 0 };
+const state = { target: null, size: null, picture: null, fit: "page", zoom: 1, ratio: 0, longest: 0, marked: true, places: {}, pages: [], leaf: 0 };
 /** Quarters by which a picture is turned: a scan that lies on its side does so every time. */
 const turns = new Map();
 const turned = () => turns.get(state.picture) || 0;
@@ -59,7 +59,7 @@ function openLeaf(leaf, without = "") {
   }
   if (page.picture === state.picture) return;
   setDrawing(true);
-  Object.assign(state, { picture: page.picture, ratio: 0, longest: 0 });
+  Object.assign(state, { picture: page.picture, size: null, ratio: 0, longest: 0 });
   frame.hidden = true;
   problem.hidden = false;
   problem.textContent = "Drawing the page…";
@@ -77,6 +77,8 @@ export function turnLeaf(step) {
 /** Turn the page by a quarter, clockwise; one that is still being drawn appears turned. */
 export function turn() {
   if (state.picture === null) return;
+  // As wide as it was high: what is enlarged stays as large.
+  if (state.fit === "zoom" && state.ratio) state.zoom /= ratio();
   turns.set(state.picture, (turned() + 1) % 4);
   layOut();
 }
@@ -143,10 +145,25 @@ function layOut() {
   sheet.style.width = `${quarter % 2 ? height : width}px`;
   sheet.style.height = `${quarter % 2 ? width : height}px`;
   sheet.style.transform = ["", `translate(${width}px) rotate(90deg)`, `translate(${width}px, ${height}px) rotate(180deg)`, `translate(0, ${height}px) rotate(270deg)`][quarter];
-  document.getElementById("zoom-value").textContent = `${Math.round((100 * width) / room().width)}%`;
+  sayZoom(width);
   const needed = Math.max(width, height) * Math.min(2, window.devicePixelRatio || 1);
   const wanted = sizes.find((size) => size >= needed * 0.9) || sizes.at(-1);
   if (wanted > state.longest && state.longest) fetchPicture(wanted);
+}
+
+/** What the picture has in pixels across, as it is seen; 0 while nobody knows. */
+const pixels = () => (state.size ? state.size[turned() % 2] : 0);
+
+function sayZoom(width) {
+  const value = document.getElementById("zoom-value"), percent = pixels() ? `${Math.round((100 * width) / pixels())}%` : "";
+  value.textContent = state.fit === "zoom" ? percent || "…" : "fit";
+  value.title = percent ? `${state.fit === "zoom" ? "" : `fits the pane: `}${percent} of the picture's ${state.size[0]} × ${state.size[1]} pixels` : "";
+}
+
+/** How large the picture is that is cut down to what is seen. */
+export function showSize(size) {
+  state.size = size;
+  layOut();
 }
 
 /** Zoom to a share of the pane's width, keeping the point in the middle (or the given one) where it is. */
@@ -163,8 +180,13 @@ function zoomTo(zoom, x = view.clientWidth / 2, y = view.clientHeight / 2) {
 
 const share = () => widthAt() / room().width;
 
-export function zoomIn() { zoomTo(STEPS.find((step) => step > share() * 1.02) || 6); }
-export function zoomOut() { zoomTo(STEPS.findLast((step) => step < share() * 0.98) || 0.2); }
+/** To the next round percentage of the picture's pixels. */
+function zoomBy(find) {
+  const whole = (pixels() || room().width) / room().width, now = share() / whole;
+  zoomTo(whole * find(now));
+}
+export function zoomIn() { zoomBy((now) => STEPS.find((step) => step > now * 1.02) || now * 1.25); }
+export function zoomOut() { zoomBy((now) => STEPS.findLast((step) => step < now * 0.98) || now * 0.8); }
 export function fit(how) { state.fit = how; layOut(); }
 export function pan(across, down) { view.scrollBy({ left: across * 80, top: down * 80 }); }
 export function screenful(step) { view.scrollBy({ top: step * view.clientHeight * 0.85, behavior: "smooth" }); }
