@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
@@ -69,12 +70,38 @@ def reference(folder: Path) -> str:
 def test_cells_are_merged_split_and_made_headers_and_each_step_is_taken_back_alone(
     browser: Browser, tmp_path: Path
 ) -> None:
-    make(tmp_path, "[benchmark]\n", draft("grid", "table", TABLE))
+    make(tmp_path, "[benchmark]\n", draft("grid", "table", TABLE), drafts_of_tables())
     with opened(browser, tmp_path) as (_, page, _):
         go(page, "grid")
         done = page.evaluate(RANDOM_STEPS, 7)
         assert isinstance(done, dict) and min(done.values()) > 50, done
         check_steps(page, tmp_path)
+        check_drafts(page)
+
+
+def drafts_of_tables() -> str:
+    """A sample with what three engines have: the same cells otherwise, other cells, and no table."""
+    wide = TABLE.replace("<td>Price</td><td></td>", '<td colspan="2">Price</td>').replace("net", "the <b>net</b>")
+    markdown = "| Item | Price | |\n|---|---|---|\n| | net | x2 |\n"
+    texts = {"wide": wide, "markdown": markdown, "none": "No table, but some words that are long enough for a text."}
+    truth = {"status": "draft", "engines": [*texts], "drafts": texts, "differs": ["reference"]}
+    line = {"id": "drafts", "image": "a.png", "task": "table", "reference": TABLE, "truth": truth}
+    return json.dumps(line) + "\n"
+
+
+def check_drafts(page: Page) -> None:
+    """What other engines have is a grid with the differing cells marked; without a table it is text."""
+    go(page, "drafts")
+    sections = page.locator(".draft")
+    expect(sections).to_have_count(3)
+    wide = sections.nth(0)
+    expect(wide.locator(".other")).to_have_text(["Price", "the net"])
+    expect(wide.locator("ins")).to_have_text("the ")
+    expect(wide.locator(".note")).to_have_text("2 cells differ; 1 of those that stand is not here.")
+    expect(sections.nth(1).locator(".note")).to_have_text("The same cells, written otherwise.")
+    expect(sections.nth(2).locator(".text")).to_contain_text("some words")
+    page.get_by_label("Row 2, column 2").fill("the net")
+    expect(wide.locator(".note")).to_have_text("1 cell differs; 1 of those that stand is not here.")
 
 
 def check_steps(page: Page, folder: Path) -> None:

@@ -1,5 +1,6 @@
 // What engines have drafted, beside the truth: where they differ from it, and how to take one of them.
 
+import { draftGrid } from "./draft_table.js";
 import * as form from "./form.js";
 
 /* global difference */
@@ -41,6 +42,8 @@ function draw() {
 
 const isShort = (name) => entry.drafts.every(({ values }) => !values || (values[name] ?? "").length <= 60);
 
+const isTable = (name) => box.querySelector(`[data-control=table][name="${CSS.escape(name)}"]`) !== null;
+
 /** Short values: a button for each value that is not the one that stands. */
 function chips(name) {
   const found = new Map();
@@ -71,10 +74,12 @@ function texts(name) {
     if (flat(text) === flat(now)) return make("p", { className: "muted same" }, make("bdi", {}, engine), " has the same.");
     const button = make("button", { type: "button", className: "quiet" }, `Take it${place < 9 ? " " : ""}`, ...(place < 9 ? [make("kbd", {}, String(place + 1))] : []));
     button.dataset.take = place;
+    const head = make("h3", {}, make("bdi", {}, engine), button), grid = isTable(name) ? draftGrid(text, now) : null;
+    if (grid) return make("section", { className: "draft" }, head, grid);
     const body = make("div", { className: "text diff", dir: "auto" });
     if (text.length + now.length > LONGEST) body.append(text.slice(0, LONGEST), ...(text.length > LONGEST ? [" …"] : []));
     else for (const [kind, part] of difference(text, now, "words", 60).segments) body.append(kind === "same" ? part : make(kind === "missing" ? "del" : "ins", {}, part));
-    return make("section", { className: "draft" }, make("h3", {}, make("bdi", {}, engine), button), body);
+    return make("section", { className: "draft" }, head, body);
   });
 }
 
