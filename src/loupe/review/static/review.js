@@ -26,6 +26,12 @@ function switchList() {
   root.dataset.list = isShown ? "closed" : "open";
 }
 
+/** From the first key on, though the button that has the focus comes last. */
+function showKeys() {
+  byId("help").showModal();
+  byId("help").scrollTop = 0;
+}
+
 const KEYS = {
   a: () => decide("verified"),
   [root.dataset.refuseKey]: () => decide("rejected"),
@@ -52,7 +58,7 @@ const KEYS = {
   t: switchTheme,
   "[": () => differences(-1),
   "]": () => differences(1),
-  "?": () => byId("help").showModal(),
+  "?": showKeys,
 };
 
 for (let number = 1; number < 10; number += 1) KEYS[number] = () => digit(number);
@@ -68,7 +74,7 @@ async function copy(line, button) {
 }
 
 function startButtons() {
-  byId("help-open").addEventListener("click", () => byId("help").showModal());
+  byId("help-open").addEventListener("click", showKeys);
   byId("undo").addEventListener("click", undo);
   byId("list-open").addEventListener("click", switchList);
   byId("verify").addEventListener("click", () => decide("verified"));
