@@ -128,8 +128,8 @@ def verify(
             continue
         state = truth_state(row.values)
         if state.status == "draft":
-            reference = dict(known[row.ident])
-            right += not differing([row.values["reference"], reference], "fields", config)
+            drafted, reference = row.values["reference"], dict(known[row.ident])
+            right += drafted is not None and not differing([drafted, reference], "fields", config)
             new = msgspec.structs.replace(state, status="verified", by=by, at=at)
             truth = msgspec.to_builtins(new) | ({"differs": state.differs} if state.engines else {})
             after = with_values(before.decode(), {"reference": reference, "truth": truth})
