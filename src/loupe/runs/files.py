@@ -18,39 +18,74 @@ _LONGEST_NAME = 180
 def write_atomically(path: Path, data: bytes) -> None:
     """Replace `path` by `data` (temporary name, fsync, rename); a crash leaves the old file or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-    sync_folder(path.parent)
+    with written_aside(path, data) as temporary:
+        temporary.replace(path)
+
+
+def write_new(path: Path, data: bytes) -> None:
+    """Make a file, whole or not at all. Raises FileExistsError where anything has its name: nothing is overwritten."""
+    with written_aside(path, data) as temporary:
+        _put_where_nothing_is(temporary, path)
 
 
 def write_all_or_none(files: Mapping[Path, bytes]) -> None:
-    """Make new files of one folder; where one cannot be written none is left. Raises DatasetError."""
-    aside = {path.with_name(f".{path.name}.{os.getpid()}.tmp"): path for path in files}
+    """Make new files; where one cannot be made none is left, and what was there stays. Raises DatasetError."""
     made: list[Path] = []
     try:
-        for temporary, path in aside.items():
-            with temporary.open("wb") as file:
-                file.write(files[path])
-                file.flush()
-                os.fsync(file.fileno())
-        for temporary, path in aside.items():
-            made.append(temporary.replace(path))
-            sync_folder(path.parent)
+        with contextlib.ExitStack() as stack:
+            aside = {path: stack.enter_context(written_aside(path, data)) for path, data in files.items()}
+            for path, temporary in aside.items():
+                _put_where_nothing_is(temporary, path)
+                made.append(path)
     except BaseException as error:
-        for path in (*made, *aside):
+        for path in made:
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
         if not isinstance(error, OSError):
             raise
         names = " and ".join(str(path) for path in files)
+        is_there = isinstance(error, FileExistsError)
         raise DatasetError(
             f"{names}: {(error.strerror or 'cannot be written').lower()}; nothing was written",
-            hint="check the free space and the permissions of the folder",
+            hint="move away what is there" if is_there else "check the free space and the permissions of the folder",
         ) from None
+
+
+@contextlib.contextmanager
+def written_aside(path: Path, data: bytes, *, mode: int | None = None) -> Iterator[Path]:
+    """The data under another name, safe on the disk; gone afterwards unless it was given the file's place.
+
+    `mode`: permissions, None for those of any new file. Raises OSError.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        yield temporary
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # The new content is there; not every file system syncs folders.
+        sync_folder(path.parent)
+
+
+def _put_where_nothing_is(temporary: Path, path: Path) -> None:
+    """Give a file its place, unless something is there (a rename would overwrite it)."""
+    try:
+        path.hardlink_to(temporary)
+    except FileExistsError:
+        raise
+    except OSError:  # Not every file system has links: the name is taken first, then the file put in.
+        path.open("xb").close()
+        try:
+            temporary.replace(path)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
 
 
 def write_plainly(path: Path, data: bytes) -> None:
