@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from loupe.errors import DatasetError, LoupeError
-from loupe.review.written_aside import written_aside
+from loupe.runs.files import written_aside
 
 READ_ONLY = "the file is read-only"
 

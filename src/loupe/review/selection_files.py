@@ -14,7 +14,7 @@ from loupe.benchmarks.selection.documents import Document, check_stems, document
 from loupe.benchmarks.selection.truth_files import LARGEST, decode_truth
 from loupe.errors import DatasetError
 from loupe.review.line_file import READ_ONLY, ConflictError, identity_of, only_one_process, why_locked
-from loupe.review.written_aside import written_aside
+from loupe.runs.files import written_aside
 
 SORTED = ("positive", "negative")
 
