@@ -56,14 +56,16 @@ class Plan:
 class Survey:
     """What one pass over the samples found, without opening a page. `gone`: no page of any is there; this is one.
 
-    `truth_digest` covers everything but the page images: what a score depends on. `slicing_digest` covers tags and
-    groups: what only the result depends on. `page_digests` are those of the images, in order.
+    `truth_digest` covers everything but the page images: what a score depends on. `question_digest` leaves references
+    out, too: what an answer depends on. `slicing_digest` covers tags and groups: what only the result depends on.
+    `page_digests` are those of the images, in order.
     """
 
     ids: tuple[str, ...]
     data_digest: str
     truth_digest: str
     tasks: tuple[str, ...]
+    question_digest: str = ""
     slicing_digest: str = ""
     gone: Path | None = None
     page_digests: tuple[str, ...] = ()
@@ -97,7 +99,7 @@ def survey(
     tasks: dict[str, None] = {}
     images: list[str] = []
     files: list[Path] = []
-    slicing = hashlib.sha256()
+    slicing, questions = hashlib.sha256(), hashlib.sha256()
 
     def parts() -> Iterator[list[object]]:
         for sample in samples_of(benchmark, data, options, None):
@@ -111,14 +113,25 @@ def survey(
                 images.extend(map(source_digest, sample.images))
                 files.extend(image if isinstance(image, Path) else image.path for image in sample.images if not files)
             slicing.update(repr((sample.group, sorted(sample.tags.items()))).encode("utf-8", "surrogatepass"))
-            yield [sample.id, sample.prompt, sample.text, task, sample.truth, len(sample.images)]
+            question = [sample.id, sample.prompt, sample.text, task, len(sample.images)]
+            questions.update(repr(question).encode("utf-8", "surrogatepass"))
+            yield [*question[:4], sample.truth, len(sample.images)]
 
     truth = digest_of(parts())
     if not seen:
         raise DatasetError(f"{name}: no samples", hint=f"loupe bench show {name}")
     everything = digest_of([truth, *images]) if pages else ""
     gone = files[0] if files and all(page.startswith("missing") for page in images) else None
-    return Survey(tuple(seen), everything, truth, tuple(tasks), slicing.hexdigest(), gone, tuple(images))
+    return Survey(
+        ids=tuple(seen),
+        data_digest=everything,
+        truth_digest=truth,
+        tasks=tuple(tasks),
+        question_digest=questions.hexdigest(),
+        slicing_digest=slicing.hexdigest(),
+        gone=gone,
+        page_digests=tuple(images),
+    )
 
 
 def make_info(plan: Plan, benchmark: Benchmark, found: Survey) -> RunInfo:
@@ -147,6 +160,7 @@ def make_info(plan: Plan, benchmark: Benchmark, found: Survey) -> RunInfo:
         options=changed_options(benchmark, plan.options),
         data_digest=found.data_digest,
         truth_digest=found.truth_digest,
+        question_digest=found.question_digest,
         prompt_digest=digest_of([sorted(prompts.items())]) if any(prompts.values()) else "",
         prompts=prompts,
         adapters=list(plan.profile.adapters),

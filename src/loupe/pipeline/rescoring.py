@@ -62,6 +62,7 @@ def with_options(folder: RunFolder, options: Mapping[str, str]) -> RunInfo:
         info,
         options=chosen,
         truth_digest=found.truth_digest,
+        question_digest=found.question_digest,
         data_digest=found.data_digest if same_pages else info.data_digest,
         total=total,
     )

@@ -21,7 +21,7 @@ from loupe.inference.journal import Journal
 from loupe.inference.progress import Progress
 from loupe.inference.prompts import make_request
 from loupe.inference.scheduler import Policy, Scheduler, TimeoutsExceededError
-from loupe.pipeline.mended_truth import follow_before, follow_references, note_asked
+from loupe.pipeline.mended_truth import follow_before, follow_references, is_own_folder
 from loupe.pipeline.parts import parts_of
 from loupe.pipeline.plan import Plan, Survey, make_info, open_samples, samples_of, survey
 from loupe.pipeline.remaining import Remaining
@@ -115,6 +115,10 @@ async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scori
         folder.write_info(msgspec.structs.replace(folder.info, stopped=stopped))
         if scoring and not progress.stopping:
             progress.note = "scoring"
+            if is_own_folder(folder.info):
+                # Somebody may have reviewed it while the engine was reading.
+                progress.remark = follow_references(folder) or progress.remark
+                found = check_truth(folder)
             await _score(folder, found, jobs=plan.jobs)
         _export(folder, benchmark, asked)
         return folder
@@ -142,7 +146,6 @@ async def _ask(
 
     async with opened as engine, _live_scoring(plan, benchmark, folder, progress, scoring=scoring) as score:
         folder.record_facts(engine.facts)
-        note_asked(folder)
         if new := [note for note in _notes_of(engine.facts) if note not in folder.info.notes]:
             folder.write_info(msgspec.structs.replace(folder.info, notes=[*folder.info.notes, *new]))
         policy = plan.policy or policy_of(plan.profile)
@@ -235,7 +238,6 @@ async def _score(folder: RunFolder, found: Survey, *, jobs: int | None) -> Resul
     rows: list[SampleScores] = []
     missing: list[str] = []
     began = time.monotonic()
-    note_asked(folder)
     with ScorePool(info.benchmark, info.adapters, jobs=jobs) as pool:
 
         async def one(sample: Sample) -> SampleScores:

@@ -48,6 +48,7 @@ class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
     total: int = 0
     created: str = ""
     truth_digest: str = ""
+    question_digest: str = ""
     parts: dict[str, str] = {}
     signature: str = ""
     stopped: str = ""
