@@ -70,11 +70,13 @@ class Entrant:
 
 @dataclass(slots=True, kw_only=True)
 class Group:
-    """Runs of one benchmark on the same data. `note`: what could not be found again; `published`: figures of others."""
+    """Runs of one benchmark on the same data. `note`: what could not be found again; `changed`: that references are not
+    those of the scores; `published`: figures of others."""
 
     entrants: list[Entrant]
     benchmark: Benchmark | None
     note: str = ""
+    changed: str = ""
     summary: list[JsonObject] = field(default_factory=list)
     flags: Flags = field(default_factory=Flags)
     facts: FactIndex = field(default_factory=FactIndex)

@@ -14,6 +14,7 @@ from typing import IO
 
 from loupe.benchmarks.published import published_rows
 from loupe.errors import UsageError
+from loupe.report.changed_references import CHANGED, is_other_truth
 from loupe.report.collect import Group, collect, image_bytes, sample_jobs
 from loupe.report.page import PAYLOADS, page
 from loupe.report.samples import compressed, pack_all
@@ -36,9 +37,11 @@ def write_report(
     if not runs:
         raise UsageError("no run given", hint="loupe report runs/ENGINE/BENCHMARK -o report.html")
     groups = collect(runs)
-    for group in groups if published else ():
+    for group in groups:
         info = group.entrants[0].run.info
-        group.published = published_rows(info.benchmark_id, info.version)
+        group.published = published_rows(info.benchmark_id, info.version) if published else []
+        if group.benchmark is not None and group.results and is_other_truth(group.benchmark, info):
+            group.changed = CHANGED
     embed = embed or sum(image_bytes(group, carry) for group in groups) <= carry
     folder = output.resolve().parent
     try:

@@ -171,6 +171,7 @@ def group_context(group: Group) -> JsonObject:
         "key": group.key,
         "title": group.title,
         "note": group.note or group.facts.problem,
+        "changed": group.changed,
         "unverified": unverified_warning(group.results),
         "part": _part(group),
         "accepted": accepted_drafts(group.results),

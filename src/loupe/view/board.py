@@ -15,6 +15,7 @@ from loupe.benchmarks.published import published_rows
 from loupe.errors import LoupeError
 from loupe.pipeline import open_samples
 from loupe.report import page
+from loupe.report.changed_references import CHANGED, is_other_truth
 from loupe.report.collect import Group, make_group, sample_job, values_of
 from loupe.report.facts import FactIndex
 from loupe.report.flags import Flags
@@ -82,7 +83,7 @@ class Board:
         self._values: dict[int, dict[str, tuple[SampleScores, str, float | None]]] = before._values if before else {}
         self._group: tuple[object, Group] | None = before._group if before else None
         self._context: tuple[object, JsonObject] | None = before._context if before else None
-        self._samples: tuple[object, dict[str, Sample], str] | None = before._samples if before else None
+        self._samples: tuple[object, dict[str, Sample], str, bool] | None = before._samples if before else None
         self._rows: list[Row] | None = None
 
     def kept(self, key: object, make: Callable[[], Kept]) -> Kept:
@@ -134,19 +135,25 @@ class Board:
             key = largest.benchmark, largest.data, repr(largest.options), largest.limit, largest.total
             if self._samples is None or self._samples[0] != key:
                 found: dict[str, Sample] = {}
-                note = ""
+                note, other, benchmark = "", False, self.group().benchmark
                 try:
-                    if self.group().benchmark is not None:
+                    if benchmark is not None:
                         found = {sample.id: sample for sample in open_samples(largest)}
+                        other = is_other_truth(benchmark, largest)
                 except (LoupeError, OSError) as error:
                     note = f"The data was not found, so images and references are missing: {error}"
-                self._samples = key, found, note
+                self._samples = key, found, note, other
             return self._samples[1]
 
     @property
     def data_note(self) -> str:
         """Why there are no samples, once they were asked for."""
         return self._samples[2] if self._samples else ""
+
+    @property
+    def changed_note(self) -> str:
+        """That the samples, once they were asked for, are not those of the scores."""
+        return CHANGED if self._samples and self._samples[3] and self.group().results else ""
 
     def rows(self) -> list[Row]:
         """Every sample that is asked for or answered, in the order of the data."""

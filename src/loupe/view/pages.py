@@ -85,6 +85,7 @@ class Pages:
 
     def board(self, board: Board) -> str:
         """Everything about one benchmark."""
+        board.samples()  # What they say of changed references stands above the numbers.
         group = self._group(board)
         shown = {"group": group, "groups": [group], "explained": _is_explained(board)}
         running = [self._live(board, run) for run in board.runs if run.state != "done"]
@@ -246,6 +247,7 @@ class Pages:
             parts += [(f"{root}/samples", "Samples", here in ("samples", "sample"))]
             parts += [(f"{root}/compare", "Compare", here == "compare")] if len(board.runs) > 1 else []
             values |= {"title": self._shelf.look().title(board), "root": root}
+            values["changed"] = board.changed_note
             values["damaged"] = [(board.labels[run.key], run.problem) for run in board.runs if run.problem]
         return self._templates.get_template(template).render(parts=parts, **values)
 

@@ -1,0 +1,26 @@
+"""Runs whose samples or references were changed after scoring: what is shown is not what the numbers were made with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from loupe.errors import LoupeError
+from loupe.pipeline import survey
+from loupe.runs.info import RunInfo
+from loupe.types import Benchmark
+
+CHANGED = (
+    "Samples or references changed since this was scored, so those shown may not be those of the numbers: "
+    "loupe score RUN"
+)
+
+
+def is_other_truth(benchmark: Benchmark, info: RunInfo) -> bool:
+    """Whether the data asks or expects anything else by now; data that is gone is said elsewhere."""
+    if not info.truth_digest:
+        return False
+    try:
+        data = Path(info.data) if info.data else None
+        return survey(benchmark, info.benchmark, data, info.options, pages=False).truth_digest != info.truth_digest
+    except (LoupeError, OSError):
+        return False
