@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from loupe.benchmarks.selection.documents import Document
-from loupe.benchmarks.selection.truth_files import Truth, read_truth, write_truth
+from loupe.benchmarks.selection.truth_files import Truth, keep_verified, read_truth, write_truth
 from loupe.errors import UsageError
 from loupe.selection.ground_truth import Choice, GroundTruth, QuitError, refuse_misplaced
 
@@ -238,3 +238,14 @@ def test_a_file_that_contradicts_its_folder_is_an_error_that_lists_it(case: Case
         with pytest.raises(UsageError, match=r"of 1 documents:\n  .*p0\.json") as refused:
             check()
         assert "loupe review DIR --type invoice" in refused.value.hint
+
+
+def test_every_confirmed_file_that_a_draft_replaces_is_kept(tmp_path: Path) -> None:
+    document = Document(path=tmp_path / "a.png", positive=True)
+    for name in ("One", "Two", "Three"):
+        write_truth(document, "invoice", Truth(name=name, verified=True))
+        keep_verified(document, "invoice")
+        write_truth(document, "invoice", Truth(name="draft"))
+        keep_verified(document, "invoice")
+    kept = {file.name: json.loads(file.read_text())["secondaryField"] for file in tmp_path.glob("*.old*")}
+    assert kept == {"a.json.old": "One", "a.json.old-2": "Two", "a.json.old-3": "Three"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import stat
@@ -13,7 +14,7 @@ from typing import Any
 
 from loupe.benchmarks.selection.documents import Document
 from loupe.errors import DatasetError
-from loupe.runs.files import write_atomically
+from loupe.runs.files import write_atomically, write_new
 
 #: A larger file is no ground truth.
 LARGEST = 1_000_000
@@ -102,15 +103,25 @@ def write_truth(document: Document, document_type: str, truth: Truth) -> None:
 
 
 def keep_verified(document: Document, document_type: str) -> None:
-    """Copy a file that a person has confirmed to `NAME.json.old` beside it, before a draft takes its place."""
+    """Copy a file that a person has confirmed beside it, before a draft takes its place.
+
+    The first is `NAME.json.old`, then `NAME.json.old-2`, …: no copy takes the place of an earlier one.
+    """
     found = read_truth(document, document_type).truth
     if found is None or not found.verified:
         return
-    copy = document.truth_file.with_name(f"{document.truth_file.name}.old")
-    try:
-        write_atomically(copy, document.truth_file.read_bytes())
-    except OSError as error:
-        raise DatasetError(f"{copy}: cannot be written ({error.strerror})") from None
+    file = document.truth_file
+    for number in itertools.count(1):
+        copy = file.with_name(f"{file.name}.old{f'-{number}' if number > 1 else ''}")
+        if copy.exists():
+            continue
+        try:
+            write_new(copy, file.read_bytes())
+            return
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise DatasetError(f"{copy}: cannot be written ({error.strerror})") from None
 
 
 def file_form(value: Mapping[str, Any]) -> bytes:
