@@ -20,6 +20,7 @@ from loupe.errors import DatasetError, UsageError
 from loupe.review.entries import Change, FieldError
 from loupe.review.line_file import ConflictError
 from loupe.review.opening import open_folder
+from loupe.review.selection_files import SelectionFiles, find_selection
 from loupe.review.session import Review
 from tests.command_line import loupe
 from tests.review_browser import at, opened, press
@@ -173,6 +174,18 @@ def test_only_files_that_were_changed_are_read_again(folder: Path, monkeypatch: 
     assert sorted(read) == ["a.json", "b.json", "x.json"] and reviewed.revision == revision + 1
     assert reviewed.locked == "positive/a.json: the file is read-only"
     assert reviewed.counts() == {"unreviewed": 3, "verified": 1, "broken": 1}
+
+
+def test_a_file_that_cannot_be_read_hides_no_change_of_another(folder: Path) -> None:
+    a, d = folder / "positive/a.json", folder / "positive/d.json"
+    files = SelectionFiles(folder, find_selection(folder))
+    a.write_text(a.read_text().replace("Nordwind", "Südwind"))
+    d.unlink()
+    d.mkdir()
+    with pytest.raises(DatasetError, match="cannot be read"):
+        files.refresh()
+    d.rmdir()
+    assert files.refresh() and "Südwind".encode() in b"".join(files.lines)
 
 
 def test_a_file_in_the_wrong_folder_or_of_another_type_is_named_and_not_confirmed(folder: Path) -> None:

@@ -51,13 +51,15 @@ class SelectionFiles:
     def refresh(self) -> bool:
         """Read again the files that others have changed; whether one is another than before."""
         with self._lock:
-            lines = list(self.lines) or [b""] * len(self._files)
+            # A file that cannot be read ends the look: what was read before it is to be read again then.
+            lines, identities = list(self.lines) or [b""] * len(self._files), list(self._identities)
             for place, file in enumerate(self._files):
                 identity = _identity(file)
-                if identity != self._identities[place]:
+                if identity != identities[place]:
                     lines[place] = self._record(self.documents[place])
-                    self._identities[place] = identity
+                    identities[place] = identity
                     self._note_lock(place)
+            self._identities = identities
             return self._take(tuple(lines))
 
     def replace(self, number: int, before: bytes, after: bytes) -> int:
