@@ -256,6 +256,19 @@ def test_a_reference_that_a_person_changed_stays_when_another_engine_drafts() ->
     assert with_draft({**line, "truth": {"status": "verified"}}, "z", "three", FIELDS) is None
 
 
+def test_a_draft_that_can_be_used_is_not_lost_when_its_engine_gives_no_answer_later() -> None:
+    line: dict[str, Any] = {"id": "a", "task": "text", "reference": None, "truth": {"status": "draft"}}
+    for draft, answered, kept in (
+        (None, True, {"x": None}),
+        (None, False, {}),
+        ("one", True, {"x": "one"}),
+        (None, False, {"x": "one"}),
+    ):
+        line |= with_draft(line, "x", draft, FIELDS, answered=answered) or {}
+        found = line["truth"].get("drafts", {}), line["reference"], line["truth"]["engines"]
+        assert found == (kept, kept.get("x"), ["x"])
+
+
 @pytest.mark.parametrize(
     ("task", "answer", "reference"),
     [

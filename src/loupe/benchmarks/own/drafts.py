@@ -68,7 +68,8 @@ def with_draft(
 ) -> dict[str, Any] | None:
     """What changes in a line when an engine has drafted it: `reference` and `truth`; None where truth is not a draft.
 
-    An answer that is no reference is kept as None; an engine that gave no answer at all is named, and asked again.
+    An answer that is no reference is kept as None; an engine that gave no answer at all is named, and asked again,
+    unless it has given a usable draft before: that stays.
 
     The reference is, field by field, what most engines have, of ties the first engine's. A reference that no engine has
     drafted was written by a person, and stays.
@@ -77,9 +78,11 @@ def with_draft(
     if state.status != "draft":
         return None
     task = values.get("task", config.task)
-    drafts = {**state.drafts, engine: reference}
-    if not answered:
-        del drafts[engine]
+    drafts = dict(state.drafts)
+    if answered:
+        drafts[engine] = reference
+    elif drafts.get(engine) is None:
+        drafts.pop(engine, None)
     engines = [*state.engines, *([] if engine in state.engines else [engine])]
     now = values.get("reference")
     by_hand = now is not None and now != agreed(state.drafts, task, config)
