@@ -8,6 +8,7 @@ from pathlib import Path
 from loupe.cli.compare import compare_runs, sections
 from loupe.report.collect import collect
 from loupe.report.page import environment, group_context
+from loupe.report.unverified import accepted_drafts
 from loupe.runs.folder import RunFolder
 from tests.command_line import loupe
 
@@ -45,6 +46,11 @@ def test_verified_truth_that_is_a_draft_to_the_letter_is_said_in_every_table(tmp
     assert (SAID,) in [tuple(row) for section in sections(compare_runs(runs)) for row in section.rows]
     shown = group_context(collect(runs)[0])
     assert SAID in environment().get_template("leaderboard.html").render(group=shown, groups=[shown])
+    done = loupe("score", "own", "answers.jsonl", "--name", "few", "--limit", "1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    results = [RunFolder.open(path).result() for path in (*runs, tmp_path / "runs" / "few" / "own")]
+    found = [result for result in results if result is not None]
+    assert accepted_drafts(found) == accepted_drafts(found[::-1]) == SAID and len(found) == 3
 
 
 def test_a_run_without_any_label_says_so_and_shows_no_figures_of_text(tmp_path: Path) -> None:
