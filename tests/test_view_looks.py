@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import parse_qsl
 
@@ -246,6 +248,21 @@ def test_of_texts_that_wait_for_scoring_the_last_is_scored(toy: Toy) -> None:
     assert isinstance(second, SupersededError) and isinstance(first, dict) and isinstance(last, dict)
     (line,) = last["sample"]
     assert line["after"] == "0.00 %" and line["change"] == f"-{line['before'].removesuffix(' %')} points"
+
+
+def test_lists_do_not_wait_for_a_comparison(toy: Toy) -> None:
+    (board,) = looked(Shelf([toy.root / "runs"])).boards.values()
+    begun, listed = threading.Event(), threading.Event()
+
+    def make() -> bool:
+        begun.set()
+        return listed.wait(10)
+
+    with ThreadPoolExecutor(2) as threads:
+        compared = threads.submit(board.kept, "a comparison", make)
+        assert begun.wait(10)
+        threads.submit(board.rows).add_done_callback(lambda _: listed.set())
+        assert compared.result()
 
 
 def test_samples_that_a_limited_run_did_not_ask_for_are_not_missing(toy: Toy) -> None:

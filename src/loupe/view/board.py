@@ -77,7 +77,7 @@ class Board:
         self.stamp = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
         # One lock for all moments of the same group, because they share what is kept.
         self._lock: threading.RLock = before._lock if before else threading.RLock()
-        # Ranks of many runs take seconds, for which lists and samples need not wait.
+        # Ranks and comparisons of many runs take seconds, for which lists and samples need not wait.
         self._ranking: threading.RLock = before._ranking if before else threading.RLock()
         self._kept: OrderedDict[object, Any] = before._kept if before else OrderedDict()
         self._values: dict[int, dict[str, tuple[SampleScores, str, float | None]]] = before._values if before else {}
@@ -88,7 +88,7 @@ class Board:
 
     def kept(self, key: object, make: Callable[[], Kept]) -> Kept:
         """What `make` gives for this key, of which the last few are kept: comparisons take seconds."""
-        with self._lock:
+        with self._ranking:
             if key not in self._kept:
                 self._kept[key] = make()
             self._kept.move_to_end(key)
