@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from PIL import Image
 from loupe.benchmarks.own import check_folder, open_folder
 from loupe.benchmarks.own.class_figures import class_figures
 from loupe.benchmarks.own.field_types import FIELD_TYPES, FieldType, field_score
+from loupe.benchmarks.own.labels import label_of
 from loupe.benchmarks.own.normalization import Comparison
 from loupe.benchmarks.own.starting import find_documents
 from loupe.cli.init import ask
@@ -211,6 +213,38 @@ def test_labels_that_differ_in_marks_alone_are_different_labels(make: Make, conf
             **{"": 0.0, "C": 0.0, "**c#**.": float(sample.truth == "C#")},
         }
         assert [right[answer][1] for answer in ("C#", "", "C")] == ["C#", "(no answer)", "(none of the labels)"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "labels", "found"),
+    [
+        *(
+            (answer, ["C", "B"], None)
+            for answer in ("c#", "C++", "-c", "C-", "C*", "*C", "& C", "C &", "# c", ".c", '"c')
+        ),
+        *(
+            (answer, ["C", "B"], "C")
+            for answer in ("c.", " (C)! ", "**`c`**:", "„C“", "«c»", "<C>", "['c'].", "```\nC\n```")
+        ),
+        *(("C", labels, None) for labels in (["C++", "Java"], ["C#"], ["C*", "B"], [".c"], ["C", "B"][1:])),
+        *(
+            (answer, ["(Form)", "C.", "C"], label)
+            for answer, label in (("form", "(Form)"), ('"c."', "C."), ("c!", "C"))
+        ),
+        *(
+            (answer, ["!", "?!", "a"], label)
+            for answer, label in (("**!**", "!"), ("?", None), ("()", None), ("", None))
+        ),
+    ],
+)
+def test_an_answer_is_a_label_without_stops_and_pairs_around_it(answer: str, labels: list[str], found: object) -> None:
+    assert label_of(answer, labels) == found
+
+
+def test_a_long_answer_of_marks_is_read_at_once() -> None:
+    started = time.process_time()
+    assert label_of("*" * 10**6 + "c" + "*" * 10**6, ["C"]) == "C" and label_of("!" * 10**6, ["C"]) is None
+    assert time.process_time() - started < 5
 
 
 def test_labels_that_no_answer_could_tell_apart_are_refused(make: Make) -> None:

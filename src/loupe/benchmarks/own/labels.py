@@ -1,38 +1,72 @@
-"""Which label an answer is: the label itself, or the label and marks around it.
+"""Which label an answer is: the label itself, or the label with stops behind it and pairs of marks around it.
 
-C++ is not C#, and A+ is not A-: marks at the ends are dropped only where they tell no two labels apart.
+C++ is neither C# nor C, and A- is not A: a mark that makes a name is never dropped.
 """
 
 from __future__ import annotations
 
-import string
 import unicodedata
 from collections.abc import Collection, Iterator
 
 from loupe.benchmarks.answer_text.fences import remove_fence
 
-#: What models put around a word; never what tells labels apart, unless a label is written with it.
-_AROUND = " \t.,;:!?\"'`*_()[]{}<>“”‘’„«»"
-_PUNCTUATION = string.punctuation + _AROUND
+_STOPS = frozenset(".,;:!?…。，、；：！？")
+_QUOTES = "\"'“”„‟‘’‚«»‹›「」『』"
+#: What may stand before a label, and what behind it then.
+_PAIRS = (
+    dict.fromkeys(_QUOTES, _QUOTES)
+    | {mark: mark for mark in "*_`"}
+    | {"(": ")", "[": "]", "{": "}", "<": ">", "（": "）", "【": "】"}
+)
 
 
 def label_of(answer: str, labels: Collection[str]) -> str | None:
     """The label that an answer names, None for none of them.
 
-    In this order: equal but for a fence, case and white space; equal without quotes, emphasis and full stops around the
-    answer; equal without any punctuation at both ends, if that leaves something which one label alone has.
+    A fence, case and white space never count. Then stops behind the answer and pairs of quotes, brackets and emphasis
+    around it are taken off one by one, until a label is left. Labels lose theirs only where the answer is none so far,
+    and what is left is that of one label alone.
 
     >>> label_of("**c++**.", ["C++", "C#"]), label_of("C", ["C++", "C#"]), label_of("form", ["(Form)", "letter"])
     ('C++', None, '(Form)')
+    >>> label_of("c#", ["C"]), label_of("A-", ["A", "B"]), label_of("C", ["C++", "Java"])
+    (None, None, None)
     """
-    folded = [(fold_label(label), label) for label in labels]
-    given = fold_label(remove_fence(answer))
-    for spelling in (given, given.strip(_AROUND)):
-        if spelling and (found := next((label for same, label in folded if same == spelling), None)) is not None:
-            return found
-    bare = given.strip(_PUNCTUATION)
-    near = {same: label for same, label in folded if same.strip(_PUNCTUATION) == bare} if bare else {}
-    return next(iter(near.values())) if len(near) == 1 else None
+    folded: dict[str, str] = {}
+    for label in labels:
+        folded.setdefault(fold_label(label), label)
+    longest = max(map(len, folded), default=0)
+    bare = ""
+    for bare in _taken_off(fold_label(remove_fence(answer)), longest):
+        if bare and bare in folded:
+            return folded[bare]
+    near = [label for same, label in folded.items() if bare and _core(same) == bare]
+    return near[0] if len(near) == 1 else None
+
+
+def _taken_off(text: str, longest: int) -> Iterator[str]:
+    """The text with ever fewer marks at its ends, as far as no mark or to ""; only forms of at most so many letters."""
+    start, end = 0, len(text)
+    while start < end:
+        if end - start <= longest:
+            yield text[start:end]
+        first, last = text[start], text[end - 1]
+        if start + 1 < end and last in _PAIRS.get(first, ""):
+            start, end = start + 1, end - 1
+        elif last in _STOPS:
+            end -= 1
+        else:
+            return
+        while start < end and text[start] == " ":
+            start += 1
+        while start < end and text[end - 1] == " ":
+            end -= 1
+    yield ""
+
+
+def _core(label: str) -> str:
+    """A label without all that can be taken off."""
+    return list(_taken_off(label, len(label)))[-1]
 
 
 def fold_label(text: str) -> str:

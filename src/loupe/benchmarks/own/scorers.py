@@ -89,7 +89,7 @@ def score_question(answer: str, reference: list[str], comparison: Comparison) ->
 
 
 def score_class(answer: str, reference: str, comparison: Comparison, *, labels: Collection[str] = ()) -> list[Score]:
-    """1 if the answer is the label and nothing else, but for case, white space and marks that tell no labels apart."""
+    """1 if the answer is the label and nothing else, but for case, white space, stops and pairs of marks around it."""
     right = label_of(answer, labels or (reference,)) == (label_of(reference, labels) or reference)
     return [Score(measure="accuracy", counts=(float(right), 1.0))]
 
