@@ -62,28 +62,13 @@ def command(
     by that; everything else is left to `loupe draft` and `loupe review`. Nothing is overwritten: a loupe.toml that is
     there says what is asked, and only samples.jsonl is written.
     """
-    from loupe.benchmarks.own.config import CONFIG, SAMPLES, FolderConfig, read_config
-    from loupe.benchmarks.own.starting import (
-        FIRST_PAGES,
-        begin,
-        cut_documents,
-        find_documents,
-        refuse_existing,
-        same_names,
-        settled,
-    )
+    from loupe.benchmarks.own.config import CONFIG
+    from loupe.benchmarks.own.starting import begin, find_documents, refuse_existing, settled
 
     refuse_existing(folder)
     is_settled = (folder / CONFIG).exists()
-    asks = (read_config(folder)[0] or FolderConfig()).task if is_settled else ""
-    flags = [
-        flag for flag, given in (("--task", task not in (None, asks)), ("--field", field), ("--title", title)) if given
-    ]
-    if is_settled and flags:
-        raise UsageError(
-            f"{folder / CONFIG} is there already, and says what is asked; nothing was changed",
-            hint=f"loupe init {folder} goes by it, without {' and '.join(flags)}; to begin anew, move it away",
-        )
+    if is_settled:
+        _refuse_what_settings_say(folder, task, field, title)
     found = find_documents(folder)
     if is_settled:
         beginning = settled(folder, found, label, pages)
@@ -94,6 +79,27 @@ def command(
         counts = {"documents": len(found.documents), "samples": samples}
         as_json({"folder": str(folder), "task": beginning.task, **counts, "left_out": dict(found.left_out)})
         return
+    _tell(folder, found, beginning, samples, is_settled=is_settled)
+
+
+def _refuse_what_settings_say(folder: Path, task: str | None, fields: Sequence[str], title: str) -> None:
+    """Raise UsageError for flags that say what the loupe.toml of the folder says, unless it says the same task."""
+    from loupe.benchmarks.own.config import CONFIG, FolderConfig, read_config
+
+    asks = (read_config(folder)[0] or FolderConfig()).task
+    given = {"--task": task not in (None, asks), "--field": bool(fields), "--title": bool(title)}
+    if flags := [flag for flag, is_given in given.items() if is_given]:
+        raise UsageError(
+            f"{folder / CONFIG} is there already, and says what is asked; nothing was changed",
+            hint=f"loupe init {folder} goes by it, without {' and '.join(flags)}; to begin anew, move it away",
+        )
+
+
+def _tell(folder: Path, found: Found, beginning: Beginning, samples: int, *, is_settled: bool) -> None:
+    """What was found, left out and written, and what to do now."""
+    from loupe.benchmarks.own.config import CONFIG, SAMPLES
+    from loupe.benchmarks.own.starting import FIRST_PAGES, cut_documents, same_names
+
     documents = _count(len(found.documents), "document")
     click.echo(f"{folder}: {documents}, {_count(samples, 'sample')}, task {beginning.task}")
     for name, why in list(found.left_out.items())[:_LISTED]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -79,22 +80,6 @@ def open_folder(path: Path) -> Benchmark:
             return scores
         return Scored(scores=scores, details=class_details(prediction.text, sample.truth, contents.labels))
 
-    def conclude(rows: Sequence[SampleScores]) -> Conclusion:
-        """Which labels were taken for which, and what part of the truth nobody has verified."""
-        figures: dict[str, Any] = {}
-        if classes := class_figures(rows, contents.labels):
-            figures[FIGURE] = classes
-        drafts = sum(row.tags.get(TRUTH_TAG) == "draft" for row in rows)
-        if drafts or contents.states["draft"] or contents.states["skipped"]:
-            figures[TRUTH_TAG] = {"samples": _truth_counts(contents, len(rows) - drafts, drafts)}
-            if drafts:
-                figures[TRUTH_TAG][DRAFTERS] = dict(contents.drafters)
-        accepted = {name: sum(row.sample in ids for row in rows) for name, ids in contents.accepted.items()}
-        if any(accepted.values()):
-            figures.setdefault(TRUTH_TAG, {})[ACCEPTED] = {name: count for name, count in accepted.items() if count}
-        warning = f"unverified truth: {drafts} of {len(rows)} samples are compared with drafts that nobody has checked"
-        return Conclusion(figures=figures, warnings=[*([warning] if drafts else []), *without_labels(rows)])
-
     return Benchmark(
         title=config.title or folder.name,
         version=config.protocol(),
@@ -108,7 +93,7 @@ def open_folder(path: Path) -> Benchmark:
         reference=reference_text,
         max_tokens=config.max_tokens,
         suffix=".md" if {"markdown", "table"} & set(tasks) else ".txt",
-        conclude=conclude,
+        conclude=partial(conclusion, contents),
     )
 
 
@@ -117,6 +102,23 @@ def reference_text(sample: Sample) -> str:
     if isinstance(sample.truth, dict):
         return json.dumps(sample.truth, ensure_ascii=False, indent=1)
     return str(sample.truth[0]) if isinstance(sample.truth, list) else str(sample.truth or "")
+
+
+def conclusion(contents: Contents, rows: Sequence[SampleScores]) -> Conclusion:
+    """Which labels were taken for which, and what part of the truth nobody has verified."""
+    figures: dict[str, Any] = {}
+    if classes := class_figures(rows, contents.labels):
+        figures[FIGURE] = classes
+    drafts = sum(row.tags.get(TRUTH_TAG) == "draft" for row in rows)
+    if drafts or contents.states["draft"] or contents.states["skipped"]:
+        figures[TRUTH_TAG] = {"samples": _truth_counts(contents, len(rows) - drafts, drafts)}
+        if drafts:
+            figures[TRUTH_TAG][DRAFTERS] = dict(contents.drafters)
+    accepted = {name: sum(row.sample in ids for row in rows) for name, ids in contents.accepted.items()}
+    if any(accepted.values()):
+        figures.setdefault(TRUTH_TAG, {})[ACCEPTED] = {name: count for name, count in accepted.items() if count}
+    warning = f"unverified truth: {drafts} of {len(rows)} samples are compared with drafts that nobody has checked"
+    return Conclusion(figures=figures, warnings=[*([warning] if drafts else []), *without_labels(rows)])
 
 
 def unverified(folder: Path, contents: Contents) -> UsageError:
