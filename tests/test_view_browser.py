@@ -105,6 +105,23 @@ def test_no_key_is_lost_while_samples_load_and_what_if_can_be_left_by_keys(viewe
     page.wait_for_url("**/samples?order=order")
 
 
+def test_a_step_that_fails_is_not_hidden_by_the_sample_before_it(viewer: Seen) -> None:
+    page, root = viewer.page, board(viewer)
+    viewer.go(f"{root}/sample?id=book/page-0000&order=order")
+    expect(page.locator(".sample-place")).to_have_text("1 of 70")
+    gone = "**/sample?id=book%2Fpage-0002*"
+    page.route(gone, lambda route: route.fulfill(body="<main><p class=notice>gone by now</p></main>"))
+    # Both at once: the second is taken while the first is on its way.
+    press = "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'j', bubbles: true}))"
+    page.evaluate(f"{press}; {press}")
+    page.wait_for_url("**/sample?id=book%2Fpage-0001*")
+    expect(page.locator("#sample")).not_to_have_attribute("aria-busy", "true")
+    expect(page.locator("#sample")).to_contain_text("gone by now")
+    page.wait_for_load_state("networkidle")
+    expect(page.locator("#sample")).to_contain_text("gone by now")
+    page.unroute(gone)
+
+
 def test_hostile_and_right_to_left_answers_are_text(viewer: Seen) -> None:
     root = board(viewer)
     viewer.go(f"{root}/sample?id=book/page-0001")

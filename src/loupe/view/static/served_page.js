@@ -8,7 +8,7 @@ async function step(by) {
   if (walking) return;
   walking = true;
   document.getElementById("sample").setAttribute("aria-busy", "true");
-  let at = "";
+  let at = "", failure = null;
   try {
     while (steps) {
       const forward = steps > 0;
@@ -20,14 +20,18 @@ async function step(by) {
     }
   } catch (error) {
     steps = 0;
-    fail(error);
+    failure = error;
   }
   walking = false;
   document.getElementById("sample").removeAttribute("aria-busy");
-  if (!at) return;
-  history.pushState(null, "", at);
-  window.scrollTo(0, 0);
-  await showSample();
+  const reached = index.groups[0].samples[0];
+  if (at) {
+    history.pushState(null, "", at);
+    window.scrollTo(0, 0);
+    await showSample();
+  }
+  // Said last, for the sample before the one that failed was drawn by now; unless somebody has gone on since.
+  if (failure && index.groups[0].samples[0] === reached) fail(failure);
 }
 
 function mode(name) {
