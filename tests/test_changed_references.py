@@ -28,13 +28,14 @@ def test_report_and_view_say_that_references_are_not_those_of_the_scores(tmp_pat
         pages = Pages(shelf)
         sample = pages.sample(board, "1", wanted_of(board, {}), {})
         assert sample is not None
-        return [CHANGED in text for text in ((tmp_path / "report.html").read_text(), pages.board(board), sample)]
+        shown = [pages.board(board), pages.run(board, board.runs[0]), sample]
+        return [CHANGED in text for text in ((tmp_path / "report.html").read_text(), *shown)]
 
     write("red")
     (tmp_path / "answers.jsonl").write_text('{"id": "1", "text": "cat"}\n')
     assert loupe("score", "own", "answers.jsonl", "--name", "a", cwd=tmp_path).returncode == 0
-    assert said() == [False] * 3
+    assert said() == [False] * 4
     write("cat")
-    assert said() == [True] * 3
+    assert said() == [True] * 4
     assert loupe("score", str(run), cwd=tmp_path).returncode == 0
-    assert said() == [False] * 3
+    assert said() == [False] * 4
