@@ -239,13 +239,15 @@ def test_of_texts_that_wait_for_scoring_the_last_is_scored(toy: Toy) -> None:
     async def asked() -> list[JsonObject | BaseException]:
         try:
             texts = (sample.truth + "x", sample.truth + "xx", sample.truth)
-            waiting = [what_if.score(board, run, sample, text) for text in texts]
-            return await asyncio.gather(*waiting, return_exceptions=True)
+            waiting = [what_if.score(board, run, sample, text, tab="one") for text in texts]
+            other = what_if.score(board, run, sample, sample.truth + "x", tab="other")
+            return await asyncio.gather(*waiting, other, return_exceptions=True)
         finally:
             what_if.close()
 
-    first, second, last = asyncio.run(asked())
+    first, second, last, other = asyncio.run(asked())
     assert isinstance(second, SupersededError) and isinstance(first, dict) and isinstance(last, dict)
+    assert other == first
     (line,) = last["sample"]
     assert line["after"] == "0.00 %" and line["change"] == f"-{line['before'].removesuffix(' %')} points"
 

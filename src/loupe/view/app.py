@@ -39,12 +39,13 @@ Made = TypeVar("Made")
 
 
 class Edited(msgspec.Struct, forbid_unknown_fields=True):
-    """An answer as somebody has edited it."""
+    """An answer as somebody has edited it, in one of several tabs perhaps."""
 
     board: str
     run: str
     sample: str
     text: str
+    tab: str = ""
 
 
 def application(shelf: Shelf) -> Starlette:
@@ -228,7 +229,7 @@ class _Handlers:
         if len(edited.text) > LONGEST_EDITED:
             raise HTTPException(413, f"longer than {LONGEST_EDITED:,} characters")
         try:
-            return JSONResponse(await self._what_if.score(board, run, sample, edited.text))
+            return JSONResponse(await self._what_if.score(board, run, sample, edited.text, tab=edited.tab))
         except SupersededError:
             raise HTTPException(409, "a later text is being scored") from None
 

@@ -31,7 +31,7 @@ _SAME = 5e-7
 
 
 class SupersededError(Exception):
-    """Somebody has gone on typing: only the last text of a sample is scored."""
+    """Somebody has gone on typing: only the last text of a sample in one tab is scored."""
 
 
 class WhatIf:
@@ -40,14 +40,14 @@ class WhatIf:
     def __init__(self) -> None:
         self._pools: OrderedDict[tuple[str, tuple[str, ...]], tuple[ScorePool, ExitStack]] = OrderedDict()
         self._one = asyncio.Semaphore(1)
-        self._latest: dict[tuple[str, str], object] = {}
+        self._latest: dict[tuple[str, str, str], object] = {}
 
-    async def score(self, board: Board, run: RunIndex, sample: Sample, text: str) -> JsonObject:
+    async def score(self, board: Board, run: RunIndex, sample: Sample, text: str, *, tab: str = "") -> JsonObject:
         """What the sample and the run would score with this text as the engine's answer.
 
-        Raises SupersededError where another text of the sample came while this one was waiting.
+        Raises SupersededError where another text of the sample came from the same tab while this one was waiting.
         """
-        place, mine = (run.key, sample.id), object()
+        place, mine = (run.key, sample.id, tab), object()
         self._latest[place] = mine
         async with self._one:
             if self._latest.get(place) is not mine:

@@ -91,6 +91,7 @@ function startSample() {
 function startWhatIf() {
   const start = JSON.parse(document.getElementById("what-if-start").textContent);
   const [area, run, said, back] = ["area", "run", "said", "back"].map((name) => document.getElementById(`what-if-${name}`));
+  const tab = crypto.getRandomValues(new Uint32Array(2)).join("-");
   let pause = 0, asking = null;
   const compare = () => {
     const box = document.getElementById("what-if-difference");
@@ -107,7 +108,7 @@ function startWhatIf() {
         method: "POST",
         signal: mine.signal,
         headers: { "Content-Type": "application/json", "X-Loupe-Token": document.documentElement.dataset.token },
-        body: JSON.stringify({ board: start.board, run: run.value, sample: start.sample, text: area.value }),
+        body: JSON.stringify({ board: start.board, run: run.value, sample: start.sample, text: area.value, tab }),
       });
       const found = await answer.json();
       if (mine !== asking) return;
