@@ -108,7 +108,9 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
             _pair(path, result, against, base=scores[0], measures=found.pairs[str(path), str(paths[0])])
             for path, result, against in zip(paths[1:], results[1:], scores[1:], strict=True)
         ],
-        notes=left_out_sentences([(one.engine, names) for one, names in zip(results, apart, strict=True)]),
+        notes=left_out_sentences(
+            [(one.engine, names) for one, names in zip(results, apart, strict=True)], benchmark.measures
+        ),
         untold=found.untold,
         part=part_of_published(max(results, key=lambda result: result.total)),
         accepted=accepted_drafts(results),

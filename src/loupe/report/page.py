@@ -245,15 +245,11 @@ def _caption(group: Group, ranks: list[str], compared: Standings | None) -> str:
     columns = leaderboard.columns(group)[: leaderboard.COLUMN_LIMIT]
     intervals = interval_caption(group.results, columns, bars=group.headline)
     shown = [said for said in (intervals, how_ranked(group, ranks)) if said]
-    shown += left_out_sentences([(entrant.label, _titles(group, entrant.left_out)) for entrant in group.entrants])
+    shown += left_out_sentences([(entrant.label, entrant.left_out) for entrant in group.entrants], group.measures)
     states = next((found for result in group.results if (found := truth_states(result))), "")
     shown += [f"Samples by their truth: {states}."] if states else []
     # On drafts more documents would show no better who is right.
     return " ".join([*shown, *([] if unverified_warning(group.results) else visible_to_best(group, compared))])
-
-
-def _titles(group: Group, names: Sequence[str]) -> list[str]:
-    return [measure.title or measure.name for measure in group.measures if measure.name in names]
 
 
 def _signature(entrant: Entrant) -> tuple[str, str, str]:

@@ -57,10 +57,14 @@ def without(result: Result, names: Sequence[str]) -> Result:
     return msgspec.structs.replace(result, measures=left, slices=slices)
 
 
-def left_out_sentences(runs: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
-    """Why a value is missing in the table: for (engine, composites left out)."""
+def left_out_sentences(runs: Sequence[tuple[str, Sequence[str]]], measures: Sequence[Measure]) -> list[str]:
+    """Why a value is missing in the table: for (engine, names of the composites left out)."""
+
+    def titles(names: Sequence[str]) -> str:
+        return " and ".join(measure.title or measure.name for measure in measures if measure.name in names)
+
     return [
-        f"No {' and '.join(names)} of {engine}: on its samples this would be made of fewer measures than the others'."
+        f"No {titles(names)} of {engine}: on its samples this would be made of fewer measures than the others'."
         for engine, names in runs
         if names
     ]
