@@ -118,19 +118,3 @@ def test_other_samples_questions_or_pages_are_refused_with_a_command_that_works(
     assert ((home / RUN / "run.json").read_bytes(), (home / RUN / "result.json").read_bytes()) == before
     command = caught.value.hint.partition("loupe ")[2].replace("NAME", "again").split()
     assert loupe(*command, cwd=home).returncode == 0
-
-
-def test_report_and_view_say_that_references_are_not_those_of_the_scores(home: Path) -> None:
-    def said() -> list[bool]:
-        write_report([home / RUN], home / "report.html")
-        (board,) = (shelf := Shelf([home / "runs"])).look().boards.values()
-        pages = Pages(shelf)
-        sample = pages.sample(board, "5", wanted_of(board, {}), {})
-        assert sample is not None
-        return [CHANGED in text for text in ((home / "report.html").read_text(), pages.board(board), sample)]
-
-    assert said() == [False] * 3
-    write(home)
-    assert said() == [True] * 3
-    assert loupe("score", RUN, cwd=home).returncode == 0
-    assert said() == [False] * 3
