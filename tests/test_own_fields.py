@@ -220,11 +220,23 @@ def test_labels_that_differ_in_marks_alone_are_different_labels(make: Make, conf
     [
         *(
             (answer, ["C", "B"], None)
-            for answer in ("c#", "C++", "-c", "C-", "C*", "*C", "& C", "C &", "# c", ".c", '"c')
+            for answer in ("c#", "C++", "-c", "C-", "C*", "*C", "& C", "C &", "#c", ".c", '"c')
         ),
         *(
             (answer, ["C", "B"], "C")
-            for answer in ("c.", " (C)! ", "**`c`**:", "„C“", "«c»", "<C>", "['c'].", "```\nC\n```")
+            for answer in (
+                "c.",
+                " (C)! ",
+                "**`c`**:",
+                "„C“",
+                "«c»",
+                "<C>",
+                "['c'].",
+                "- c",
+                "## **C**",
+                "* 'c'",
+                "```\nC\n```",
+            )
         ),
         *(("C", labels, None) for labels in (["C++", "Java"], ["C#"], ["C*", "B"], [".c"], ["C", "B"][1:])),
         *(

@@ -1,10 +1,11 @@
-"""Which label an answer is: the label itself, or the label with stops behind it and pairs of marks around it.
+"""Which label an answer is: the label itself, or the label with stops behind it and marks of layout around it.
 
 C++ is neither C# nor C, and A- is not A: a mark that makes a name is never dropped.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Collection, Iterator
 
@@ -18,13 +19,15 @@ _PAIRS = (
     | {mark: mark for mark in "*_`"}
     | {"(": ")", "[": "]", "{": "}", "<": ">", "（": "）", "【": "】"}
 )
+#: A list or a heading of Markdown that begins with the label.
+_BULLET = re.compile(r"(?:[-*+•]|#{1,6}) ")
 
 
 def label_of(answer: str, labels: Collection[str]) -> str | None:
     """The label that an answer names, None for none of them.
 
-    A fence, case and white space never count. Then stops behind the answer and pairs of quotes, brackets and emphasis
-    around it are taken off one by one, until a label is left. Labels lose theirs only where the answer is none so far,
+    A fence, case and white space never count. Then stops behind the answer, pairs of quotes, brackets and emphasis
+    around it and the mark of a list or heading before it are taken off one by one, until a label is left. Labels lose theirs only where the answer is none so far,
     and what is left is that of one label alone.
 
     >>> label_of("**c++**.", ["C++", "C#"]), label_of("C", ["C++", "C#"]), label_of("form", ["(Form)", "letter"])
@@ -51,7 +54,9 @@ def _taken_off(text: str, longest: int) -> Iterator[str]:
         if end - start <= longest:
             yield text[start:end]
         first, last = text[start], text[end - 1]
-        if start + 1 < end and last in _PAIRS.get(first, ""):
+        if bullet := _BULLET.match(text, start, end):
+            start = bullet.end()
+        elif start + 1 < end and last in _PAIRS.get(first, ""):
             start, end = start + 1, end - 1
         elif last in _STOPS:
             end -= 1
