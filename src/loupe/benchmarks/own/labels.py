@@ -27,8 +27,8 @@ def label_of(answer: str, labels: Collection[str]) -> str | None:
     """The label that an answer names, None for none of them.
 
     A fence, case and white space never count. Then stops behind the answer, pairs of quotes, brackets and emphasis
-    around it and the mark of a list or heading before it are taken off one by one, until a label is left. Labels lose theirs only where the answer is none so far,
-    and what is left is that of one label alone.
+    around it and the mark of a list or heading before it are taken off one by one, until a label is left. Labels lose
+    theirs only where the answer is none so far, and what is left is that of one label alone.
 
     >>> label_of("**c++**.", ["C++", "C#"]), label_of("C", ["C++", "C#"]), label_of("form", ["(Form)", "letter"])
     ('C++', None, '(Form)')
