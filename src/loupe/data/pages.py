@@ -39,7 +39,7 @@ _STRIP_PIXELS = 100_000
 BLANK_INK = 0.0002
 
 #: What Pillow's decoders raise on hostile bytes, beside the OSError that they promise.
-_BROKEN = (OSError, ValueError, SyntaxError, EOFError, LookupError, TypeError, struct.error, zlib.error, RuntimeError)
+BROKEN = (OSError, ValueError, SyntaxError, EOFError, LookupError, TypeError, struct.error, zlib.error, RuntimeError)
 _ORIENTATION = 0x0112
 #: PDFium is not thread-safe: every call into it, from any module, happens under this lock.
 _PDFIUM = threading.RLock()
@@ -126,7 +126,7 @@ def open_image(source: Path | bytes, name: Path | None = None) -> Iterator[Image
     with _open_file(source) if isinstance(source, Path) else io.BytesIO(source) as stream:
         try:
             image = Image.open(stream)
-        except _BROKEN as error:
+        except BROKEN as error:
             raise PageError(f"{path}: {_why_not_an_image(stream, error)}") from None
         if image.width * image.height > MAX_PIXELS:
             size = f"{image.width:,} x {image.height:,}"
@@ -142,7 +142,7 @@ def to_rgb(image: Image, name: Path) -> Image:
         image.load()
         turn = _TURNS.get(_orientation(image))
         plain = _flatten(image)
-    except _BROKEN as error:
+    except BROKEN as error:
         raise PageError(f"{name}: broken image ({_one_line(error)})") from None
     return plain.transpose(Pillow.Transpose(turn)) if turn is not None else plain
 
@@ -193,7 +193,7 @@ def _orientation(image: Image) -> int:
         return 1
     try:
         return int(image.getexif().get(_ORIENTATION, 1))
-    except _BROKEN:
+    except BROKEN:
         return 1
 
 

@@ -116,8 +116,8 @@ async def warm_up(served: Served, picture: Path | None, limits: Limits) -> None:
         raise UnavailableModelError(f"not loaded within {limits.warm_up:g} s") from None
     except EngineUnavailableError as error:
         raise DeadServerError(error.message) from None
-    except Exception:  # noqa: BLE001
-        pass  # The first documents will show what is wrong.
+    except Exception:  # noqa: BLE001  the border, as in `call`: the documents are asked all the same, and show what is wrong
+        return
 
 
 def request_for(sample: Sample, model: Candidate, pictures: dict[str, Path]) -> Request:
@@ -184,8 +184,7 @@ async def call(served: Served, request: Request, seconds: float) -> Prediction:
         return _failed(request, "rejected", error.message, began)
     except LoupeError as error:
         return _failed(request, "error", error.message, began)
-    except Exception as error:  # noqa: BLE001
-        # Whatever an answer does to its reader is the fault of this one call: the other models are asked all the same.
+    except Exception as error:  # noqa: BLE001  the border: one answer must not end the other models; recorded and counted
         return _failed(request, "error", f"the answer cannot be read ({type(error).__name__}: {error})", began)
     return _answered(request, output, time.perf_counter() - began)
 

@@ -56,7 +56,8 @@ def frame_file(target: Path, number: int) -> Path:
 
 def _unpack(source: PageSource, target: Path) -> int:
     """Put the further pages of a TIFF file, as far as they are read, beside its picture; how many there are."""
-    from loupe.data.pages import MAX_PIXELS, open_image, to_rgb
+    from loupe.data.pages import BROKEN, MAX_PIXELS, open_image, to_rgb
+    from loupe.errors import PageError
 
     if not isinstance(source, Path):
         return 0
@@ -67,8 +68,8 @@ def _unpack(source: PageSource, target: Path) -> int:
                 if image.width * image.height > MAX_PIXELS:
                     return number - 2
                 to_rgb(image, source).save(frame_file(target, number))
-            except Exception:  # noqa: BLE001  a further page that is broken, or is not there, is none
-                return number - 2
+            except (PageError, *BROKEN):
+                return number - 2  # a further page that is broken, or is not there, is none
     return PAGES - 1 if image.format == "TIFF" else 0
 
 
