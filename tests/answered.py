@@ -9,7 +9,6 @@ import msgspec
 
 from loupe.benchmarks.registry import get_benchmark
 from loupe.pipeline import Plan, make_info, survey
-from loupe.runs.files import RecordLog
 from loupe.runs.folder import claim
 from loupe.types import Prediction
 
@@ -20,6 +19,6 @@ def answered_run(plan: Plan, answers: Iterable[Prediction]) -> Path:
     found = survey(benchmark, plan.benchmark, plan.data, plan.options)
     with claim(plan.path, make_info(plan, benchmark, found)) as run:
         run.write_info(run.info)
-        with RecordLog(run.predictions_file) as log:
+        with run.predictions_log() as log:
             log.append(map(msgspec.json.encode, answers))
     return plan.path

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from loupe.files.folder import Folder
 from loupe.runs.folder import RunFolder
 from loupe.runs.lock import locked
 from tests.chat_server import Reply, in_thread
@@ -264,7 +265,7 @@ def test_a_server_that_is_not_there_ends_with_4_and_a_hint(here: Path) -> None:
 
 def test_a_second_process_on_the_same_run_is_refused(here: Path) -> None:
     folder = here / "runs/python-reader.py_slow/mydocs"
-    with locked(folder):
+    with locked(Folder(folder)):
         done = loupe("run", "mydocs", "-e", "python:reader.py:slow", cwd=here)
     error, hint = complaint(done)
     assert done.returncode == 2

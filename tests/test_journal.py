@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from loupe.errors import RunError
+from loupe.files.folder import Folder
+from loupe.files.records import RecordLog
 from loupe.inference.journal import Journal
-from loupe.runs.files import RecordLog
 from loupe.types import Prediction
 
 
@@ -22,7 +24,7 @@ def test_what_keep_returned_from_is_in_the_file(tmp_path: Path) -> None:
     path = tmp_path / "predictions.jsonl"
 
     async def go() -> None:
-        async with Journal(RecordLog(path)) as journal:
+        async with Journal(RecordLog(Folder(path.parent), path.name)) as journal:
 
             async def one(number: int) -> None:
                 await journal.keep(Prediction(sample=f"s{number}", text="x" * 1000))
@@ -38,7 +40,7 @@ def test_a_cancelled_writer_still_leaves_its_record(tmp_path: Path) -> None:
     path = tmp_path / "predictions.jsonl"
 
     async def go() -> None:
-        async with Journal(RecordLog(path)) as journal:
+        async with Journal(RecordLog(Folder(path.parent), path.name)) as journal:
             task = asyncio.create_task(journal.keep(Prediction(sample="a")))
             await asyncio.sleep(0)
             task.cancel()
@@ -50,9 +52,14 @@ def test_a_cancelled_writer_still_leaves_its_record(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="SKIPPED: no /dev/full here to play a full disk")
-def test_a_full_disk_is_one_clear_line() -> None:
+def test_a_full_disk_is_one_clear_line(tmp_path: Path) -> None:
+    log = RecordLog(Folder(tmp_path), "predictions.jsonl")
+    full = os.open("/dev/full", os.O_RDWR)
+    os.dup2(full, log._file.fileno())
+    os.close(full)
+
     async def go() -> None:
-        async with Journal(RecordLog(Path("/dev/full"))) as journal:
+        async with Journal(log) as journal:
             await journal.keep(Prediction(sample="a"))
 
     with pytest.raises(RunError, match="cannot be written: No space left on device"):

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from loupe.errors import RunError, UsageError
+from loupe.files.folder import Folder
 from loupe.report import leaderboard
 from loupe.report.collect import Entrant, Group
 from loupe.report.group_titles import tell_apart
@@ -177,7 +178,7 @@ def test_groups_of_the_same_title_are_called_by_what_differs() -> None:
         info = RunInfo(
             benchmark="b", benchmark_id="b", version="1", engine="e", profile={}, options=options, truth_digest=digest
         )
-        entrant = Entrant(run=RunFolder(Path(), info), result=None, predictions={}, scores={})
+        entrant = Entrant(run=RunFolder(Folder(Path()), info), result=None, predictions={}, scores={})
         return Group(entrants=[entrant], benchmark=None)
 
     groups = [group("a1"), group("b2", math="skip"), group("c3", math="skip")]

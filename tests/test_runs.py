@@ -16,8 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loupe.errors import RunError
+from loupe.files.folder import Folder, write_file
+from loupe.files.names import safe_name
+from loupe.files.records import RecordLog, read_lines
 from loupe.inference.journal import encode
-from loupe.runs.files import RecordLog, read_lines, safe_name, write_atomically
 from loupe.runs.folder import RunFolder, claim, find_runs
 from loupe.runs.info import RunInfo, differences, digest_of, signature
 from loupe.runs.lock import locked
@@ -48,7 +50,7 @@ def begun(path: Path, **changes: object) -> Iterator[RunFolder]:
 
 
 def log_of(path: Path, *predictions: Prediction) -> None:
-    with RecordLog(path) as log:
+    with RecordLog(Folder(path.parent), path.name) as log:
         log.append([encode(prediction) for prediction in predictions])
 
 
@@ -68,7 +70,7 @@ def test_different_ids_get_different_names(ids: list[str]) -> None:
 def test_a_torn_last_line_goes_and_every_whole_line_stays(tmp_path: Path, torn: bytes) -> None:
     path = tmp_path / "predictions.jsonl"
     path.write_bytes(b'{"sample": "a"}\n' + torn)
-    with RecordLog(path) as log:
+    with RecordLog(Folder(path.parent), path.name) as log:
         log.append([b'{"sample": "c"}'])
     assert path.read_bytes() == b'{"sample": "a"}\n{"sample": "c"}\n'
 
@@ -76,19 +78,19 @@ def test_a_torn_last_line_goes_and_every_whole_line_stays(tmp_path: Path, torn: 
 def test_a_torn_line_longer_than_the_buffer_goes_too(tmp_path: Path) -> None:
     path = tmp_path / "predictions.jsonl"
     path.write_bytes(b"{}\n" + b"x" * 300_000)
-    RecordLog(path).close()
+    RecordLog(Folder(path.parent), path.name).close()
     assert path.read_bytes() == b"{}\n"
 
 
 def test_reading_while_a_line_is_being_written_leaves_it_out(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(b"{}\n\n[1]\n[2")
-    assert [line for _, _, line in read_lines(path)] == [b"{}", b"[1]"]
+    assert [line for _, _, line in read_lines(Folder(path.parent), path.name)] == [b"{}", b"[1]"]
 
 
 def test_an_atomic_write_leaves_no_other_file(tmp_path: Path) -> None:
-    write_atomically(tmp_path / "a" / "run.json", b"1")
-    write_atomically(tmp_path / "a" / "run.json", b"2")
+    write_file(tmp_path / "a" / "run.json", b"1")
+    write_file(tmp_path / "a" / "run.json", b"2")
     assert [(file.name, file.read_bytes()) for file in (tmp_path / "a").iterdir()] == [("run.json", b"2")]
 
 
@@ -212,7 +214,7 @@ def test_ids_that_cannot_both_be_paths_are_both_exported(tmp_path: Path, ids: li
 
 def test_a_write_that_fails_half_way_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A disk that fills up in the middle of a record cannot be had here without one; the failing call stands in."""
-    log = RecordLog(tmp_path / "x.jsonl")
+    log = RecordLog(Folder(tmp_path), "x.jsonl")
     log.append([b"1"])
 
     class Full:
@@ -250,9 +252,11 @@ def test_a_damaged_run_hides_no_other(tmp_path: Path) -> None:
 
 def test_a_second_process_is_refused_and_told_who_holds_the_run(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from loupe.runs.lock import locked\nwith locked(Path(sys.argv[1])): pass"
+        "import sys; from pathlib import Path; from loupe.files.folder import Folder\n"
+        "from loupe.runs.lock import locked\n"
+        "with locked(Folder(Path(sys.argv[1]))): pass"
     )
-    with locked(tmp_path / "run"):
+    with locked(Folder(tmp_path / "run")):
         other = subprocess.run([sys.executable, "-c", code, str(tmp_path / "run")], capture_output=True, text=True)
     assert other.returncode != 0
     assert f"is in use by process {os.getpid()}" in other.stderr

@@ -48,6 +48,13 @@ class RunError(LoupeError):
     """A run folder is missing, damaged, locked, or belongs to other settings."""
 
 
+class UnsafeFileError(RunError, DatasetError):
+    """A link, a pipe, a device or a file without bounds stands where a folder should hold a plain file of its own.
+
+    Whoever copes with a damaged run or broken data copes with this.
+    """
+
+
 class MissingToolError(LoupeError):
     """A program or an extra that this needs is not installed; the hint installs it."""
 

@@ -24,8 +24,8 @@ from loupe.benchmarks.omnidoc.scored_pages import ScoredPage, to_details
 from loupe.data.extras import installed, need
 from loupe.data.store import default_root
 from loupe.explanation import Explanation
+from loupe.files.names import safe_name
 from loupe.metrics.cdm.pairs import Renderer
-from loupe.runs.files import safe_name
 from loupe.types import (
     UNREADABLE,
     AnswerLayout,

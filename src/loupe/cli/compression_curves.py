@@ -9,9 +9,9 @@ from typing import Literal
 from loupe.benchmarks.fox_pages.compression import Binning
 from loupe.cli.output import as_json, say, tables
 from loupe.errors import RunError, UsageError
+from loupe.files.folder import write_file
 from loupe.report.compression_curve import Curve, curve_svg, curves, run_name
 from loupe.report.terminal import Section, format_range, format_value
-from loupe.runs.files import write_atomically
 from loupe.types import Result
 
 _HEADER = ("run", "bin", "pages", "compression", "precision", "95 % interval", "paper")
@@ -47,7 +47,7 @@ def write_plot(results: Sequence[tuple[str, Result]], by: Binning, plot: Path) -
     picture = curve_svg(curves(results, by), background="#ffffff")
     if not picture:
         raise UsageError(f"no curve to draw: {_NOTHING}", hint="--by compression_gt, or --ground-truth PATH")
-    write_atomically(plot, picture.encode())
+    write_file(plot, picture.encode())
     say(f"curve: {plot}")
 
 

@@ -11,6 +11,7 @@ import click
 from loupe.cli.errors import SOME_FAILED
 from loupe.cli.output import as_json, json_option, plain_option, say, tables
 from loupe.errors import UsageError
+from loupe.files.folder import Folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -147,7 +148,7 @@ def _show(
         check_relevant(queries, found.page_ids, flags["queries"])
         if any(query.relevant for query in queries):
             retrieval = score(found, queries, _texts(plan) if plan else None)
-            write_json(folder / RETRIEVAL, retrieval)
+            write_json(Folder(folder), RETRIEVAL, retrieval)
     elif plan is None:
         raise UsageError("vectors that exist are scored with --queries FILE", hint="docs/embedding.md")
     compared = None

@@ -15,6 +15,7 @@ import click
 from loupe.cli.lazy import SuggestingGroup
 from loupe.cli.output import as_json, json_option, plain_option, say, table
 from loupe.errors import ProfileError, RejectedError
+from loupe.files.folder import Folder
 from loupe.report.control_characters import printable
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ async def _read(profile: Profile, requests: list[Request]) -> tuple[Output, floa
 
     with tempfile.TemporaryDirectory(prefix="loupe-test-") as folder:
         # Laid out as runs are: a server of the profile's leaves its log there.
-        async with open_profile(profile, folder=Path(folder) / "engine" / "test") as engine:
+        async with open_profile(profile, folder=Folder(Path(folder)) / "engine/test") as engine:
             for request in requests[:-1]:
                 began = time.monotonic()
                 with contextlib.suppress(RejectedError):

@@ -39,14 +39,14 @@ def pages(folder: Path) -> None:
     extract.py, an engine by rules, and loupe.toml with its two profiles. DIR must not hold any of these yet.
     """
     from loupe.data.example_documents.papers import write_papers
+    from loupe.files.folder import Folder, write_all_or_none
 
     files = {"extract.py": (Path(__file__).parent / "example_extract.py").read_text("utf-8"), "loupe.toml": ENGINES}
     there = [name for name in (*files, "papers") if (folder / name).exists()]
     if there:
         raise UsageError(f"{folder} has {' and '.join(there)} already; nothing was changed", hint="name a new folder")
     count = write_papers(folder / "papers" / "invoices", folder / "papers" / "others")
-    for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8")
+    write_all_or_none(Folder(folder), {name: text.encode() for name, text in files.items()})
     click.echo(f"{count} documents in {folder / 'papers'}")
     say(
         f"next: cd {folder} && loupe init papers/invoices --task fields --field date:date --field total:amount "

@@ -61,12 +61,15 @@ def _refuse_misspelled(to: str | None) -> None:
 
 
 def _export_answers(runs: tuple[Path, ...], target: Path | None, *, raw: bool, json: bool) -> None:
+    from loupe.files.folder import Folder
     from loupe.report.request_layout import write_answers
     from loupe.runs.folder import RunFolder
 
     if target and len(runs) > 1:
         raise UsageError("several runs do not go into one folder", hint=f"loupe export {runs[0]} --to {target}")
-    exported = [write_answers(RunFolder.open(run), target or run / "predictions", raw=raw) for run in runs]
+    exported = []
+    for run in map(RunFolder.open, runs):
+        exported.append(write_answers(run, Folder(target) if target else run.files / "predictions", raw=raw))
     if json:
         documents = [{"folder": each.folder, "written": each.written, "failed": each.failed} for each in exported]
         as_json(documents[0] if len(documents) == 1 else {"runs": documents})
@@ -93,7 +96,7 @@ def _export_request(runs: tuple[Path, ...], root: Path, *, raw: bool, json: bool
 def _export_omnidocbench(runs: tuple[Path, ...], root: Path | None, *, raw: bool, json: bool) -> None:
     from loupe.report.omnidocbench_layout import write_omnidocbench_layout
 
-    exported = [write_omnidocbench_layout(run, root or run / "official", raw=raw) for run in runs]
+    exported = [write_omnidocbench_layout(run, root, raw=raw) for run in runs]
     if json:
         as_json({"runs": exported})
         return

@@ -115,12 +115,12 @@ def _show(test: LoadTest, *, json: Path | None, plot: Path | None, plain: bool) 
 
 
 def _write(path: Path, data: bytes) -> None:
-    from loupe.runs.files import write_atomically
+    from loupe.files.folder import write_file
 
     if str(path) == "-":
         click.echo(data.decode(), nl=False)
     else:
-        write_atomically(path, data)
+        write_file(path, data)
         say(f"saved in {path}")
 
 

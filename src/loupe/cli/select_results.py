@@ -68,14 +68,14 @@ class Results:
     def show(self, ranked: Ranked) -> None:
         """A phase: its tables, then all phases so far as a file."""
         from loupe.cli.select_tables import json_document, sections
-        from loupe.runs.files import write_atomically
+        from loupe.files.folder import write_file
 
         self._done.append(ranked)
         tables(sections(ranked), plain=self.flags.plain)
         if self.flags.json:
             document = msgspec.json.encode({"phases": [json_document(each) for each in self._done]}, enc_hook=str)
             with self._goes_on():
-                write_atomically(self.flags.json, msgspec.json.format(document, indent=2) + b"\n")
+                write_file(self.flags.json, msgspec.json.format(document, indent=2) + b"\n")
 
     def end(self) -> bool:
         """Whether each phase has a model in its ranking. Raises what went wrong on the way."""

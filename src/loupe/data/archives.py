@@ -30,6 +30,7 @@ from loupe.data.manifest import (
     write_manifest,
 )
 from loupe.errors import DatasetError
+from loupe.files.folder import Folder
 
 #: A manifest of a million files is about this large.
 _LARGEST_MANIFEST = 256 * 1024**2
@@ -44,20 +45,15 @@ def pack(root: Path, target: Path, *, ident: str = "", tell: Tell | None = None)
     if a file is missing or has changed; there is no tar then.
     """
     manifest = read_manifest(root) if has_manifest(root) else describe_folder(root, ident or root.name)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        with tarfile.open(temporary, "w", format=tarfile.PAX_FORMAT) as tar:
+    with Folder(target.parent).draft(target.name) as draft:
+        with tarfile.open(fileobj=draft.file, mode="w", format=tarfile.PAX_FORMAT) as tar:
             header = manifest_bytes(manifest)
             tar.addfile(_member(NAME, len(header)), io.BytesIO(header))
             for entry in manifest.files:
                 _add(tar, root, entry, tell)
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-            digest = sha256_of(file)
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
+        draft.file.seek(0)
+        digest = sha256_of(draft.file)
+        draft.replace()
     return manifest, digest
 
 
@@ -72,21 +68,21 @@ def unpack(source: Path, root_of: Callable[[Manifest], Path], *, tell: Tell | No
             root = root_of(manifest)
             if root.exists():
                 raise DatasetError(f"{root} is there already", hint=f"mv {root} {root}.old, or --to DIR")
-            partial = root.with_name(f"{root.name}.unpacking")
+            partial = Folder(root.parent) / f"{root.name}.unpacking"
             _make_room(partial, manifest)
             try:
                 _extract(tar, source, manifest, partial, tell)
                 write_manifest(partial, manifest)
-                partial.rename(root)
+                partial.path.rename(root)
             except BaseException:
-                shutil.rmtree(partial, ignore_errors=True)
+                shutil.rmtree(partial.path, ignore_errors=True)
                 raise
     except (tarfile.TarError, EOFError, zlib.error) as error:
         raise DatasetError(f"{source}: not a pack, or a broken one ({error})", hint="copy it again") from None
     return manifest, root
 
 
-def unzip(source: Path, folder: Path, *, taken: Set[str] = frozenset()) -> list[FileEntry]:
+def unzip(source: Path, folder: Folder, *, taken: Set[str] = frozenset()) -> list[FileEntry]:
     """Unpack a published zip below a folder; what was written. Raises DatasetError for anything unsafe or broken.
 
     No file of `taken` is written over; others are, as the rest of a process that died.
@@ -95,14 +91,14 @@ def unzip(source: Path, folder: Path, *, taken: Set[str] = frozenset()) -> list[
     try:
         with zipfile.ZipFile(source) as archive:
             members = [member for member in archive.infolist() if not member.is_dir()]
-            _check_zip(source, folder, members, taken)
+            _check_zip(source, folder.path, members, taken)
             for member in members:
-                target = folder / safe_path(member.filename)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with archive.open(member) as packed, target.open("wb") as file:
-                    shutil.copyfileobj(packed, file, 1 << 20)
-                with target.open("rb") as file:
-                    entries.append(FileEntry(path=member.filename, size=member.file_size, sha256=sha256_of(file)))
+                with archive.open(member) as packed, folder.draft(safe_path(member.filename), sync=False) as draft:
+                    shutil.copyfileobj(packed, draft.file, 1 << 20)
+                    draft.file.seek(0)
+                    digest = sha256_of(draft.file)
+                    draft.replace()
+                entries.append(FileEntry(path=member.filename, size=member.file_size, sha256=digest))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise DatasetError(f"{source}: a broken zip ({error})") from None
     return entries
@@ -150,31 +146,30 @@ def _first(tar: tarfile.TarFile, source: Path) -> Manifest:
     return parse_manifest(stream.read(), f"{source}: {NAME}")
 
 
-def _make_room(partial: Path, manifest: Manifest) -> None:
-    partial.parent.mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(partial, ignore_errors=True)
-    free = shutil.disk_usage(partial.parent).free
+def _make_room(partial: Folder, manifest: Manifest) -> None:
+    partial.root.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(partial.path, ignore_errors=True)
+    free = shutil.disk_usage(partial.root).free
     if manifest.size > free:
         raise DatasetError(
-            f"{manifest.id} needs {manifest.size / 1e9:,.1f} GB, and {partial.parent} has {free / 1e9:,.1f} GB free",
+            f"{manifest.id} needs {manifest.size / 1e9:,.1f} GB, and {partial.root} has {free / 1e9:,.1f} GB free",
             hint="--to /a/larger/disk, or set LOUPE_DATA",
         )
-    partial.mkdir()
+    partial.create()
 
 
-def _extract(tar: tarfile.TarFile, source: Path, manifest: Manifest, folder: Path, tell: Tell | None) -> None:
+def _extract(tar: tarfile.TarFile, source: Path, manifest: Manifest, folder: Folder, tell: Tell | None) -> None:
     waiting = {entry.path: entry for entry in manifest.files}
     while (member := tar.next()) is not None:
         entry = waiting.pop(member.name, None)
         stream = tar.extractfile(member) if entry and member.isreg() and member.size == entry.size else None
         if entry is None or stream is None:
             raise DatasetError(f"{source}: {member.name!r} is not as the manifest says", hint="copy it again")
-        target = folder / entry.path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("wb") as file:
-            shutil.copyfileobj(stream, file, 1 << 20)
-        with target.open("rb") as written:
-            if sha256_of(written, tell) != entry.sha256:
+        with folder.draft(entry.path, sync=False) as draft:
+            shutil.copyfileobj(stream, draft.file, 1 << 20)
+            draft.file.seek(0)
+            if sha256_of(draft.file, tell) != entry.sha256:
                 raise DatasetError(f"{source}: {member.name!r} is damaged", hint="copy it again")
+            draft.replace()
     if waiting:
         raise DatasetError(f"{source}: ends before {next(iter(waiting))!r}", hint="copy it again")

@@ -11,6 +11,8 @@ from loupe.types import PackedImage, PageSource, PdfPage
 
 def file_digest(path: Path) -> str:
     """sha256 of a file's bytes, or "missing" where there is none (the sample then fails on its own)."""
+    if not path.is_file():  # A pipe or a device has no end.
+        return "missing"
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -7,6 +7,7 @@ lists. Its manifest holds the commit from the first moment, so a later call cont
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,7 @@ from loupe.data.manifest import FileEntry, Manifest, has_manifest, read_manifest
 from loupe.data.patience import Patience
 from loupe.data.sets import DataSet
 from loupe.errors import DatasetError
+from loupe.files.folder import Folder
 
 #: Free space that is left alone.
 SPARE = 256 * 1024**2
@@ -44,7 +46,12 @@ class Order:
     @property
     def partial(self) -> Path:
         """Where files arrive."""
-        return self.root.with_name(self.root.name + ".partial")
+        return self.arriving.path
+
+    @property
+    def arriving(self) -> Folder:
+        """The same, to be written to."""
+        return Folder(self.root.parent) / f"{self.root.name}.partial"
 
 
 def survey(order: Order) -> Listing:
@@ -162,7 +169,7 @@ def _start(order: Order, listing: Listing) -> Manifest:
             return msgspec.structs.replace(arrived, files=[item for item in arrived.files if item.path not in gone])
     # What another revision left behind would look like a part of this one.
     shutil.rmtree(order.partial)
-    order.partial.mkdir()
+    order.arriving.create()
     manifest = Manifest(
         id=order.dataset.id,
         repo=listing.repo,
@@ -171,7 +178,7 @@ def _start(order: Order, listing: Listing) -> Manifest:
         licence=order.dataset.licence,
         fetched=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    write_manifest(order.partial, manifest)
+    write_manifest(order.arriving, manifest)
     return manifest
 
 
@@ -196,13 +203,13 @@ def _fetch(order: Order, manifest: Manifest, missing: Sequence[RemoteFile], tall
         nonlocal saved
         manifest.files.append(entry)
         if time.monotonic() - saved >= _SAVE_SECONDS:
-            write_manifest(order.partial, manifest)
+            write_manifest(order.arriving, manifest)
             saved = time.monotonic()
 
     fetcher = Fetcher(
         dataset=order.dataset,
         revision=manifest.revision,
-        folder=order.partial,
+        folder=order.arriving,
         patience=order.patience,
         tally=tally,
         jobs=order.jobs,
@@ -211,7 +218,7 @@ def _fetch(order: Order, manifest: Manifest, missing: Sequence[RemoteFile], tall
     try:
         asyncio.run(fetcher.run(missing))
     finally:
-        write_manifest(order.partial, manifest)
+        write_manifest(order.arriving, manifest)
     return manifest
 
 
@@ -224,11 +231,11 @@ def _unpack(order: Order, manifest: Manifest) -> Manifest:
     for archive in _zips(order, manifest):
         path = order.partial / archive.path
         kept = [entry for entry in manifest.files if entry.path != archive.path]
-        unpacked = unzip(path, order.partial, taken={entry.path for entry in manifest.files})
+        unpacked = unzip(path, order.arriving, taken={entry.path for entry in manifest.files})
         inside = [msgspec.structs.replace(entry, archive=archive.path) for entry in unpacked]
         path.unlink()
         manifest = msgspec.structs.replace(manifest, files=[*kept, *inside], archives=[*manifest.archives, archive])
-        write_manifest(order.partial, manifest)
+        write_manifest(order.arriving, manifest)
     return manifest
 
 
@@ -241,15 +248,13 @@ def _settle(order: Order, manifest: Manifest, present: Manifest | None) -> Manif
     manifest.files.sort(key=lambda entry: entry.path)
     shutil.rmtree(order.partial / PARTS, ignore_errors=True)
     if present is None:
-        write_manifest(order.partial, manifest)
+        write_manifest(order.arriving, manifest)
         if order.root.exists():
             order.root.rmdir()  # empty, as was checked
         order.partial.rename(order.root)
         return manifest
     for entry in manifest.files:
-        target = order.root / entry.path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        (order.partial / entry.path).replace(target)
+        order.arriving.move(entry.path, Folder(order.root), entry.path)
     new = {entry.path for entry in (*manifest.files, *manifest.archives)}
     both = msgspec.structs.replace(
         present,
@@ -260,7 +265,7 @@ def _settle(order: Order, manifest: Manifest, present: Manifest | None) -> Manif
         ),
         archives=[*(entry for entry in present.archives if entry.path not in new), *manifest.archives],
     )
-    write_manifest(order.root, both)
+    write_manifest(Folder(order.root), both)
     shutil.rmtree(order.partial)
     return both
 
@@ -270,20 +275,22 @@ def _claim(order: Order) -> Iterator[None]:
     """Only one process fills a folder at a time; the system drops the lock of one that dies."""
     import fcntl
 
-    order.root.parent.mkdir(parents=True, exist_ok=True)
-    with order.root.with_name(f".{order.root.name}.lock").open("w") as lock:
+    lock = Folder(order.root.parent).open_lock(f".{order.root.name}.lock")
+    try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise DatasetError(
                 f"{order.root}: another process is fetching it", hint="wait for it; both would fetch the same files"
             ) from None
-        order.partial.mkdir(exist_ok=True)
+        order.arriving.create()
         try:
             yield
         finally:
-            if order.partial.exists() and not any(order.partial.iterdir()):
-                order.partial.rmdir()
+            if order.arriving.exists() and not order.arriving.names():
+                order.arriving.remove_empty()
+    finally:
+        os.close(lock)
 
 
 def _fits(globs: Sequence[str], path: str) -> bool:

@@ -12,7 +12,6 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from loupe.data.hub import RemoteFile, file_url, refused, request_headers
@@ -20,6 +19,7 @@ from loupe.data.manifest import FileEntry
 from loupe.data.patience import PASSING, Patience, retry_after_seconds
 from loupe.data.sets import DataSet
 from loupe.errors import DatasetError
+from loupe.files.folder import Folder
 
 if TYPE_CHECKING:
     import aiohttp
@@ -48,7 +48,7 @@ class Fetcher:
 
     dataset: DataSet
     revision: str
-    folder: Path
+    folder: Folder
     patience: Patience
     tally: Tally
     jobs: int
@@ -60,7 +60,7 @@ class Fetcher:
 
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=self.patience.connect, sock_read=self.patience.silence)
         waiting = iter(files)
-        (self.folder / PARTS).mkdir(parents=True, exist_ok=True)
+        (self.folder / PARTS).create()
         async with aiohttp.ClientSession(
             headers=request_headers(), timeout=timeout, trust_env=True, auto_decompress=False
         ) as session:
@@ -79,7 +79,7 @@ class Fetcher:
 
     async def _one(self, session: aiohttp.ClientSession, file: RemoteFile) -> str:
         """Fetch one file, whatever passes in between; its sha256."""
-        part = self.folder / PARTS / f"{file.sha256 or file.sha1}-{hashlib.sha1(file.path.encode()).hexdigest()[:8]}"
+        part = f"{PARTS}/{file.sha256 or file.sha1}-{hashlib.sha1(file.path.encode()).hexdigest()[:8]}"
         attempt, furthest = 0, -1
         while True:
             try:
@@ -99,23 +99,23 @@ class Fetcher:
                 await asyncio.sleep(pause)
                 self.tally.note = ""
 
-    async def _attempt(self, session: aiohttp.ClientSession, file: RemoteFile, part: Path) -> str:
+    async def _attempt(self, session: aiohttp.ClientSession, file: RemoteFile, part: str) -> str:
         import aiohttp
 
-        download = _Part(part, file, self.tally)
+        download = _Part(self.folder, part, file, self.tally)
         whole = False
         try:
             with download.open() as stream:
                 if download.length < file.size:
                     await self._stream(session, download, stream)
-            sha256 = download.finish(self.folder / file.path)
+            sha256 = download.finish()
             whole = True
             return sha256
         except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
             why = "the server fell silent" if isinstance(error, TimeoutError) else "the connection broke"
             raise _PassingError(why, reached=download.length) from None
         except OSError as error:
-            raise DatasetError(f"{error.filename or part}: {error.strerror}", hint="df -h") from None
+            raise DatasetError(f"{error.filename or self.folder.path / part}: {error.strerror}", hint="df -h") from None
         finally:
             # The next attempt counts again what it finds on disk.
             self.tally.bytes_done -= 0 if whole else download.length
@@ -157,7 +157,8 @@ class _PassingError(Exception):
 class _Part:
     """An unfinished file on disk and the digest of what is there."""
 
-    path: Path
+    folder: Folder
+    name: str
     file: RemoteFile
     tally: Tally
     length: int = 0
@@ -169,7 +170,7 @@ class _Part:
 
     def open(self) -> BinaryIO:
         """The file, at its end; what is there already is hashed."""
-        stream = self.path.open("a+b")
+        stream, _ = self.folder.open_appending(self.name)
         stream.seek(0)
         while piece := stream.read(_PIECE):
             self._take(piece)
@@ -183,7 +184,9 @@ class _Part:
             reached = self.length
             self.discard(stream)
             raise _PassingError("the server sent too much", reached=reached)
-        stream.write(piece)
+        rest = memoryview(piece)
+        while rest:
+            rest = rest[stream.write(rest) :]
         self._take(piece)
 
     def discard(self, stream: BinaryIO) -> None:
@@ -193,16 +196,15 @@ class _Part:
         self.tally.bytes_done -= self.length
         self._reset()
 
-    def finish(self, target: Path) -> str:
+    def finish(self) -> str:
         """Give the whole file its name, if its content is what the hub promised; its sha256."""
         if self.length < self.file.size:
             raise _PassingError("the connection broke", reached=self.length)
         right = self.sha256.hexdigest() == self.file.sha256 if self.file.sha256 else self._is_blob()
         if not right:
-            self.path.unlink()
+            self.folder.remove(self.name)
             raise _PassingError("its content is not what the hub lists", reached=self.length)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        self.path.replace(target)
+        self.folder.move(self.name, self.folder, self.file.path)
         return self.sha256.hexdigest()
 
     def _is_blob(self) -> bool:

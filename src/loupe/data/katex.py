@@ -22,6 +22,7 @@ from pathlib import Path
 
 from loupe.data.cache import cache_root
 from loupe.errors import DatasetError, MissingToolError
+from loupe.files.folder import Folder
 
 VERSION = "0.16.21"
 SCRIPT, STYLE = "katex.min.js", "katex.min.css"
@@ -99,26 +100,18 @@ def _fetch_into(folder: Path) -> Path:
     package = _through_npm() or _through_http()
     if hashlib.sha256(package).hexdigest() != _PACKAGE:
         raise DatasetError(f"what came is not the package katex {VERSION}", hint="npm config get registry")
-    folder.mkdir(parents=True, exist_ok=True)
     with tarfile.open(fileobj=io.BytesIO(package), mode="r:gz") as tar:
         for name in DIGESTS:
             stream = tar.extractfile(f"package/dist/{name}")
             assert stream is not None
-            _write_whole(folder / name, stream.read())
-        (folder / "fonts").mkdir(exist_ok=True)
+            Folder(folder).write(name, stream.read())
         for member in tar.getmembers():
             font = _FONT.fullmatch(member.name)
             stream = tar.extractfile(member) if font else None
             if font and stream is not None:
-                _write_whole(folder / "fonts" / font[1], stream.read())
+                Folder(folder).write(f"fonts/{font[1]}", stream.read())
     read_katex()
     return folder
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(content)
-    temporary.replace(path)
 
 
 def _through_npm() -> bytes | None:

@@ -15,6 +15,7 @@ from typing import BinaryIO
 import msgspec
 
 from loupe.errors import DatasetError
+from loupe.files.folder import Folder
 
 NAME = "loupe-data.json"
 _CHUNK = 1 << 20
@@ -71,7 +72,7 @@ def read_manifest(root: Path) -> Manifest:
     """The manifest of a folder. Raises DatasetError if there is none, or it is damaged."""
     path = root / NAME
     try:
-        data = path.read_bytes()
+        data = Folder(root).read(NAME)
     except FileNotFoundError:
         raise DatasetError(f"{path} not found: not a data set of loupe's", hint="loupe data list") from None
     return parse_manifest(data, str(path))
@@ -98,14 +99,9 @@ def parse_manifest(data: bytes, place: str) -> Manifest:
     return manifest
 
 
-def write_manifest(root: Path, manifest: Manifest) -> None:
+def write_manifest(folder: Folder, manifest: Manifest) -> None:
     """Replace the manifest whole: a crash leaves the old one or the new one."""
-    temporary = root / f".{NAME}.{os.getpid()}.tmp"
-    with temporary.open("wb") as file:
-        file.write(manifest_bytes(manifest))
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(root / NAME)
+    folder.write(NAME, manifest_bytes(manifest))
 
 
 def manifest_bytes(manifest: Manifest) -> bytes:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from loupe.errors import DatasetError, UsageError
+from loupe.files.folder import Folder
 from loupe.types import Sample
 
 METADATA = "metadata.jsonl"
@@ -100,30 +101,34 @@ def write(samples: Iterable[Sample], root: Path, *, tell: Callable[[int], None] 
     if root.exists() and any(path != unfinished for path in root.iterdir()):
         raise DatasetError(f"{root} is not empty", hint="name a new folder: --to DIR")
     shutil.rmtree(unfinished, ignore_errors=True)
-    (unfinished / "images").mkdir(parents=True)
+    files = Folder(root) / _UNFINISHED
+    (files / "images").create()
     try:
-        count = _write(samples, unfinished, tell)
+        count = _write(samples, files, tell)
         (unfinished / "images").rename(root / "images")
-        (unfinished / METADATA).rename(root / METADATA)
+        files.move(METADATA, Folder(root), METADATA)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return count
 
 
-def _write(samples: Iterable[Sample], root: Path, tell: Callable[[int], None] | None) -> int:
+def _write(samples: Iterable[Sample], folder: Folder, tell: Callable[[int], None] | None) -> int:
     import msgspec
 
     from loupe.data.pages import load_page
 
     count = 0
-    with (root / METADATA).open("wb") as file:
+    with folder.draft(METADATA) as lines:
         for count, sample in enumerate(samples, 1):
             for page, source in enumerate(sample.images, 1):
-                load_page(source).save(root / image_name(count - 1, page), "JPEG", quality=95, subsampling=0)
+                with folder.draft(image_name(count - 1, page), sync=False) as image:
+                    load_page(source).save(image.file, "JPEG", quality=95, subsampling=0)
+                    image.replace()
             row = {"idx": count - 1, "sample_id": sample.id, "ground_truth": sample.truth, "metadata": _facts(sample)}
-            file.write(msgspec.json.encode(row, enc_hook=_plain) + b"\n")
+            lines.file.write(msgspec.json.encode(row, enc_hook=_plain) + b"\n")
             if tell:
                 tell(count)
+        lines.replace()
     return count
 
 

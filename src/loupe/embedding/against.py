@@ -12,6 +12,7 @@ import msgspec
 
 from loupe.embedding.scoring import KEPT, Retrieval
 from loupe.errors import DatasetError
+from loupe.files.folder import Folder
 from loupe.stats.comparison import Difference, compare
 from loupe.types import Measure, SampleScores, Score
 
@@ -26,7 +27,7 @@ def differences(here: Retrieval, folder: Path, name: str = "retrieval.json") -> 
     Raises DatasetError where the other folder has no scores, or no query is the same.
     """
     try:
-        there = msgspec.json.decode((folder / name).read_bytes(), type=_Stored).per_query
+        there = msgspec.json.decode(Folder(folder).read(name), type=_Stored).per_query
     except (OSError, msgspec.DecodeError):
         raise DatasetError(
             f"{folder}: no {name} that can be read", hint=f"loupe embed {folder} --queries FILE makes it"

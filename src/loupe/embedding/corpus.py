@@ -15,7 +15,7 @@ from loupe.embedding.inputs import PageRecord, Query, Region, pages_of_run
 from loupe.embedding.journal import key_of
 from loupe.embedding.plan import Plan
 from loupe.errors import PageError
-from loupe.runs.files import safe_name
+from loupe.files.names import safe_name
 from loupe.runs.folder import RunFolder
 from loupe.types import PageSource
 
@@ -98,8 +98,9 @@ async def _add_figures(corpus: Corpus, page: PageRecord, plan: Plan, run: RunFol
         return
     kept = [_kept_crop(region, run.path) for region, _ in figures]
     places = [_crop_place(plan, page.page_id, region) for region, _ in figures]
+    root = plan.folder.root
     cuts = [
-        Cut(box=region.box, path=str(place))
+        Cut(box=region.box, root=str(root), name=str(place.relative_to(root)))
         for (region, _), place, old in zip(figures, places, kept, strict=True)
         if old is None
     ]

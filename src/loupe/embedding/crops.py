@@ -19,6 +19,7 @@ from loupe.engines.shared.isolation import WorkerPool, worker_pool
 from loupe.engines.shared.page_images import EncodedImage, encode, parse_rule
 from loupe.engines.shared.page_reader import ask_about_page
 from loupe.engines.shared.worker import Loaded
+from loupe.files.folder import Folder
 from loupe.types import Output, PageSource, Request
 
 #: Smaller crops, in pixels a side, are skipped.
@@ -31,10 +32,11 @@ _SECONDS = 120.0
 
 
 class Cut(msgspec.Struct, frozen=True):
-    """A crop to be made: the box, and the file for it."""
+    """A crop to be made: the box, and the file for it, by its name below a folder."""
 
     box: Box
-    path: str
+    root: str
+    name: str
 
 
 class Made(msgspec.Struct, frozen=True):
@@ -100,10 +102,8 @@ def _work(request: Request) -> Output:
             continue
         crop = page.crop((left, top, right, bottom))
         digest = hashlib.sha256(repr(crop.size).encode() + crop.tobytes()).hexdigest()
-        path = Path(cut.path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(f".{path.name}.tmp")
-        crop.save(draft, "PNG", compress_level=1)
-        draft.replace(path)
+        with Folder(Path(cut.root)).draft(cut.name, sync=False) as draft:
+            crop.save(draft.file, "PNG", compress_level=1)
+            draft.replace()
         made.append(Made(*crop.size, digest))
     return Output(text="", response={"made": msgspec.to_builtins(made)})

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import shutil
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 
@@ -19,7 +17,8 @@ import numpy as np
 
 from loupe.embedding.answers import Vector
 from loupe.errors import RunError
-from loupe.runs.files import RecordLog, read_lines
+from loupe.files.folder import Folder
+from loupe.files.records import RecordLog, read_lines
 
 NAME = "vectors.jsonl"
 
@@ -63,15 +62,16 @@ def key_of(*parts: str) -> str:
 class VectorJournal:
     """The file, open for reading and appending. `dimension` is that of every vector in it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / NAME
-        self._log = RecordLog(self.path)
+    def __init__(self, folder: Folder) -> None:
+        self.path = folder.path / NAME
+        self._folder = folder
+        self._log = RecordLog(folder, NAME)
         self._known: dict[str, _Known] = {}
         self.settings: Settings | None = None
         self.facts: dict[str, str] = {}
         self.dimension: int | None = None
         self._end = 0
-        for number, offset, line in read_lines(self.path):
+        for number, offset, line in read_lines(folder, NAME):
             self._take(_decode(self.path, number, line), offset, len(line))
             self._end = offset + len(line) + 1
 
@@ -116,7 +116,7 @@ class VectorJournal:
         known = self._known.get(key)
         if known is None or known.error:
             return None
-        with self.path.open("rb") as file:
+        with self._folder.open(NAME) as file:
             file.seek(known.offset)
             line = msgspec.json.decode(file.read(known.length), type=_Line)
         return np.frombuffer(base64.b64decode(line.vector), dtype="<f4")
@@ -142,12 +142,6 @@ class VectorJournal:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._log.close()
-
-
-def move_aside(folder: Path) -> None:
-    """Put old embeddings beside the new ones, if there are any; nothing is deleted."""
-    if (folder / NAME).exists():
-        shutil.move(folder, folder.with_name(f"{folder.name}.old-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"))
 
 
 def differences(old: Settings, new: Settings) -> list[str]:

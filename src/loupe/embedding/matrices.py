@@ -6,8 +6,6 @@ entry in the meta file, never a missing row.
 
 from __future__ import annotations
 
-import io
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +17,7 @@ import numpy.typing as npt
 
 from loupe.embedding.answers import Vector
 from loupe.errors import DatasetError, LoupeError
-from loupe.runs.files import sync_folder, write_atomically
+from loupe.files.folder import Folder
 
 Matrix: TypeAlias = npt.NDArray[np.float32]
 
@@ -96,29 +94,20 @@ class Embeddings:
     meta: Meta = field(default_factory=Meta)
 
 
-def write_matrix(path: Path, rows: Iterable[Vector | None], shape: tuple[int, int]) -> None:
+def write_matrix(folder: Folder, name: str, rows: Iterable[Vector | None], shape: tuple[int, int]) -> None:
     """Write rows as they come, None as zeros; the file is whole or not there, and memory holds one row."""
-    if 0 in shape:
-        buffer = io.BytesIO()
-        np.save(buffer, np.zeros(shape, dtype="<f4"))
-        write_atomically(path, buffer.getvalue())
-        return
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    matrix = np.lib.format.open_memmap(draft, mode="w+", dtype=np.dtype("<f4"), shape=shape)
-    for number, row in enumerate(rows):
-        if row is not None:
-            matrix[number] = row
-    matrix.flush()
-    del matrix
-    with draft.open("rb") as file:
-        os.fsync(file.fileno())
-    draft.replace(path)
-    sync_folder(path.parent)
+    empty = np.zeros(shape[1], dtype="<f4")
+    with folder.draft(name) as draft:
+        header = {"descr": "<f4", "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(draft.file, header)
+        for row in rows:
+            draft.file.write((empty if row is None else row.astype("<f4")).tobytes())
+        draft.replace()
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(folder: Folder, name: str, value: Any) -> None:
     """Write one JSON document, whole or not at all."""
-    write_atomically(path, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+    folder.write(name, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
 
 
 def read_embeddings(folder: Path, *, mixed: bool = False) -> Embeddings:
@@ -126,18 +115,19 @@ def read_embeddings(folder: Path, *, mixed: bool = False) -> Embeddings:
 
     Raises DatasetError for whatever does not fit: rows and ids, dimensions, norms, NaN, unknown pages, fingerprints.
     """
-    meta = _decoded(folder / META, Meta) if (folder / META).exists() else Meta()
+    files = Folder(folder)
+    meta = _decoded(files, META, Meta) if (folder / META).exists() else Meta()
     failed = {(error.matrix, error.row) for error in meta.errors}
-    texts = _matrix(folder / TEXTS, failed)
-    page_ids = _decoded(folder / PAGE_IDS, list[str])
+    texts = _matrix(files, TEXTS, failed)
+    page_ids = _decoded(files, PAGE_IDS, list[str])
     regions, lines = np.zeros((0, texts.shape[1]), dtype=np.float32), []
     if (folder / REGIONS).exists():
-        regions = _matrix(folder / REGIONS, failed)
-        lines = _region_lines(folder / REGION_LINES)
+        regions = _matrix(files, REGIONS, failed)
+        lines = _region_lines(files, REGION_LINES)
     queries, query_ids = None, []
     if (folder / QUERIES).exists():
-        queries = _matrix(folder / QUERIES, failed)
-        query_ids = _decoded(folder / QUERY_IDS, list[str])
+        queries = _matrix(files, QUERIES, failed)
+        query_ids = _decoded(files, QUERY_IDS, list[str])
     found = Embeddings(
         texts=texts,
         page_ids=page_ids,
@@ -178,9 +168,11 @@ def _check_rows(folder: Path, found: Embeddings) -> None:
         raise _damaged(f"{folder / REGION_LINES}: page {strange!r} is not among the pages")
 
 
-def _matrix(path: Path, failed: set[tuple[str, int]]) -> Matrix:
+def _matrix(folder: Folder, name: str, failed: set[tuple[str, int]]) -> Matrix:
     """A matrix of rows of length 1; rows of zeros only where the meta file says why."""
+    path = folder.path / name
     try:
+        folder.open(name).close()  # No link, no pipe.
         matrix: Matrix = np.load(path, mmap_mode="r" if path.stat().st_size > 1 << 20 else None, allow_pickle=False)
     except FileNotFoundError:
         raise DatasetError(f"{path} is missing", hint="loupe embed RUN makes it") from None
@@ -197,18 +189,20 @@ def _matrix(path: Path, failed: set[tuple[str, int]]) -> Matrix:
     return matrix
 
 
-def _region_lines(path: Path) -> list[RegionLine]:
+def _region_lines(folder: Folder, name: str) -> list[RegionLine]:
+    path = folder.path / name
     try:
-        return msgspec.json.Decoder(RegionLine).decode_lines(path.read_bytes())
+        return msgspec.json.Decoder(RegionLine).decode_lines(folder.read(name))
     except FileNotFoundError:
         raise DatasetError(f"{path} is missing", hint="loupe embed RUN makes it") from None
     except msgspec.DecodeError as error:
         raise _damaged(f"{path}: {error}") from None
 
 
-def _decoded(path: Path, kind: Any) -> Any:
+def _decoded(folder: Folder, name: str, kind: Any) -> Any:
+    path = folder.path / name
     try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
+        return msgspec.json.decode(folder.read(name), type=kind)
     except FileNotFoundError:
         raise DatasetError(f"{path} is missing", hint="loupe embed RUN makes it") from None
     except msgspec.DecodeError as error:

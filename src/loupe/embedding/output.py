@@ -30,7 +30,6 @@ from loupe.embedding.matrices import (
     write_matrix,
 )
 from loupe.embedding.plan import Plan
-from loupe.runs.files import write_atomically
 from loupe.runs.folder import RunFolder
 
 #: Of matrices without a single vector; that of the model of request document 001.
@@ -40,19 +39,19 @@ _LIBRARIES = ("numpy", "pillow", "aiohttp")
 
 def write_outputs(plan: Plan, run: RunFolder, journal: VectorJournal, corpus: Corpus, uncounted: Iterable[str]) -> None:
     """Write every file, then read them back as anybody would, so that what is wrong is known now."""
-    folder = plan.output
+    folder = plan.folder
     dimension = journal.dimension or plan.dimension or _DEFAULT_DIMENSION
     figures = [figure.row for figure in corpus.figures]
     # The meta file comes last: without it, rows of zeros are errors.
-    (folder / META).unlink(missing_ok=True)
+    folder.remove(META)
     if not plan.queries:
         # Those of an earlier command would pass for queries of this one; their vectors stay in the journal.
         for name in (QUERIES, QUERY_IDS):
-            (folder / name).unlink(missing_ok=True)
+            folder.remove(name)
     for name, rows in ((TEXTS, corpus.texts), (REGIONS, figures), (QUERIES, corpus.queries)):
         if name != QUERIES or plan.queries:
             vectors = (journal.vector(row.key) if row.key else None for row in rows)
-            write_matrix(folder / name, vectors, (len(rows), dimension))
+            write_matrix(folder, name, vectors, (len(rows), dimension))
     lines = [
         RegionLine(
             page_id=figure.page_id,
@@ -63,12 +62,12 @@ def write_outputs(plan: Plan, run: RunFolder, journal: VectorJournal, corpus: Co
         )
         for figure in corpus.figures
     ]
-    write_atomically(folder / REGION_LINES, b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
-    write_json(folder / PAGE_IDS, [row.id for row in corpus.texts])
+    folder.write(REGION_LINES, b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+    write_json(folder, PAGE_IDS, [row.id for row in corpus.texts])
     if plan.queries:
-        write_json(folder / QUERY_IDS, [row.id for row in corpus.queries])
-    write_json(folder / META, _meta(plan, run, journal, corpus, set(uncounted), dimension))
-    read_embeddings(folder)
+        write_json(folder, QUERY_IDS, [row.id for row in corpus.queries])
+    write_json(folder, META, _meta(plan, run, journal, corpus, set(uncounted), dimension))
+    read_embeddings(folder.path)
 
 
 def errors_of(corpus: Corpus) -> Iterator[RowError]:

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from loupe.embedding.client import Endpoint
 from loupe.embedding.inputs import PageIds
+from loupe.files.folder import Folder
 
 #: How a query carries its instruction: as system message (VL family), in front of it (text family), not at all.
 QueryFormat: TypeAlias = Literal["system", "instruct", "plain"]
@@ -40,6 +41,14 @@ class Plan:
     regions_file: Path | None = None
     with_regions: bool = True
     fresh: bool = False
+    shared: bool = False
+
+    @property
+    def folder(self) -> Folder:
+        """Where the files go: a folder in that of the run, which may be a stranger's, or one that the user named."""
+        if self.output.is_relative_to(self.run):
+            return Folder(self.run) / str(self.output.relative_to(self.run))
+        return Folder(self.output)
 
 
 def query_format_of(model: str) -> QueryFormat:

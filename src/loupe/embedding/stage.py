@@ -17,7 +17,7 @@ from loupe.embedding.client import Client, Failed
 from loupe.embedding.corpus import Corpus, Row, collect
 from loupe.embedding.crops import IMAGE_RULE, Cutter, cutter
 from loupe.embedding.inputs import check_page_ids, check_relevant, read_queries
-from loupe.embedding.journal import Settings, VectorJournal, move_aside
+from loupe.embedding.journal import NAME, Settings, VectorJournal
 from loupe.embedding.output import write_outputs
 from loupe.embedding.plan import Plan, dimension_of, query_format_of
 from loupe.engines.shared.discovery import choose_model
@@ -39,9 +39,11 @@ async def embed(plan: Plan, progress: Progress) -> Corpus:
     queries = read_queries(plan.queries) if plan.queries else []
     if plan.page_ids == "document":
         check_page_ids(run)
-    if plan.fresh:
-        move_aside(plan.output)
-    with locked(plan.output), VectorJournal(plan.output) as journal:
+    output = plan.folder
+    if plan.fresh and NAME in output.names():
+        output.move_aside()
+    output.create(private=not plan.shared)
+    with locked(output), VectorJournal(output) as journal:
         async with cutter() as cut:
             corpus = await collect(plan, run, queries, cut)
             if plan.queries:

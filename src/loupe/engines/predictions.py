@@ -16,7 +16,7 @@ import msgspec
 from loupe.engines.registry import Profile
 from loupe.engines.shared.source_digests import short_digest
 from loupe.errors import EngineError, EngineTimeoutError, RejectedError, UsageError
-from loupe.runs.files import safe_name
+from loupe.files.names import safe_name
 from loupe.types import FAILED, RETRIED, Engine, Outcome, Output, Predict, Request
 
 ARGUMENT = "folder"

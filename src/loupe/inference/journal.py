@@ -11,7 +11,7 @@ from typing import TypeAlias
 import msgspec
 
 from loupe.errors import RunError
-from loupe.runs.files import RecordLog
+from loupe.files.records import RecordLog
 from loupe.types import Prediction
 
 #: A line, and who waits for it.

@@ -20,8 +20,7 @@ from loupe.errors import UsageError, did_you_mean
 from loupe.inference.journal import encode
 from loupe.pipeline.matching import Answers, match_answers, nearly_named
 from loupe.pipeline.plan import Plan, make_info, samples_of, survey
-from loupe.runs.files import write_atomically
-from loupe.runs.folder import RunFolder, claim
+from loupe.runs.folder import RUN, RunFolder, claim
 from loupe.runs.info import RunInfo
 from loupe.types import RETRIED, UNREADABLE, Prediction, Sample
 
@@ -52,17 +51,19 @@ def file_answers(plan: Plan, path: Path) -> tuple[RunFolder, Answers]:
             hint=nearly_named(path, there, wanted)
             or f"name answers after samples: {', '.join(repr(ident) for ident in asked[:3])}",
         )
-    with claim(plan.path, info, hint=f"{_other_name(plan, info)} keeps both; or remove {plan.path}") as folder:
+    with claim(
+        plan.folder, info, shared=plan.shared, hint=f"{_other_name(plan, info)} keeps both; or remove {plan.path}"
+    ) as folder:
         folder.drop_result()
         records = [answers.found.get(ident) or _missing(ident, path) for ident in asked]
-        write_atomically(folder.predictions_file, b"".join(encode(record) + b"\n" for record in records))
+        folder.write_predictions(map(encode, records))
         folder.write_info(msgspec.structs.replace(info, notes=_notes(answers, path)))
     return folder, answers
 
 
 def _other_name(plan: Plan, info: RunInfo) -> str:
     """The option that files answers apart; one that can be pasted where options of the benchmark are given."""
-    there = RunFolder.open(plan.path).info.options if (plan.path / "run.json").is_file() else {}
+    there = RunFolder.open(plan.folder).info.options if RUN in plan.folder.names() else {}
     values = [value for key, value in info.options.items() if there.get(key) != value]
     name = slug("-".join([plan.name or plan.label, *values]))
     return f"--name {name}" if values and len(name) <= _LONGEST_NAME else "--name NAME"

@@ -22,6 +22,7 @@ from loupe.engines.openai import Settings
 from loupe.engines.registry import Profile
 from loupe.engines.shared.prices import Usage
 from loupe.errors import DatasetError, EngineError, EngineUnavailableError, LoupeError
+from loupe.files.folder import Folder
 from loupe.inference.progress import Progress
 from loupe.inference.prompts import make_request
 from loupe.inference.scheduler import Scheduler
@@ -115,7 +116,7 @@ async def measure(
     with tempfile.TemporaryDirectory(prefix="loupe-load-") as folder:
         for profile in [*_streaming(plan.profile, wanted=stream), plan.profile]:
             wide = msgspec.structs.replace(profile, concurrency=max(sweep))
-            async with open_profile(wide, folder=Path(folder), keeper=keeper) as engine:
+            async with open_profile(wide, folder=Folder(Path(folder)), keeper=keeper) as engine:
                 streams = await test.warm_up(engine)
                 if profile is not plan.profile and not streams:
                     continue

@@ -13,8 +13,9 @@ import msgspec
 
 from loupe.benchmarks import benchmark_of_run
 from loupe.benchmarks.own.config import CONFIG
+from loupe.files.folder import Folder
 from loupe.pipeline.plan import survey
-from loupe.runs.folder import RunFolder, claim
+from loupe.runs.folder import RUN, RunFolder, claim
 from loupe.runs.info import RunInfo, differences, digest_of, signature
 
 
@@ -42,15 +43,15 @@ def follow_references(folder: RunFolder) -> str:
     return f"{folder.path}: references changed since they were read; its answers are scored against those of now"
 
 
-def follow_before(path: Path, info: RunInfo) -> str:
+def follow_before(files: Folder, info: RunInfo) -> str:
     """The same for a run that is about to be continued, if nothing else about it is to change."""
-    if not is_own_folder(info) or not (path / "run.json").is_file():
+    if not is_own_folder(info) or RUN not in files.names():
         return ""
-    old = RunFolder.open(path).info
+    old = RunFolder.open(files).info
     now = msgspec.structs.replace(old, truth_digest=info.truth_digest, data_digest=info.data_digest)
     if old.truth_digest == info.truth_digest or old.options != info.options or differences(now, info):
         return ""
-    with claim(path, old) as folder:
+    with claim(files, old) as folder:
         return follow_references(folder)
 
 

@@ -15,6 +15,7 @@ from loupe.benchmarks.registry import benchmark_ids, changed_options, check_opti
 from loupe.data.digests import source_digest
 from loupe.engines.registry import Profile, slug
 from loupe.errors import DatasetError
+from loupe.files.folder import Folder
 from loupe.inference.prompts import prompts_by_task
 from loupe.inference.scheduler import Policy
 from loupe.runs.info import RunInfo, digest_of, host_facts, package_versions, signature
@@ -26,7 +27,8 @@ from loupe.types import Benchmark, Sample
 class Plan:
     """One engine on one benchmark. `redo` names classes of done samples to ask again; `name` files the run apart.
 
-    `max_cost` is what all attempts of the run may cost, in the currency of the profile's prices.
+    `max_cost` is what all attempts of the run may cost, in the currency of the profile's prices. `shared`: others on
+    this machine may read a new run folder.
     """
 
     benchmark: str
@@ -42,14 +44,20 @@ class Plan:
     jobs: int | None = None
     policy: Policy | None = None
     max_cost: float | None = None
+    shared: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "profile", self.profile.for_benchmark(benchmark_id(self.benchmark)))
 
     @property
-    def path(self) -> Path:
+    def folder(self) -> Folder:
         """The run folder: `runs/<engine or name>/<benchmark>`."""
-        return self.runs / slug(self.name or self.label) / slug(benchmark_id(self.benchmark))
+        return Folder(self.runs) / f"{slug(self.name or self.label)}/{slug(benchmark_id(self.benchmark))}"
+
+    @property
+    def path(self) -> Path:
+        """Its path."""
+        return self.folder.path
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import numpy as np
 
 from loupe.engines.shared.prices import Price, Usage, busy_seconds_of
 from loupe.errors import RunError
-from loupe.runs.files import read_lines
-from loupe.runs.folder import Place, RunFolder
+from loupe.files.records import read_lines
+from loupe.runs.folder import PREDICTIONS, Place, RunFolder
 from loupe.types import FAILED
 
 #: Percentiles of the seconds that single pages took.
@@ -62,7 +62,7 @@ def page_seconds(seconds: float, began: float | None, ended: float | None) -> fl
 
 def usages(folder: RunFolder) -> Iterator[Usage]:
     """What every record of a run says of its cost and time, also those that another one has replaced."""
-    for number, _, line in read_lines(folder.predictions_file):
+    for number, _, line in read_lines(folder.files, PREDICTIONS):
         try:
             yield msgspec.json.decode(line, type=Usage)
         except (msgspec.DecodeError, msgspec.ValidationError) as error:

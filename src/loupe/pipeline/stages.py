@@ -16,6 +16,7 @@ from loupe.benchmarks import benchmark_id, get_benchmark
 from loupe.engines.answers.steps import apply_adapters, check_adapters
 from loupe.engines.registry import Profile
 from loupe.errors import DatasetError, LoupeError
+from loupe.files.folder import Folder
 from loupe.inference.budget import BudgetSpentError
 from loupe.inference.journal import Journal
 from loupe.inference.progress import Progress
@@ -29,7 +30,6 @@ from loupe.pipeline.rescoring import check_truth, with_options
 from loupe.pipeline.speed import speed_of
 from loupe.pipeline.spending import budget_of
 from loupe.pipeline.unchanged import remember_result, standing_result
-from loupe.runs.files import RecordLog
 from loupe.runs.folder import RunFolder, claim
 from loupe.runs.info import signature
 from loupe.scoring.pool import ScorePool, score_digest
@@ -66,7 +66,11 @@ async def infer(plan: Plan, progress: Progress, *, keeper: Keeper | None = None)
 
 
 def score_run(
-    path: Path, *, jobs: int | None = None, options: Mapping[str, str] | None = None, say: Say | None = None
+    place: Path | Folder,
+    *,
+    jobs: int | None = None,
+    options: Mapping[str, str] | None = None,
+    say: Say | None = None,
 ) -> Result:
     """Score the predictions of a run again; unchanged samples are reused. No engine, no network.
 
@@ -74,8 +78,8 @@ def score_run(
     which `say` is told. Raises RunError if the ground truth is another one than the run was made on, UsageError for
     options under which other things would have been asked.
     """
-    old = RunFolder.open(path)
-    with claim(path, old.info) as folder:
+    old = RunFolder.open(place)
+    with claim(old.files, old.info) as folder:
         if (changed := follow_references(folder)) and say:
             say(changed)
         found = check_truth(folder)
@@ -99,15 +103,15 @@ async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scori
         )
     info = make_info(plan, benchmark, found)
     progress.engine, progress.benchmark = info.engine, plan.benchmark
-    progress.remark = "" if plan.fresh else await asyncio.to_thread(follow_before, plan.path, info)
-    with claim(plan.path, info, fresh=plan.fresh) as folder:
+    progress.remark = "" if plan.fresh else await asyncio.to_thread(follow_before, plan.folder, info)
+    with claim(plan.folder, info, fresh=plan.fresh, shared=plan.shared) as folder:
         asked = found.ids[: folder.info.total]
         left = Remaining.of(asked, folder.prediction_places(), plan.redo)
         progress.total, progress.resumed = len(asked), len(left.done)
         failure: LoupeError | None = None
         if len(left.done) < len(asked):
             try:
-                opened = open_profile(plan.profile, folder=folder.path, keeper=keeper, watch=_watch(progress))
+                opened = open_profile(plan.profile, folder=folder.files, keeper=keeper, watch=_watch(progress))
                 await _ask(plan, benchmark, folder, progress, left, opened, scoring=scoring)
             except (TimeoutsExceededError, BudgetSpentError) as error:
                 failure = error
@@ -151,7 +155,7 @@ async def _ask(
         policy = plan.policy or policy_of(plan.profile)
         budget = budget_of(plan, folder)
         progress.started = time.monotonic()
-        async with Journal(RecordLog(folder.predictions_file)) as journal:
+        async with Journal(folder.predictions_log()) as journal:
 
             async def keep(prediction: Prediction) -> None:
                 folder.drop_result()
@@ -200,7 +204,7 @@ async def _live_scoring(
     running = RunningScore(benchmark)
     places = asyncio.Semaphore(_PREPARED_AHEAD if benchmark.prepare else _SCORING_AHEAD)
     tasks: set[asyncio.Task[None]] = set()
-    with ScorePool(plan.benchmark, plan.profile.adapters, jobs=plan.jobs) as pool, RecordLog(folder.scores_file) as log:
+    with ScorePool(plan.benchmark, plan.profile.adapters, jobs=plan.jobs) as pool, folder.scores_log() as log:
 
         async def score(sample: Sample, prediction: Prediction) -> None:
             try:

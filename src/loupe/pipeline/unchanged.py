@@ -6,13 +6,11 @@ Scoring an unchanged run again is then reading its samples once; no score is loo
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 
 import msgspec
 
 from loupe.pipeline.plan import Survey
-from loupe.runs.files import write_atomically
-from loupe.runs.folder import RunFolder
+from loupe.runs.folder import PREDICTIONS, RESULT, SCORES, RunFolder
 from loupe.scoring.digest import scorer_digest
 from loupe.types import Benchmark, Result
 
@@ -21,8 +19,11 @@ _NAME = "scored.sha256"
 
 def standing_result(folder: RunFolder, benchmark: Benchmark, found: Survey) -> Result | None:
     """The stored result, if predictions, samples, scorer, scores and result are all as they were when it was made."""
-    file = folder.path / _NAME
-    if not file.is_file() or file.read_bytes().strip() != _digest(folder, benchmark, found).encode():
+    try:
+        noted = folder.files.read(_NAME).strip()
+    except FileNotFoundError:
+        return None
+    if noted != _digest(folder, benchmark, found).encode():
         return None
     return folder.result()
 
@@ -32,7 +33,7 @@ def remember_result(folder: RunFolder, benchmark: Benchmark, found: Survey) -> N
     result = folder.result()
     if result is None or any(failure.outcome == "scorer" for failure in result.failures):
         return
-    write_atomically(folder.path / _NAME, _digest(folder, benchmark, found).encode() + b"\n")
+    folder.files.write(_NAME, _digest(folder, benchmark, found).encode() + b"\n")
 
 
 def _digest(folder: RunFolder, benchmark: Benchmark, found: Survey) -> str:
@@ -41,13 +42,14 @@ def _digest(folder: RunFolder, benchmark: Benchmark, found: Survey) -> str:
         scorer_digest(benchmark, info.adapters),
         [found.truth_digest, found.slicing_digest],
         [info.benchmark_id, info.engine, info.signature, info.total, info.limit, info.stopped, list(info.notes)],
-        [_file_digest(path) for path in (folder.predictions_file, folder.scores_file, folder.path / "result.json")],
+        [_file_digest(folder, name) for name in (PREDICTIONS, SCORES, RESULT)],
     ]
     return hashlib.sha256(msgspec.json.encode(facts)).hexdigest()
 
 
-def _file_digest(path: Path) -> str:
-    if not path.is_file():
+def _file_digest(folder: RunFolder, name: str) -> str:
+    try:
+        with folder.files.open(name) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
         return ""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -14,6 +14,7 @@ from typing import IO
 
 from loupe.benchmarks.published import published_rows
 from loupe.errors import UsageError
+from loupe.files.folder import Folder
 from loupe.report.changed_references import CHANGED, is_other_truth
 from loupe.report.collect import Group, collect, image_bytes, sample_jobs
 from loupe.report.page import PAYLOADS, page
@@ -43,44 +44,41 @@ def write_report(
         if group.benchmark is not None and group.results and is_other_truth(group.benchmark, info):
             group.changed = CHANGED
     embed = embed or sum(image_bytes(group, carry) for group in groups) <= carry
-    folder = output.resolve().parent
+    folder = output.absolute().parent.resolve()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".loupe-report-") as work:
-            draft = Path(work) / "report.html"
-            with tempfile.TemporaryFile("w+", encoding="utf-8", dir=work) as samples:
-                shapes = _pack(groups, samples, folder=folder, embed=embed)
-                before, after = page(groups, shapes, embedded=embed).split(PAYLOADS)
-                with draft.open("w", encoding="utf-8", newline="\n") as file:
-                    file.write(before)
-                    samples.seek(0)
-                    shutil.copyfileobj(samples, file)
-                    file.write(after)
-            draft.replace(output)
+        Folder(folder).check(output.name)
+        with Folder(folder).draft(output.name) as draft, tempfile.TemporaryFile(dir=folder) as samples:
+            shapes = _pack(groups, samples, folder=folder, embed=embed)
+            before, after = page(groups, shapes, embedded=embed).split(PAYLOADS)
+            draft.file.write(before.encode())
+            samples.seek(0)
+            shutil.copyfileobj(samples, draft.file)
+            draft.file.write(after.encode())
+            draft.replace()
     except OSError as error:
         raise UsageError(f"{output} cannot be written: {error.strerror or error}") from None
 
 
-def _pack(groups: Sequence[Group], file: IO[str], *, folder: Path, embed: bool) -> list[str]:
-    """Write all samples to `file`; returns the shape of each group's cards."""
+def _pack(groups: Sequence[Group], file: IO[bytes], *, folder: Path, embed: bool) -> list[str]:
+    """Write all samples to `file` as UTF-8; returns the shape of each group's cards."""
     number = 0
     shapes: list[str] = []
     for group in groups:
         ratios = []
         total = max(len(entrant.predictions) for entrant in group.entrants)
         for packed in pack_all(sample_jobs(group, folder=folder, embed=embed), total=total):
-            file.write(f'<script type="text/plain" id="t{number}">{packed.thumbnail.data}</script>\n')
-            file.write(f'<script type="text/plain" id="d{number}">{packed.payload}</script>\n')
+            file.write(f'<script type="text/plain" id="t{number}">{packed.thumbnail.data}</script>\n'.encode())
+            file.write(f'<script type="text/plain" id="d{number}">{packed.payload}</script>\n'.encode())
             ratios += [packed.thumbnail.ratio] if packed.thumbnail.ratio else []
             number += 1
         for key, payload in group.formulas.blocks():
-            file.write(f'<script type="text/plain" id="f{key}">{payload}</script>\n')
+            file.write(f'<script type="text/plain" id="f{key}">{payload}</script>\n'.encode())
         if group.formulas.runs:
             summary = compressed(group.formulas.summary())
-            file.write(f'<script type="text/plain" id="formulas-{len(shapes)}">{summary}</script>\n')
+            file.write(f'<script type="text/plain" id="formulas-{len(shapes)}">{summary}</script>\n'.encode())
         if group.facts.rows:
             tests = compressed(group.facts.packed())
-            file.write(f'<script type="text/plain" id="facts-{len(shapes)}">{tests}</script>\n')
+            file.write(f'<script type="text/plain" id="facts-{len(shapes)}">{tests}</script>\n'.encode())
         middle = sorted(ratios)[len(ratios) // 2] if ratios else 0.8
         shapes.append(next(name for ratio, name in _SHAPES if middle >= ratio))
     return shapes

@@ -10,15 +10,15 @@ from loupe.benchmarks.omnidoc.official_files import official_files
 from loupe.benchmarks.omnidoc.scored_pages import from_details
 from loupe.engines.registry import slug
 from loupe.errors import RunError, UsageError
+from loupe.files.folder import Folder
 from loupe.report.request_layout import Exported, write_answers
-from loupe.runs.files import write_atomically
 from loupe.runs.folder import RunFolder
 
 BENCHMARK = "omnidocbench"
 
 
-def write_omnidocbench_layout(path: Path, root: Path, *, raw: bool = False) -> Exported:
-    """Write the answers and the official files of one run below `root`, from its stored scores alone.
+def write_omnidocbench_layout(path: Path, output: Path | None = None, *, raw: bool = False) -> Exported:
+    """Write answers and official files of one run, from its stored scores alone, to `output` or its `official` folder.
 
     Pages without a prediction have no file, and are in none of the official ones. Raises UsageError for a run of
     another benchmark, RunError for one without scores.
@@ -28,13 +28,14 @@ def write_omnidocbench_layout(path: Path, root: Path, *, raw: bool = False) -> E
         raise UsageError(f"{path} is a run of {folder.info.benchmark_id}, not of {BENCHMARK}", hint="loupe runs")
     if folder.result() is None:
         raise RunError(f"{path} has no scores yet", hint=f"loupe score {path}")
+    root = Folder(output) if output else folder.files / "official"
     name = _folder_name(folder)
     pages = [page for row in folder.scores() if (page := from_details(row)) is not None and page.answered]
     prefix = f"{name}_{_match_method(folder)}"
     for file, text in official_files(pages, prefix):
-        write_atomically(root / "result" / file, text.encode("utf-8", "replace"))
-    answers = write_answers(folder, root / "predictions" / name, raw=raw)
-    return msgspec.structs.replace(answers, results=str(root / "result" / f"{prefix}_metric_result.json"))
+        root.write(f"result/{file}", text.encode("utf-8", "replace"))
+    answers = write_answers(folder, root / f"predictions/{name}", raw=raw)
+    return msgspec.structs.replace(answers, results=str(root.path / "result" / f"{prefix}_metric_result.json"))
 
 
 def _folder_name(folder: RunFolder) -> str:

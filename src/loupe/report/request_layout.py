@@ -20,10 +20,10 @@ from loupe.benchmarks.registry import benchmark_of_run
 from loupe.engines.answers.steps import apply_adapters
 from loupe.engines.registry import slug
 from loupe.errors import RunError, UsageError
+from loupe.files.folder import Folder
 from loupe.report.matrix import make_matrix
 from loupe.report.terminal import failed_count
 from loupe.report.values import sample_values
-from loupe.runs.files import write_atomically
 from loupe.runs.folder import RunFolder
 from loupe.types import Benchmark, Estimate, Result, SampleScores
 
@@ -47,12 +47,12 @@ def answered_texts(folder: RunFolder, *, raw: bool) -> Iterator[tuple[str, str]]
             yield sample, apply_adapters(prediction.text, adapters)
 
 
-def write_answers(folder: RunFolder, target: Path, *, raw: bool) -> Exported:
+def write_answers(folder: RunFolder, target: Folder, *, raw: bool) -> Exported:
     """One file per answered sample below `target`."""
     suffix = benchmark_of_run(folder.info.benchmark).suffix
     written = folder.export_predictions(answered_texts(folder, raw=raw), suffix, target)
     failed = len(folder.prediction_places()) - written
-    return Exported(run=str(folder.path), folder=str(target), written=written, failed=failed)
+    return Exported(run=str(folder.path), folder=str(target.path), written=written, failed=failed)
 
 
 def write_request_layout(paths: Sequence[Path], root: Path, *, raw: bool = False) -> tuple[list[Exported], Path]:
@@ -72,14 +72,14 @@ def write_request_layout(paths: Sequence[Path], root: Path, *, raw: bool = False
             )
     exported = []
     for folder, result, (model, benchmark) in zip(folders, results, names, strict=True):
-        file = root / "results" / f"{model}_{benchmark}_eval.json"
-        answers = write_answers(folder, root / "predictions" / model / benchmark, raw=raw)
-        _write(file, _evaluation(folder, result))
-        exported.append(msgspec.structs.replace(answers, results=str(file)))
+        file = f"results/{model}_{benchmark}_eval.json"
+        answers = write_answers(folder, Folder(root) / f"predictions/{model}/{benchmark}", raw=raw)
+        _write(root, file, _evaluation(folder, result))
+        exported.append(msgspec.structs.replace(answers, results=str(root / file)))
     now = datetime.now(UTC)
-    comparison = root / f"eval_comparison_{now:%Y%m%d_%H%M%S}.json"
-    _write(comparison, _comparison(folders, results, now))
-    return exported, comparison
+    comparison = f"eval_comparison_{now:%Y%m%d_%H%M%S}.json"
+    _write(root, comparison, _comparison(folders, results, now))
+    return exported, root / comparison
 
 
 def _scored(folder: RunFolder) -> Result:
@@ -151,5 +151,5 @@ def _values(measures: dict[str, Estimate]) -> dict[str, float | None]:
     return {name: estimate.value for name, estimate in measures.items()}
 
 
-def _write(file: Path, document: dict[str, Any]) -> None:
-    write_atomically(file, msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
+def _write(root: Path, name: str, document: dict[str, Any]) -> None:
+    Folder(root).write(name, msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import stat
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from loupe.errors import DatasetError, LoupeError
-from loupe.runs.files import written_aside
+from loupe.files.folder import Folder
 
 READ_ONLY = "the file is read-only"
 
@@ -28,8 +27,8 @@ class LineFile:
     """The lines of a file, with their ends. `revision` grows with every change, by us or by others."""
 
     def __init__(self, path: Path) -> None:
-        # Through a link its target is replaced, not the link.
-        self.path = path.resolve()
+        self.path = path.absolute()
+        self._folder = Folder(self.path.parent)
         self.revision = 0
         self.lines: tuple[bytes, ...] = ()
         self._identity: tuple[int, ...] = ()
@@ -102,10 +101,12 @@ class LineFile:
             mode = stat.S_IMODE(self._stat().st_mode)
             if locked := self.locked():
                 raise PermissionError(13, locked)
-            with written_aside(self.path, content, mode=mode) as temporary:
+            with self._folder.draft(self.path.name, mode=mode) as draft:
+                draft.file.write(content)
+                draft.settle()
                 if identity_of(self._stat()) != identity:
                     return False
-                temporary.replace(self.path)
+                draft.replace()
         except OSError as error:
             why = error.strerror or str(error)
             raise DatasetError(f"{self.path}: cannot be written: {why}", hint="nothing was changed") from None
@@ -115,7 +116,7 @@ class LineFile:
 
     def _read(self) -> tuple[bytes, tuple[int, ...]]:
         try:
-            with self.path.open("rb") as file:
+            with self._folder.open(self.path.name) as file:
                 identity = identity_of(os.fstat(file.fileno()))
                 return file.read(), identity
         except OSError as error:
@@ -136,12 +137,8 @@ class LineFile:
 
     def _sweep(self) -> None:
         """Take away what a process that was killed in the middle of a write left beside the file."""
-        pattern = re.compile(rf"\.{re.escape(self.path.name)}\.(\d+)\.tmp")
-        with contextlib.suppress(OSError):
-            for path in self.path.parent.iterdir():
-                match = pattern.fullmatch(path.name)
-                if match and not _is_alive(int(match[1])):
-                    path.unlink(missing_ok=True)
+        with only_one_process(self.path.parent):  # Who writes has this lock, too.
+            self._folder.remove_drafts()
 
 
 def why_locked(path: Path) -> str:
@@ -167,16 +164,6 @@ def _split(content: bytes) -> Iterator[bytes]:
 def identity_of(found: os.stat_result) -> tuple[int, ...]:
     """What is another one when a file was changed."""
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 @contextlib.contextmanager

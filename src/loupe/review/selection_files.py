@@ -12,9 +12,9 @@ from pathlib import Path
 
 from loupe.benchmarks.selection.documents import Document, check_stems, documents_in
 from loupe.benchmarks.selection.truth_files import LARGEST, decode_truth
-from loupe.errors import DatasetError
+from loupe.errors import DatasetError, LoupeError
+from loupe.files.folder import Folder
 from loupe.review.line_file import READ_ONLY, ConflictError, identity_of, only_one_process, why_locked
-from loupe.runs.files import written_aside
 
 SORTED = ("positive", "negative")
 
@@ -65,7 +65,8 @@ class SelectionFiles:
     def replace(self, number: int, before: bytes, after: bytes) -> int:
         """Write a file anew, whole or not at all; one that was not there before is taken away by undoing."""
         document = self.documents[number - 1]
-        file = document.truth_file.resolve()
+        file = document.truth_file
+        folder = Folder(file.parent)
         with self._lock, only_one_process(file.parent):
             if self._record(document) != before:
                 self._identities[number - 1] = None
@@ -76,10 +77,9 @@ class SelectionFiles:
                     raise PermissionError(13, locked)
                 if content:
                     mode = file.stat().st_mode & 0o777 if file.exists() else None
-                    with written_aside(file, content, mode=mode) as temporary:
-                        temporary.replace(file)
+                    folder.write(file.name, content, mode=mode)
                 else:
-                    file.unlink(missing_ok=True)
+                    folder.remove(file.name)
             except OSError as error:
                 why = error.strerror or str(error)
                 raise DatasetError(f"{file}: cannot be written: {why}", hint="nothing was changed") from None
@@ -103,7 +103,7 @@ class SelectionFiles:
     def _record(self, document: Document) -> bytes:
         name = document.path.relative_to(self.path).as_posix().encode("utf-8", "replace")
         try:
-            with document.truth_file.open("rb") as file:
+            with Folder(document.truth_file.parent).open(document.truth_file.name) as file:
                 return name + b"\n" + file.read(LARGEST + 1)
         except FileNotFoundError:
             return name + b"\n"
@@ -163,9 +163,8 @@ def _documents(folder: Path, *, positive: bool) -> list[Document]:
 def _written(document: Document) -> dict[str, object] | None:
     """The ground truth beside a document, if it is such a file at all."""
     try:
-        if document.truth_file.stat().st_size > LARGEST:
-            return None
-        written, _ = decode_truth(document.truth_file.read_bytes())
-    except OSError:
+        file = document.truth_file
+        written, _ = decode_truth(Folder(file.parent).read(file.name, limit=LARGEST))
+    except (OSError, LoupeError):
         return None
     return written if written is not None and {"documentType", "isMatch"} <= written.keys() else None

@@ -6,23 +6,25 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from loupe.errors import RunError
-from loupe.runs.files import read_lines, safe_name, write_atomically, write_plainly
+from loupe.files.folder import Folder
+from loupe.files.names import safe_name
+from loupe.files.records import RecordLog, read_lines
 from loupe.runs.info import RunInfo, differences, signature
-from loupe.runs.lock import locked
+from loupe.runs.lock import LOCK, locked
 from loupe.types import RETRIED, Prediction, Result, SampleScores
 
 _KEEP_BOTH = "--name NAME keeps both, --fresh starts over (the old folder is moved aside)"
+
+RUN, PREDICTIONS, SCORES, RESULT = "run.json", "predictions.jsonl", "scores.jsonl", "result.json"
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 
@@ -49,32 +51,44 @@ class _ScoresHead(msgspec.Struct):
 
 
 class RunFolder:
-    """Reading access to one run folder; writing goes through `claim`."""
+    """Reading access to one run folder; writing goes through `claim`.
 
-    def __init__(self, path: Path, info: RunInfo) -> None:
-        self.path = path
+    Its records are plain files: a link among them is refused, for the folder may be a stranger's.
+    """
+
+    def __init__(self, files: Folder, info: RunInfo) -> None:
+        self.files = files
+        self.path = files.path
         self.info = info
 
     @classmethod
-    def open(cls, path: Path) -> RunFolder:
-        """The run at `path`. Raises RunError where there is none, or where its run.json is damaged."""
-        file = path / "run.json"
-        if not file.is_file():
-            raise RunError(f"no run at {path}", hint="loupe runs")
+    def open(cls, place: Path | Folder) -> RunFolder:
+        """The run in a folder. Raises RunError where there is none, or where its run.json is damaged."""
+        files = place if isinstance(place, Folder) else Folder(place)
         try:
-            return cls(path, msgspec.json.decode(file.read_bytes(), type=RunInfo))
+            return cls(files, msgspec.json.decode(files.read(RUN), type=RunInfo))
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            raise RunError(f"no run at {files.path}", hint="loupe runs") from None
         except (msgspec.DecodeError, msgspec.ValidationError) as error:
-            raise RunError(f"{file}: {error}", hint="start the run again with --fresh") from None
+            raise RunError(f"{files.path / RUN}: {error}", hint="start the run again with --fresh") from None
 
     @property
     def predictions_file(self) -> Path:
         """Append-only; one line for each ended attempt."""
-        return self.path / "predictions.jsonl"
+        return self.path / PREDICTIONS
 
     @property
     def scores_file(self) -> Path:
         """One line for each scored sample."""
-        return self.path / "scores.jsonl"
+        return self.path / SCORES
+
+    def predictions_log(self) -> RecordLog:
+        """The file of answers, open for appending."""
+        return RecordLog(self.files, PREDICTIONS)
+
+    def scores_log(self) -> RecordLog:
+        """The file of scores, open for appending."""
+        return RecordLog(self.files, SCORES)
 
     def prediction_places(self) -> dict[str, Place]:
         """For each sample the place of the record that counts: the last good one, else the last one.
@@ -82,7 +96,7 @@ class RunFolder:
         The place's `mark` is the record's class, `lost` how many parts of the page may be read another time.
         """
         places: dict[str, Place] = {}
-        for number, offset, line in read_lines(self.predictions_file):
+        for number, offset, line in read_lines(self.files, PREDICTIONS):
             head = _decode(line, _PredictionHead, self.predictions_file, number)
             old = places.get(head.sample)
             if old is None or counts_instead(head.outcome, old.mark, head.lost, old.lost):
@@ -91,13 +105,15 @@ class RunFolder:
 
     def read_prediction(self, place: Place) -> Prediction:
         """The prediction at a place; cheap, one seek."""
-        return msgspec.json.decode(_read(self.predictions_file, place), type=Prediction)
+        return msgspec.json.decode(self._read(PREDICTIONS, place), type=Prediction)
 
     def read_predictions(self, places: Iterable[Place]) -> Iterator[Prediction]:
         """The predictions at many places, one by one."""
-        if not self.predictions_file.exists():
+        try:
+            file = self.files.open(PREDICTIONS)
+        except FileNotFoundError:
             return
-        with self.predictions_file.open("rb") as file:
+        with file:
             for place in places:
                 file.seek(place.offset)
                 yield msgspec.json.decode(file.read(place.length), type=Prediction)
@@ -110,14 +126,14 @@ class RunFolder:
     def score_places(self) -> dict[str, Place]:
         """For each scored sample the place of its last line; the place's `mark` is its digest."""
         places: dict[str, Place] = {}
-        for number, offset, line in read_lines(self.scores_file):
+        for number, offset, line in read_lines(self.files, SCORES):
             head = _decode(line, _ScoresHead, self.scores_file, number)
             places[head.sample] = Place(offset, len(line), head.digest)
         return places
 
     def read_scores(self, place: Place) -> SampleScores:
         """The scores at a place."""
-        return msgspec.json.decode(_read(self.scores_file, place), type=SampleScores)
+        return msgspec.json.decode(self._read(SCORES, place), type=SampleScores)
 
     def scores(self) -> Iterator[SampleScores]:
         """Scores of every sample, one by one."""
@@ -126,18 +142,17 @@ class RunFolder:
 
     def result(self) -> Result | None:
         """The finished result, or None while there is none."""
-        file = self.path / "result.json"
-        if not file.is_file():
-            return None
         try:
-            return msgspec.json.decode(file.read_bytes(), type=Result)
+            return msgspec.json.decode(self.files.read(RESULT), type=Result)
+        except FileNotFoundError:
+            return None
         except (msgspec.DecodeError, msgspec.ValidationError) as error:
-            raise RunError(f"{file}: {error}", hint=f"loupe score {self.path}") from None
+            raise RunError(f"{self.path / RESULT}: {error}", hint=f"loupe score {self.path}") from None
 
     def write_info(self, info: RunInfo) -> None:
         """Store `run.json`, whole or not at all."""
         self.info = info
-        write_atomically(self.path / "run.json", _pretty(info))
+        self.files.write(RUN, _pretty(info))
 
     def record_facts(self, facts: Mapping[str, str]) -> None:
         """Store what the opened engine says of itself. Raises RunError if it said otherwise before."""
@@ -147,34 +162,38 @@ class RunFolder:
 
     def drop_result(self) -> None:
         """Take the result away: a new answer is coming, and an old number must not pass for the current one."""
-        (self.path / "result.json").unlink(missing_ok=True)
+        self.files.remove(RESULT)
 
     def write_result(self, result: Result) -> None:
         """Store `result.json`, whole or not at all."""
-        write_atomically(self.path / "result.json", _pretty(result))
+        self.files.write(RESULT, _pretty(result))
 
     def write_scores(self, lines: Iterator[bytes]) -> None:
         """Replace `scores.jsonl` by these lines, whole or not at all."""
-        write_atomically(self.scores_file, b"".join(line + b"\n" for line in lines))
+        self.files.write(SCORES, b"".join(line + b"\n" for line in lines))
 
-    def export_predictions(self, texts: Iterator[tuple[str, str]], suffix: str, folder: Path | None = None) -> int:
+    def write_predictions(self, lines: Iterator[bytes]) -> None:
+        """Replace `predictions.jsonl` by these lines, whole or not at all."""
+        self.files.write(PREDICTIONS, b"".join(line + b"\n" for line in lines))
+
+    def export_predictions(self, texts: Iterator[tuple[str, str]], suffix: str, folder: Folder | None = None) -> int:
         """Write (sample id, text) pairs as `predictions/<sample><suffix>`, or into `folder`; returns how many."""
-        folder = self.path / "predictions" if folder is None else folder
-        made: set[Path] = set()
+        folder = folder or self.files / "predictions"
         count = 0
         for sample, text in texts:
-            file = folder / (safe_name(sample) + suffix)
+            data = text.encode("utf-8", "replace")
             try:
-                if file.parent not in made:
-                    file.parent.mkdir(parents=True, exist_ok=True)
-                    made.add(file.parent)
-                write_plainly(file, text.encode("utf-8", "replace"))
+                folder.write(safe_name(sample) + suffix, data, sync=False)
             except (FileExistsError, NotADirectoryError, IsADirectoryError):
                 # Ids such as "a" and "a.txt/b" cannot both be paths: the later one gets a name that no id has.
-                spare = safe_name(sample.replace("/", "%2F")) + "%" + suffix
-                write_plainly(folder / spare, text.encode("utf-8", "replace"))
+                folder.write(safe_name(sample.replace("/", "%2F")) + "%" + suffix, data, sync=False)
             count += 1
         return count
+
+    def _read(self, name: str, place: Place) -> bytes:
+        with self.files.open(name) as file:
+            file.seek(place.offset)
+            return file.read(place.length)
 
 
 def counts_instead(outcome: str, before: str, lost: int = 0, lost_before: int = 0) -> bool:
@@ -183,48 +202,57 @@ def counts_instead(outcome: str, before: str, lost: int = 0, lost_before: int = 
 
 
 @contextmanager
-def claim(path: Path, info: RunInfo, *, fresh: bool = False, hint: str = _KEEP_BOTH) -> Iterator[RunFolder]:
+def claim(
+    place: Path | Folder, info: RunInfo, *, fresh: bool = False, shared: bool = False, hint: str = _KEEP_BOTH
+) -> Iterator[RunFolder]:
     """Take a run folder for writing: locked, new or continued. A folder with other settings is refused.
+
+    A new one is the user's alone: pages and answers may be confidential. `shared` opens it to whom the umask lets in.
 
     `run.json` is written by the caller, once there is something to say. `fresh` moves the old folder aside (never
     deletes it); `hint` says what else helps the caller. Raises RunError with the list of differences, or if answers
     stand there without their `run.json`.
     """
-    if fresh and path.exists() and any(file.name != "run.lock" for file in path.iterdir()):
-        with locked(path):
-            aside = path.with_name(f"{path.name}.old-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}")
-            shutil.move(path, aside)
-    with locked(path):
+    files = place if isinstance(place, Folder) else Folder(place)
+    if fresh and set(files.names()) - {LOCK}:
+        with locked(files):
+            files.move_aside()
+    files.create(private=not shared)
+    if shared:
+        files.open_to_others()
+    with locked(files):
         try:
-            yield RunFolder(path, _continued(path, info, hint))
+            yield RunFolder(files, _continued(files, info, hint))
         finally:
-            _leave_no_empty_folder(path)
+            _leave_no_empty_folder(files)
 
 
-def _continued(path: Path, info: RunInfo, hint: str) -> RunInfo:
+def _continued(files: Folder, info: RunInfo, hint: str) -> RunInfo:
     """The settings asked for, as a continuation of what is in the folder."""
-    if next(read_lines(path / "predictions.jsonl"), None) is None:
+    if next(read_lines(files, PREDICTIONS), None) is None:
         return info
-    if not (path / "run.json").exists():
+    names = files.names()
+    if RUN not in names:
         raise RunError(
-            f"{path} holds answers, but no run.json to say what they are",
+            f"{files.path} holds answers, but no run.json to say what they are",
             hint="--name NAME begins another run, --fresh moves this folder aside",
         )
-    run = RunFolder.open(path)
-    check_same(path, run.info, info, hint=hint)
+    run = RunFolder.open(files)
+    check_same(files.path, run.info, info, hint=hint)
     info = msgspec.structs.replace(info, created=run.info.created, facts=run.info.facts, notes=run.info.notes)
     # A finished run does not shrink because somebody asked for less of it.
-    if info.total < run.info.total and (path / "result.json").exists():
+    if info.total < run.info.total and RESULT in names:
         info = msgspec.structs.replace(info, limit=run.info.limit, total=run.info.total)
     return msgspec.structs.replace(info, signature=signature(info))
 
 
-def _leave_no_empty_folder(path: Path) -> None:
+def _leave_no_empty_folder(files: Folder) -> None:
     """A run that never began (its engine could not be opened) leaves nothing behind."""
-    if [file.name for file in path.iterdir()] == ["run.lock"]:
-        shutil.rmtree(path)
+    if files.names() == [LOCK]:
+        files.remove(LOCK)
+        files.remove_empty()
         with contextlib.suppress(OSError):
-            path.parent.rmdir()
+            files.path.parent.rmdir()
 
 
 def check_same(path: Path, old: RunInfo, new: RunInfo, *, hint: str = _KEEP_BOTH) -> None:
@@ -240,7 +268,7 @@ def check_same(path: Path, old: RunInfo, new: RunInfo, *, hint: str = _KEEP_BOTH
 def find_runs(root: Path) -> tuple[list[RunFolder], dict[Path, RunError]]:
     """Every run one or two folders below `root`, sorted by path, and what is wrong with damaged ones.
 
-    Folders moved aside by --fresh are left out.
+    Folders moved aside by --fresh are left out; one behind a link is named as damaged.
     """
     found: list[RunFolder] = []
     damaged: dict[Path, RunError] = {}
@@ -248,16 +276,10 @@ def find_runs(root: Path) -> tuple[list[RunFolder], dict[Path, RunError]]:
         if ".old-" in file.parent.name:
             continue
         try:
-            found.append(RunFolder.open(file.parent))
+            found.append(RunFolder.open(Folder(root) / str(file.parent.relative_to(root))))
         except RunError as error:
             damaged[file.parent] = error
     return found, damaged
-
-
-def _read(path: Path, place: Place) -> bytes:
-    with path.open("rb") as file:
-        file.seek(place.offset)
-        return file.read(place.length)
 
 
 def _decode(line: bytes, kind: type[Record], path: Path, number: int) -> Record:

@@ -5,26 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from loupe.errors import RunError
+from loupe.files.folder import Folder
+
+LOCK = "run.lock"
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Folder) -> Iterator[None]:
     """Hold the lock of a run folder. Raises RunError, naming the holder's pid, if another process has it."""
     import fcntl
 
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "run.lock"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    descriptor = folder.open_lock(LOCK)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
             raise RunError(
-                f"{folder} is in use by process {holder}",
+                f"{folder.path} is in use by process {holder}",
                 hint="wait for it, or give this run a name of its own: --name NAME",
             ) from None
         os.ftruncate(descriptor, 0)

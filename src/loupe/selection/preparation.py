@@ -17,6 +17,7 @@ from loupe.benchmarks.selection.documents import Document, is_pdf
 from loupe.engines.registry import Profile
 from loupe.engines.shared.isolation import WorkerPool, worker_pool
 from loupe.errors import EngineError, LoupeError, PageError
+from loupe.files.folder import Folder
 from loupe.selection.opening import PAGES, Found, frame_file
 from loupe.servers.served_engine import open_profile
 from loupe.types import Engine, PageSource, PdfPage, Request
@@ -130,7 +131,7 @@ async def _recognise(
         return _joined([text for text, _ in pages]), next((problem for _, problem in pages if problem), "")
 
     async with AsyncExitStack() as stack:
-        engine = await stack.enter_async_context(open_profile(profile, folder=wanted.folder))
+        engine = await stack.enter_async_context(open_profile(profile, folder=Folder(wanted.folder)))
         return await asyncio.gather(*(document(engine, one) for one in scans))
 
 

@@ -23,7 +23,6 @@ from loupe.engines.registry import Profile, slug
 from loupe.inference.journal import encode
 from loupe.pipeline import Plan, score_run
 from loupe.pipeline.plan import Survey, make_info, survey
-from loupe.runs.files import RecordLog
 from loupe.runs.folder import claim
 from loupe.runs.info import RunInfo, digest_of, signature
 from loupe.selection.assessment import Assessment
@@ -73,7 +72,7 @@ class SavedRuns:
             stopped=assessment.reason,
         )
         _write(plan, msgspec.structs.replace(info, signature=signature(info)), assessment.predictions)
-        score_run(plan.path, jobs=1)
+        score_run(plan.folder, jobs=1)
         return plan.path
 
     def _signed(self, model: Candidate) -> dict[str, str]:
@@ -118,7 +117,7 @@ def save_documents(
 
 
 def _write(plan: Plan, info: RunInfo, predictions: Sequence[Prediction]) -> None:
-    with claim(plan.path, info, fresh=True) as folder:
+    with claim(plan.folder, info, fresh=True, shared=plan.shared) as folder:
         folder.write_info(info)
-        with RecordLog(folder.predictions_file) as log:
+        with folder.predictions_log() as log:
             log.append(map(encode, predictions))

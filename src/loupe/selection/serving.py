@@ -24,6 +24,7 @@ from loupe.engines.registry import engine_module, load_profile, slug
 from loupe.engines.shared.discovery import identify, normalize_base_url, probe, shown
 from loupe.engines.shared.endpoints import api_key, is_listed
 from loupe.errors import EngineUnavailableError, LoupeError, RejectedError, UsageError
+from loupe.files.folder import Folder
 from loupe.selection.candidates import Candidate, ModelList
 from loupe.selection.limits import Limits
 from loupe.servers.keeper import Keeper
@@ -201,8 +202,8 @@ async def _start(profile: Settings, phase: Phase, model: Candidate, keeper: Keep
     if wanted is None:
         return None
     # Not in the user's folder: nothing is written there; but where the next selection finds what a killed one left.
-    folder = server_folder() / slug(model.id) / ("vlm" if phase == "a" else "textllm")
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = Folder(server_folder()) / f"{slug(model.id)}/{'vlm' if phase == 'a' else 'textllm'}"
+    folder.create()
     try:
         return await keeper.server_for(wanted, folder, key=api_key("", os.environ), watch=watch)
     except (EngineUnavailableError, UsageError) as error:

@@ -11,7 +11,6 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TypeVar
 
@@ -19,6 +18,7 @@ import msgspec
 
 from loupe.engines.registry import Profile
 from loupe.errors import LoupeError, UsageError
+from loupe.files.folder import Folder
 from loupe.servers.left_over import left_over, stop_left_over
 from loupe.servers.ports import free_port, is_free, listener
 from loupe.servers.questions import talk_to
@@ -60,7 +60,7 @@ class Keeper:
         for line in server.what_stays():
             self._say(line)
 
-    async def server_for(self, wanted: Wanted, folder: Path, *, key: str, watch: Watch) -> Server:
+    async def server_for(self, wanted: Wanted, folder: Folder, *, key: str, watch: Watch) -> Server:
         """The running server that `wanted` describes; `folder` is the run's, whose `server.json` and log it gets.
 
         In this order: the one that runs for the run before, one that a killed run left behind, one that answers at the
@@ -88,10 +88,10 @@ class Keeper:
             raise
         return server
 
-    async def _left_over(self, wanted: Wanted, folder: Path, key: str, watch: Watch) -> Server | None:
+    async def _left_over(self, wanted: Wanted, folder: Folder, key: str, watch: Watch) -> Server | None:
         """A left-over server that is the one wanted, and well. The others are stopped: they are ours."""
         found: Server | None = None
-        for place, record in await asyncio.to_thread(lambda: list(left_over(folder.parent.parent))):
+        for place, record in await asyncio.to_thread(lambda: list(left_over(folder.root))):
             mine = msgspec.structs.replace(record, origin="left over", owner=owner(), restarts=0)
             server = Server(wanted, mine, folder=place, key=key, patience=self._patience)
             same = record.identity == wanted.identity and wanted.port in (0, record.port)
@@ -103,7 +103,7 @@ class Keeper:
                 await asyncio.to_thread(stop_left_over, place, record, self._patience.stop, watch.hurry)
         return found
 
-    async def _external(self, wanted: Wanted, port: int, folder: Path, key: str) -> Server:
+    async def _external(self, wanted: Wanted, port: int, folder: Folder, key: str) -> Server:
         """The server that answers at a taken port, if it is of the kind and has the model. Raises UsageError if not."""
         async with talk_to(port, key) as talk:
             kind, models = await talk.kind_and_models()

@@ -12,22 +12,24 @@ from pathlib import Path
 import msgspec
 
 from loupe.errors import EngineUnavailableError
+from loupe.files.folder import Folder
 from loupe.servers.record import FILE, ServerRecord, read_record, write_record
 from loupe.servers.stopping import USUAL_STOP, StopPatience, stop_processes
 
 
-def left_over(runs: Path) -> Iterator[tuple[Path, ServerRecord]]:
+def left_over(runs: Path) -> Iterator[tuple[Folder, ServerRecord]]:
     """The servers that killed runs below a root left behind, each once, with the folder of one of its runs."""
     seen = set()
     for file in sorted(runs.glob(f"*/*/{FILE}")):
-        record = read_record(file)
+        folder = Folder(runs) / str(file.parent.relative_to(runs))
+        record = read_record(folder)
         if record is not None and record.mark not in seen and record.is_left_over():
             seen.add(record.mark)
-            yield file.parent, record
+            yield folder, record
 
 
 def stop_left_over(
-    folder: Path,
+    folder: Folder,
     record: ServerRecord,
     patience: StopPatience = USUAL_STOP,
     hurry: Callable[[], bool] = lambda: False,

@@ -6,12 +6,12 @@ Source: protocols/engines.md C2 and C5.
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Literal, TypeAlias
 
 import msgspec
 
-from loupe.runs.files import write_atomically
+from loupe.errors import LoupeError
+from loupe.files.folder import Folder
 from loupe.servers.processes import boot, family, find
 
 FILE = "server.json"
@@ -63,11 +63,11 @@ class ServerRecord(msgspec.Struct, frozen=True, kw_only=True):
         return bool(family([self.root, *self.known], self.mark))
 
 
-def read_record(file: Path) -> ServerRecord | None:
-    """The record in a file, None if there is none that can be read."""
+def read_record(folder: Folder) -> ServerRecord | None:
+    """The record in a run folder, None if there is none that can be read."""
     try:
-        return msgspec.json.decode(file.read_bytes(), type=ServerRecord)
-    except (OSError, msgspec.DecodeError, msgspec.ValidationError):
+        return msgspec.json.decode(folder.read(FILE), type=ServerRecord)
+    except (OSError, LoupeError, msgspec.DecodeError, msgspec.ValidationError):
         return None
 
 
@@ -77,6 +77,6 @@ def owner() -> tuple[int, str]:
     return process.key if process else (os.getpid(), "")
 
 
-def write_record(folder: Path, record: ServerRecord) -> None:
+def write_record(folder: Folder, record: ServerRecord) -> None:
     """Store the record of a run folder, whole or not at all."""
-    write_atomically(folder / FILE, msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
+    folder.write(FILE, msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import msgspec
 
@@ -20,6 +19,7 @@ from loupe.engines.openai import Settings
 from loupe.engines.registry import Profile, engine_module
 from loupe.engines.shared.endpoints import api_key
 from loupe.errors import EngineError, EngineTimeoutError, LoupeError, TransientEngineError
+from loupe.files.folder import Folder
 from loupe.servers.keeper import Keeper
 from loupe.servers.server import Server
 from loupe.servers.wanted import wanted_server
@@ -34,7 +34,7 @@ _LOOKS = (0.0, 0.1, 0.2, 0.4)
 
 @asynccontextmanager
 async def open_profile(
-    profile: Profile, *, folder: Path, keeper: Keeper | None = None, watch: Watch = NOBODY
+    profile: Profile, *, folder: Folder, keeper: Keeper | None = None, watch: Watch = NOBODY
 ) -> AsyncIterator[Engine]:
     """Open the engine of a profile; where the profile wants a server, have it started first.
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import msgspec
 
 from loupe.errors import EngineUnavailableError
+from loupe.files.folder import Folder
 from loupe.servers import log as server_log
 from loupe.servers.gpu_memory import still_held
 from loupe.servers.ports import HOST, is_free, is_refused, listener
@@ -45,14 +46,15 @@ class Server:
     """
 
     def __init__(
-        self, wanted: Wanted, record: ServerRecord, *, folder: Path, key: str, patience: Patience = USUAL
+        self, wanted: Wanted, record: ServerRecord, *, folder: Folder, key: str, patience: Patience = USUAL
     ) -> None:
         self.wanted = wanted
         self.record = record
         self._folders = [folder]
         self._key = key
         self.patience = patience
-        self._log = folder / (record.log or LOG)
+        self._log_folder = _log_folder(folder, record.log)
+        self._log = self._log_folder.path / LOG
         self._log_start = server_log.size(self._log)
         self._child: subprocess.Popen[bytes] | None = None
 
@@ -72,7 +74,7 @@ class Server:
         command = {} if self.external else {"server_command": " ".join(self.record.command)}
         return {"server_origin": self.record.origin, **command}
 
-    def join(self, folder: Path) -> None:
+    def join(self, folder: Folder) -> None:
         """Another run uses it, too; restarts count anew."""
         if folder not in self._folders:
             self._folders.append(folder)
@@ -176,14 +178,12 @@ class Server:
 
     def _launch(self, command: list[str]) -> None:
         mark = secrets.token_hex(8)
-        self._log.parent.mkdir(parents=True, exist_ok=True)
         self._log_start = server_log.size(self._log)
         launcher = [sys.executable, "-I", "-S", "-c", _LAUNCH, str(os.getpid())] if sys.platform == "linux" else []
         environment = {**self.wanted.child_environment(self.record.port), MARK: mark}
         # A file, not a pipe: a pipe that nobody reads blocks the server.
-        with self._log.open("ab") as output:
+        with self._log_folder.open_appending(LOG)[0] as output:
             output.write(f"--- {_now()} loupe starts: {' '.join(self.record.command)}\n".encode())
-            output.flush()
             self._log_start = server_log.size(self._log)
             self._child = subprocess.Popen(
                 [*launcher, *command],
@@ -269,9 +269,16 @@ class Server:
         """Change the record, here and in the folder of every run."""
         self.record = msgspec.structs.replace(self.record, **changes)
         for folder in self._folders:
-            if folder.is_dir():
-                log = os.path.relpath(self._log, folder) if not self.external else ""
+            if folder.exists():
+                log = os.path.relpath(self._log, folder.path) if not self.external else ""
                 write_record(folder, msgspec.structs.replace(self.record, log=log))
+
+
+def _log_folder(folder: Folder, log: str) -> Folder:
+    """Where the log of a server is, by what the record in the folder of one of its runs says; below the same root."""
+    place = os.path.normpath(os.path.join(*folder.inside, log or LOG))  # noqa: PTH118  a name, and never a file
+    name, _, last = place.rpartition("/")
+    return Folder(folder.root) / name if last == LOG and not place.startswith(("/", "..")) else folder
 
 
 def new_record(wanted: Wanted, port: int, *, external: bool = False) -> ServerRecord:

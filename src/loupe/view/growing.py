@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
+
+from loupe.files.folder import Folder
 
 #: What is read at once; the rest waits for the next look.
 _PORTION = 256 << 20
@@ -17,7 +18,8 @@ class GrowingFile:
     A file that has changed and not grown was written anew, also where its name and inode stayed.
     """
 
-    path: Path
+    folder: Folder
+    name: str
     _inode: int = -1
     _offset: int = 0
     _changed: int = -1
@@ -25,7 +27,7 @@ class GrowingFile:
     def look(self) -> tuple[bool, list[tuple[int, bytes]]]:
         """Whether the file was begun anew, and each new line with its offset, without its end."""
         try:
-            with self.path.open("rb") as file:
+            with self.folder.open(self.name) as file:
                 found = os.fstat(file.fileno())
                 same_size = found.st_size == self._offset and found.st_mtime_ns != self._changed
                 anew = found.st_ino != self._inode or found.st_size < self._offset or (same_size and self._offset > 0)

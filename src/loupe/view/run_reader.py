@@ -14,7 +14,9 @@ from typing import TypeVar
 import msgspec
 
 from loupe.errors import LoupeError
-from loupe.runs.folder import Place, RunFolder, counts_instead
+from loupe.files.folder import Folder
+from loupe.runs.folder import PREDICTIONS, SCORES, Place, RunFolder, counts_instead
+from loupe.runs.lock import LOCK
 from loupe.types import FAILED, SampleScores
 from loupe.view.growing import GrowingFile
 from loupe.view.run_index import Answered, RunIndex, one_line
@@ -58,8 +60,8 @@ class RunReader:
         folder = RunFolder.open(path)
         self.index = RunIndex(folder=folder, key=_key(path, root), serial=next(_SERIALS))
         self.readable = False
-        self._predictions = GrowingFile(folder.predictions_file)
-        self._scores = GrowingFile(folder.scores_file)
+        self._predictions = GrowingFile(folder.files, PREDICTIONS)
+        self._scores = GrowingFile(folder.files, SCORES)
         self._stamps: dict[str, Stamp] = {}
         self._problems: dict[str, str] = {}
         self._spoiled: set[str] = set()
@@ -89,7 +91,7 @@ class RunReader:
     def _take_info(self, found: RunIndex) -> RunIndex:
         if not self._is_new("run.json"):
             return found
-        return replace(found, folder=RunFolder.open(found.folder.path))
+        return replace(found, folder=RunFolder.open(found.folder.files))
 
     def _take_result(self, found: RunIndex) -> RunIndex:
         if not self._is_new("result.json"):
@@ -161,22 +163,23 @@ class RunReader:
 def _state(run: RunIndex) -> str:
     if run.result is not None:
         return "done"
-    if _is_running(run.folder.path / "run.lock"):
+    if _is_running(run.folder.files):
         return "running"
     return "read" if len(run.answers) >= run.total else "stopped"
 
 
-def _is_running(lock: Path) -> bool:
+def _is_running(files: Folder) -> bool:
     """Whether the process that took the lock lives. The lock itself is not tried: a run that begins might meet that."""
     try:
-        pid, taken = int(lock.read_text(encoding="ascii").strip() or 0), lock.stat().st_mtime
+        with files.open(LOCK) as lock:
+            pid, taken = int(lock.read(32).decode("ascii").strip() or 0), os.fstat(lock.fileno()).st_mtime
         if pid <= 0:
             return False
         os.kill(pid, 0)
     except PermissionError:
         # It lives, and is somebody else's.
         return True
-    except (OSError, ValueError, UnicodeDecodeError, OverflowError):
+    except (OSError, LoupeError, ValueError, UnicodeDecodeError, OverflowError):
         return False
     began = _began(pid)
     return began is None or began <= taken + _SLACK

@@ -18,10 +18,14 @@ from loupe.benchmarks.own.field_types import FIELD_TYPES, FieldType, canonical_k
 from loupe.benchmarks.own.labels import label_mistakes
 from loupe.benchmarks.own.problems import Problem
 from loupe.errors import did_you_mean
+from loupe.files.folder import Folder
 from loupe.metrics.dates import DateOrder
 
 CONFIG = "loupe.toml"
 SAMPLES = "samples.jsonl"
+
+#: Larger settings were written by nobody.
+_LARGEST = 16 << 20
 
 _TABLES = ("benchmark", "fields", "engines")
 
@@ -67,7 +71,7 @@ def read_config(folder: Path) -> tuple[FolderConfig | None, list[Problem]]:
     """The settings in `folder`, or None with what is wrong with them. `[engines]` belongs to others and is ignored."""
     path = folder / CONFIG
     try:
-        text = path.read_text(encoding="utf-8")
+        text = Folder(folder).read(CONFIG, limit=_LARGEST).decode("utf-8")
         tables = tomllib.loads(text.removeprefix("\ufeff"))
     except FileNotFoundError:
         advice = f'printf \'[benchmark]\\ntitle = "My documents"\\ntask = "text"\\n\' > {path}'

@@ -18,7 +18,9 @@ from loupe.benchmarks.own.problems import Problem
 from loupe.benchmarks.own.tables import read_table
 from loupe.benchmarks.own.truth import may_lack_reference, truth_mistakes
 from loupe.errors import did_you_mean
-from loupe.runs.files import safe_name
+from loupe.files.folder import Folder
+from loupe.files.names import safe_name
+from loupe.files.records import bounded_lines
 from loupe.types import PageSource, PdfPage
 
 #: Keys of a line, with what each must be.
@@ -61,8 +63,8 @@ class Row:
 
 def read_rows(path: Path, config: FolderConfig) -> Iterator[Row]:
     """Every line that is not empty, checked by itself; nothing but this file is touched."""
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
+    with Folder(path.parent).open(path.name) as file:
+        for number, line in enumerate(bounded_lines(file, path), 1):
             if line.strip():
                 yield read_row(line, number, config)
 

@@ -18,7 +18,8 @@ from loupe.benchmarks.own.config import CONFIG, SAMPLES, Task, read_config
 from loupe.benchmarks.own.field_types import Fields
 from loupe.benchmarks.own.labels import label_of
 from loupe.errors import DatasetError, PageError, UsageError
-from loupe.runs.files import safe_name, write_all_or_none
+from loupe.files.folder import Folder, write_all_or_none
+from loupe.files.names import safe_name
 
 IMAGES = frozenset({".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".bmp", ".gif"})
 #: Tasks that ask about a document as a whole, with the pages shown unless told otherwise: where fields stand differs,
@@ -235,7 +236,7 @@ def begin(folder: Path, found: Found, beginning: Beginning) -> int:
     refuse_existing(folder)
     if not (folder / CONFIG).exists():
         contents = {CONFIG: settings(folder, beginning).encode(), **contents}
-    write_all_or_none({folder / name: content for name, content in contents.items()})
+    write_all_or_none(Folder(folder), contents)
     return len(lines)
 
 

@@ -15,6 +15,8 @@ from loupe.benchmarks.own.checking import missing_samples
 from loupe.benchmarks.own.config import SAMPLES, FolderConfig, read_config
 from loupe.benchmarks.own.rows import read_rows
 from loupe.benchmarks.own.scorers import TASKS
+from loupe.files.folder import Folder
+from loupe.files.records import bounded_lines
 
 #: Tasks in which a draft that is right to the letter says something: there is one way to write a label or an amount.
 _TEXTS = frozenset({"text", "markdown", "table", "formula"})
@@ -43,8 +45,8 @@ def contents_of(folder: Path, config: FolderConfig) -> Contents:
     states: Counter[str] = Counter()
     drafters: Counter[str] = Counter()
     accepted: dict[str, set[str]] = {}
-    with (folder / SAMPLES).open("rb") as file:
-        for line in filter(bytes.strip, file):
+    with Folder(folder).open(SAMPLES) as file:
+        for line in filter(bytes.strip, bounded_lines(file, folder / SAMPLES)):
             # Most folders have one task and never name it: their lines need no parsing here, unless names of keys may
             # stand in them as \uXXXX.
             if not any(part in line for part in (b'"task"', b'"truth"', b"\\u")) and config.task != "class":

@@ -25,8 +25,8 @@ from loupe.benchmarks.selection.questions import (
     text_samples,
 )
 from loupe.errors import DatasetError
+from loupe.files.folder import Folder
 from loupe.metrics.dates import DateOrder
-from loupe.runs.files import write_atomically
 from loupe.types import Benchmark, Sample
 
 FILE = "selection.json"
@@ -68,7 +68,7 @@ def save_selection(
         date_order=rules.date_order,
         documents=[_saved(folder, document, known.get(document.id, Known())) for document in documents],
     )
-    write_atomically(folder / FILE, msgspec.json.format(msgspec.json.encode(saved), indent=1) + b"\n")
+    Folder(folder).write(FILE, msgspec.json.format(msgspec.json.encode(saved), indent=1) + b"\n")
 
 
 def _saved(folder: Path, document: Document, known: Known) -> SavedDocument:
@@ -80,7 +80,7 @@ def open_selection(folder: Path) -> Benchmark:
     """The benchmark of a saved selection. Raises DatasetError where its file is damaged."""
     file = folder / FILE
     try:
-        selection = msgspec.json.decode(file.read_bytes(), type=Selection)
+        selection = msgspec.json.decode(Folder(folder).read(FILE), type=Selection)
     except (OSError, msgspec.MsgspecError) as error:
         raise DatasetError(f"{file}: {error}", hint="loupe select --save writes it anew") from None
     rules = Rules(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -13,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from loupe.benchmarks.selection.documents import Document
-from loupe.errors import DatasetError
-from loupe.runs.files import write_atomically, write_new
+from loupe.errors import DatasetError, LoupeError
+from loupe.files.folder import Folder, write_file
 
 #: A larger file is no ground truth.
 LARGEST = 1_000_000
@@ -97,7 +96,7 @@ def write_truth(document: Document, document_type: str, truth: Truth) -> None:
         "secondaryField": truth.name,
     }
     try:
-        write_atomically(document.truth_file, file_form(value))
+        write_file(document.truth_file, file_form(value))
     except OSError as error:
         raise DatasetError(f"{document.truth_file}: cannot be written ({error.strerror})") from None
 
@@ -116,7 +115,8 @@ def keep_verified(document: Document, document_type: str) -> None:
         if copy.exists():
             continue
         try:
-            write_new(copy, file.read_bytes())
+            folder = Folder(file.parent)
+            folder.write_new(copy.name, folder.read(file.name))
             return
         except FileExistsError:
             continue
@@ -150,14 +150,13 @@ def is_day(text: str) -> bool:
 def _decode(path: Path) -> tuple[dict[str, Any] | None, str]:
     """The object in a file, or why there is none; neither where there is no file."""
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
-            return None, "is no file"
-        if found.st_size > LARGEST:
-            return None, f"larger than {LARGEST // 10**6} MB"
-        return decode_truth(path.read_bytes())
+        return decode_truth(Folder(path.parent).read(path.name, limit=LARGEST))
     except FileNotFoundError:
         return None, ""
+    except IsADirectoryError:
+        return None, "is no file"
+    except LoupeError as error:
+        return None, error.message.removeprefix(f"{path}: ")
     except OSError as error:
         return None, f"cannot be read ({error.strerror})"
 

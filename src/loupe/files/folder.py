@@ -1,0 +1,301 @@
+"""A folder, and the files in it: read, written whole or not at all, made new, appended to; never through a link.
+
+The folder itself may be a link, for the user named it. Temporary files have names that nobody can guess and are created
+exclusively, so that nothing planted in their place is opened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from io import BufferedReader
+from pathlib import Path
+from typing import BinaryIO
+
+from loupe.errors import DatasetError, UnsafeFileError
+from loupe.files.plain import check_replaceable, naming, open_folder, open_inside, open_plain, parts_of
+
+#: A record is read whole into memory; a larger file is none.
+LARGEST_RECORD = 512 << 20
+_DRAFT = re.compile(r"\.loupe-[0-9a-f]{16}\.tmp")
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The folder `root`, or with `inside` one below it. Making one touches nothing.
+
+    Methods take names relative to the folder. They raise UnsafeFileError where a part of the name is a link or leads
+    out of the folder, or where no plain file stands, and OSError, with the whole path, for all else.
+    """
+
+    root: Path
+    inside: tuple[str, ...] = ()
+
+    def __truediv__(self, name: str) -> Folder:
+        return Folder(self.root, (*self.inside, *parts_of(name)))
+
+    @property
+    def path(self) -> Path:
+        """The folder's path, for messages."""
+        return self.root.joinpath(*self.inside)
+
+    def create(self, *, private: bool = False) -> None:
+        """Make the folder where it is missing, parents included. `private`: if it is new, nobody else may enter it."""
+        if self.exists():
+            return
+        with self._parent() as (parent, name), naming(self.path), contextlib.suppress(FileExistsError):
+            os.mkdir(name, 0o700 if private else 0o777, dir_fd=parent)
+        with self.opened():  # What is there now must be a folder.
+            pass
+
+    def open_to_others(self) -> None:
+        """Let in whom the umask lets into any new folder."""
+        with self.opened() as descriptor:
+            umask = os.umask(0o022)
+            os.umask(umask)
+            with naming(self.path):
+                os.fchmod(descriptor, 0o777 & ~umask)
+
+    def exists(self) -> bool:
+        """Whether it is there. Raises UnsafeFileError if a link is in its place."""
+        try:
+            with self.opened():
+                return True
+        except FileNotFoundError:
+            return False
+
+    def names(self) -> list[str]:
+        """The names of all that lies in the folder, sorted; none where there is no folder."""
+        try:
+            with self.opened() as descriptor:
+                return sorted(os.listdir(descriptor))  # noqa: PTH208  a descriptor
+        except FileNotFoundError:
+            return []
+
+    def open(self, name: str) -> BufferedReader:
+        """The file, for reading."""
+        with self._holder(name) as (folder, last):
+            return os.fdopen(open_plain(folder, last, self.path / name, os.O_RDONLY), "rb")
+
+    def read(self, name: str, *, limit: int = LARGEST_RECORD) -> bytes:
+        """The file's bytes. Raises UnsafeFileError if they are more than `limit`."""
+        with self.open(name) as file:
+            data = file.read(limit + 1)
+        if len(data) > limit:
+            raise UnsafeFileError(f"{self.path / name}: larger than {limit >> 20:,} MB", hint="move it away")
+        return data
+
+    def open_appending(self, name: str) -> tuple[BinaryIO, bool]:
+        """The file, for reading and appending without a buffer, and whether it is new."""
+        with self._holder(name, create=True) as (folder, last):
+            place, flags = self.path / name, os.O_RDWR | os.O_APPEND
+            try:
+                descriptor, is_new = open_plain(folder, last, place, flags), False
+            except FileNotFoundError:
+                descriptor, is_new = open_plain(folder, last, place, flags | os.O_CREAT), True
+                _sync(folder)
+            return os.fdopen(descriptor, "a+b", buffering=0), is_new
+
+    def open_lock(self, name: str) -> int:
+        """A descriptor of the file, made if need be, for locking and a few bytes."""
+        with self._holder(name, create=True) as (folder, last):
+            return open_plain(folder, last, self.path / name, os.O_RDWR | os.O_CREAT)
+
+    def write(self, name: str, data: bytes, *, mode: int | None = None, sync: bool = True) -> None:
+        """Replace the file, or make it; a crash leaves the old content or the new one.
+
+        `mode`: permissions, None for those of any new file. Without `sync` it may be lost, not torn, in a power cut:
+        for files that can be made again.
+        """
+        with self.draft(name, mode=mode, sync=sync) as draft:
+            draft.file.write(data)
+            draft.replace()
+
+    def write_new(self, name: str, data: bytes) -> None:
+        """Make a file, whole or not at all. Raises FileExistsError where anything has its name."""
+        with self.draft(name) as draft:
+            draft.file.write(data)
+            draft.put()
+
+    @contextlib.contextmanager
+    def draft(self, name: str, *, mode: int | None = None, sync: bool = True) -> Iterator[Draft]:
+        """A file under another name; gone afterwards unless it was given its place."""
+        with self._holder(name, create=True) as (folder, last):
+            place = self.path / name
+            own = f".loupe-{secrets.token_hex(8)}.tmp"
+            with naming(place):
+                flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+                descriptor = os.open(own, flags, 0o666, dir_fd=folder)
+            draft = Draft(os.fdopen(descriptor, "w+b"), folder, own, last, place, sync)
+            try:
+                with naming(place), draft.file:
+                    if mode is not None:
+                        os.fchmod(descriptor, mode)
+                    yield draft
+            finally:
+                if not draft.placed:
+                    with contextlib.suppress(OSError):
+                        os.unlink(own, dir_fd=folder)
+
+    def check(self, name: str) -> None:
+        """Raise what `write` would raise for what has the name now: before long work, say."""
+        with contextlib.suppress(FileNotFoundError), self._holder(name) as (folder, last):
+            check_replaceable(folder, last, self.path / name)
+
+    def move(self, name: str, to: Folder, new: str) -> None:
+        """Give a file another name in `to`, in place of the file that has it."""
+        with self._holder(name) as (source, last), to._holder(new, create=True) as (target, end):
+            check_replaceable(target, end, to.path / new)
+            with naming(to.path / new):
+                os.rename(last, end, src_dir_fd=source, dst_dir_fd=target)
+
+    def remove(self, name: str) -> None:
+        """Take a file away, if it is there. Of a link the link itself goes."""
+        with contextlib.suppress(FileNotFoundError), self._holder(name) as (folder, last), naming(self.path / name):
+            os.unlink(last, dir_fd=folder)
+
+    def remove_empty(self) -> None:
+        """Take the folder away. Raises OSError unless it is empty."""
+        with self._parent() as (parent, name), naming(self.path):
+            os.rmdir(name, dir_fd=parent)
+
+    def move_aside(self) -> None:
+        """Give the folder another name beside its own: nothing is deleted."""
+        with self._parent() as (parent, name), naming(self.path):
+            aside = f"{name}.old-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
+            os.rename(name, aside, src_dir_fd=parent, dst_dir_fd=parent)
+
+    def remove_drafts(self) -> None:
+        """Take away what processes that were killed left of files that they wrote. Nobody may be writing here."""
+        with contextlib.suppress(OSError), self.opened() as folder:
+            for name in filter(_DRAFT.fullmatch, os.listdir(folder)):  # noqa: PTH208  a descriptor
+                os.unlink(name, dir_fd=folder)
+
+    @contextlib.contextmanager
+    def opened(self, *, create: bool = False) -> Iterator[int]:
+        """A descriptor of the folder; `create` makes what is missing of its path."""
+        if create and not self.root.is_dir():
+            self.root.mkdir(parents=True, exist_ok=True)
+        descriptor, place = open_folder(self.root), self.root
+        try:
+            for part in self.inside:
+                place /= part
+                deeper = open_inside(descriptor, part, place, create=create)
+                os.close(descriptor)
+                descriptor = deeper
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    @contextlib.contextmanager
+    def _holder(self, name: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
+        """The folder right above a file, and the last part of its name."""
+        *folders, last = parts_of(name) or (".",)
+        if last == ".":
+            raise UnsafeFileError(f"{self.path}: {name!r} is no name of a file")
+        with Folder(self.root, (*self.inside, *folders)).opened(create=create) as descriptor:
+            yield descriptor, last
+
+    @contextlib.contextmanager
+    def _parent(self) -> Iterator[tuple[int, str]]:
+        """The folder that holds this one, made if need be, and the name of this one in it."""
+        if self.inside:
+            with Folder(self.root, self.inside[:-1]).opened(create=True) as descriptor:
+                yield descriptor, self.inside[-1]
+            return
+        root = self.root.absolute() if self.root.name else self.root.resolve()
+        with Folder(root.parent).opened(create=True) as descriptor:
+            yield descriptor, root.name
+
+
+@dataclass(slots=True)
+class Draft:
+    """A file that has not got its name yet; write to `file`."""
+
+    file: BinaryIO
+    _folder: int
+    _own: str
+    _name: str
+    _place: Path
+    _sync: bool
+    placed: bool = False
+
+    def settle(self) -> None:
+        """What was written is on the disk when this returns."""
+        self.file.flush()
+        if self._sync:
+            os.fsync(self.file.fileno())
+
+    def replace(self) -> None:
+        """Give it its name, in place of the file that has it."""
+        self.settle()
+        check_replaceable(self._folder, self._name, self._place)
+        self._rename()
+
+    def put(self) -> None:
+        """Give it its name. Raises FileExistsError where anything has it: nothing is overwritten."""
+        self.settle()
+        try:
+            os.link(self._own, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+            os.unlink(self._own, dir_fd=self._folder)
+            self.placed = True
+        except FileExistsError:
+            raise
+        except OSError:  # Not every file system has links: the name is taken first, then the file put in.
+            taken = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            os.close(os.open(self._name, taken, 0o666, dir_fd=self._folder))
+            try:
+                self._rename()
+            except BaseException:
+                os.unlink(self._name, dir_fd=self._folder)
+                raise
+        if self._sync:
+            _sync(self._folder)
+
+    def _rename(self) -> None:
+        os.rename(self._own, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        self.placed = True
+        if self._sync:
+            _sync(self._folder)
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Replace the file that the user named, or make it with its folder; a crash leaves the old or the new content."""
+    Folder(path.parent).write(path.name, data)
+
+
+def write_all_or_none(folder: Folder, files: Mapping[str, bytes]) -> None:
+    """Make new files; where one cannot be made none is left, and what was there stays. Raises DatasetError."""
+    made: list[str] = []
+    try:
+        with contextlib.ExitStack() as stack:
+            drafts = {name: stack.enter_context(folder.draft(name)) for name in files}
+            for name, draft in drafts.items():
+                draft.file.write(files[name])
+                draft.settle()
+            for name, draft in drafts.items():
+                draft.put()
+                made.append(name)
+    except BaseException as error:
+        for name in made:
+            with contextlib.suppress(OSError):
+                folder.remove(name)
+        if not isinstance(error, OSError):
+            raise
+        names = " and ".join(str(folder.path / name) for name in files)
+        is_there = isinstance(error, FileExistsError)
+        raise DatasetError(
+            f"{names}: {(error.strerror or 'cannot be written').lower()}; nothing was written",
+            hint="move away what is there" if is_there else "check the free space and the permissions of the folder",
+        ) from None
+
+
+def _sync(folder: int) -> None:
+    """Make a new or renamed entry survive a power cut, where the file system can."""
+    with contextlib.suppress(OSError):
+        os.fsync(folder)

@@ -1,0 +1,43 @@
+"""Names of files made from ids that somebody else chose: readable, one to one, and never outside their folder."""
+
+from __future__ import annotations
+
+import hashlib
+
+_UNSAFE = frozenset('%\\:*?"<>|')
+_LONGEST_NAME = 180
+
+
+def safe_name(sample_id: str) -> str:
+    """A relative file stem for a sample id: readable, one to one, and never outside its folder.
+
+    Sub-folders of an id are kept. Characters that some file system refuses are percent-encoded, `.` and `..` too;
+    a part longer than 180 bytes is cut and gets a digest.
+
+    >>> safe_name("headers/page 1"), safe_name("../x"), safe_name("a:b")
+    ('headers/page 1', '%2E%2E/x', 'a%3Ab')
+    """
+    return "/".join(_safe_part(part) for part in sample_id.split("/"))
+
+
+def _safe_part(part: str) -> str:
+    if part in ("", ".", ".."):
+        return "%2E" * len(part) or "%00"
+    encoded = "".join(_escape(char) if _is_unsafe(char) else char for char in part)
+    if encoded[-1] in ". ":
+        encoded = encoded[:-1] + _escape(encoded[-1])
+    if encoded[0] == ".":
+        encoded = _escape(".") + encoded[1:]
+    raw = encoded.encode("utf-8", "surrogatepass")
+    if len(raw) <= _LONGEST_NAME:
+        return encoded
+    digest = hashlib.sha256(raw).hexdigest()[:16]
+    return raw[: _LONGEST_NAME - 18].decode("utf-8", "ignore") + "%~" + digest
+
+
+def _is_unsafe(char: str) -> bool:
+    return char in _UNSAFE or ord(char) < 32 or 0xD800 <= ord(char) < 0xE000 or ord(char) == 127
+
+
+def _escape(char: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))
