@@ -27,6 +27,7 @@ from loupe.data.manifest import (
     write_manifest,
 )
 from loupe.errors import DatasetError
+from loupe.files.folder import Folder
 
 FILES = {"a.json": b"{}", "images/1.png": b"x" * 70_000, "images/\u00e4 2.png": b"", "deep/er/b.txt": b"text"}
 
@@ -41,7 +42,7 @@ def make_set(root: Path, *, manifest: bool = True) -> Path:
         (root / path).write_bytes(data)
     if manifest:
         entries = [entry(path, data) for path, data in sorted(FILES.items())]
-        write_manifest(root, Manifest(id="pages", repo="own/pages", revision="abc", files=entries))
+        write_manifest(Folder(root), Manifest(id="pages", repo="own/pages", revision="abc", files=entries))
     return root
 
 
@@ -241,7 +242,7 @@ def test_links_in_a_zip_are_refused(tmp_path: Path) -> None:
         archive.writestr(info, "/etc/passwd")
     (tmp_path / "out").mkdir()
     with pytest.raises(DatasetError, match="is a link"):
-        unzip(tmp_path / "a.zip", tmp_path / "out")
+        unzip(tmp_path / "a.zip", Folder(tmp_path / "out"))
     assert list((tmp_path / "out").iterdir()) == []
 
 
@@ -249,7 +250,7 @@ def test_a_zip_does_not_write_over_files_of_the_data_set(tmp_path: Path) -> None
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("labels.txt", "other")
     with pytest.raises(DatasetError, match="is there already"):
-        unzip(tmp_path / "a.zip", tmp_path, taken={"labels.txt"})
+        unzip(tmp_path / "a.zip", Folder(tmp_path), taken={"labels.txt"})
 
 
 def test_a_zip_with_a_damaged_member_is_an_error(tmp_path: Path) -> None:
@@ -258,4 +259,4 @@ def test_a_zip_with_a_damaged_member_is_an_error(tmp_path: Path) -> None:
     data = (tmp_path / "a.zip").read_bytes().replace(b"hello hello", b"hello hellO")
     (tmp_path / "a.zip").write_bytes(data)
     with pytest.raises(DatasetError, match="broken zip"):
-        unzip(tmp_path / "a.zip", tmp_path)
+        unzip(tmp_path / "a.zip", Folder(tmp_path))

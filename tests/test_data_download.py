@@ -23,6 +23,7 @@ from loupe.data.manifest import NAME, check, read_manifest, write_manifest
 from loupe.data.patience import Patience, retry_after_seconds
 from loupe.data.sets import DataSet, find_set, known_sets
 from loupe.errors import DatasetError, UsageError
+from loupe.files.folder import Folder
 from tests.hub_server import COMMIT, Fault, Hub, hub_server
 
 LARGE = random.Random(1).randbytes(3_000_000)
@@ -455,7 +456,7 @@ def test_the_same_manifest_is_the_same_bytes(tmp_path: Path, monkeypatch: pytest
     with hub(monkeypatch):
         manifest = get(order(tmp_path))
     before = (tmp_path / "store/pages" / NAME).read_bytes()
-    write_manifest(tmp_path, read_manifest(tmp_path / "store/pages"))
+    write_manifest(Folder(tmp_path), read_manifest(tmp_path / "store/pages"))
     assert (tmp_path / NAME).read_bytes() == before
     assert read_manifest(tmp_path) == manifest
 

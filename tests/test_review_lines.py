@@ -140,17 +140,14 @@ def test_lines_that_others_add_or_change_are_kept_and_the_same_line_is_never_ove
     assert reviewed.path.read_bytes().decode() == theirs.replace("quick", "slow")
 
 
-def test_links_and_permissions_stay_and_leftovers_of_a_dead_process_go(tmp_path: Path) -> None:
+def test_permissions_stay_and_leftovers_of_a_dead_process_go(tmp_path: Path) -> None:
     file = make_set(tmp_path)
     file.chmod(0o640)
-    (tmp_path / "elsewhere").mkdir()
-    link = tmp_path / "elsewhere" / "link.jsonl"
-    link.symlink_to(file)
-    leftover = tmp_path / ".tests.jsonl.999999999.tmp"
+    leftover = tmp_path / ".loupe-0123456789abcdef.tmp"
     leftover.write_text("half")
-    reviewed = open_tests(link)
+    reviewed = open_tests(file)
     reviewed.change(*placed(reviewed, "t1"), Change(status="verified", fields={}))
-    assert link.is_symlink() and b"verified" in file.read_bytes()
+    assert b"verified" in file.read_bytes()
     assert file.stat().st_mode & 0o777 == 0o640
     assert not leftover.exists()
 
@@ -175,14 +172,13 @@ def test_two_processes_writing_at_once_lose_nothing(tmp_path: Path) -> None:
 def test_what_others_write_right_after_us_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "lines"
     file.write_bytes(b"a\nb\n")
-    handle, replace = LineFile(file), Path.replace
+    handle, rename = LineFile(file), os.rename
 
-    def replace_and_change(temporary: Path, target: Path) -> Path:
-        replaced = replace(temporary, target)
+    def rename_and_change(*names: str, **folders: int) -> None:
+        rename(*names, **folders)
         file.write_bytes(b"A\nB\n")
-        return replaced
 
-    monkeypatch.setattr(Path, "replace", replace_and_change)
+    monkeypatch.setattr(os, "rename", rename_and_change)
     handle.replace(1, b"a\n", b"A\n")
     assert handle.refresh() and handle.lines == (b"A\n", b"B\n")
 

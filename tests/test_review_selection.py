@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, expect
 from loupe.benchmarks.selection.documents import find_documents
 from loupe.benchmarks.selection.truth_files import Truth, read_truth, write_truth
 from loupe.errors import DatasetError, UsageError
+from loupe.files.folder import Folder
 from loupe.review.entries import Change, FieldError
 from loupe.review.line_file import ConflictError
 from loupe.review.opening import open_folder
@@ -158,13 +159,13 @@ def test_only_files_that_were_changed_are_read_again(folder: Path, monkeypatch: 
     reviewed.change(*placed(reviewed, "positive/c.png"), Change(fields={"date": "1.2.2025"}))
     reviewed.refresh()
     read: list[str] = []
-    real = io.open
+    real = Folder.open
 
-    def noting(file: Any, *args: Any, **keys: Any) -> Any:
-        read.append(Path(file).name)
-        return real(file, *args, **keys)
+    def noting(folder: Folder, name: str) -> io.BufferedReader:
+        read.append(name)
+        return real(folder, name)
 
-    monkeypatch.setattr(io, "open", noting)
+    monkeypatch.setattr(Folder, "open", noting)
     revision = reviewed.revision
     reviewed.refresh()
     assert (reviewed.locked, read, reviewed.revision) == ("", [], revision)

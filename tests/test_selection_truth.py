@@ -212,7 +212,7 @@ def test_a_type_is_the_same_in_capitals_and_stays_as_it_is_written(case: Case) -
 def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(case: Case) -> None:
     os.mkfifo(case.folder / "p0.json")
     case.write("p1.png")
-    with pytest.raises(UsageError, match=r"p0\.json: is no file"):
+    with pytest.raises(UsageError, match=r"p0\.json: is a pipe, not a file"):
         case.settle(choice="reuse", confirmed=True)
 
 

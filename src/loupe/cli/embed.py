@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from loupe.cli.errors import SOME_FAILED
-from loupe.cli.output import as_json, json_option, plain_option, say, tables
+from loupe.cli.output import as_json, json_option, plain_option, say, shared_option, tables
 from loupe.errors import UsageError
 from loupe.files.folder import Folder
 
@@ -68,6 +68,7 @@ LISTED = 5
     "--timeout", type=click.FloatRange(min=0, min_open=True), default=300.0, metavar="S", help="Seconds per request."
 )
 @click.option("--fresh", is_flag=True, help="Start over; the old folder is moved aside.")
+@shared_option
 @click.option("--mixed", is_flag=True, help="Score queries that were embedded with other settings than the corpus.")
 @click.option("--against", type=_PATH, metavar="DIR", help="Scored vectors of another run, to be compared with.")
 @click.option("--strict", is_flag=True, help="Exit with 3 if any item failed.")
@@ -114,6 +115,7 @@ def _plan(run: Path, flags: dict[str, Any]) -> Plan:
         regions_file=flags["regions_file"],
         with_regions=not flags["no_regions"],
         fresh=flags["fresh"],
+        shared=flags["shared"],
     )
 
 

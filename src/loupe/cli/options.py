@@ -14,7 +14,7 @@ import msgspec
 
 from loupe.benchmarks.registry import check_options, get_benchmark
 from loupe.cli.engine_settings import PROMPT_OPTIONS, caution, differences, given_prompt, split_options
-from loupe.cli.output import say
+from loupe.cli.output import say, shared_option
 from loupe.cli.server_options import (
     SERVER_OPTIONS,
     SERVER_OVERRIDES,
@@ -91,6 +91,7 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     jobs: int | None = None
     allow_unverified: bool = False
     max_cost: float | None = None
+    shared: bool = False
 
 
 _POSITIVE = click.IntRange(min=1)
@@ -154,6 +155,7 @@ _OPTIONS = (
     ),
     click.option("--name", default="", metavar="NAME", help="Name of a second configuration of the same engine."),
     click.option("--fresh", is_flag=True, help="Start over; the old folder is moved aside."),
+    shared_option,
     click.option(
         "--redo",
         multiple=True,
@@ -184,7 +186,19 @@ def reading_options(function: F) -> F:
 
 #: Options for how a run is filed, scored and repeated.
 _OF_RUNS = frozenset(
-    {"engines", "concurrency", "retries", "retry_truncated", "runs", "name", "fresh", "redo", "max_cost", "jobs"}
+    {
+        "engines",
+        "concurrency",
+        "retries",
+        "retry_truncated",
+        "runs",
+        "name",
+        "fresh",
+        "redo",
+        "max_cost",
+        "jobs",
+        "shared",
+    }
 )
 
 
@@ -228,6 +242,7 @@ def make_plans(benchmark: str, flags: Flags) -> list[Plan]:
             redo=frozenset(flags.redo),
             jobs=flags.jobs,
             max_cost=flags.max_cost,
+            shared=flags.shared,
         )
         for label, profile in engines
     ]

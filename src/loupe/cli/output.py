@@ -27,6 +27,12 @@ def json_option(function: F) -> F:
     return click.option("--json", is_flag=True, help="One JSON document on standard output.")(function)
 
 
+def shared_option(function: F) -> F:
+    """`--shared`."""
+    text = "Others on this machine may read a new run folder, too; without it only you."
+    return click.option("--shared", is_flag=True, help=text)(function)
+
+
 def plain_option(function: F) -> F:
     """`--plain`."""
 

@@ -20,7 +20,7 @@ from loupe.cli.options import Flags, allow_unverified, make_plans, reading_optio
 from loupe.cli.output import as_json, json_option, plain_option, say, tables
 from loupe.cli.progress import supervise
 from loupe.cli.suites import SUITES, check_target, run_suite
-from loupe.errors import DatasetError, LoupeError, UsageError
+from loupe.errors import DatasetError, LoupeError, RunError, UsageError
 from loupe.types import FAILED, Measure, Result
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def pointing_to_check(benchmark: str) -> Iterator[None]:
     try:
         yield
     except DatasetError as error:
-        if Path(benchmark).is_dir():
+        if Path(benchmark).is_dir() and not isinstance(error, RunError):
             every = f"all problems at once: loupe bench check {shlex.quote(benchmark)}"
             error.hint = f"{error.hint}; {every}" if error.hint else every
         raise

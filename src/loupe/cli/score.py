@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from loupe.cli.output import as_json, json_option, plain_option, say, tables
+from loupe.cli.output import as_json, json_option, plain_option, say, shared_option, tables
 from loupe.errors import RunError, UsageError
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N samples.")
 @click.option("--runs", type=click.Path(path_type=Path), default=Path("runs"), metavar="DIR", help="Root of the runs.")
 @click.option("--name", default="", metavar="NAME", help="Name to file the run under. Default: that of the answers.")
+@shared_option
 @click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Processes. Default: one per core.")
 @click.option("--with-published", is_flag=True, help="Beside them what others have published, with its source.")
 @click.option("--by", default="", metavar="TAG", help="Also every measure for each value of this tag (language, …).")
@@ -93,7 +94,7 @@ def _options_of_run(run: str, pairs: object) -> dict[str, str]:
 
 def _check_flags(target: tuple[str, ...], flags: Mapping[str, object]) -> None:
     """Refuse what a run has settled already, instead of passing over it."""
-    given = [f"--{name}" for name in ("data", "limit", "name") if flags.get(name)] if len(target) == 1 else []
+    given = [f"--{name}" for name in ("data", "limit", "name", "shared") if flags.get(name)] if len(target) == 1 else []
     if given:
         raise UsageError(f"{given[0]} is for answers, not for a run", hint="loupe score BENCHMARK ANSWERS")
 

@@ -17,7 +17,7 @@ import msgspec
 
 from loupe.cli.errors import MISSING
 from loupe.cli.options import DEFAULT, pass_key
-from loupe.cli.output import plain_option, say
+from loupe.cli.output import plain_option, say, shared_option
 from loupe.cli.select_flags import Flags, check_asking, models_of, review_command, rules_of
 from loupe.cli.select_results import Results, check_targets
 
@@ -78,6 +78,7 @@ _PHASES: dict[str, tuple[Phase, ...]] = {"a": ("a",), "b": ("b",), "both": ("a",
 @click.option("--json", type=_FOLDER, metavar="FILE", help="Write everything to FILE, too.")
 @click.option("--save", is_flag=True, help="Keep a run for each model and phase, for compare and report.")
 @click.option("--runs", type=_FOLDER, default=Path("runs"), metavar="DIR", help="Root of these runs. Default: ./runs.")
+@shared_option
 @plain_option
 @click.pass_context
 def command(context: click.Context, /, **flags: Any) -> None:
@@ -220,6 +221,7 @@ class _Phases:
             models=self.lists[phase].models,
             timeout=self.selection.limits.timeout,
             ocr=self.ocr,
+            shared=self.flags.shared,
         )
 
     def _truths(self) -> dict[str, Truth]:

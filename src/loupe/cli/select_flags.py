@@ -42,6 +42,7 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     json: Path | None
     save: bool
     runs: Path
+    shared: bool
     plain: bool
 
 

@@ -20,6 +20,7 @@ from loupe.benchmarks.selection.prompts import EXTRACTION_TOKENS, verdict_tokens
 from loupe.benchmarks.selection.questions import Known, Phase, Rules
 from loupe.benchmarks.selection.saved import NAMES, open_selection, save_selection
 from loupe.engines.registry import Profile, slug
+from loupe.files.folder import Folder
 from loupe.inference.journal import encode
 from loupe.pipeline import Plan, score_run
 from loupe.pipeline.plan import Survey, make_info, survey
@@ -48,6 +49,7 @@ class SavedRuns:
     models: Sequence[Candidate]
     timeout: float
     ocr: tuple[str, Profile] | None = None
+    shared: bool = False
 
     def save(self, assessment: Assessment) -> Path | None:
         """Write and score the run of a model that was asked; a run of the same model there is moved aside."""
@@ -56,7 +58,7 @@ class SavedRuns:
         place, benchmark, found = self._opened
         profile = msgspec.structs.replace(assessment.profile, timeout=self.timeout)
         label = run_labels(self.models)[assessment.model.id]
-        plan = Plan(benchmark=str(place), label=label, profile=profile, runs=self.runs, fresh=True)
+        plan = Plan(benchmark=str(place), label=label, profile=profile, runs=self.runs, fresh=True, shared=self.shared)
         info = make_info(plan, benchmark, found)
         signed = self._signed(assessment.model)
         defining = {"image": signed["img"], "max_tokens": signed["max"], "timeout": self.timeout}
@@ -87,7 +89,7 @@ class SavedRuns:
     @cached_property
     def _opened(self) -> tuple[Path, Any, Survey]:
         """The folder of what was selected from, written once; the folder names its content."""
-        place = save_documents(self.runs, self.phase, self.rules, self.documents, self.known)
+        place = save_documents(self)
         benchmark = open_selection(place)
         return place, benchmark, survey(benchmark, str(place), None, {})
 
@@ -103,17 +105,17 @@ def run_labels(models: Sequence[Candidate]) -> dict[str, str]:
     return {each.id: slug(each.id) + ends.get(each.id, "") for each in models}
 
 
-def save_documents(
-    runs: Path, phase: Phase, rules: Rules, documents: Sequence[Document], known: Mapping[str, Known]
-) -> Path:
+def save_documents(saved: SavedRuns) -> Path:
     """Write what the models of a phase were asked; the folder names its content, so the same is written once."""
-    parts = [[document.id, str(document.path.resolve())] for document in documents]
-    texts = [[each.text, each.date, each.name] for _, each in sorted(known.items())]
+    rules = saved.rules
+    parts = [[document.id, str(document.path.resolve())] for document in saved.documents]
+    texts = [[each.text, each.date, each.name] for _, each in sorted(saved.known.items())]
     digest = digest_of([*parts, *texts, [rules.field, rules.negative_points, rules.date_order]])[:8]
-    name = f"{NAMES[phase]}-{slug(rules.document_type).replace('.', '_')}"
-    folder = runs / FOLDER / digest / name
-    save_selection(folder, phase, rules, documents, known)
-    return folder
+    name = f"{NAMES[saved.phase]}-{slug(rules.document_type).replace('.', '_')}"
+    folder = Folder(saved.runs) / f"{FOLDER}/{digest}/{name}"
+    folder.create(private=not saved.shared)
+    save_selection(folder, saved.phase, rules, saved.documents, saved.known)
+    return folder.path
 
 
 def _write(plan: Plan, info: RunInfo, predictions: Sequence[Prediction]) -> None:

@@ -57,7 +57,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def save_selection(
-    folder: Path, phase: Phase, rules: Rules, documents: Sequence[Document], known: Mapping[str, Known]
+    folder: Folder, phase: Phase, rules: Rules, documents: Sequence[Document], known: Mapping[str, Known]
 ) -> None:
     """Write the selection of one phase into a folder."""
     saved = Selection(
@@ -66,9 +66,9 @@ def save_selection(
         field=rules.field,
         negative_points=rules.negative_points,
         date_order=rules.date_order,
-        documents=[_saved(folder, document, known.get(document.id, Known())) for document in documents],
+        documents=[_saved(folder.path, document, known.get(document.id, Known())) for document in documents],
     )
-    Folder(folder).write(FILE, msgspec.json.format(msgspec.json.encode(saved), indent=1) + b"\n")
+    folder.write(FILE, msgspec.json.format(msgspec.json.encode(saved), indent=1) + b"\n")
 
 
 def _saved(folder: Path, document: Document, known: Known) -> SavedDocument:
