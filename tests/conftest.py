@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +14,9 @@ from loupe.benchmarks import trust
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+
+# Workers get no working folder: the functions of tests are found as those of an installed package are.
+sys.path.append(str(Path(__file__).parents[1]))
 
 settings.register_profile("loupe", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("loupe")

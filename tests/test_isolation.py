@@ -226,6 +226,7 @@ def test_giving_up_on_a_page_frees_its_worker_for_the_next() -> None:
 
 PARENT = """
 import asyncio, sys
+import tests.conftest
 from tests.test_isolation import ask, toy_pool
 async def main():
     async with toy_pool(workers=2) as pool:

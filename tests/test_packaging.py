@@ -23,7 +23,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 VENDORS = ("layout", "glmocr", "paddleocr", "mineru", "deepseek")
 PINS = (ROOT / "requirements-dev.txt").read_text(encoding="utf-8")
 #: Slow to import, or not in the core: none of these may stand between a user and the help.
-HEAVY = {"PIL", "aiohttp", "cv2", "jinja2", "markdown_it", "nh3", "numpy", "onnxruntime", "openai", "pebble"}
+HEAVY = {"PIL", "aiohttp", "cv2", "jinja2", "markdown_it", "nh3", "numpy", "onnxruntime", "openai"}
 HEAVY |= {"playwright", "pypdfium2", "rapidfuzz", "rapidocr", "rich", "starlette", "uvicorn"}
 #: What a core installation never brings.
 UNWANTED = {"torch", "tensorflow", "pandas", "scipy", "matplotlib", "onnxruntime", "opencv-python", "playwright"}

@@ -12,6 +12,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import TypeAlias
@@ -35,9 +36,10 @@ Read: TypeAlias = Callable[[Request], str | Output | Awaitable[str | Output]]
 class Settings(Profile, frozen=True, kw_only=True):
     """Keys of the kind `python`.
 
-    `function` is `module:function` (the current folder is searched too) or `path/to/file.py:function`. `concurrency`
-    is the number of worker processes: each imports the module, so a model is in memory that many times. `pass_env`
-    names keys in the environment that the function may see although they are Loupe's own (HF_TOKEN, OPENAI_API_KEY).
+    `function` is `path/to/file.py:function`, whose folder can be imported from, or `module:function`: an installed
+    module, else one of the current folder. `concurrency` is the number of worker processes: each imports the module, so
+    a model is in memory that many times. `pass_env` names keys in the environment that the function may see although
+    they are Loupe's own (HF_TOKEN, OPENAI_API_KEY).
     """
 
     function: str
@@ -61,11 +63,10 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
 
 def load(function: str, folder: str) -> Loaded:
     """The engine as a worker uses it."""
-    sys.path.insert(0, folder)
     target, _, name = function.rpartition(":")
     if not target or not name:
         raise UsageError(f"function = {function!r} is not module:function or file.py:function")
-    module = _from_file(Path(target)) if target.endswith(".py") else _from_module(target)
+    module = _from_file(Path(target)) if target.endswith(".py") else _from_module(target, folder)
     read = getattr(module, name, None)
     if not callable(read):
         raise UsageError(f"{target} has no function {name!r}")
@@ -93,7 +94,10 @@ async def _await(found: Awaitable[str | Output]) -> str | Output:
     return await found
 
 
-def _from_module(name: str) -> ModuleType:
+def _from_module(name: str, folder: str) -> ModuleType:
+    if find_spec(name.partition(".")[0]) is None:
+        # Behind all that is installed: whatever else lies in the folder hides no module of Python's or of a package.
+        sys.path.append(folder)
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -105,7 +109,7 @@ def _from_module(name: str) -> ModuleType:
 def _from_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise UsageError(f"no file {path}")
-    sys.path.insert(0, str(path.resolve().parent))
+    sys.path.append(str(path.resolve().parent))
     return load_python_file(path.resolve(), path.stem)
 
 

@@ -14,10 +14,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from loupe.engines.shared.worker import Loaded
+from loupe.errors import EngineError
 from loupe.explanation import Explanation, FormulaPair
 from loupe.report.markup import without_surrogates
-from loupe.report.processes import process_pool
+from loupe.report.processes import drawers
 from loupe.report.samples import compressed
+from loupe.types import Output
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -95,19 +98,28 @@ class Formulas:
 
 def _packed_all(pairs: Sequence[tuple[str, FormulaPair]], formulas: Formulas) -> Iterator[tuple[str, str]]:
     """Draw in batches, on all cores; a batch that dies or hangs costs its own drawings."""
-    from pebble import ProcessExpired
-
     batches = [pairs[start : start + _TOGETHER] for start in range(0, len(pairs), _TOGETHER)]
     workers = max(1, min(os.cpu_count() or 1, len(batches), 16))
-    with process_pool(workers) as pool:
-        futures = [pool.schedule(_packed, args=(batch,), timeout=_SECONDS) for batch in batches]
+    with drawers("loupe.report.formulas:load", workers) as pool:
+        futures = [pool.submit(batch, seconds=_SECONDS) for batch in batches]
         for future in futures:
             try:
-                packed, note = future.result()
-            except (TimeoutError, ProcessExpired) as error:
-                packed, note = [], f"drawing some of them failed ({type(error).__name__})"
-            formulas.note = formulas.note or note
-            yield from packed
+                output = future.result()
+            except EngineError as error:
+                formulas.note = formulas.note or f"drawing some of them failed ({error.message})"
+                continue
+            formulas.note = formulas.note or output.text
+            yield from (output.response or {})["drawn"]
+
+
+def load() -> Loaded:
+    """`_packed` as a worker uses it."""
+    return Loaded(read=_drawn)
+
+
+def _drawn(pairs: Sequence[tuple[str, FormulaPair]]) -> Output:
+    drawn, note = _packed(pairs)
+    return Output(text=note, response={"drawn": drawn})
 
 
 def _packed(pairs: Sequence[tuple[str, FormulaPair]]) -> tuple[list[tuple[str, str]], str]:

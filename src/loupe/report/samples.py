@@ -18,14 +18,15 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from loupe.engines.answers.steps import apply_adapters
-from loupe.errors import PageError
+from loupe.engines.shared.worker import Loaded
+from loupe.errors import EngineError, EngineUnavailableError, PageError
 from loupe.explanation import Explanation, Fact
 from loupe.report.facts import packed_facts
 from loupe.report.markup import MARKUP_TASKS, render_markdown, without_surrogates
 from loupe.report.matches import packed_match, packed_page
 from loupe.report.pictures import Thumbnail, full_picture, make_thumbnail
-from loupe.report.processes import process_pool
-from loupe.types import PackedImage, PageSource, PdfPage, Prediction
+from loupe.report.processes import drawers
+from loupe.types import Output, PackedImage, PageSource, PdfPage, Prediction
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -35,6 +36,8 @@ TEXT_LIMIT = 2_000_000
 PICTURE_LIMIT = 20
 #: Seconds that one sample may take before it goes in without pictures and rendering.
 SAMPLE_SECONDS = 10.0
+#: What workers that pack samples load.
+PACKER = "loupe.report.samples:load"
 #: Fewer samples than this are not worth more than one worker.
 _SINGLE = 8
 
@@ -85,23 +88,39 @@ class PackedSample:
 def pack_all(jobs: Iterable[SampleJob], *, total: int, seconds: float = SAMPLE_SECONDS) -> Iterator[PackedSample]:
     """Pack samples on all cores, in order; only a few are in memory at a time."""
     workers = 1 if total < _SINGLE else min(os.cpu_count() or 1, 16)
-    waiting: deque[tuple[SampleJob, Future[PackedSample]]] = deque()
-    with process_pool(workers) as pool:
+    waiting: deque[tuple[SampleJob, Future[Output]]] = deque()
+    with drawers(PACKER, workers) as pool:
         for job in jobs:
-            waiting.append((job, pool.schedule(pack, args=(job,), timeout=seconds)))
+            waiting.append((job, pool.submit(job, seconds=seconds)))
             if len(waiting) >= 4 * workers:
                 yield _finished(*waiting.popleft())
         while waiting:
             yield _finished(*waiting.popleft())
 
 
-def _finished(job: SampleJob, future: Future[PackedSample]) -> PackedSample:
-    from pebble import ProcessExpired
-
+def _finished(job: SampleJob, future: Future[Output]) -> PackedSample:
     try:
-        return future.result()
-    except (TimeoutError, ProcessExpired):
+        return unpacked(future.result())
+    except EngineUnavailableError:
+        raise
+    except EngineError:
         return pack(replace(job, plain=True))
+
+
+def load() -> Loaded:
+    """`pack` as a worker uses it."""
+    return Loaded(read=_packed)
+
+
+def _packed(job: SampleJob) -> Output:
+    packed = pack(job)
+    return Output(text=packed.payload, response={"thumbnail": packed.thumbnail.data, "ratio": packed.thumbnail.ratio})
+
+
+def unpacked(output: Output) -> PackedSample:
+    """What a worker of `PACKER` made of a job."""
+    response = output.response or {}
+    return PackedSample(Thumbnail(response["thumbnail"], response["ratio"]), output.text)
 
 
 def pack(job: SampleJob) -> PackedSample:

@@ -7,19 +7,18 @@ import os
 import select
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import msgspec
 
+from loupe.data.python_process import python_command
 from loupe.engines.shared.child_environment import without_secrets
 from loupe.scoring.child import HEAD, Prepared, Ready, Reply, Start, frame
 
 #: Seconds between two looks at the pool while waiting for a score.
 TICK = 0.25
-_BOOT = "import sys; sys.path[:] = sys.argv[1:]; from loupe.scoring.child import main; main()"
 #: One thread per process: the processes themselves take all cores.
 _SINGLE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
@@ -40,7 +39,7 @@ class Worker:
     def __init__(self) -> None:
         # A process group of its own keeps Ctrl-C on the terminal away from it, also before it can ignore it.
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _BOOT, *sys.path],
+            python_command("loupe.scoring.child"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

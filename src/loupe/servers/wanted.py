@@ -18,7 +18,7 @@ from typing import Any
 
 from loupe.engines.openai import Settings
 from loupe.engines.registry import Profile
-from loupe.engines.shared.child_environment import without_keys
+from loupe.engines.shared.child_environment import importing_safely, without_keys
 from loupe.engines.shared.redaction import without_secret_arguments
 from loupe.errors import MissingToolError, UsageError
 from loupe.runs.info import digest_of
@@ -67,7 +67,8 @@ class Wanted:
     def child_environment(self, port: int) -> dict[str, str]:
         """All that the server's process gets: ours without Loupe's keys, and what the template and `gpus` add."""
         added = {name: _fill(value, {"port": str(port)}) for name, value in self.environment.items()}
-        return {**without_keys(self.template.pass_env), "PYTHONUNBUFFERED": "1", **added}
+        ours = importing_safely(without_keys(self.template.pass_env))
+        return {**ours, "PYTHONUNBUFFERED": "1", **added}
 
     @property
     def identity(self) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Sequence
-from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -13,11 +12,12 @@ from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
 
+from loupe.errors import EngineError
 from loupe.report import leaderboard
 from loupe.report.markup import without_surrogates
 from loupe.report.page import shown_measures
-from loupe.report.processes import process_pool
-from loupe.report.samples import PICTURE_LIMIT, SAMPLE_SECONDS, PackedSample, SampleJob, pack
+from loupe.report.processes import Drawers, drawers
+from loupe.report.samples import PACKER, PICTURE_LIMIT, SAMPLE_SECONDS, PackedSample, SampleJob, pack, unpacked
 from loupe.view.board import Board, Row
 from loupe.view.grid import largest_values
 from loupe.view.run_index import RunIndex
@@ -32,13 +32,14 @@ class Packers:
 
     def __init__(self) -> None:
         self._stack = ExitStack()
-        self._pool: Any = None
+        self._pool: Drawers | None = None
 
-    def warm(self) -> None:
+    def warm(self) -> Drawers:
         """Start a worker before somebody waits for it."""
         if self._pool is None:
-            self._pool = self._stack.enter_context(process_pool(_WORKERS))
-            self._pool.schedule(pack, args=(SampleJob(ident="", task=""),), timeout=SAMPLE_SECONDS)
+            self._pool = self._stack.enter_context(drawers(PACKER, _WORKERS))
+            self._pool.submit(SampleJob(ident="", task=""), seconds=SAMPLE_SECONDS)
+        return self._pool
 
     async def payload(self, job: SampleJob) -> bytes:
         """All that the page shows of a sample, as gzipped JSON."""
@@ -46,13 +47,9 @@ class Packers:
         return base64.b64decode(packed.payload)
 
     async def _pack(self, job: SampleJob) -> PackedSample:
-        from pebble import ProcessExpired
-
-        self.warm()
-        future: Future[PackedSample] = self._pool.schedule(pack, args=(job,), timeout=SAMPLE_SECONDS)
         try:
-            return await asyncio.wrap_future(future)
-        except (TimeoutError, ProcessExpired):
+            return unpacked(await asyncio.wrap_future(self.warm().submit(job, seconds=SAMPLE_SECONDS)))
+        except EngineError:
             return await run_in_threadpool(pack, replace(job, plain=True))
 
     def close(self) -> None:

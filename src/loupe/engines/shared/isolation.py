@@ -22,12 +22,12 @@ from contextlib import asynccontextmanager, suppress
 import msgspec
 
 import loupe.errors
+from loupe.data.python_process import python_command
 from loupe.engines.shared.child_environment import without_secrets
 from loupe.engines.shared.worker import HEAD, Reply, Start, frame
 from loupe.errors import EngineError, EngineTimeoutError, EngineUnavailableError, LoupeError
-from loupe.types import Output, Request
+from loupe.types import Output
 
-_BOOT = "import sys; sys.path[:] = sys.argv[2:]; from loupe.engines.shared.worker import main; main(int(sys.argv[1]))"
 #: Seconds between two looks at whether the process still lives; a grandchild may keep its socket open.
 _TICK = 0.25
 #: Seconds that a process gets to end after it closed its connection.
@@ -56,8 +56,10 @@ class WorkerPool:
             self._free.put_nowait(None)
         self.facts: dict[str, str] = {}
 
-    async def ask(self, request: Request, *, timeout: float) -> Output:
-        """The engine's answer. `timeout` counts from when a worker takes the request, without loading the engine.
+    async def ask(self, request: object, *, timeout: float) -> Output:
+        """The answer to a request, or to a job of whatever kind the factory knows.
+
+        `timeout` counts from when a worker takes the request, without loading the engine.
 
         Raises what the engine raises if it is one of Loupe's errors, EngineTimeoutError, or EngineError (anything else
         that it raises, or its death). EngineUnavailableError: no worker can be started.
@@ -164,7 +166,7 @@ class _Worker:
         with theirs:
             # A process group of its own keeps Ctrl-C on the terminal away from it: the parent decides.
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _BOOT, str(theirs.fileno()), *sys.path],
+                python_command("loupe.engines.shared.worker", theirs.fileno()),
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
                 stderr=self._log,
@@ -181,7 +183,7 @@ class _Worker:
         self._streams = await asyncio.open_connection(sock=self._socket)
         return await self._exchange(msgspec.msgpack.encode(start), timeout, "while it was loaded")
 
-    async def ask(self, request: Request, *, timeout: float) -> Reply:
+    async def ask(self, request: object, *, timeout: float) -> Reply:
         """Hand over a request and wait for its answer."""
         reply = await self._exchange(pickle.dumps(request), timeout, "on this page")
         if os.fstat(self._log.fileno()).st_size > _LOG_LIMIT:

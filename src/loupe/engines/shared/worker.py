@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from loupe.errors import LoupeError
-from loupe.types import Output, Request
+from loupe.types import Output
 
 #: Each message is its length in eight bytes, then its bytes.
 HEAD = struct.Struct("!Q")
@@ -47,9 +47,12 @@ class Reply(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """What a factory returns: the function that reads (a text stands for an output), and facts for run.json."""
+    """What a factory returns: the function that reads (a text stands for an output), and facts for run.json.
 
-    read: Callable[[Request], Output | str]
+    It gets what the pool was asked: a Request from engines, jobs of their own from others.
+    """
+
+    read: Callable[[Any], Output | str]
     facts: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -69,7 +72,7 @@ def main(descriptor: int) -> None:
     connection.sendall(frame(msgspec.msgpack.encode(Reply(facts=dict(loaded.facts)))))
     process = os.getpid()
     while True:
-        request: Request = pickle.loads(inbox.get())
+        request = pickle.loads(inbox.get())
         # Taken: from here on a death is the fault of this page.
         connection.sendall(frame(b""))
         answer = _answer(loaded, request)
@@ -93,7 +96,7 @@ def _load(start: Start) -> Loaded | Reply:
         return _describe(error)
 
 
-def _answer(loaded: Loaded, request: Request) -> bytes:
+def _answer(loaded: Loaded, request: object) -> bytes:
     try:
         output = loaded.read(request)
         return msgspec.msgpack.encode(Reply(output=Output(text=output) if isinstance(output, str) else output))
