@@ -14,6 +14,8 @@ from collections.abc import Sequence
 import click
 
 from loupe.cli.errors import BROKEN_PIPE, INTERRUPTED, describe, show_error
+from loupe.cli.guard import guarded
+from loupe.cli.output import say
 from loupe.cli.root import root
 
 #: Like any program that an uncaught bug ends; never a code that has a meaning of its own.
@@ -24,13 +26,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; `arguments` default to those of the process."""
     if "_LOUPE_COMPLETE" in os.environ:
         root.main(prog_name="loupe")  # the shell asks for completions
+    with guarded():
+        return _main(arguments)
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     try:
         code = _invoke(list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()
     except BrokenPipeError:
         code = _close_output()
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
+        say("interrupted")
         code = INTERRUPTED
     except Exception as error:  # noqa: BLE001  the border where every error becomes lines for a person
         code = _report(error)
@@ -51,7 +58,7 @@ def _report(error: Exception) -> int:
     """Say what is wrong in two lines; a bug keeps its traceback, and LOUPE_DEBUG=1 shows every traceback."""
     expected = describe(error)
     if expected is None or os.environ.get("LOUPE_DEBUG"):
-        click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+        say("".join(traceback.format_exception(error)).rstrip())
     if expected is None:
         show_error(
             f"this is a bug in loupe: {type(error).__name__}: {error}",

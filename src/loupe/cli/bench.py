@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from loupe.cli.lazy import SuggestingGroup
-from loupe.cli.output import as_json, json_option, plain_option, say, table
+from loupe.cli.output import as_json, json_option, plain_option, print_line, say, table
 from loupe.errors import DatasetError
 from loupe.types import Benchmark
 
@@ -52,8 +52,8 @@ def show(benchmark: str, json: bool) -> None:
         return
     for key, value in facts.items():
         lines = value if isinstance(value, list) else [value]
-        for index, line in enumerate(filter(None, lines)):
-            click.echo(f"{key if index == 0 else '':<10} {line}")
+        for index, each in enumerate(filter(None, lines)):
+            print_line(f"{key if index == 0 else '':<10} {each}")
 
 
 @command.command("check")
@@ -68,7 +68,7 @@ def check(folder: Path, json: bool) -> None:
         as_json({"folder": str(folder), "problems": problems})
     else:
         for problem in problems:
-            click.echo(problem)
+            print_line(problem)
     if problems:
         count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
         raise DatasetError(f"{folder}: {count}", hint="docs/own-data.md describes the format")

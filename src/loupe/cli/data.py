@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from loupe.cli.lazy import SuggestingGroup
-from loupe.cli.output import as_json, json_option, plain_option, say, table
+from loupe.cli.output import as_json, json_option, plain_option, print_data, print_line, say, table
 from loupe.cli.transfers import counting, fetch, files_text, show_survey, size_text
 from loupe.errors import DatasetError, UsageError
 
@@ -67,7 +67,7 @@ def where(name: str | None, json: bool) -> None:
     if json:
         as_json({"folder": str(folder), "exists": folder.exists()})
     else:
-        click.echo(folder)
+        print_data(folder)
 
 
 @command.command("get")
@@ -140,7 +140,7 @@ def verify(names: tuple[str, ...], json: bool, plain: bool) -> None:
         report.append({"folder": str(root), "files": len(manifest.files), "findings": findings})
         if not json:
             for item in findings:
-                click.echo(f"{root / item.path}: {item.problem}{f' ({item.detail})' if item.detail else ''}")
+                print_line(f"{root / item.path}: {item.problem}{f' ({item.detail})' if item.detail else ''}")
             say(f"{root}: {len(manifest.files) - len(bad):,} of {files_text(len(manifest.files))} right")
     if json:
         as_json(report)
@@ -175,7 +175,7 @@ def pack(name: str, output: Path | None, json: bool, plain: bool) -> None:
     if json:
         as_json({"file": str(target), "sha256": digest, "files": len(manifest.files), "bytes": manifest.size})
         return
-    click.echo(f"{digest}  {target}")
+    print_data(f"{digest}  {target}")
     say(f"{files_text(len(manifest.files))}, {size_text(manifest.size)}; there: loupe data unpack {target.name}")
 
 

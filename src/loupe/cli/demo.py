@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from loupe.cli.errors import INTERRUPTED, show_error
-from loupe.cli.output import as_json, json_option, plain_option, say, tables
+from loupe.cli.output import as_json, json_option, plain_option, print_line, say, tables
 from loupe.errors import LoupeError, MissingToolError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def command(context: click.Context, /, runs: Path, output: Path, limit: int, jso
         return
     if compared:
         tables(sections(compared), plain=plain)
-    click.echo(f"report: {output.absolute()}")
+    print_line(f"report: {output.absolute()}")
     say(f"your own pages: loupe run ./mydocs -e rapidocr   any server: loupe run {BENCHMARK} --base-url URL")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from loupe.cli.errors import SOME_FAILED
-from loupe.cli.output import as_json, json_option, plain_option, say, shared_option, tables
+from loupe.cli.output import as_json, json_option, plain_option, print_line, say, shared_option, tables
 from loupe.errors import UsageError
 from loupe.files.folder import Folder
 
@@ -169,7 +169,7 @@ def _show(
         )
     else:
         tables([*_sections(found, retrieval), *_compared(compared or {}, flags["against"])], plain=plain)
-        click.echo(f"saved in {folder}")
+        print_line(f"saved in {folder}")
     for error in failed[:LISTED]:
         say(f"failed: {error.id}: {error.error}")
     context.exit(SOME_FAILED if failed and flags["strict"] else 0)

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 import click
 
 from loupe.cli.lazy import SuggestingGroup
-from loupe.cli.output import as_json, json_option, plain_option, say, table
+from loupe.cli.output import as_json, json_option, plain_option, print_data, print_line, say, table
 from loupe.errors import ProfileError, RejectedError
 from loupe.files.folder import Folder
-from loupe.report.control_characters import printable
 
 if TYPE_CHECKING:
     from loupe.engines.registry import Profile
@@ -74,9 +73,9 @@ def show(name: str, json: bool) -> None:
         commands = server_commands(profile)
         as_json({"engine": label, "from": place, "settings": profile.stored(), "server_commands": commands})
         return
-    click.echo(f"# {label} ({place})")
-    for line in lines_of(label, profile):
-        click.echo(printable(line))
+    print_line(f"# {label} ({place})")
+    for setting in lines_of(label, profile):
+        print_line(setting)
 
 
 @command.command("test")
@@ -114,7 +113,7 @@ def test(
     if json:
         as_json({"engine": label, "opening_seconds": opening, **msgspec.to_builtins(output), "seconds": seconds})
         return
-    click.echo(printable(output.text))
+    print_data(output.text)
     tokens = f", {output.output_tokens:,} tokens" if output.output_tokens is not None else ""
     say(f"{label}: opened in {opening:.2f} s, read in {seconds:.2f} s, {len(output.text):,} characters{tokens}")
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 
 import click
 
+from loupe.cli.output import complain
 from loupe.errors import LoupeError
-from loupe.report.control_characters import printable
 
 BELOW = 1
 USAGE = 2
@@ -47,7 +46,6 @@ def describe(error: Exception) -> Described | None:
 
 def show_error(message: str, hint: str = "") -> None:
     """Write `error: …` and, if there is one, `hint: …` to standard error."""
-    colour = False if os.environ.get("NO_COLOR") else None
-    click.echo(f"{click.style('error:', fg='red', bold=True)} {printable(message)}", err=True, color=colour)
+    complain("error:", "red", message)
     if hint:
-        click.echo(f"{click.style('hint:', fg='cyan')} {printable(hint)}", err=True, color=colour)
+        complain("hint:", "cyan", hint)

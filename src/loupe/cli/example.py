@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from loupe.cli.lazy import SuggestingGroup
-from loupe.cli.output import say
+from loupe.cli.output import print_line, say
 from loupe.errors import UsageError
 
 MODELS = ("example/careful", "example/hasty")
@@ -47,7 +47,7 @@ def pages(folder: Path) -> None:
         raise UsageError(f"{folder} has {' and '.join(there)} already; nothing was changed", hint="name a new folder")
     count = write_papers(folder / "papers" / "invoices", folder / "papers" / "others")
     write_all_or_none(Folder(folder), {name: text.encode() for name, text in files.items()})
-    click.echo(f"{count} documents in {folder / 'papers'}")
+    print_line(f"{count} documents in {folder / 'papers'}")
     say(
         f"next: cd {folder} && loupe init papers/invoices --task fields --field date:date --field total:amount "
         "--field company:company --field number:id"
@@ -90,7 +90,7 @@ def truth(folder: Path) -> None:
     verified, accepted = verify(folder, config, known, by="loupe example", at=at)
     if not verified:
         raise UsageError(f"{folder}: no draft of an invoice of this example", hint="loupe example pages DIR")
-    click.echo(f"{verified} samples verified; {accepted} drafts were right as they stood")
+    print_line(f"{verified} samples verified; {accepted} drafts were right as they stood")
 
 
 @command.command("models")
@@ -103,4 +103,4 @@ def models(port: int) -> None:
     """
     from loupe.cli.example_models import serve_models
 
-    serve_models(port, ready=lambda address: click.echo(f"{address}  {' '.join(MODELS)}"))
+    serve_models(port, ready=lambda address: print_line(f"{address}  {' '.join(MODELS)}"))

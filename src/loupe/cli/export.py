@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loupe.cli.output import as_json, json_option, say
+from loupe.cli.output import as_json, json_option, print_data, say
 from loupe.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _export_answers(runs: tuple[Path, ...], target: Path | None, *, raw: bool, j
         as_json(documents[0] if len(documents) == 1 else {"runs": documents})
         return
     for each in exported:
-        click.echo(each.folder)
+        print_data(each.folder)
         _say_counts(each)
 
 
@@ -87,10 +87,10 @@ def _export_request(runs: tuple[Path, ...], root: Path, *, raw: bool, json: bool
         as_json({"runs": exported, "comparison": str(comparison)})
         return
     for each in exported:
-        click.echo(each.folder)
-        click.echo(each.results)
+        print_data(each.folder)
+        print_data(each.results)
         _say_counts(each)
-    click.echo(str(comparison))
+    print_data(comparison)
 
 
 def _export_omnidocbench(runs: tuple[Path, ...], root: Path | None, *, raw: bool, json: bool) -> None:
@@ -101,8 +101,8 @@ def _export_omnidocbench(runs: tuple[Path, ...], root: Path | None, *, raw: bool
         as_json({"runs": exported})
         return
     for each in exported:
-        click.echo(each.folder)
-        click.echo(each.results)
+        print_data(each.folder)
+        print_data(each.results)
         _say_counts(each)
 
 

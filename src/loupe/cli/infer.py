@@ -9,7 +9,7 @@ import msgspec
 
 from loupe.cli.errors import INTERRUPTED
 from loupe.cli.options import Flags, allow_unverified, make_plans, reading_options
-from loupe.cli.output import as_json, json_option, plain_option, say
+from loupe.cli.output import as_json, json_option, plain_option, print_data, say
 from loupe.cli.run import headline_of, pointing_to_check, read_all
 
 
@@ -34,7 +34,7 @@ def command(context: click.Context, /, benchmark: str, json: bool, plain: bool, 
         as_json({"runs": [{"run": str(folder.path), "signature": folder.info.signature} for folder in folders]})
     for folder in folders:
         if not json:
-            click.echo(str(folder.path))
+            print_data(folder.path)
         if worst != INTERRUPTED:
             say(f"to score: loupe score {folder.path}")
     context.exit(worst)

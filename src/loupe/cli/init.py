@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from loupe.benchmarks.own.field_types import FIELD_TYPES
-from loupe.cli.output import as_json, json_option, say
+from loupe.cli.output import as_json, json_option, print_line, prompt, say
 from loupe.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _tell(folder: Path, found: Found, beginning: Beginning, samples: int, *, is_
     from loupe.benchmarks.own.starting import FIRST_PAGES, cut_documents, same_names
 
     documents = _count(len(found.documents), "document")
-    click.echo(f"{folder}: {documents}, {_count(samples, 'sample')}, task {beginning.task}")
+    print_line(f"{folder}: {documents}, {_count(samples, 'sample')}, task {beginning.task}")
     for name, why in list(found.left_out.items())[:_LISTED]:
         say(f"left out {name}: {why}")
     if len(found.left_out) > _LISTED:
@@ -189,9 +189,9 @@ def _ask_task(found: Found) -> str:
         say(f"  {name:<9} {meaning}")
     usual = "class" if found.is_sorted else "fields"
     while True:
-        answer = str(click.prompt("What is asked of the documents?", default=usual, err=True))
+        answer = prompt("What is asked of the documents?", default=usual)
         try:
-            return _task(answer.strip())
+            return _task(answer)
         except UsageError as error:
             say(error.message)
 
@@ -199,7 +199,7 @@ def _ask_task(found: Found) -> str:
 def _ask_fields() -> dict[str, FieldType]:
     say(f"Fields as name:type, one per line, an empty line ends; types: {', '.join(FIELD_TYPES)}")
     found: dict[str, FieldType] = {}
-    while answer := str(click.prompt("field", default="", show_default=False, err=True)).strip():
+    while answer := prompt("field"):
         try:
             name, kind = _field(answer)
             found[name] = kind
@@ -212,14 +212,11 @@ def _ask_labels(found: Found, named: dict[str, str]) -> dict[str, str]:
     """What the documents of each folder are; without folders, the labels one by one."""
     if found.folders:
         return {
-            name: str(
-                click.prompt(f"What are the documents in {name}/?", default=named.get(name, name), err=True)
-            ).strip()
-            for name in found.folders
+            name: prompt(f"What are the documents in {name}/?", default=named.get(name, name)) for name in found.folders
         }
     say("Labels, one per line, an empty line ends")
     labels: dict[str, str] = {}
-    while answer := str(click.prompt("label", default="", show_default=False, err=True)).strip():
+    while answer := prompt("label"):
         labels[answer] = answer
     return labels
 

@@ -11,7 +11,7 @@ import msgspec
 
 from loupe.cli.errors import INTERRUPTED, MISSING
 from loupe.cli.options import Flags, asking_options, make_plans
-from loupe.cli.output import plain_option, say, tables
+from loupe.cli.output import as_json, plain_option, print_data, say, tables
 from loupe.cli.progress import supervise
 from loupe.errors import UsageError
 
@@ -101,8 +101,10 @@ def command(
 def _show(test: LoadTest, *, json: Path | None, plot: Path | None, plain: bool) -> None:
     section = table_of(test)
     if json is not None:
-        document = msgspec.json.format(msgspec.json.encode(test), indent=2) + b"\n"
-        _write(json, document)
+        if str(json) == "-":
+            as_json(test)
+        else:
+            _write(json, msgspec.json.format(msgspec.json.encode(test), indent=2) + b"\n")
     if json is None or str(json) != "-":
         tables([section], plain=plain)
         for note in notes_of(test):
@@ -118,7 +120,7 @@ def _write(path: Path, data: bytes) -> None:
     from loupe.files.folder import write_file
 
     if str(path) == "-":
-        click.echo(data.decode(), nl=False)
+        print_data(data.decode().removesuffix("\n"))
     else:
         write_file(path, data)
         say(f"saved in {path}")

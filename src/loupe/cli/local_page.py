@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 
 import click
 
-from loupe.cli.output import say
+from loupe.cli.output import print_data, say
 
 port_option = click.option(
     "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Default: 0, a free one."
@@ -33,7 +33,7 @@ async def _serve(serving: Serving, *, said: str, browser: bool) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
 
     def ready(address: str) -> None:
-        click.echo(address)
+        print_data(address)
         say(said)
         if browser and _has_display():
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()

@@ -1,15 +1,21 @@
-"""What all commands share when they speak: data on standard output, chatter on standard error, JSON on request."""
+"""What all commands share when they speak: data on standard output, chatter on standard error, JSON on request.
+
+Nothing else in Loupe prints (`tests/test_terminal.py` walks the source). What is foreign is made printable here.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeVar
 
 import click
 
-from loupe.report.control_characters import printable
+from loupe.cli.guard import guarded, unguarded
+from loupe.report.control_characters import one_paragraph, printable, printable_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,6 +23,7 @@ if TYPE_CHECKING:
     from loupe.report.terminal import Section
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 #: Tables keep this width where output is not a terminal, so that a file or a pipe gets the same lines everywhere.
 FILE_WIDTH = 140
@@ -45,25 +52,106 @@ def plain_option(function: F) -> F:
     return click.option("--plain", is_flag=True, is_eager=True, callback=chosen, help=text)(function)
 
 
-def console(*, stderr: bool = False) -> Console:
-    """A rich console that respects NO_COLOR and keeps one width where it does not write to a terminal."""
-    from rich.console import Console
-
-    stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() else FILE_WIDTH
-    return Console(file=stream, width=width, no_color=bool(os.environ.get("NO_COLOR")), highlight=False)
-
-
-def as_json(value: object) -> None:
-    """Write one JSON document and a line end to standard output."""
-    import msgspec
-
-    click.echo(msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=2))
+def on_terminal() -> bool:
+    """Whether standard error is a terminal that can draw: only there something may change in place."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def say(message: str) -> None:
     """Write one line of chatter to standard error."""
-    click.echo(printable(message), err=True)
+    _write(one_paragraph(message) + "\n", sys.stderr)
+
+
+def print_line(text: object = "") -> None:
+    """Write one line for people to standard output; printable, wherever it goes."""
+    _write(one_paragraph(str(text)) + "\n", sys.stdout)
+
+
+def print_data(text: object) -> None:
+    """Write what a script reads (a path, an answer, a command) to standard output; exact but on a terminal."""
+    _write(f"{text}\n", sys.stdout)
+
+
+def as_json(document: object) -> None:
+    """Write one JSON document and a line end to standard output."""
+    import msgspec
+
+    try:
+        data = msgspec.json.encode(document, enc_hook=str)
+    except UnicodeEncodeError:  # half a character, in the name of a file or in a foreign record
+        data = msgspec.json.encode(_whole_characters(msgspec.to_builtins(document, enc_hook=str)))
+    _write(printable_json(msgspec.json.format(data, indent=2).decode()) + "\n", sys.stdout)
+
+
+def complain(label: str, colour: Literal["red", "cyan"], message: str) -> None:
+    """Write `label: message` to standard error, the label in colour where that is a terminal."""
+    plain = os.environ.get("NO_COLOR") or not sys.stderr.isatty()
+    shown = label if plain else click.style(label, fg=colour, bold=colour == "red")
+    _write(f"{shown} {one_paragraph(message)}\n", unguarded(sys.stderr))
+
+
+def overwrite(text: str) -> None:
+    """Put this text in the place of the line before on standard error, which is a terminal."""
+    _write(f"\r\x1b[K{printable(text)}", unguarded(sys.stderr))
+
+
+def ask(question: str) -> str | None:
+    """Ask on standard error, and wait for a line of standard input; None at its end."""
+    _write(f"{one_paragraph(question)} ", sys.stderr)
+    answer = sys.stdin.readline()
+    if not answer:
+        say("")
+    return answer.rstrip("\r\n") if answer else None
+
+
+def prompt(question: str, *, default: str = "", hidden: bool = False) -> str:
+    """Ask a person at the terminal; an empty answer is the default. Raises click.Abort at the end of input."""
+    shown = one_paragraph(f"{question} [{default}]" if default else question)
+    return str(click.prompt(shown, default=default, show_default=False, hide_input=hidden, err=True)).strip()
+
+
+def _write(text: str, stream: TextIO) -> None:
+    stream.write(text)
+    stream.flush()
+
+
+def _whole_characters(document: Any) -> Any:
+    """The document without halves of characters (lone surrogates), which no encoding has."""
+    if isinstance(document, str):
+        return re.sub("[\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", document)
+    if isinstance(document, dict):
+        return {_whole_characters(key): _whole_characters(item) for key, item in document.items()}
+    return [_whole_characters(item) for item in document] if isinstance(document, list) else document
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A rich console that respects NO_COLOR and keeps one width where it does not write to a terminal.
+
+    Text is never read as markup, and what it shows is printable, without links: only styles and movements are ours.
+    """
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
+
+    class Printable(Console):
+        def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+            for segment in super().render(renderable, options):
+                if segment.control:
+                    yield segment
+                else:
+                    style = segment.style and segment.style.update_link(None)
+                    yield Segment(printable(segment.text), style)
+
+    stream = unguarded(sys.stderr if stderr else sys.stdout)
+    width = None if stream.isatty() else FILE_WIDTH
+    colourless = bool(os.environ.get("NO_COLOR"))
+    return Printable(file=stream, width=width, no_color=colourless, highlight=False, markup=False, emoji=False)
+
+
+@contextmanager
+def drawn(display: AbstractContextManager[T]) -> Iterator[T]:
+    """Rich's display; it takes standard error over, so that lines stand above it, and is guarded in turn."""
+    with display as shown, guarded():
+        yield shown
 
 
 def tables(sections: Iterable[Section], *, plain: bool) -> None:
@@ -71,8 +159,8 @@ def tables(sections: Iterable[Section], *, plain: bool) -> None:
     from loupe.report.terminal import rich_tables, tab_separated
 
     if plain:
-        for line in tab_separated(sections):
-            click.echo(line)
+        for row in tab_separated(sections):
+            print_line(row)
         return
     writer = console()
     for renderable in rich_tables(sections, writer.width):

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
-import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from loupe.cli.output import console, say
+from loupe.cli.output import console, drawn, on_terminal, say
 from loupe.report.terminal import format_margin, format_value
 
 if TYPE_CHECKING:
@@ -62,8 +60,7 @@ def _interrupt(progress: Progress, task: asyncio.Future[T]) -> None:
 
 
 def _view(progress: Progress, *, plain: bool, unit: str) -> AbstractContextManager[Callable[[], None]]:
-    on_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-    return _live(progress, unit) if on_terminal and not plain else _lines(progress, unit)
+    return _live(progress, unit) if on_terminal() and not plain else _lines(progress, unit)
 
 
 @contextmanager
@@ -72,7 +69,7 @@ def _live(progress: Progress, unit: str) -> Iterator[Callable[[], None]]:
 
     screen = console(stderr=True)
     first = _block(progress, unit)
-    with Live(first, console=screen, auto_refresh=False, transient=True, redirect_stdout=False) as live:
+    with drawn(Live(first, console=screen, auto_refresh=False, transient=True, redirect_stdout=False)) as live:
         yield lambda: live.update(_block(progress, unit), refresh=True)
 
 

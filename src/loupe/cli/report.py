@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from loupe.cli.output import as_json, json_option, say
+from loupe.cli.output import as_json, json_option, print_data, say
 from loupe.cli.run_paths import exit_with, readable_runs
 
 
@@ -33,6 +33,6 @@ def command(runs: tuple[Path, ...], output: Path, embed: bool, with_published: b
         shown = {"report": str(output), "runs": [str(path) for path in found], "bytes": size}
         as_json(shown | ({"left_out": left_out} if left_out else {}))
     else:
-        click.echo(str(output))
+        print_data(output)
         say(f"{len(found)} run{'s' if len(found) > 1 else ''}, {size / 1e6:.1f} MB")
     exit_with(left_out)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from loupe.cli.output import as_json, json_option, plain_option, say, tables
+from loupe.cli.output import as_json, json_option, plain_option, print_data, print_line, say, tables
 from loupe.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -45,14 +45,14 @@ def command(target: str, run: Path | None, runs: Path, json: bool, plain: bool) 
 
     tables([section for each in found for section in reproduction_sections(each)], plain=plain)
     for path, signature in dict.fromkeys((each.run, each.signature) for each in found if each.run):
-        click.echo(signature)
-        click.echo(f"measured in {path}")
+        print_line(signature)
+        print_line(f"measured in {path}")
     commands = list(dict.fromkeys(each.command for each in found if each.command))
     if commands:
         say(f"no finished run of {target} below {runs}; to make one:")
-    for line in commands:
-        click.echo(line)
-    if any(" --serve " in line for line in commands):
+    for command_line in commands:
+        print_data(command_line)
+    if any(" --serve " in command_line for command_line in commands):
         say("with a server that runs already: --base-url URL in place of --serve")
 
 

@@ -6,6 +6,7 @@ import click
 
 from loupe import __version__
 from loupe.cli.lazy import LazyGroup
+from loupe.cli.output import print_data
 
 SECTIONS = {
     "Measure": {
@@ -71,4 +72,4 @@ Exit codes: 0 done; 1 below --fail-under; 2 wrong usage; 3 every sample failed (
 def root(context: click.Context) -> None:
     """Measure how well machines read documents: any engine, exact scores, error bars."""
     if context.invoked_subcommand is None:
-        click.echo(context.get_help())
+        print_data(context.get_help())

@@ -17,7 +17,7 @@ import msgspec
 
 from loupe.cli.errors import BELOW, INTERRUPTED, MISSING, SOME_FAILED, show_error
 from loupe.cli.options import Flags, allow_unverified, make_plans, reading_options
-from loupe.cli.output import as_json, json_option, plain_option, say, tables
+from loupe.cli.output import as_json, json_option, plain_option, print_line, say, tables
 from loupe.cli.progress import supervise
 from loupe.cli.suites import SUITES, check_target, run_suite
 from loupe.errors import DatasetError, LoupeError, RunError, UsageError
@@ -71,7 +71,7 @@ def command(
     else:
         for number, (path, result) in enumerate(results):
             if number and not plain:
-                click.echo()
+                print_line()
             show_result(path, result, plain=plain)
         show_ranking([path for path, _ in results], plain=plain)
         _say_next([path for path, _ in results])
@@ -234,8 +234,8 @@ def show_result(path: Path, result: Result, *, plain: bool) -> None:
     from loupe.report.terminal import result_sections
 
     tables([*result_sections(result), *class_sections(result)], plain=plain)
-    click.echo(result.signature)
-    click.echo(f"saved in {path}")
+    print_line(result.signature)
+    print_line(f"saved in {path}")
 
 
 def show_ranking(paths: list[Path], *, plain: bool) -> None:
@@ -244,7 +244,7 @@ def show_ranking(paths: list[Path], *, plain: bool) -> None:
         return
     from loupe.cli.compare import ranking
 
-    click.echo()
+    print_line()
     tables(ranking(paths), plain=plain)
 
 

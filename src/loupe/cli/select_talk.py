@@ -8,12 +8,9 @@ from collections.abc import Sequence
 
 import click
 
-from loupe.cli.output import say
-from loupe.report.control_characters import printable
+from loupe.cli.output import ask, on_terminal, overwrite, say
 from loupe.selection.ground_truth import QuitError
 from loupe.selection.limits import TIMEOUTS, USUAL_TIMEOUT
-
-_CLEAR = "\r\x1b[K"
 
 
 class Terminal:
@@ -27,12 +24,7 @@ class Terminal:
 
     def answer(self, question: str) -> str | None:
         """Ask, and wait for a line; None at the end of input."""
-        click.echo(f"{printable(question)} ", err=True, nl=False)
-        line = sys.stdin.readline()
-        if not line:
-            click.echo(err=True)
-            return None
-        return line.rstrip("\r\n")
+        return ask(question)
 
     def tell(self, line: str) -> None:
         """One line of chatter, whatever a file is called."""
@@ -55,22 +47,20 @@ class Progress:
     """One line on standard error that follows what is going on; nothing where that is no terminal."""
 
     def __init__(self, *, plain: bool) -> None:
-        self._live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not plain
+        self._live = on_terminal() and not plain
         self._shown = False
 
     def show(self, line: str) -> None:
         """Put this line in the place of the one before."""
         if self._live:
             width = max(20, (click.get_current_context().terminal_width or _width()) - 1)
-            sys.stderr.write(_CLEAR + printable(line)[:width])
-            sys.stderr.flush()
+            overwrite(_one_line(line)[:width])
             self._shown = True
 
     def clear(self) -> None:
         """Take the line away, so that something that stays can be written."""
         if self._shown:
-            sys.stderr.write(_CLEAR)
-            sys.stderr.flush()
+            overwrite("")
             self._shown = False
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loupe.cli.output import say
+from loupe.cli.output import print_data, print_line, say
 
 if TYPE_CHECKING:
     from loupe.engines.registry import Profile
@@ -68,7 +68,7 @@ def _stop_left_over(runs: Path) -> None:
     found = list(left_over(runs))
     for folder, record in found:
         stop_left_over(folder, record)
-        click.echo(f"stopped {record.kind} with {record.model} (process {record.pid}) of {folder}")
+        print_line(f"stopped {record.kind} with {record.model} (process {record.pid}) of {folder}")
     if not found:
         say(f"no run below {runs} left a server behind")
 
@@ -81,7 +81,7 @@ async def _serve(label: str, profile: Profile, *, host: str, port: int, api_key:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
 
     def ready(url: str) -> None:
-        click.echo(url)
+        print_data(url)
         say(f"{label} answers at {url}; Ctrl-C ends it")
 
     await serve(profile, label, host=host, port=port, api_key=api_key, on_ready=ready, stop=stop)

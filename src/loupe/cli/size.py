@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from loupe.cli.errors import BELOW
-from loupe.cli.output import as_json, json_option, plain_option, say, table
+from loupe.cli.output import as_json, json_option, plain_option, print_data, say, table
 
 if TYPE_CHECKING:
     from loupe.sizing.plan import Sizing
@@ -80,7 +80,7 @@ def command(
     for note in dict.fromkeys(note for one in plans for note in one.notes):
         say(note)
     if len(plans) == 1 and plans[0].fits:
-        click.echo(plans[0].command)
+        print_data(plans[0].command)
         _say_of_profile(known.hub)
     context.exit(nowhere)
 

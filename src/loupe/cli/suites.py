@@ -9,14 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
 import msgspec
 
 from loupe import __version__
 from loupe.benchmarks.registry import benchmark_ids, get_benchmark
 from loupe.cli.errors import INTERRUPTED, SOME_FAILED, show_error
 from loupe.cli.options import Flags, download_data, make_plans
-from loupe.cli.output import as_json, say
+from loupe.cli.output import as_json, print_line, say
 from loupe.errors import DatasetError, EngineUnavailableError, LoupeError, UsageError
 
 if TYPE_CHECKING:
@@ -227,5 +226,5 @@ def _show(document: SuiteResults, runs: Path, *, json: bool, plain: bool) -> Non
         as_json(document)
         return
     show_matrix(document.table, plain=plain)
-    click.echo(f"saved in {file}")
+    print_line(f"saved in {file}")
     say(f"pages and answers: loupe report {runs} -o report.html")

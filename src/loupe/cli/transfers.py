@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from loupe.cli.output import as_json, console, say, table
-from loupe.report.control_characters import printable
+from loupe.cli.output import as_json, console, drawn, on_terminal, say, table
 
 if TYPE_CHECKING:
     from loupe.data.download import Order
@@ -133,8 +130,7 @@ def _watching(name: str, tally: Tally, *, plain: bool) -> Iterator[None]:
 
 @contextmanager
 def _display(name: str, *, plain: bool, bytes: bool) -> Iterator[Show]:
-    on_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-    if on_terminal and not plain:
+    if on_terminal() and not plain:
         with _bar(name, bytes=bytes) as show:
             yield show
         return
@@ -159,11 +155,11 @@ def _bar(name: str, *, bytes: bool) -> Iterator[Show]:
         else (TextColumn("{task.completed:,.0f}"),)
     )
     columns = (TextColumn("{task.fields[title]}", markup=False), BarColumn(), *amount)
-    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=None, title=printable(name))
+    with drawn(Progress(*columns, console=console(stderr=True), transient=True)) as progress:
+        task = progress.add_task("", total=None, title=name)
 
         def show(done: int, total: int, note: str) -> None:
-            progress.update(task, completed=done, total=total or None, title=printable(f"{name} {note}".rstrip()))
+            progress.update(task, completed=done, total=total or None, title=f"{name} {note}".rstrip())
 
         yield show
 
