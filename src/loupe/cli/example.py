@@ -9,6 +9,7 @@ import click
 
 from loupe.cli.lazy import SuggestingGroup
 from loupe.cli.output import say
+from loupe.data import trust
 from loupe.errors import UsageError
 
 MODELS = ("example/careful", "example/hasty")
@@ -47,6 +48,7 @@ def pages(folder: Path) -> None:
     count = write_papers(folder / "papers" / "invoices", folder / "papers" / "others")
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
+    trust.remember(folder / "loupe.toml")
     click.echo(f"{count} documents in {folder / 'papers'}")
     say(
         f"next: cd {folder} && loupe init papers/invoices --task fields --field date:date --field total:amount "
