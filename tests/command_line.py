@@ -10,6 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from loupe.data import trust
+
 #: Functions for `-e python:reader.py:NAME`; samples here are texts, which `right` gives back.
 READER = """
 import os, time
@@ -58,6 +62,13 @@ def loupe(*words: str | Path, cwd: Path, env: Mapping[str, str] | None = None) -
         timeout=120,
         check=False,
     )
+
+
+def trusted(file: Path, *, home: Path | None = None) -> None:
+    """What `loupe trust FILE --yes` does for who has this home; by default the folder of the file."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trust, "_folder", lambda: (home or file.parent) / ".config" / "loupe" / "trusted")
+        trust.remember(file)
 
 
 def complaint(done: subprocess.CompletedProcess[str]) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from loupe.benchmarks import trust
+from loupe.data import trust
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

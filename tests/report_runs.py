@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 from PIL import Image, ImageDraw
 
-from loupe.benchmarks import trust
+from loupe.data import trust
 from loupe.metrics import character_errors
 from loupe.runs.folder import RunFolder, claim
 from loupe.runs.info import RunInfo

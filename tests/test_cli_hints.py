@@ -12,7 +12,7 @@ from loupe.cli import options
 from loupe.cli.options import Flags
 from loupe.engines.shared.discovery import choose
 from loupe.errors import EngineUnavailableError, did_you_mean
-from tests.command_line import complaint, loupe, make_folder
+from tests.command_line import complaint, loupe, make_folder, trusted
 
 RIGHT = ("-e", "python:reader.py:right")
 RUN = "runs/python-reader.py_right/mydocs"
@@ -125,6 +125,7 @@ def test_bench_show_counts_the_samples_of_a_folder_and_shows_no_empty_lines(here
 
 def test_the_doctor_reads_the_profiles_here_and_at_home(here: Path) -> None:
     (here / "loupe.toml").write_text('[engines.bad]\nkind = "tesseract"\npms = 6\n')
+    trusted(here / "loupe.toml")
     (here / ".config/loupe/engines").mkdir(parents=True)
     (here / ".config/loupe/engines/good.toml").write_text('kind = "tesseract"\n')
     shown = loupe("doctor", "--plain", cwd=here).stdout

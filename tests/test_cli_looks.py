@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import command, complaint, environment, loupe, make_folder
+from tests.command_line import command, complaint, environment, loupe, make_folder, trusted
 from tests.pages import write_pdf
 
 RUNS = {name: f"runs/python-reader.py_{name}/mydocs" for name in ("right", "wrong", "sometimes")}
@@ -152,6 +152,7 @@ def test_engine_list_shows_profiles_and_kinds(tmp_path: Path) -> None:
 
 def test_engine_show_names_every_setting_but_no_key(tmp_path: Path) -> None:
     (tmp_path / "loupe.toml").write_text('[engines.mine]\nkind = "openai"\nmodel = "m"\n')
+    trusted(tmp_path / "loupe.toml")
     facts = json.loads(loupe("engine", "show", "mine", "--json", cwd=tmp_path, env={"LOUPE_API_KEY": "sk-1"}).stdout)
     assert (facts["engine"], facts["from"], facts["settings"]["model"]) == ("mine", "loupe.toml", "m")
     assert "sk-1" not in json.dumps(facts)
@@ -159,6 +160,7 @@ def test_engine_show_names_every_setting_but_no_key(tmp_path: Path) -> None:
 
 def test_engine_show_names_an_unknown_key_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "loupe.toml").write_text('[engines.mine]\nkind = "openai"\nmodle = "m"\n')
+    trusted(tmp_path / "loupe.toml")
     done = loupe("engine", "show", "mine", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith("error: loupe.toml [engines.mine]: unknown key 'modle'; did you mean 'model'?")

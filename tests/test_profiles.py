@@ -8,7 +8,7 @@ import pytest
 
 from loupe.engines.registry import load_profile, profile_names
 from loupe.errors import ProfileError, UsageError
-from tests.command_line import complaint, loupe
+from tests.command_line import complaint, loupe, trusted
 
 
 @pytest.mark.parametrize(
@@ -83,6 +83,7 @@ def test_engines_that_are_no_table_are_a_mistake_with_its_place(
 
 def test_an_unusable_profile_does_not_hide_the_other_engines(tmp_path: Path) -> None:
     (tmp_path / "loupe.toml").write_text('[engines]\nfoo = "bar"\n[engines.slow]\nkind = "pdf_text"\ntimeout = 0\n')
+    trusted(tmp_path / "loupe.toml")
     done = loupe("engine", "list", "--plain", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     rows = {line.split("\t")[0]: line for line in done.stdout.splitlines()}

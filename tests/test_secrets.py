@@ -20,7 +20,7 @@ from loupe.scoring.pool import ScorePool
 from loupe.types import Output, Prediction, Request, Sample
 from tests.asking import ASK, settings
 from tests.chat_server import Reply, chat_server, in_thread
-from tests.command_line import loupe, make_folder
+from tests.command_line import loupe, make_folder, trusted
 
 KEY = 'sk-se/cr"et-123456'
 JSON_KEY = json.dumps(KEY)[1:-1]
@@ -130,6 +130,7 @@ def test_a_key_in_an_address_is_in_no_file_and_in_no_line_of_a_run(here: Path) -
 
 def test_engine_show_leaves_the_query_of_an_address_out(here: Path) -> None:
     (here / "loupe.toml").write_text('[engines.mine]\nkind = "openai"\nbase_url = "https://h/v1?api-key=hidden"\n')
+    trusted(here / "loupe.toml")
     for more in ((), ("--json",)):
         done = loupe("engine", "show", "mine", *more, cwd=here)
         assert "https://h/v1" in done.stdout and "hidden" not in done.stdout

@@ -273,3 +273,13 @@ def test_words_of_a_value_belong_to_the_flag_before_them() -> None:
         Argument("-c", ("3",)),
         Argument("--temperature", ("-1",)),
     ]
+
+
+def test_a_folder_called_like_the_model_is_not_served_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "zai-org/GLM-OCR").mkdir(parents=True)
+    with pytest.raises(UsageError, match="would be loaded instead of the model zai-org/GLM-OCR, and its code would"):
+        wanted("glm-ocr", serve="vllm")
+    assert wanted("glm-ocr", serve="vllm:./zai-org/GLM-OCR").model == str(tmp_path / "zai-org/GLM-OCR")

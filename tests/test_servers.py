@@ -25,7 +25,7 @@ from loupe.servers.left_over import left_over
 from loupe.servers.ports import free_port
 from loupe.servers.processes import find
 from loupe.servers.record import ServerRecord
-from tests.command_line import command, complaint, environment, loupe
+from tests.command_line import command, complaint, environment, loupe, trusted
 from tests.served import (
     QUICK,
     TEST_MARK,
@@ -172,6 +172,7 @@ def start_loupe(folder: Path, *, program: str = "") -> subprocess.Popen[str]:
     profile = {"kind": "openai", "serve": f"loupe:python:{folder / 'faulty.py'}:read", "server_port": "auto"}
     lines = [f"{key} = {json.dumps(value)}" for key, value in {**profile, "server_program": program}.items()]
     (folder / "loupe.toml").write_text("\n".join(["[engines.served]", "concurrency = 1", *lines]))
+    trusted(folder / "loupe.toml")
     words = command("infer", "./words.py", "-e", "served", "--plain")
     process = subprocess.Popen(words, cwd=folder, env=environment(folder), stderr=subprocess.PIPE, text=True)
     wait_for(lambda: (folder / "holding").exists() or process.poll() is not None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -11,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests import command_line
 from tests.report_runs import Toy, misread, toy_pages
 from tests.review_app import Served, address_of
 from tests.served import wait_for
@@ -53,9 +53,7 @@ def make_runs(folder: Path, count: int = 70) -> Toy:
 def viewed(*runs: Path, home: Path, trusted: Path | None = None) -> Iterator[Served]:
     """The viewer; Ctrl-C ends it, with exit code 0 and no traceback. `trusted` is a file that was run here."""
     if trusted is not None:
-        seen = home / ".cache" / "loupe" / "benchmark-files"
-        seen.mkdir(parents=True)
-        (seen / hashlib.sha256(trusted.read_bytes()).hexdigest()).touch()
+        command_line.trusted(trusted, home=home)
     command = [sys.executable, "-m", "loupe", "view", *map(str, runs), "--no-browser"]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1", "HOME": str(home)}
     process = subprocess.Popen(

@@ -5,7 +5,9 @@ Library code raises; only `cli/` prints. `exit_code` is what the command ends wi
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Literal
 
 
@@ -34,6 +36,18 @@ class UsageError(LoupeError):
 
 class ProfileError(UsageError):
     """An engine profile has an unknown key or a value of the wrong type."""
+
+
+class UntrustedError(UsageError):
+    """A file of a folder would run something or send pages somewhere, and the user has not trusted it: `file`."""
+
+    def __init__(self, file: Path, effects: str) -> None:
+        target = file if file.suffix == ".py" else file.parent
+        super().__init__(
+            f"{file} is not trusted as it is now, so it is not used: {effects}",
+            hint=f"read it; if you trust it: loupe trust {shlex.quote(str(target))}",
+        )
+        self.file = file
 
 
 class DatasetError(LoupeError):

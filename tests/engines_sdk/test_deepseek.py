@@ -157,3 +157,14 @@ def test_the_rule_of_the_vendor_looks_back_over_its_window_alone_and_spares_cell
     assert banned_tokens([*line, 9, 9, 9, *line[:4]], size=5, window=11) == set()
     assert banned_tokens([*line, 9, 9, 9, *line[:4]], size=5, window=90, allowed=[5]) == set()
     assert banned_tokens(line[:4], size=5, window=90) == set()
+
+
+def test_a_folder_called_like_the_model_is_not_loaded_in_its_place(
+    page: Path, stand_in: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in.put("deepseek_transformers", torch="2.6.0", transformers="4.46.3")
+    (tmp_path / "here/deepseek-ai/DeepSeek-OCR").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises(UsageError, match="would be loaded instead of the model deepseek-ai/DeepSeek-OCR"):
+        answer("deepseek-ocr-sdk", page)
+    assert stand_in.notes("model") == []

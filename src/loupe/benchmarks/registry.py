@@ -17,9 +17,9 @@ from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
-from loupe.benchmarks import trust
+from loupe.data import trust
 from loupe.data.python_file import load_python_file
-from loupe.errors import LoupeError, UsageError, did_you_mean
+from loupe.errors import LoupeError, UntrustedError, UsageError, did_you_mean
 from loupe.types import Benchmark
 
 
@@ -60,14 +60,11 @@ def get_benchmark(name: str) -> Benchmark:
 
 
 def benchmark_of_run(name: str) -> Benchmark:
-    """The benchmark that a run.json names. Raises UsageError for a Python file that the user never ran here."""
+    """The benchmark that a run.json names. Raises UntrustedError for a Python file that the user never ran here."""
     path = Path(name)
     known = name.partition("@")[0] in benchmark_ids()
-    if not known and path.suffix == ".py" and path.is_file() and not trust.is_known(path):
-        raise UsageError(
-            f"the run names the Python file {path}, which was not run here as it is now, so it is not executed",
-            hint=f"read it; if you trust it: loupe bench show {path}",
-        )
+    if not known and path.suffix == ".py" and path.is_file() and not trust.is_trusted(path):
+        raise UntrustedError(path, "the run names it as its benchmark, whose Python code would run")
     return get_benchmark(name)
 
 

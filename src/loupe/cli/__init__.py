@@ -17,6 +17,7 @@ from loupe.cli.errors import BROKEN_PIPE, INTERRUPTED, describe, show_error
 from loupe.cli.guard import guarded
 from loupe.cli.output import say
 from loupe.cli.root import root
+from loupe.errors import UntrustedError
 
 #: Like any program that an uncaught bug ends; never a code that has a meaning of its own.
 CRASHED = 70
@@ -45,12 +46,21 @@ def _main(arguments: Sequence[str] | None) -> int:
 
 
 def _invoke(arguments: list[str]) -> int:
-    """What click's own `main` does, which would end a broken pipe with 1, a code that has a meaning here."""
+    """What click's own `main` does, which would end a broken pipe with 1, a code that has a meaning here.
+
+    Where a file has to be trusted first, that is asked once, and the command begins again.
+    """
     try:
         with root.make_context("loupe", arguments) as context:
             root.invoke(context)
     except click.exceptions.Exit as end:
         return end.exit_code
+    except UntrustedError as error:
+        from loupe.cli.trust import is_allowed
+
+        if not is_allowed(error):
+            raise
+        return _invoke(arguments)
     return 0
 
 

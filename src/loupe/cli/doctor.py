@@ -200,7 +200,7 @@ def _profiles() -> Iterator[Check]:
         try:
             kind = load_profile(name)[1].kind
         except LoupeError as error:
-            yield Check(part="profile", name=name, here=False, detail=error.message, fix=f"mend {path}")
+            yield Check(part="profile", name=name, here=False, detail=error.message, fix=error.hint or f"mend {path}")
         else:
             yield Check(part="profile", name=name, here=True, detail=f"{kind}, from {path}")
 

@@ -14,7 +14,7 @@ import click
 
 from loupe.cli.lazy import SuggestingGroup
 from loupe.cli.output import as_json, json_option, plain_option, print_data, print_line, say, table
-from loupe.errors import ProfileError, RejectedError
+from loupe.errors import ProfileError, RejectedError, UntrustedError
 from loupe.files.folder import Folder
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ def list_engines(json: bool, plain: bool) -> None:
         try:
             profile = load_profile(name)[1]
             kind, title = profile.kind, profile.title
+        except UntrustedError as error:
+            kind, title = "–", f"not trusted: {error.hint.rpartition(': ')[2]}"
         except ProfileError as error:
             kind, title = "–", f"unusable: {error.message}"
         rows.append({"engine": name, "kind": kind, "title": title, "from": _origin(path)})

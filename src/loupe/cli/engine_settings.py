@@ -12,7 +12,7 @@ import click
 
 from loupe.benchmarks.registry import check_options, get_benchmark
 from loupe.engines.registry import Profile, built_in, changed_settings, engine_module, load_profile
-from loupe.errors import LoupeError, UsageError, did_you_mean
+from loupe.errors import LoupeError, UntrustedError, UsageError, did_you_mean
 from loupe.types import Benchmark
 
 #: In the order of the help.
@@ -81,6 +81,8 @@ def _settings_of(engine: str) -> tuple[str, ...]:
     """Names of the settings that an engine has; none for an engine that is not there, which is said elsewhere."""
     try:
         return load_profile(engine)[1].__struct_fields__
+    except UntrustedError:
+        raise
     except LoupeError:
         return engine_module("openai").Settings.__struct_fields__ if engine == "openai" else ()
 

@@ -9,6 +9,7 @@ import click
 
 from loupe.cli.lazy import SuggestingGroup
 from loupe.cli.output import print_line, say
+from loupe.data import trust
 from loupe.errors import UsageError
 
 MODELS = ("example/careful", "example/hasty")
@@ -47,6 +48,7 @@ def pages(folder: Path) -> None:
         raise UsageError(f"{folder} has {' and '.join(there)} already; nothing was changed", hint="name a new folder")
     count = write_papers(folder / "papers" / "invoices", folder / "papers" / "others")
     write_all_or_none(Folder(folder), {name: text.encode() for name, text in files.items()})
+    trust.remember(folder / "loupe.toml")
     print_line(f"{count} documents in {folder / 'papers'}")
     say(
         f"next: cd {folder} && loupe init papers/invoices --task fields --field date:date --field total:amount "

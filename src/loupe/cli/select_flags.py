@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from loupe.errors import UsageError
+from loupe.errors import UntrustedError, UsageError
 
 if TYPE_CHECKING:
     from loupe.benchmarks.selection.questions import Phase, Rules
@@ -92,7 +92,12 @@ def models_of(flags: Flags) -> tuple[dict[Phase, ModelList], dict[str, str]]:
         if any(ident is not None and not ident.strip() for ident in idents):
             raise UsageError(f"{flag} is empty", hint=f"{flag} ID")
     file = read_models(flags.models) if flags.models else ModelFile()
-    configured = configured_models()
+    try:
+        configured = configured_models()
+    except UntrustedError:
+        if not (flags.models or (flags.vlm and flags.textllm)):
+            raise
+        configured = ModelFile()  # nothing of it would be used
     served_as = {**configured.served_as, **file.served_as}
     for pair in flags.served_as:
         ident, equals, name = pair.partition("=")

@@ -1,7 +1,8 @@
 """Engine profiles: TOML files that turn an engine kind (a Python module here) into a named, pinned configuration.
 
-Looked for, in this order: `[engines.NAME]` in ./loupe.toml, ~/.config/loupe/engines/NAME.toml, the profiles of this
-package, a path to a TOML file, and `KIND:ARGUMENT` as shorthand (`python:mymodule:read`, `predictions:./answers`).
+Looked for, in this order: `[engines.NAME]` in ./loupe.toml (used only where the user trusts that file),
+~/.config/loupe/engines/NAME.toml, the profiles of this package, a path to a TOML file, and `KIND:ARGUMENT` as shorthand
+(`python:mymodule:read`, `predictions:./answers`).
 Unknown keys are refused with the place where they stand.
 """
 
@@ -20,6 +21,7 @@ from typing import Any, ClassVar, Literal, get_args, get_type_hints
 
 import msgspec
 
+from loupe.engines.shared.local_settings import ENGINES, FILE, LocalSettings, read_settings
 from loupe.engines.shared.prices import Price
 from loupe.engines.shared.redaction import redacted
 from loupe.errors import ProfileError, UsageError, did_you_mean
@@ -126,22 +128,30 @@ def engine_module(kind: str) -> ModuleType:
 
 
 def profile_names() -> dict[str, Path]:
-    """Every named profile and the file it comes from; the user's own win over the built-in ones."""
-    names = {path.stem: path for path in sorted(BUILT_IN.glob("*.toml"))}
-    names |= {path.stem: path for path in sorted(USER_CONFIG.expanduser().glob("*.toml"))}
-    local = Path("loupe.toml")
-    if local.is_file():
-        engines = _read_toml(local).get("engines", {})
-        if not isinstance(engines, dict):
-            raise ProfileError(f"{local} [engines]: not a table", hint='[engines.NAME] with kind = "…"')
-        names |= dict.fromkeys(engines, local)
-    return names
+    """Every named profile and the file it comes from; the user's own win over the built-in ones.
+
+    Those of ./loupe.toml are named whether it is trusted or not: `load_profile` refuses them until it is.
+    """
+    local = read_settings()
+    return _lasting_profiles() | (dict.fromkeys(local.table(ENGINES), FILE) if local else {})
+
+
+def _lasting_profiles() -> dict[str, Path]:
+    """The profiles that do not depend on the working folder."""
+    folders = (BUILT_IN, USER_CONFIG.expanduser())
+    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.toml"))}
+
+
+def known_names() -> frozenset[str]:
+    """What engines are called wherever one stands: to define such a name means to replace it."""
+    return frozenset([*_lasting_profiles(), *engine_kinds()])
 
 
 def load_profile(name: str, overrides: Mapping[str, Any] | None = None) -> tuple[str, Profile]:
     """The name to file runs under and the checked settings of engine `name`, with `overrides` applied.
 
-    Raises UsageError for an unknown name and ProfileError for a bad file, both naming the place.
+    Raises UsageError for an unknown name, ProfileError for a bad file, both naming the place, and UntrustedError for a
+    profile of ./loupe.toml that the user has not trusted.
     """
     label, written, where = _find(name)
     table = {**written, **{key: value for key, value in (overrides or {}).items() if value is not None}}
@@ -189,16 +199,12 @@ def changed_settings(profile: Profile, base: Profile) -> dict[str, tuple[Any, An
 
 
 def _find(name: str) -> tuple[str, dict[str, Any], str]:
-    known = profile_names()
+    local = read_settings()
+    if local and name in local.table(ENGINES):
+        return name, *_local_profile(local, name)
+    known = _lasting_profiles()
     if name in known:
-        path = known[name]
-        table = _read_toml(path)
-        if path != Path("loupe.toml"):
-            return name, table, str(path)
-        where = f"{path} [engines.{name}]"
-        if not isinstance(table["engines"][name], dict):
-            raise ProfileError(f"{where}: not a table", hint=f'[engines.{name}] with kind = "…"')
-        return name, table["engines"][name], where
+        return name, _read_toml(known[name]), str(known[name])
     path = Path(name)
     if path.suffix == ".toml":
         return path.stem, _read_toml(path), str(path)
@@ -210,7 +216,19 @@ def _find(name: str) -> tuple[str, dict[str, Any], str]:
         if key is None:
             raise UsageError(f"engine kind {kind!r} takes no argument, got {argument!r}")
         return slug(f"{kind}-{Path(argument).name}"), {"kind": kind, key: argument}, f"engine {name!r}"
-    raise UsageError(f"no engine {name!r}{did_you_mean(name, [*known, *engine_kinds()])}", hint="loupe engine list")
+    raise UsageError(
+        f"no engine {name!r}{did_you_mean(name, [*profile_names(), *engine_kinds()])}", hint="loupe engine list"
+    )
+
+
+def _local_profile(local: LocalSettings, name: str) -> tuple[dict[str, Any], str]:
+    """A profile of ./loupe.toml and its place. Raises UntrustedError where the user has not trusted the file."""
+    where = f"{local.path} [{ENGINES}.{name}]"
+    table = local.table(ENGINES)[name]
+    if not isinstance(table, dict):
+        raise ProfileError(f"{where}: not a table", hint=f'[engines.{name}] with kind = "…"')
+    local.need_trust(known_names(), name)
+    return table, where
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from loupe.benchmarks import benchmark_id, get_benchmark
+from loupe.benchmarks import benchmark_id, benchmark_of_run, get_benchmark
 from loupe.engines.answers.steps import apply_adapters, check_adapters
 from loupe.engines.registry import Profile
 from loupe.errors import DatasetError, LoupeError
@@ -88,7 +88,7 @@ def score_run(
             folder.write_info(info)
             found = check_truth(folder)
         folder.write_info(msgspec.structs.replace(folder.info, signature=signature(folder.info)))
-        standing = standing_result(folder, get_benchmark(folder.info.benchmark), found)
+        standing = standing_result(folder, benchmark_of_run(folder.info.benchmark), found)
         return standing or asyncio.run(_score(folder, found, jobs=jobs))
 
 
@@ -237,7 +237,7 @@ async def _score_later(sample: Sample, prediction: Prediction) -> None:
 async def _score(folder: RunFolder, found: Survey, *, jobs: int | None) -> Result:
     """The scoring stage: every sample in order, reusing lines whose digest still fits; then the result."""
     info = folder.info
-    benchmark = get_benchmark(info.benchmark)
+    benchmark = benchmark_of_run(info.benchmark)
     predictions, scored = folder.prediction_places(), folder.score_places()
     rows: list[SampleScores] = []
     missing: list[str] = []

@@ -14,11 +14,10 @@ from typing import Any, Literal
 import msgspec
 
 from loupe.benchmarks.selection.questions import Phase
+from loupe.engines.shared.local_settings import SELECT, read_settings
 from loupe.errors import MissingToolError, UsageError
 
 _FILE = Path(__file__).with_name("candidates.toml")
-#: Table of loupe.toml that holds the same as a file of models.
-TABLE = "select"
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -67,12 +66,16 @@ def read_models(path: Path) -> ModelFile:
 
 
 def configured_models() -> ModelFile:
-    """What `[select]` of ./loupe.toml says; empty lists where there is none."""
-    path = Path("loupe.toml")
-    if not path.is_file():
+    """What `[select]` of ./loupe.toml says; empty lists where there is none.
+
+    Raises UntrustedError where it says something and the user has not trusted the file.
+    """
+    local = read_settings()
+    if local is None or not local.tables.get(SELECT):
         return ModelFile()
-    table = _decoded(path, path.read_bytes()).get(TABLE, {})
-    return _checked(table, f"{path} [{TABLE}]")
+    models = _checked(local.tables[SELECT], f"{local.path} [{SELECT}]")
+    local.need_trust((), SELECT)
+    return models
 
 
 def choose_models(phase: Phase, flags: Sequence[str], file: ModelFile, configured: ModelFile) -> ModelList:

@@ -48,9 +48,15 @@ def find(pid: int) -> Process | None:
 
 
 def boot() -> str:
-    """What changes when the machine starts anew: times of processes count from then."""
-    with suppress(OSError):
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    """What changes when the machine starts anew: times of processes count from then. "" where it cannot be known.
+
+    Nobody elsewhere can guess it, so a `server.json` that was made on another machine is never taken for ours.
+    """
+    with suppress(OSError, subprocess.SubprocessError):
+        if sys.platform == "linux":
+            return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        command = ["sysctl", "-n", "kern.boottime"]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
     return ""
 
 

@@ -54,7 +54,7 @@ class ServerRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     def is_left_over(self) -> bool:
         """Whether processes of this server still live although the Loupe that started it does not."""
-        if self.state == "stopped" or self.origin == EXTERNAL or self.boot != boot():
+        if self.state == "stopped" or self.origin == EXTERNAL or not self.boot or self.boot != boot():
             return False
         pid, began = self.owner
         owner = find(pid)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from loupe.engines.shared.model_names import refuse_folder_instead
 from loupe.errors import EngineUnavailableError
 from loupe.files.folder import Folder
 from loupe.servers import log as server_log
@@ -177,6 +178,9 @@ class Server:
         self._note(version=version)
 
     def _launch(self, command: list[str]) -> None:
+        folder = Path.cwd() if self.wanted.template.folder == "here" else self._log.parent
+        if self.wanted.template.folder == "run":
+            refuse_folder_instead(self.wanted.model, folder)
         mark = secrets.token_hex(8)
         self._log_start = server_log.size(self._log)
         launcher = [sys.executable, "-I", "-S", "-c", _LAUNCH, str(os.getpid())] if sys.platform == "linux" else []
@@ -191,7 +195,7 @@ class Server:
                 stdout=output,
                 stderr=output,
                 env=environment,
-                cwd=Path.cwd() if self.wanted.template.folder == "here" else self._log.parent,
+                cwd=folder,
                 start_new_session=True,
             )
         process = find(self._child.pid)

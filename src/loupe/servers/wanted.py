@@ -19,6 +19,7 @@ from typing import Any
 from loupe.engines.openai import Settings
 from loupe.engines.registry import Profile
 from loupe.engines.shared.child_environment import importing_safely, without_keys
+from loupe.engines.shared.model_names import refuse_folder_instead
 from loupe.engines.shared.redaction import without_secret_arguments
 from loupe.errors import MissingToolError, UsageError
 from loupe.runs.info import digest_of
@@ -110,6 +111,8 @@ def wanted_server(profile: Profile) -> Wanted | None:
     if not model:
         raise UsageError(f"--serve {kind}: which model?", hint=f"--serve {kind}:MODEL, or -e ENGINE with a model")
     absolute = _as_it_is if template.folder == "here" else _absolute
+    if template.folder == "run":
+        refuse_folder_instead(model)
     model = absolute(model)
     # A server that takes no other name for its model is asked for the model as it is called.
     takes_names = bool(template.named) or any("{name}" in word for word in template.arguments)

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 
 from loupe.engines.sdk.settings import SdkSettings
 from loupe.engines.shared.isolation import worker_pool
+from loupe.engines.shared.model_names import refuse_folder_instead
 from loupe.engines.shared.page_files import page_file, single_page
 from loupe.engines.shared.page_reader import page_reader
 from loupe.errors import MissingToolError
@@ -65,6 +66,7 @@ async def open_package(
     healthy: Callable[[], Awaitable[bool]] | None = None,
 ) -> AsyncIterator[Engine]:
     """Load the package in a worker, then yield the engine. A crash or a hang costs the page that it happens on."""
+    refuse_folder_instead(str(work.arguments.get("model", "")))
     workers = settings.concurrency or 1
     async with (
         page_reader(timeout=settings.timeout, workers=workers) as reader,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from loupe.engines.layout.detectors import DetectorOptions, LoadedDetector
 from loupe.engines.layout.filtering import Detection
 from loupe.engines.layout.labels import LABELS
+from loupe.engines.shared.model_names import refuse_folder_instead
 from loupe.errors import EngineUnavailableError, MissingToolError
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def load(options: DetectorOptions) -> LoadedDetector:
         old = f"transformers {transformers.__version__} has no PP-DocLayoutV3"
         raise MissingToolError(old, hint="pip install -U 'loupe-ocr[layout]'")
     name = options.model or MODEL
+    refuse_folder_instead(name)
     where: dict[str, Any] = {"local_files_only": not options.download}
     if options.revision:
         where["revision"] = options.revision

@@ -1,0 +1,106 @@
+"""`loupe trust`: let a file of a folder say what runs here, after a look at what that is.
+
+One door for all of them: `[engines]` and `[select]` of a loupe.toml, and Python files that a run names. Whatever
+command meets such a file asks through it at a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from loupe.cli.errors import show_error
+from loupe.cli.output import say
+from loupe.data import trust
+from loupe.engines.shared.local_settings import ENGINES, SELECT, LocalSettings, read_settings
+from loupe.errors import UntrustedError, UsageError
+from loupe.report.control_characters import printable
+
+
+@click.command("trust")
+@click.argument("place", metavar="[DIR | FILE]", required=False, type=click.Path(exists=True, path_type=Path))
+@click.option("--yes", is_flag=True, help="Trust without a question, where there is no terminal to ask at.")
+@click.option("--list", "listing", is_flag=True, help="List the files that are trusted.")
+@click.option("--remove", is_flag=True, help="Trust the file no more.")
+def command(place: Path | None, yes: bool, listing: bool, remove: bool) -> None:
+    """Show what a file of a folder would run or redefine, and let it.
+
+    DIR stands for the loupe.toml in it, whose [engines] and [select] are not used before; a FILE is that or a Python
+    file which a run names as its benchmark. Trust is for the file as it is now, where it is now: after any change you
+    are asked again. What the file itself names (programs, Python files) is not looked at. Data needs no trust.
+    """
+    if listing:
+        for file in trust.trusted_files():
+            click.echo(printable(f"{file}{'' if _is_trusted(file) else '  (changed since, so not trusted)'}"))
+        return
+    if place is None:
+        raise UsageError("which folder or file?", hint="loupe trust .")
+    file = place / "loupe.toml" if place.is_dir() else place
+    if not file.is_file():
+        raise UsageError(f"{file}: no such file, so there is nothing to trust", hint="loupe trust FILE")
+    if remove:
+        say(f"{file} is not trusted any more" if trust.forget(file) else f"{file} was not trusted")
+        return
+    content, lines = _look(file)
+    if not lines:
+        say(f"{file} configures data only, which needs no trust")
+    elif trust.is_trusted(file, content):
+        say(f"{file} is trusted as it is")
+    elif _agreed(file, lines, yes=yes):
+        trust.remember(file, content)
+        say(f"{file} is trusted as it is now; to take it back: loupe trust --remove {place}")
+    else:
+        raise UsageError(f"{file} stays untrusted", hint="loupe trust DIR --yes trusts it without a question")
+
+
+def is_allowed(error: UntrustedError) -> bool:
+    """Ask at a terminal whether the file of the error is to be trusted; elsewhere nobody is asked, and it is not."""
+    if not _can_ask():
+        return False
+    show_error(error.message)
+    content, lines = _look(error.file)
+    if not _agreed(error.file, lines, yes=False):
+        return False
+    trust.remember(error.file, content)
+    return True
+
+
+def _is_trusted(file: Path) -> bool:
+    try:
+        return trust.is_trusted(file)
+    except OSError:
+        return False
+
+
+def _can_ask() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _agreed(file: Path, lines: list[str], *, yes: bool) -> bool:
+    for line in lines:
+        say(line)
+    return yes or (_can_ask() and click.confirm(printable(f"Trust {file}?"), default=False, err=True))
+
+
+def _look(file: Path) -> tuple[bytes, list[str]]:
+    """The file's content, and what it would do with every setting that says so; no lines where it has data alone."""
+    from loupe.engines.registry import known_names
+
+    if file.suffix == ".py":
+        return file.read_bytes(), [f"{file}: its Python code runs when a run that names it is scored or shown"]
+    settings = read_settings(file)
+    if settings is None:
+        return b"", []
+    effects = [f"{file}: {line}" for line in settings.effects(known_names())]
+    return settings.content, [*effects, *_written(settings)]
+
+
+def _written(settings: LocalSettings) -> Iterator[str]:
+    """Every setting to the letter: in JSON, which has no invisible characters."""
+    for table in (ENGINES, SELECT):
+        for name, value in settings.table(table).items():
+            yield f"  [{table}] {json.dumps(name)} = {json.dumps(value, default=str)}"

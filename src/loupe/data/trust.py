@@ -1,0 +1,64 @@
+"""Which files may run code here or say what runs: those that the user has trusted, as they are now and where they are.
+
+A folder may come from somebody else. What a user names on the command line is their decision; what a file names is not.
+Trust is for one file with one content at one place: a copy elsewhere is not trusted, as the same words may mean other
+files there. What a trusted file itself names or imports is not looked at.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from pathlib import Path
+
+_SEEN: set[str] = set()
+
+
+def remember(path: Path, content: bytes | None = None) -> None:
+    """The user trusts this file with its present content, or with the one that they were shown."""
+    digest = _digest(path, content)
+    _SEEN.add(digest)
+    # Without a writable home the decision lasts as long as the process.
+    with contextlib.suppress(OSError):
+        folder = _folder()
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (folder / digest).write_text(str(path.resolve()), encoding="utf-8", errors="surrogateescape")
+
+
+def is_trusted(path: Path, content: bytes | None = None) -> bool:
+    """Whether the user trusts this file with the content that it has now, or with the one that was read."""
+    digest = _digest(path, content)
+    return digest in _SEEN or (_folder() / digest).is_file()
+
+
+def forget(path: Path) -> int:
+    """Trust the file no more, whatever its content; how many contents of it were trusted."""
+    return sum(_removed(mark) for mark, place in _marks() if place == str(path.resolve()))
+
+
+def trusted_files() -> list[Path]:
+    """Every file that is trusted with the content that it has now, or was with another."""
+    return sorted({Path(place) for _, place in _marks()})
+
+
+def _removed(mark: Path) -> bool:
+    mark.unlink(missing_ok=True)
+    _SEEN.discard(mark.name)
+    return True
+
+
+def _marks() -> list[tuple[Path, str]]:
+    """What is remembered, with the place of its file."""
+    with contextlib.suppress(OSError):
+        return [(mark, mark.read_text("utf-8", errors="surrogateescape")) for mark in _folder().iterdir()]
+    return []
+
+
+def _folder() -> Path:
+    return Path.home() / ".config" / "loupe" / "trusted"
+
+
+def _digest(path: Path, content: bytes | None) -> str:
+    """Of place and content: the same command in another folder may run another file."""
+    place = str(path.resolve()).encode("utf-8", "surrogateescape")
+    return hashlib.sha256(place + b"\0" + (path.read_bytes() if content is None else content)).hexdigest()

@@ -1,0 +1,101 @@
+"""`loupe.toml` of the working folder: its engines and lists of models are used only where the user trusts the file.
+
+The folder may come from somebody else. What configures data (`[benchmark]`, `[fields]`) needs no trust and is read
+elsewhere (`benchmarks/own/config.py`).
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from loupe.data import trust
+from loupe.engines.shared.redaction import redacted
+from loupe.errors import ProfileError, UntrustedError
+
+FILE = Path("loupe.toml")
+#: The tables that say what runs, or what is asked.
+ENGINES, SELECT = "engines", "select"
+#: What a key of an engine does, where that is more than a setting.
+_DOES = {
+    "command": "runs the program",
+    "function": "runs the Python code",
+    "server_program": "starts the program",
+    "serve": "starts a server of",
+    "server_args": "starts it with",
+    "base_url": "sends pages, and the API key if you have set one, to",
+    "api_key_env": "sends the secret in the environment variable",
+    "pass_env": "hands on the environment variables",
+}
+#: Bytes that are read, and characters of a value that are shown in one line.
+_LARGEST = 1 << 20
+_SHOWN = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalSettings:
+    """One `loupe.toml`: where it is, what stands in it to the byte, and its tables."""
+
+    path: Path
+    content: bytes
+    tables: Mapping[str, Any]
+
+    def table(self, name: str) -> Mapping[str, Any]:
+        """One of its tables, empty if there is none. Raises ProfileError for what is none."""
+        found = self.tables.get(name, {})
+        if not isinstance(found, dict):
+            raise ProfileError(f"{self.path} [{name}]: not a table", hint='[engines.NAME] with kind = "…"')
+        return found
+
+    def effects(self, known: Collection[str], only: Collection[str] = ()) -> Iterator[str]:
+        """What it would do, one line for each engine (`only` those) and one for models; `known` names are replaced."""
+        for name, table in self.table(ENGINES).items():
+            if only and name not in only:
+                continue
+            replaced = " (instead of the one that Loupe has)" if name in known else ""
+            yield _one_line(f"engine {name}{replaced} {_doing(table)}")
+        models = self.table(SELECT)
+        if models and (not only or SELECT in only):
+            yield f"`loupe select` tries the models {_short(models)}"
+
+    def need_trust(self, known: Collection[str], name: str) -> None:
+        """Raises UntrustedError, saying what an engine (or `SELECT`) would do, unless the user trusts the file."""
+        if not trust.is_trusted(self.path, self.content):
+            raise UntrustedError(self.path, "; ".join(self.effects(known, [name])))
+
+
+def read_settings(path: Path = FILE) -> LocalSettings | None:
+    """The file of a folder, None where there is none. Raises ProfileError for one that cannot be read."""
+    if not path.is_file():
+        return None
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(_LARGEST + 1)
+        if len(content) > _LARGEST:
+            raise ProfileError(f"{path}: longer than {_LARGEST >> 20} MB")
+        tables = tomllib.loads(content.decode("utf-8").removeprefix("\ufeff"))
+    except (ValueError, RecursionError, OSError) as error:
+        raise ProfileError(f"{path}: {error}") from None
+    return LocalSettings(path=path, content=content, tables=tables)
+
+
+def _doing(table: object) -> str:
+    if not isinstance(table, dict):
+        return "is no table"
+    done = [f"{does} {_short(table[key])}" for key, does in _DOES.items() if table.get(key)]
+    return " and ".join(done) or f"reads with {_short(table.get('kind', 'nothing'))}"
+
+
+def _short(value: Any) -> str:
+    """A value in one line, without what looks like a key."""
+    shown = redacted({"value": value})["value"]
+    words = shown if isinstance(shown, str) else " ".join(map(str, shown)) if isinstance(shown, list) else str(shown)
+    text = _one_line(words)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
