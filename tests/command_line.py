@@ -6,9 +6,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+import click
 
 #: Functions for `-e python:reader.py:NAME`; samples here are texts, which `right` gives back.
 READER = """
@@ -58,6 +60,18 @@ def loupe(*words: str | Path, cwd: Path, env: Mapping[str, str] | None = None) -
         timeout=120,
         check=False,
     )
+
+
+def every_command(group: click.Group, path: str = "") -> Iterator[tuple[str, click.Command]]:
+    """All commands below a group, by the words that call them."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        each = group.get_command(context, name)
+        assert each is not None
+        if isinstance(each, click.Group):
+            yield from every_command(each, f"{path}{name} ")
+        else:
+            yield f"{path}{name}", each
 
 
 def complaint(done: subprocess.CompletedProcess[str]) -> tuple[str, str]:
