@@ -6,10 +6,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from loupe.data import trust
@@ -69,6 +70,18 @@ def trusted(file: Path, *, home: Path | None = None) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trust, "_folder", lambda: (home or file.parent) / ".config" / "loupe" / "trusted")
         trust.remember(file)
+
+
+def every_command(group: click.Group, path: str = "") -> Iterator[tuple[str, click.Command]]:
+    """All commands below a group, by the words that call them."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        each = group.get_command(context, name)
+        assert each is not None
+        if isinstance(each, click.Group):
+            yield from every_command(each, f"{path}{name} ")
+        else:
+            yield f"{path}{name}", each
 
 
 def complaint(done: subprocess.CompletedProcess[str]) -> tuple[str, str]:

@@ -15,6 +15,8 @@ import pytest
 from loupe.engines.shared.discovery import (
     Endpoint,
     Server,
+    address,
+    as_found,
     choose_model,
     discover,
     environment_base_url,
@@ -49,7 +51,7 @@ def found(*answers: Any, first: bool = False) -> tuple[str, list[str]]:
         async with AsyncExitStack() as stack:
             servers = [await stack.enter_async_context(chat_server(models=answer)) for answer in answers]
             ports = [server.port for server in servers]
-            return await find_endpoint({}, first=first, ports=ports), [server.url for server in servers]
+            return address(await find_endpoint({}, first=first, ports=ports)), [server.url for server in servers]
 
     return asyncio.run(main())
 
@@ -57,7 +59,7 @@ def found(*answers: Any, first: bool = False) -> tuple[str, list[str]]:
 def test_the_only_server_is_used(dead_port: int) -> None:
     async def main() -> bool:
         async with chat_server() as server:
-            return await find_endpoint({}, ports=[dead_port, server.port]) == server.url
+            return await find_endpoint({}, ports=[dead_port, server.port]) == as_found(server.url)
 
     assert asyncio.run(main())
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from loupe.cli.api_key import API_KEY, API_KEY_FILE
 from loupe.cli.errors import SOME_FAILED
 from loupe.cli.output import as_json, json_option, plain_option, say, tables
 from loupe.errors import DatasetError, EngineError, UsageError
@@ -46,7 +47,8 @@ _PATH = click.Path(path_type=Path)
 )
 @click.option("-e", "--engine", metavar="NAME", help=f"Who reads. Default: {DEFAULT_ENGINE}.")
 @click.option("--base-url", multiple=True, metavar="URL", help="OpenAI-compatible server; again for several.")
-@click.option("--api-key", metavar="KEY", help="Its key; never stored. Or OPENAI_API_KEY.")
+@API_KEY_FILE
+@API_KEY
 @click.option("--model", metavar="ID", help="Model at the server, if it has another name there.")
 @click.option("--prompt", metavar="TEXT", help="Ask this instead of the engine's prompt.")
 @click.option("-n", "--concurrency", type=click.IntRange(min=1), metavar="N", help="Requests in flight at once.")
@@ -109,9 +111,8 @@ def command(context: click.Context, /, runs: tuple[Path, ...], json: bool, plain
 def _engine(flags: dict[str, Any]) -> tuple[str, Profile]:
     """The engine that reads, in the mode asked for where it has such a setting."""
     from loupe.cli.engine_settings import caution
-    from loupe.cli.options import Flags, configure, override_table, pass_key
+    from loupe.cli.options import Flags, configure, override_table
 
-    pass_key(flags["api_key"])
     keys = ("base_url", "model", "prompt", "concurrency", "timeout")
     overrides = override_table(Flags(**{key: flags[key] for key in keys}))
     label, profile = configure(flags["engine"] or DEFAULT_ENGINE, overrides)

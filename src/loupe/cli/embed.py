@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from loupe.cli.api_key import API_KEY, API_KEY_FILE
 from loupe.cli.errors import SOME_FAILED
 from loupe.cli.output import as_json, json_option, plain_option, print_line, say, shared_option, tables
 from loupe.errors import UsageError
@@ -35,7 +36,8 @@ LISTED = 5
 @click.argument("run", metavar="RUN | FOLDER", type=_PATH)
 @click.option("--queries", type=_PATH, metavar="FILE", help="JSON lines: query_id, text, relevant {page id: grade}.")
 @click.option("--base-url", multiple=True, metavar="URL", help="Embedding server. Default: the one on this machine.")
-@click.option("--api-key", metavar="KEY", help="Its key; never stored. Or OPENAI_API_KEY.")
+@API_KEY_FILE
+@API_KEY
 @click.option("--model", default="", metavar="ID", help="Model at the server. Default: the one it has.")
 @click.option(
     "--endpoint",
@@ -84,11 +86,9 @@ def command(context: click.Context, /, run: Path, json: bool, plain: bool, **fla
     if not (run / "run.json").exists() and (run / "corpus_ocr_text.npy").exists():
         _show(run, None, flags, context, json=json, plain=plain)
         return
-    from loupe.cli.options import pass_key
     from loupe.cli.runs import open_run
 
     open_run(run)
-    pass_key(flags["api_key"])
     plan = _plan(run, flags)
     _embed(plan, plain=plain)
     _show(plan.output, plan, flags, context, json=json, plain=plain)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from loupe.cli.api_key import API_KEY, API_KEY_FILE
 from loupe.cli.lazy import SuggestingGroup
 from loupe.cli.output import as_json, json_option, plain_option, print_data, print_line, say, table
 from loupe.errors import ProfileError, RejectedError, UntrustedError
@@ -91,7 +92,8 @@ def show(name: str, json: bool) -> None:
     help="The same, as it stands in a file.",
 )
 @click.option("--base-url", multiple=True, metavar="URL", help="OpenAI-compatible server.")
-@click.option("--api-key", metavar="KEY", help="Its key; never stored.")
+@API_KEY_FILE
+@API_KEY
 @click.option("--model", metavar="ID", help="Model at the server.")
 @json_option
 def test(
@@ -101,11 +103,10 @@ def test(
     import msgspec
 
     from loupe.cli.engine_settings import caution, given_prompt
-    from loupe.cli.options import Flags, configure, override_table, pass_key
+    from loupe.cli.options import Flags, configure, override_table
 
     prompt = given_prompt(prompt, prompt_file)
     reading = msgspec.convert(flags, Flags)
-    pass_key(reading.api_key)
     label, profile = configure(name, override_table(reading))
     if unproven := caution(profile):
         say(f"{label}: {unproven}")

@@ -13,6 +13,7 @@ import click
 import msgspec
 
 from loupe.benchmarks.registry import check_options, get_benchmark
+from loupe.cli.api_key import API_KEY, API_KEY_FILE
 from loupe.cli.engine_settings import PROMPT_OPTIONS, caution, differences, given_prompt, split_options
 from loupe.cli.output import say, shared_option
 from loupe.cli.server_options import (
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
     from loupe.pipeline import Plan
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-#: Where the engine looks for the key, so that it never stands in a file, a process list or a message.
-KEY_VARIABLE = "LOUPE_API_KEY"
 
 #: Option → the profile key that it overrides.
 OVERRIDES = {
@@ -63,7 +61,6 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     engine: tuple[str, ...] = ()
     engines: str = ""
     base_url: tuple[str, ...] = ()
-    api_key: str | None = None
     model: str | None = None
     serve: str | None = None
     server_arg: tuple[str, ...] = ()
@@ -113,7 +110,8 @@ _OPTIONS = (
     click.option("-e", "--engine", multiple=True, metavar="NAME", help="Engine or profile; again for more."),
     click.option("--engines", default="", metavar="A,B", help="The same, as one list."),
     click.option("--base-url", multiple=True, metavar="URL", help="OpenAI-compatible server; again for several."),
-    click.option("--api-key", metavar="KEY", help="Its key; never stored. Or OPENAI_API_KEY."),
+    API_KEY_FILE,
+    API_KEY,
     click.option("--model", metavar="ID", help="Model at the server. Default: the one it has."),
     *SERVER_OPTIONS,
     click.option("--limit", type=_POSITIVE, metavar="N", help="Only the first N samples."),
@@ -216,7 +214,6 @@ def make_plans(benchmark: str, flags: Flags) -> list[Plan]:
     pairs, settings = split_options(benchmark, flags.option, _engine_names(flags))
     options = parse_options(benchmark, pairs) | unverified_option(benchmark, flags)
     flags = msgspec.structs.replace(flags, settings=settings)
-    pass_key(flags.api_key)
     engines = choose_engines(flags)
     for label, profile in engines:
         for line in differences(profile):
@@ -290,12 +287,6 @@ def split_pairs(pairs: Iterable[str], *, hint: str) -> dict[str, str]:
 
 def _engine_names(flags: Flags) -> list[str]:
     return [*flags.engine, *(name.strip() for name in flags.engines.split(",") if name.strip())]
-
-
-def pass_key(key: str | None) -> None:
-    """Hand the key to the engine through the environment of this process, and nowhere else."""
-    if key:
-        os.environ[KEY_VARIABLE] = key
 
 
 def choose_engines(flags: Flags) -> list[tuple[str, Profile]]:

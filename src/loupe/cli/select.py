@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from loupe.cli.api_key import API_KEY, API_KEY_FILE
 from loupe.cli.errors import MISSING
-from loupe.cli.options import DEFAULT, pass_key
+from loupe.cli.options import DEFAULT
 from loupe.cli.output import plain_option, say, shared_option
 from loupe.cli.select_flags import Flags, check_asking, models_of, review_command, rules_of
 from loupe.cli.select_results import Results, check_targets
@@ -64,7 +65,8 @@ _PHASES: dict[str, tuple[Phase, ...]] = {"a": ("a",), "b": ("b",), "both": ("a",
 )
 @click.option("--base-url", metavar="URL", help="OpenAI-compatible server that has the models, instead.")
 @click.option("--served-as", multiple=True, metavar="ID=NAME", help="What the server calls a model; again for more.")
-@click.option("--api-key", metavar="KEY", help="Its key; never stored. Or OPENAI_API_KEY.")
+@API_KEY_FILE
+@API_KEY
 @click.option("--ocr", default=DEFAULT, metavar="ENGINE", help=f"Makes the text for phase b. Default: {DEFAULT}.")
 @click.option("--gt-vlm", metavar="ID", help="Vision model that drafts ground truth. Default: the first of the list.")
 @click.option("--gt-textllm", metavar="ID", help="Text model that drafts it. Default: the first of the list.")
@@ -117,7 +119,6 @@ def _select(flags: Flags, folder: Path) -> int:
         check_stems(documents)
         refuse_misplaced(documents, rules.document_type)
     check_targets(flags)
-    pass_key(flags.api_key)
     timeout = flags.timeout or (ask_timeout(terminal) if sys.stdin.isatty() else USUAL_TIMEOUT)
     backend = asyncio.run(choose_backend(flags.backend or "", flags.base_url or "", served_as))
     for phase in phases:

@@ -32,7 +32,6 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     backend: str | None
     base_url: str | None
     served_as: tuple[str, ...]
-    api_key: str | None
     ocr: str
     gt_vlm: str | None
     gt_textllm: str | None

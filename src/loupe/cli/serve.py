@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from loupe.cli.api_key import key_options
 from loupe.cli.output import print_data, print_line, say
 
 if TYPE_CHECKING:
     from loupe.engines.registry import Profile
 
 
+_KEY_VARIABLE = "LOUPE_SERVE_API_KEY"
+_API_KEY_FILE, _API_KEY = key_options(_KEY_VARIABLE, "File with the key that clients must send")
+
+
 @click.command("serve")
 @click.argument("engine")
 @click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Address to bind. Default: this machine only.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, metavar="N", help="Default: 8000; 0: a free one.")
-@click.option(
-    "--api-key",
-    metavar="KEY",
-    envvar="LOUPE_SERVE_API_KEY",
-    default="",
-    help="Key that clients must send. Or LOUPE_SERVE_API_KEY, which no process list shows.",
-)
+@_API_KEY_FILE
+@_API_KEY
 @click.option("--name", metavar="NAME", help="What clients call the model. Default: the engine's name.")
 @click.option("-n", "--concurrency", type=click.IntRange(min=1), metavar="N", help="Pages that are read at once.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds per page.")
@@ -40,7 +41,6 @@ def command(
     engine: str,
     host: str,
     port: int,
-    api_key: str,
     name: str | None,
     concurrency: int | None,
     timeout: float | None,
@@ -58,7 +58,7 @@ def command(
     from loupe.engines.registry import load_profile
 
     label, profile = load_profile(engine, {"concurrency": concurrency, "timeout": timeout})
-    asyncio.run(_serve(name or label, profile, host=host, port=port, api_key=api_key))
+    asyncio.run(_serve(name or label, profile, host=host, port=port))
 
 
 def _stop_left_over(runs: Path) -> None:
@@ -73,7 +73,7 @@ def _stop_left_over(runs: Path) -> None:
         say(f"no run below {runs} left a server behind")
 
 
-async def _serve(label: str, profile: Profile, *, host: str, port: int, api_key: str) -> None:
+async def _serve(label: str, profile: Profile, *, host: str, port: int) -> None:
     from loupe.serving.app import serve
 
     stop = asyncio.Event()
@@ -84,4 +84,5 @@ async def _serve(label: str, profile: Profile, *, host: str, port: int, api_key:
         print_data(url)
         say(f"{label} answers at {url}; Ctrl-C ends it")
 
-    await serve(profile, label, host=host, port=port, api_key=api_key, on_ready=ready, stop=stop)
+    key = os.environ.get(_KEY_VARIABLE, "")
+    await serve(profile, label, host=host, port=port, api_key=key, on_ready=ready, stop=stop)

@@ -21,7 +21,7 @@ from loupe.embedding.journal import NAME, Settings, VectorJournal
 from loupe.embedding.output import write_outputs
 from loupe.embedding.plan import Plan, dimension_of, query_format_of
 from loupe.engines.shared.discovery import choose_model
-from loupe.engines.shared.endpoints import NO_KEY, api_key, check_served, reach, server_facts
+from loupe.engines.shared.endpoints import NO_KEY, check_served, key_for, reach, server_facts
 from loupe.engines.shared.redaction import Redaction
 from loupe.engines.shared.server_tokens import ServerTokenizer
 from loupe.errors import EngineUnavailableError, UsageError
@@ -118,7 +118,7 @@ async def _opened(
     """The server found, its model settled, the journal begun."""
     import aiohttp
 
-    key = api_key("", os.environ)
+    key = key_for(plan.base_urls, "", os.environ)
     redaction = Redaction.of(key if key != NO_KEY else "", plan.base_urls)
     headers = {
         "Authorization": f"Bearer {key}",

@@ -17,9 +17,9 @@ from loupe import __version__
 from loupe.engines.registry import Profile
 from loupe.engines.shared.chat_bodies import SAMPLING, ChatBodies
 from loupe.engines.shared.chat_client import ChatClient
-from loupe.engines.shared.discovery import AUTO, AUTO_FIRST, choose_model, normalize_base_url, shown
+from loupe.engines.shared.discovery import AUTO, AUTO_FIRST, address, choose_model, normalize_base_url, shown
 from loupe.engines.shared.endpoint_pool import EndpointPool
-from loupe.engines.shared.endpoints import NO_KEY, api_key, check_served, places_of, reach_any, server_facts
+from loupe.engines.shared.endpoints import NO_KEY, check_served, key_for, places_of, reach_any, server_facts
 from loupe.engines.shared.memory import keep_freed_memory
 from loupe.engines.shared.page_images import parse_rule
 from loupe.engines.shared.page_reader import page_reader
@@ -109,7 +109,7 @@ class Settings(Profile, frozen=True, kw_only=True):
     def stored(self) -> dict[str, Any]:
         """All settings but keys; an address may come without `http://`."""
         urls = self.base_url
-        shorter = shown(urls) if isinstance(urls, str) else [shown(url) for url in urls]
+        shorter = shown(address(urls)) if isinstance(urls, str) else [shown(address(url)) for url in urls]
         return {**super().stored(), "base_url": shorter}
 
 
@@ -123,7 +123,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     import aiohttp
 
     keep_freed_memory()
-    key = api_key(settings.api_key_env, os.environ)
+    key = key_for(settings.base_urls, settings.api_key_env, os.environ)
     redaction = Redaction.of(key if key != NO_KEY else "", settings.base_urls, settings.extra_body)
     concurrency = settings.concurrency if isinstance(settings.concurrency, int) else _MOST_AT_ONCE
     connector = aiohttp.TCPConnector(limit=concurrency, keepalive_timeout=60, ttl_dns_cache=300)

@@ -21,7 +21,7 @@ from loupe.benchmarks.fox_pages.token_counts import estimated_tokens
 from loupe.data.pages import page_size
 from loupe.engines.answers.steps import apply_adapters, check_adapters
 from loupe.engines.registry import Profile, engine_module
-from loupe.engines.shared.endpoints import api_key
+from loupe.engines.shared.endpoints import key_for
 from loupe.engines.shared.server_tokens import ServerTokenizer
 from loupe.errors import PageError
 from loupe.inference.progress import Progress
@@ -220,8 +220,9 @@ async def _count(texts: Iterable[str], facts: Mapping[str, str], profile: Profil
     import aiohttp
 
     counted: dict[str, int] = {}
+    key = key_for(getattr(profile, "base_urls", ()), getattr(profile, "api_key_env", ""), os.environ)
     headers = {
-        "Authorization": f"Bearer {api_key(getattr(profile, 'api_key_env', ''), os.environ)}",
+        "Authorization": f"Bearer {key}",
         "Content-Type": "application/json",
         "User-Agent": f"loupe/{__version__}",
     }

@@ -22,7 +22,7 @@ from loupe.data.cache import cache_root
 from loupe.engines.openai import Settings
 from loupe.engines.registry import engine_module, load_profile, slug
 from loupe.engines.shared.discovery import identify, normalize_base_url, probe, shown
-from loupe.engines.shared.endpoints import api_key, is_listed
+from loupe.engines.shared.endpoints import api_key, is_listed, key_for
 from loupe.errors import EngineUnavailableError, LoupeError, RejectedError, UsageError
 from loupe.files.folder import Folder
 from loupe.selection.candidates import Candidate, ModelList
@@ -95,7 +95,7 @@ async def choose_backend(kind: str, base_url: str, served_as: Mapping[str, str])
             url = normalize_base_url(base_url)
         except ValueError as error:
             raise UsageError(str(error), hint="--base-url http://HOST:PORT/v1") from None
-        headers = {"Authorization": f"Bearer {api_key('', os.environ)}"}
+        headers = {"Authorization": f"Bearer {key_for([url], '', os.environ)}"}
         async with aiohttp.ClientSession(headers=headers) as session:
             endpoint = await probe(session, url)
             if endpoint is None:
@@ -183,7 +183,7 @@ async def open_model(
     profile = _profile(model, phase, backend, limits)
     server = await _start(profile, phase, model, keeper, watch)
     if server is not None:
-        profile = msgspec.structs.replace(profile, base_url=server.record.url, model=server.wanted.name)
+        profile = msgspec.structs.replace(profile, base_url=server.base_url, model=server.wanted.name)
     opening = engine_module("openai").open_engine(profile)
     try:
         engine = await opening.__aenter__()

@@ -17,6 +17,7 @@ from typing import TypeVar
 import msgspec
 
 from loupe.engines.registry import Profile
+from loupe.engines.shared.endpoints import NO_KEY
 from loupe.errors import LoupeError, UsageError
 from loupe.files.folder import Folder
 from loupe.servers.left_over import left_over, stop_left_over
@@ -67,7 +68,7 @@ class Keeper:
         port already, a new one. What else was left behind is stopped. Raises UsageError if somebody else has the port.
         """
         current = self._current
-        if current is not None and current.wanted.identity == wanted.identity and await _is_well(current, key):
+        if current is not None and current.wanted.identity == wanted.identity and await _is_well(current):
             current.join(folder)
             return current
         await asyncio.to_thread(self.close, watch.hurry)
@@ -77,7 +78,7 @@ class Keeper:
             return self._current
         port = wanted.port or free_port()
         if not is_free(port):
-            self._current = await self._external(wanted, port, folder, key)
+            self._current = await self._external(wanted, port, folder)
             return self._current
         server = Server(wanted, new_record(wanted, port), folder=folder, key=key, patience=self._patience)
         self._current = server
@@ -95,7 +96,7 @@ class Keeper:
             mine = msgspec.structs.replace(record, origin="left over", owner=owner(), restarts=0)
             server = Server(wanted, mine, folder=place, key=key, patience=self._patience)
             same = record.identity == wanted.identity and wanted.port in (0, record.port)
-            if found is None and same and server.is_alive() and await _is_well(server, key):
+            if found is None and same and server.is_alive() and await _is_well(server):
                 server.join(folder)
                 found = server
             else:
@@ -103,12 +104,15 @@ class Keeper:
                 await asyncio.to_thread(stop_left_over, place, record, self._patience.stop, watch.hurry)
         return found
 
-    async def _external(self, wanted: Wanted, port: int, folder: Folder, key: str) -> Server:
-        """The server that answers at a taken port, if it is of the kind and has the model. Raises UsageError if not."""
-        async with talk_to(port, key) as talk:
+    async def _external(self, wanted: Wanted, port: int, folder: Folder) -> Server:
+        """The server that answers at a taken port, if it is of the kind and has the model. Raises UsageError if not.
+
+        Nobody named it, so it gets no key.
+        """
+        async with talk_to(port, NO_KEY) as talk:
             kind, models = await talk.kind_and_models()
         if kind == wanted.template.says and {wanted.name, f"{wanted.name}:latest"} & set(models):
-            server = Server(wanted, new_record(wanted, port, external=True), folder=folder, key=key)
+            server = Server(wanted, new_record(wanted, port, external=True), folder=folder, key=NO_KEY)
             server.join(folder)
             return server
         holder = await asyncio.to_thread(listener, port)
@@ -129,11 +133,11 @@ def started_once(plans: Sequence[T], profile_of: Callable[[T], Profile]) -> list
     return [plan for group in groups.values() for plan in group]
 
 
-async def _is_well(server: Server, key: str) -> bool:
+async def _is_well(server: Server) -> bool:
     """Whether a server that was ready before still is."""
     if not server.is_alive():
         return False
-    async with talk_to(server.record.port, key) as talk:
+    async with talk_to(server.record.port, server.key) as talk:
         with suppress(LoupeError):
             return await talk.is_ready(server.wanted)
     return False

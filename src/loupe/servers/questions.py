@@ -55,7 +55,7 @@ class Talk:
                 return False
             status, body, _ = answer
             if status in (401, 403):
-                raise EngineUnavailableError(f"{wanted.template.title} asks for a key", hint="--api-key KEY")
+                raise EngineUnavailableError(f"{wanted.template.title} asks for a key", hint="--api-key-file FILE")
             if status != 200:
                 return False
             if not each.lists(wanted.name, body):
@@ -100,7 +100,9 @@ class Talk:
         headers, timeout = {"Content-Type": "application/json"}, aiohttp.ClientTimeout(total=seconds)
         with suppress(aiohttp.ClientError, TimeoutError, OSError):
             url = f"{self._root}/v1/chat/completions"
-            async with self._session.post(url, data=body, headers=headers, timeout=timeout) as response:
+            async with self._session.post(
+                url, data=body, headers=headers, timeout=timeout, allow_redirects=False
+            ) as response:
                 await response.read()
                 return response.status
         return None

@@ -60,7 +60,7 @@ async def open_profile(
 
 
 def _pointed_to(server: Server, profile: Settings) -> Settings:
-    return msgspec.structs.replace(profile, base_url=server.record.url, model=server.wanted.name)
+    return msgspec.structs.replace(profile, base_url=server.base_url, model=server.wanted.name)
 
 
 def _guard(server: Server, engine: Engine, watch: Watch) -> Engine:

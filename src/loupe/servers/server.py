@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from loupe.engines.shared.discovery import as_found
 from loupe.engines.shared.model_names import refuse_folder_instead
 from loupe.errors import EngineUnavailableError
 from loupe.files.folder import Folder
@@ -52,7 +53,7 @@ class Server:
         self.wanted = wanted
         self.record = record
         self._folders = [folder]
-        self._key = key
+        self.key = key
         self.patience = patience
         self._log_folder = _log_folder(folder, record.log)
         self._log = self._log_folder.path / LOG
@@ -63,6 +64,11 @@ class Server:
     def external(self) -> bool:
         """Whether it is somebody else's: never stopped or started again."""
         return self.record.origin == "external"
+
+    @property
+    def base_url(self) -> str:
+        """Its address; as one that nobody named where it is somebody else's."""
+        return as_found(self.record.url) if self.external else self.record.url
 
     @property
     def title(self) -> str:
@@ -158,7 +164,7 @@ class Server:
         """How it is; dead, too, where its log says that nothing helps."""
         if not self.is_alive() or server_log.fatal_line(self._log, self._log_start):
             return "dead"
-        async with talk_to(self.record.port, self._key) as talk:
+        async with talk_to(self.record.port, self.key) as talk:
             return await talk.health(self.wanted, shallow=self.patience.shallow, deep=self.patience.deep)
 
     def is_gone(self) -> bool:
@@ -214,7 +220,7 @@ class Server:
 
     async def _until_ready(self, watch: Watch, deadline: float) -> None:
         pause, began = _FIRST_POLL, time.monotonic()
-        async with talk_to(self.record.port, self._key) as talk:
+        async with talk_to(self.record.port, self.key) as talk:
             while True:
                 if watch.stopping():
                     raise asyncio.CancelledError
@@ -238,7 +244,7 @@ class Server:
             )
 
     async def _warm_up(self, watch: Watch) -> None:
-        async with talk_to(self.record.port, self._key) as talk:
+        async with talk_to(self.record.port, self.key) as talk:
             warming = asyncio.create_task(talk.warm_up(self.wanted, seconds=self.patience.warm_up))
             while not warming.done():
                 await asyncio.wait({warming}, timeout=_FIRST_POLL)

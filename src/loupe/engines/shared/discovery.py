@@ -24,6 +24,8 @@ PORTS = (8000, 30000, 30024, 30044, 8080, 9931, 8090, 11434, 1234, 18000, 8118)
 #: Environment variables that may name a server, most important first; OLLAMA_HOST comes last and has no path.
 VARIABLES = ("LOUPE_BASE_URL", "OPENAI_BASE_URL", "VLLM_BASE_URL")
 AUTO, AUTO_FIRST = "auto", "auto:first"
+#: Stands before the address of a server that answered, but that nobody named: it is asked, and gets no key.
+_FOUND = "auto:"
 
 _MOST_BYTES = 4_000_000
 
@@ -64,9 +66,11 @@ class Server:
 async def find_endpoint(environment: Mapping[str, str], *, first: bool = False, ports: Sequence[int] = PORTS) -> str:
     """The base URL to use: from `environment`, else the one server on this machine (`first`: of several, the first).
 
+    The latter as one that was found (`is_named`).
+
     Raises EngineUnavailableError if there is none and UsageError if there are several.
     """
-    return environment_base_url(environment) or choose(await discover(ports), first=first).base_url
+    return environment_base_url(environment) or as_found(choose(await discover(ports), first=first).base_url)
 
 
 def environment_base_url(environment: Mapping[str, str]) -> str:
@@ -86,12 +90,29 @@ def environment_base_url(environment: Mapping[str, str]) -> str:
     return f"{parts.scheme}://{name}:{parts.port or 11434}/v1"
 
 
+def as_found(base_url: str) -> str:
+    """A base URL with the mark that nobody named it."""
+    return f"{_FOUND}{base_url}"
+
+
+def address(base_url: str) -> str:
+    """A base URL as people write it, without the mark that nobody named it."""
+    text = base_url.strip()
+    return text.removeprefix(_FOUND) if text.startswith((f"{_FOUND}http://", f"{_FOUND}https://")) else text
+
+
+def is_named(base_url: str) -> bool:
+    """Whether a person named this server. One that merely answers at a usual port may be anybody's program."""
+    text = base_url.strip()
+    return text not in ("", AUTO, AUTO_FIRST) and address(text) == text
+
+
 def normalize_base_url(text: str) -> str:
     """A base URL without trailing slash; `host:port` gets its scheme, and a bare root the usual `/v1`.
 
     Raises ValueError for anything that is no http address, and for one that holds a password.
     """
-    text = text.strip()
+    text = address(text)
     parts = urlsplit(text if "://" in text else f"http://{text}")
     try:
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

@@ -6,6 +6,7 @@ Source: protocols/engines.md A7 (model ids, server kinds).
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,9 +18,11 @@ from loupe.engines.shared.discovery import (
     Endpoint,
     Patience,
     Server,
+    as_found,
     choose,
     discover,
     identify,
+    is_named,
     normalize_base_url,
     probe,
     shown,
@@ -57,8 +60,13 @@ def api_key(variable: str, environment: Mapping[str, str]) -> str:
             )
     key = key or environment.get(usual, "").strip() or NO_KEY
     if not (key.isascii() and key.isprintable()):
-        raise EngineUnavailableError("the API key holds characters that no key has", hint="--api-key KEY")
+        raise EngineUnavailableError("the API key holds characters that no key has", hint="--api-key-file FILE")
     return key
+
+
+def key_for(base_urls: Sequence[str], variable: str, environment: Mapping[str, str]) -> str:
+    """The API key for these servers: none unless a person named each of them. Raises what `api_key` raises."""
+    return api_key(variable, environment) if base_urls and all(map(is_named, base_urls)) else NO_KEY
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +101,12 @@ async def reach_any(
     """The servers that answer, at least one, and the addresses where nobody answers."""
     urls = list(base_urls) or [AUTO]
     if urls[0] in (AUTO, AUTO_FIRST):
-        urls = [choose(await discover(ports), first=urls[0] == AUTO_FIRST).base_url]
+        urls = [as_found(choose(await discover(ports), first=urls[0] == AUTO_FIRST).base_url)]
     patience = Patience(connect_timeout, connect_timeout)
     bases = list(dict.fromkeys(normalize_base_url(url) for url in urls))
     answers = await asyncio.gather(*(probe(session, base, patience) for base in bases))
-    found = [_with_key(endpoint) for endpoint in answers if endpoint is not None]
+    named = all(map(is_named, urls))
+    found = [_with_key(endpoint, named=named) for endpoint in answers if endpoint is not None]
     silent = [base for base, endpoint in zip(bases, answers, strict=True) if endpoint is None]
     if not found:
         raise _no_answer(silent[0])
@@ -112,11 +121,16 @@ def _no_answer(base: str) -> EngineUnavailableError:
     )
 
 
-def _with_key(endpoint: Endpoint) -> Endpoint:
+def _with_key(endpoint: Endpoint, *, named: bool) -> Endpoint:
+    if endpoint.needs_key and not named:
+        raise EngineUnavailableError(
+            f"{shown(endpoint.base_url)} wants a key; it was found and not named, so it was sent none",
+            hint=f"if you trust it, name it: --base-url {shlex.quote(endpoint.base_url)}",
+        )
     if endpoint.needs_key:
         raise EngineUnavailableError(
             f"{shown(endpoint.base_url)} refuses the key (HTTP {endpoint.status})",
-            hint="--api-key KEY, or export OPENAI_API_KEY=KEY",
+            hint="--api-key-file FILE, or export OPENAI_API_KEY=KEY",
         )
     return endpoint
 

@@ -57,7 +57,7 @@ def failure(status: int, body: bytes, retry_after: str | None, *, location: str 
         )
     if status in (401, 403):
         return EngineUnavailableError(
-            f"the server refuses the key: {said}", hint="--api-key KEY, or export OPENAI_API_KEY=KEY"
+            f"the server refuses the key: {said}", hint="--api-key-file FILE, or export OPENAI_API_KEY=KEY"
         )
     if status == 402 or (status == 429 and any(marker.encode() in lowered for marker in _OUT_OF_QUOTA)):
         return EngineUnavailableError(f"the account has no credit left: {said}")
