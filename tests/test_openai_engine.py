@@ -140,7 +140,7 @@ def test_failing_servers_may_be_asked_again(status: int) -> None:
     [
         (429, {}, None),
         (429, {"Retry-After": "1.5"}, 1.5),
-        (429, {"Retry-After": "3600"}, 60.0),
+        (429, {"Retry-After": "3600"}, 3600.0),
         (503, {"Retry-After": "2"}, 2.0),
     ],
 )

@@ -107,3 +107,7 @@ class EngineUnavailableError(EngineError):
     """The engine as a whole cannot go on (401/403, GPU out of memory, dead server): the run stops, resumable."""
 
     exit_code = 4
+
+
+class AccountError(EngineUnavailableError):
+    """The server refuses the key, or its quota is used up: nothing more is asked, what is in flight may be answered."""

@@ -17,7 +17,7 @@ import msgspec
 from loupe.embedding.answers import BadVector, MalformedAnswerError, Vector, read_vectors
 from loupe.engines.shared.discovery import Patience, join_url, probe, root_url
 from loupe.engines.shared.http_body import read_body
-from loupe.engines.shared.http_failures import failure
+from loupe.engines.shared.http_failures import check_wait, failure
 from loupe.engines.shared.redaction import Redaction
 from loupe.errors import (
     EngineError,
@@ -156,7 +156,8 @@ class Client:
                     raise
                 asked_again = True
             except TransientEngineError as error:
-                if error.rate and waits < _RATE_WAITS:
+                check_wait(error)
+                if error.rate and waits < (_RATE_WAITS if self.retries else 0):
                     waits += 1
                 elif not error.rate and tries < self.retries:
                     tries += 1

@@ -66,28 +66,32 @@ class Journal:
 
     def _write(self) -> None:
         """Take all that wait, write them with one fsync, tell those who wait; until None comes."""
-        error: RunError | None = None
-        while (first := self._waiting.get()) is not None:
-            batch, last = [first], False
-            while not self._waiting.empty() and not last:
-                item = self._waiting.get()
-                last = item is None
-                if item is not None:
-                    batch.append(item)
-            # After a failed write nothing more is tried: what the disk holds then is not ours to guess.
-            if error is None:
-                try:
-                    self._log.append(line for line, _ in batch)
-                except OSError as reason:
-                    what = f"{self._log.path}: cannot be written: {reason.strerror}"
-                    error = RunError(what, hint="make room, then repeat the same command")
-            self._loop.call_soon_threadsafe(_settle, batch, error)
-            if last:
-                return
+        self._error: RunError | None = None
+        while self._write_those_who_wait(self._waiting.get()):
+            pass
+
+    def _write_those_who_wait(self, first: Waiting | None) -> bool:
+        """Write one batch, of which nothing is held afterwards; False after the last one."""
+        batch, item = [], first
+        while item is not None:
+            batch.append(item)
+            if self._waiting.empty():
+                break
+            item = self._waiting.get()
+        # After a failed write nothing more is tried: what the disk holds then is not ours to guess.
+        if batch and self._error is None:
+            try:
+                self._log.append(line for line, _ in batch)
+            except OSError as reason:
+                what = f"{self._log.path}: cannot be written: {reason.strerror}"
+                self._error = RunError(what, hint="make room, then repeat the same command")
+        # The thread of the loop may get to it later than the next batch is written: it needs no lines.
+        self._loop.call_soon_threadsafe(_settle, [written for _, written in batch], self._error)
+        return item is not None
 
 
-def _settle(batch: list[Waiting], error: RunError | None) -> None:
-    for _, written in batch:
+def _settle(waiting: list[asyncio.Future[None]], error: RunError | None) -> None:
+    for written in waiting:
         if written.done():
             continue
         if error is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import msgspec
@@ -14,6 +15,8 @@ from loupe.types import Joined, Outcome, Output, Prediction, Request
 
 #: Characters from which looking for a loop would hold up the other requests.
 _LONG_TEXT = 50_000
+#: One after the other: each takes memory of its own.
+_LOOKING = ThreadPoolExecutor(1, thread_name_prefix="loupe-loops")
 
 
 @dataclass(slots=True)
@@ -93,7 +96,7 @@ async def _classify(output: Output) -> Outcome:
     if len(output.text) < _LONG_TEXT:
         loop = find_loop(output.text)
     else:
-        loop = await asyncio.to_thread(find_loop, output.text)
+        loop = await asyncio.get_running_loop().run_in_executor(_LOOKING, find_loop, output.text)
     if loop is not None:
         return "repeated"
     if output.finish_reason == "length":

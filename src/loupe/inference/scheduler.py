@@ -13,7 +13,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
+from loupe.engines.shared.answer_memory import AnswerMemory, give_up_room
+from loupe.engines.shared.http_failures import check_wait
 from loupe.errors import (
+    AccountError,
     EngineError,
     EngineTimeoutError,
     EngineUnavailableError,
@@ -28,10 +31,17 @@ from loupe.inference.progress import Progress
 from loupe.inference.records import Attempts
 from loupe.types import Engine, Output, Prediction, Request
 
+#: How often a sample that is to be retried at all may be told to come back.
+RATE_WAITS = 30
+#: Seconds between two looks at whether a pause still makes sense, and of pauses that the person is told of.
+_LOOK, _WORTH_SAYING = 0.2, 5.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """How patient to be. Times in seconds; `max_rate_waits` bounds how often one sample may be told to come back.
+
+    A server that asks for a longer pause than `LONGEST_WAIT` ends the run.
 
     `concurrency` is the number of requests in flight, or "auto": as many as make the server faster.
     """
@@ -40,8 +50,7 @@ class Policy:
     retries: int = 2
     backoff: float = 0.5
     backoff_cap: float = 8.0
-    retry_after_cap: float = 60.0
-    max_rate_waits: int = 30
+    max_rate_waits: int = RATE_WAITS
     errors_before_check: int = 3
     health_poll: float = 5.0
     health_limit: float = 120.0
@@ -63,8 +72,10 @@ class Scheduler:
     budget: Budget | None = None
     _errors_in_a_row: int = 0
     _timeouts: int = 0
+    _refused: AccountError | None = None
     _open: asyncio.Event = field(default_factory=asyncio.Event)
     _places: Places = field(init=False)
+    _memory: AnswerMemory = field(default_factory=AnswerMemory)
     _jitter: random.Random = field(default_factory=random.Random)
 
     def __post_init__(self) -> None:
@@ -91,7 +102,7 @@ class Scheduler:
             work = [self._work(requests) for _ in range(workers)]
         else:
             pages = DividedPages(
-                self.engine, self._places, self.progress, self._finish, self._keep, self._check_timeouts
+                self.engine, self._places, self.progress, self._finish_part, self._keep, self._check_timeouts
             )
             work = pages.tasks(partial(self._next, requests), workers)
         tasks = [asyncio.create_task(each) for each in work]
@@ -100,6 +111,10 @@ class Scheduler:
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
             failure = next((error for task in done if not task.cancelled() and (error := task.exception())), None)
+            if isinstance(failure, AccountError) and pages is None:
+                # Nothing new is asked; answers that were begun, and are charged, are kept.
+                self._refused = failure
+                await asyncio.wait(tasks)
         finally:
             for task in tasks:
                 task.cancel()
@@ -113,7 +128,7 @@ class Scheduler:
             raise self.budget.refusal()
 
     async def _work(self, requests: Iterator[Request]) -> None:
-        while not self.progress.stopping:
+        while not (self.progress.stopping or self._refused):
             async with self._places.place():
                 await self._open.wait()
                 request = await self._next(requests)
@@ -121,16 +136,19 @@ class Scheduler:
                     return
                 self.progress.in_flight += 1
                 try:
-                    prediction = await self._finish(request)
-                    await self._keep(prediction)
+                    with self._memory.hold():
+                        prediction = await self._finish(request)
+                        await self._keep(prediction)
                     self.progress.count(prediction)
+                    # A worker that waits for its next page holds no large answer.
+                    del prediction
                 finally:
                     self.progress.in_flight -= 1
             self._check_timeouts()
 
     async def _next(self, requests: Iterator[Request]) -> Request | None:
         """The next page to ask for; None when there is none, none is wanted, or none can be paid for any more."""
-        request = None if self.progress.stopping else next(requests, None)
+        request = None if self.progress.stopping or self._refused else next(requests, None)
         if request is not None and self.budget is not None:
             if not await self.budget.admits(lambda: self.progress.stopping):
                 return None
@@ -150,26 +168,33 @@ class Scheduler:
             what = "requests" if self.engine.divide is None else "pages"
             raise TimeoutsExceededError(f"{self._timeouts} {what} timed out; gave up this benchmark")
 
+    async def _finish_part(self, request: Request) -> Prediction:
+        with self._memory.hold():
+            return await self._finish(request)
+
     async def _finish(self, request: Request) -> Prediction:
         """Try one request until it has ended, one way or another."""
         attempts, tries, waits, asked_again = Attempts(request), 0, 0, False
         while True:
             await self._open.wait()
+            if self._refused is not None:
+                raise self._refused
             attempts.begin()
             try:
                 output = await self._ask(request)
             except EngineUnavailableError:
                 raise
             except TransientEngineError as error:
-                if error.rate and waits < self.policy.max_rate_waits and not self.progress.stopping:
+                if error.rate and waits < self.policy.max_rate_waits:
+                    check_wait(error)
                     waits += 1
-                    await self._pause(error, waits)
-                    continue
+                    if await self._pause(error, waits):
+                        continue
                 await self._note_error()
-                if not error.rate and tries < self.policy.retries and not self.progress.stopping:
+                if not error.rate and tries < self.policy.retries:
                     tries += 1
-                    await self._pause(error, tries)
-                    continue
+                    if await self._pause(error, tries):
+                        continue
                 return attempts.failed(error)
             except (EngineTimeoutError, RejectedError) as error:
                 return attempts.failed(error)
@@ -202,16 +227,29 @@ class Scheduler:
             outcome = "timeout"
             raise
         finally:
+            if outcome != "answered":
+                give_up_room()
             self._places.note(outcome)
         return output
 
-    async def _pause(self, error: TransientEngineError, tries: int) -> None:
-        self.progress.retries += 1
-        if error.retry_after is not None:
-            wait = min(error.retry_after, self.policy.retry_after_cap)
-        else:
+    async def _pause(self, error: TransientEngineError, tries: int) -> bool:
+        """Wait before the next attempt; False, at once, where none is wanted any more."""
+        wait = error.retry_after
+        if wait is None:
             wait = min(self.policy.backoff * 2 ** (tries - 1), self.policy.backoff_cap) * self._jitter.uniform(0.8, 1.2)
-        await asyncio.sleep(wait)
+        elif wait >= _WORTH_SAYING:
+            self.progress.note = f"the server asks to wait {wait:.0f} s"
+        end = time.monotonic() + wait
+        try:
+            while not self.progress.stopping and self._refused is None:
+                left = end - time.monotonic()
+                if left <= 0:
+                    self.progress.retries += 1
+                    return True
+                await asyncio.sleep(min(left, _LOOK))
+        finally:
+            self.progress.note = ""
+        return False
 
     async def _note_error(self) -> None:
         """Three errors in a row, from whichever samples: stop sending and see whether the engine still lives."""

@@ -15,13 +15,14 @@ import msgspec
 from loupe.benchmarks import benchmark_id, benchmark_of_run, get_benchmark
 from loupe.engines.answers.steps import apply_adapters, check_adapters
 from loupe.engines.registry import Profile
+from loupe.engines.shared.answer_memory import AnswerMemory, make_room
 from loupe.errors import DatasetError, LoupeError
 from loupe.files.folder import Folder
 from loupe.inference.budget import BudgetSpentError
 from loupe.inference.journal import Journal
 from loupe.inference.progress import Progress
 from loupe.inference.prompts import make_request
-from loupe.inference.scheduler import Policy, Scheduler, TimeoutsExceededError
+from loupe.inference.scheduler import RATE_WAITS, Policy, Scheduler, TimeoutsExceededError
 from loupe.pipeline.mended_truth import follow_before, follow_references, is_own_folder
 from loupe.pipeline.parts import parts_of
 from loupe.pipeline.plan import Plan, Survey, make_info, open_samples, samples_of, survey
@@ -45,6 +46,8 @@ from loupe.types import FAILED, Benchmark, Engine, Prediction, Request, Result, 
 _SCORING_AHEAD = 256
 #: More where samples are prepared together before they are scored, for large batches.
 _PREPARED_AHEAD = 1024
+#: Longer answers are not held until their turn comes: the scoring stage reads them again.
+_LONG_ANSWER = 1_000_000
 Say: TypeAlias = Callable[[str], None]
 #: Its arguments may be others than those that the run names.
 _UNKNOWN_SERVER = (
@@ -179,6 +182,8 @@ def policy_of(profile: Profile) -> Policy:
     return Policy(
         concurrency=profile.concurrency or 1,
         retries=profile.retries,
+        # No retries means one attempt, whatever the server's reason.
+        max_rate_waits=RATE_WAITS if profile.retries else 0,
         max_timeouts=profile.max_timeouts,
         errors_before_check=profile.errors_before_check,
     )
@@ -216,6 +221,8 @@ async def _live_scoring(
             progress.headline, progress.headline_name = running.estimate(), benchmark.headline_measure
 
         async def start(sample: Sample, prediction: Prediction) -> None:
+            if len(prediction.text) > _LONG_ANSWER:
+                return
             await places.acquire()
             task = asyncio.create_task(score(sample, prediction))
             tasks.add(task)
@@ -241,15 +248,17 @@ async def _score(folder: RunFolder, found: Survey, *, jobs: int | None) -> Resul
     predictions, scored = folder.prediction_places(), folder.score_places()
     rows: list[SampleScores] = []
     missing: list[str] = []
-    began = time.monotonic()
+    began, memory = time.monotonic(), AnswerMemory()
     with ScorePool(info.benchmark, info.adapters, jobs=jobs) as pool:
 
         async def one(sample: Sample) -> SampleScores:
-            prediction = folder.read_prediction(predictions[sample.id])
-            place = scored.get(sample.id)
-            if place and place.mark == score_digest(benchmark, sample, prediction, info.adapters):
-                return folder.read_scores(place)
-            return await pool.score(sample, prediction)
+            with memory.hold():
+                await make_room(predictions[sample.id].length)
+                prediction = folder.read_prediction(predictions[sample.id])
+                place = scored.get(sample.id)
+                if place and place.mark == score_digest(benchmark, sample, prediction, info.adapters):
+                    return folder.read_scores(place)
+                return await pool.score(sample, prediction)
 
         window: deque[asyncio.Task[SampleScores]] = deque()
         for sample in open_samples(info):

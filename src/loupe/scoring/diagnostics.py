@@ -10,6 +10,8 @@ from loupe.types import Benchmark, Prediction, Sample
 
 #: Above this product of lengths (0.2 s) the alignment is replaced by a lower bound.
 _ALIGNED = 2_000_000_000
+#: And above this many characters together, of which each takes 60 bytes.
+_ALIGNED_LENGTH = 1_000_000
 
 #: What says nothing of a label: "other" for "receipt" has neither inserted characters nor a length of its own.
 _OF_TEXT = ("insertion_rate", "script_mismatch", "prediction_length", "reference_length")
@@ -46,7 +48,7 @@ def insertion_rate(prediction: str, reference: str) -> float:
     """
     if not prediction:
         return 0.0
-    if len(prediction) * len(reference) > _ALIGNED:
+    if len(prediction) * len(reference) > _ALIGNED or len(prediction) + len(reference) > _ALIGNED_LENGTH:
         return max(0, len(prediction) - len(reference)) / len(prediction)
     inserted, predicted = insertion_counts(prediction, reference)
     return inserted / predicted

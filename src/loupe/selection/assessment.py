@@ -17,7 +17,7 @@ from loupe.benchmarks.selection.questions import CATEGORY, Phase
 from loupe.benchmarks.selection.verdicts import LONGEST, without_thinking
 from loupe.engines.openai import Settings
 from loupe.engines.shared.http_failures import NotFoundError
-from loupe.errors import EngineTimeoutError, EngineUnavailableError, LoupeError, RejectedError
+from loupe.errors import AccountError, EngineTimeoutError, EngineUnavailableError, LoupeError, RejectedError
 from loupe.selection.candidates import Candidate
 from loupe.selection.limits import Limits
 from loupe.selection.serving import Backend, DeadServerError, Served, UnavailableModelError, open_model
@@ -148,7 +148,12 @@ class Asking:
         if self.status:
             self.predictions.append(_not_asked(request.id, self.status))
             return
-        prediction = await call(self.served, request, self.limits.timeout)
+        try:
+            prediction = await call(self.served, request, self.limits.timeout)
+        except DeadServerError as error:
+            self.status, self.reason = "failed", error.message
+            self.predictions.append(_not_asked(request.id, self.status))
+            return
         self.predictions.append(prediction)
         self.asked += 1
         self.timeouts += prediction.outcome == "timeout"
@@ -173,13 +178,16 @@ class Asking:
 
 
 async def call(served: Served, request: Request, seconds: float) -> Prediction:
-    """One call as a record; over the limit it is cancelled."""
+    """One call as a record; over the limit it is cancelled. Raises DeadServerError where no other would be answered."""
     began = time.perf_counter()
     try:
         async with asyncio.timeout(seconds):
             output = await served.engine.predict(request)
     except (TimeoutError, EngineTimeoutError):
         return _failed(request, "timeout", f"no full answer within {seconds:g} s", began)
+    except AccountError as error:
+        # It would say the same of every document.
+        raise DeadServerError(error.message) from None
     except RejectedError as error:
         return _failed(request, "rejected", error.message, began)
     except LoupeError as error:

@@ -16,6 +16,8 @@ from loupe.engines.answers.paddle_otsl import paddle_tables
 from loupe.engines.answers.paddle_text import paddle_math, paddle_repeats
 from loupe.errors import ProfileError, did_you_mean
 
+#: The look behind keeps this linear where thousands of `\r` stand in a row.
+_LINE_END = re.compile(r"(?<!\r)\r+\n")
 _THINK_TAG = re.compile(r"(</?think>)")
 #: Tokens that mean "stop" to one model or another; none of them is ever printed on a page.
 _END_TOKEN = re.compile(r"<(?:\|endoftext\||\|im_end\||\|eot_id\||｜end▁of▁sentence｜|\|user\||\|end_of_sentence\|)>")
@@ -29,8 +31,7 @@ _NESTING = frozenset({"markdown", "md"})
 
 def newlines(text: str) -> str:
     r"""Drop byte order marks at the start and end every line with a plain `\n` (for `\r\n`; a lone `\r` stays)."""
-    *lines, last = text.lstrip("\ufeff").split("\n")
-    return "\n".join([*(line.rstrip("\r") for line in lines), last])
+    return _LINE_END.sub("\n", text.lstrip("\ufeff"))
 
 
 def think(text: str) -> str:
@@ -69,11 +70,12 @@ def end_tokens(text: str) -> str:
 
 def unfence(text: str) -> str:
     """Unwrap one code fence around the whole answer, also one that never closes; fences inside stay."""
-    first, *body = text.strip().split("\n")
-    opening = _FENCE.fullmatch(first)
+    stripped = text.strip()
+    opening = _FENCE.fullmatch(stripped, 0, stripped.find("\n") if "\n" in stripped else len(stripped))
     language = opening[2].strip().lower() if opening else None
     if opening is None or language not in _WRAPPERS:
         return text
+    _, *body = stripped.split("\n")
     close = _closing_line(body, len(opening[1]), nesting=language in _NESTING)
     if close is not None:
         return "\n".join(body[:close]) if close == len(body) - 1 else text

@@ -5,17 +5,25 @@ Source: protocols/engines.md A1 and A3. An answer without choices is an error th
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
 from loupe.errors import TransientEngineError
 from loupe.types import Output
 
+#: Bytes, or a part of them.
+Buffer: TypeAlias = bytes | memoryview
 #: What decoding hostile bytes raises: no JSON, no UTF-8, too deep.
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+#: Bytes of an answer beside its text that are stored (log probabilities, say): as objects they take many times that.
+MOST_BESIDE = 4_000_000
+#: A line of a stream that is longer holds words.
+_LONG_LINE = 64_000
+_DATA_LINE = re.compile(rb"(?:^|(?<=[\r\n]))data:([^\r\n]*)")
 #: Parts of a message that are stored as fields of their own, so not in `Output.response`.
 _STORED_APART = {"content", "reasoning", "reasoning_content"}
 
@@ -44,6 +52,56 @@ class ChatAnswer(msgspec.Struct):
     error: Any = None
 
 
+class _OutlineMessage(msgspec.Struct):
+    content: msgspec.Raw = msgspec.Raw(b"null")
+    reasoning_content: msgspec.Raw = msgspec.Raw(b"null")
+    reasoning: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _OutlineChoice(msgspec.Struct):
+    message: _OutlineMessage | None = None
+    delta: _OutlineMessage | None = None
+    finish_reason: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _FirstChoice(msgspec.Struct, array_like=True):
+    """The first entry of a list; the others are skipped, however many there are."""
+
+    choice: _OutlineChoice | None = None
+
+
+class _Outline(msgspec.Struct):
+    """Where things stand in an answer: nothing is decoded yet, so nothing takes memory."""
+
+    choices: _FirstChoice | None = None
+    usage: msgspec.Raw = msgspec.Raw(b"null")
+    error: msgspec.Raw = msgspec.Raw(b"null")
+
+    @property
+    def message(self) -> _OutlineMessage:
+        choice = self.choices.choice if self.choices else None
+        return (choice.message or choice.delta if choice else None) or _OutlineMessage()
+
+    def texts(self) -> dict[str, msgspec.Raw]:
+        """What is said, as far as it is plain text."""
+        said = {name: getattr(self.message, name) for name in ("content", "reasoning_content", "reasoning")}
+        return {name: raw for name, raw in said.items() if bytes(memoryview(raw)[:1]) == b'"'}
+
+    def essence(self, size: int) -> dict[str, Any]:
+        """The answer without what is too large to be stored beside its text."""
+        if len(memoryview(self.message.content)) > MOST_BESIDE and "content" not in self.texts():
+            raise TransientEngineError(f"the server's answer has a content of {size // 10**6} MB that is no plain text")
+        message = {name: msgspec.json.decode(raw, type=str) for name, raw in self.texts().items()}
+        choice = self.choices.choice if self.choices else None
+        said = {name: message for name in ("message", "delta") if choice and getattr(choice, name)}
+        choices = [{**said, "finish_reason": _small(choice.finish_reason)}] if choice else []
+        return {"choices": choices, "usage": _small(self.usage), "error": _small(self.error), "left_out_bytes": size}
+
+
+def _small(raw: msgspec.Raw) -> Any:
+    return msgspec.json.decode(raw) if len(memoryview(raw)) <= _LONG_LINE else None
+
+
 def read_answer(body: bytes, content_type: str) -> Output:
     """The output in a chat completion. Raises TransientEngineError if there is none."""
     if content_type.startswith("text/event-stream") or body.startswith((b"data:", b"event:")):
@@ -61,7 +119,7 @@ def read_answer(body: bytes, content_type: str) -> Output:
 def error_message(body: bytes) -> str:
     """What a failing server says, in one line: OpenAI's `error.message`, FastAPI's `detail`, or the body itself."""
     try:
-        raw = msgspec.json.decode(body)
+        raw = msgspec.json.decode(body) if len(body) <= _LONG_LINE else None
     except _UNREADABLE:
         return _excerpt(body, 500)
     return _error_text(raw) or _excerpt(body, 500)
@@ -77,9 +135,16 @@ def _error_text(raw: Any) -> str:
     return ""
 
 
-def _decode(body: bytes, content_type: str) -> Any:
+def _decode(body: Buffer, content_type: str) -> Any:
+    """The answer as objects; of one with very much beside its text only what matters."""
     try:
-        return msgspec.json.decode(body)
+        if len(body) <= MOST_BESIDE:
+            return msgspec.json.decode(body)
+        outline = msgspec.json.decode(body, type=_Outline)
+        beside = len(body) - sum(len(memoryview(raw)) for raw in outline.texts().values())
+        return msgspec.json.decode(body) if beside <= MOST_BESIDE else outline.essence(beside)
+    except msgspec.ValidationError as error:
+        raise TransientEngineError(f"the server's answer is no chat completion ({error})") from None
     except _UNREADABLE as error:
         what = f"the server's answer ({content_type or 'no content type'}) is no JSON"
         raise TransientEngineError(f"{what} ({error}): {_excerpt(body)}") from None
@@ -173,6 +238,10 @@ class FirstToken:
         if self.seconds is not None:
             return
         self._line += data
+        if len(self._line) > _LONG_LINE:
+            self.seconds = time.monotonic() - self._began
+            self._line.clear()
+            return
         whole, end, rest = self._line.rpartition(b"\n")
         if not end:
             return
@@ -181,7 +250,7 @@ class FirstToken:
             self.seconds = time.monotonic() - self._began
 
 
-def _has_words(event: bytes) -> bool:
+def _has_words(event: Buffer) -> bool:
     try:
         choices = msgspec.json.decode(event, type=ChatAnswer).choices or []
     except _UNREADABLE:
@@ -190,13 +259,14 @@ def _has_words(event: bytes) -> bool:
     return any(piece and (piece.content or piece.reasoning or piece.reasoning_content) for piece in pieces)
 
 
-def _events(body: bytes) -> Iterator[bytes]:
-    for line in body.splitlines():
-        if line.startswith(b"data:"):
-            yield line[5:].strip()
+def _events(body: bytes) -> Iterator[Buffer]:
+    """What the events of a stream say, one after the other; a long one is not copied."""
+    for line in _DATA_LINE.finditer(body):
+        start, end = line.span(1)
+        yield memoryview(body)[start:end] if end - start > _LONG_LINE else body[start:end].strip()
 
 
-def _excerpt(body: bytes, length: int = 200) -> str:
+def _excerpt(body: Buffer, length: int = 200) -> str:
     """The start of a body in one printable line."""
-    text = " ".join(body[: 4 * length].decode(errors="replace").split())
+    text = " ".join(bytes(body[: 4 * length]).decode(errors="replace").split())
     return text[:length] + ("…" if len(text) > length else "") or "(empty)"

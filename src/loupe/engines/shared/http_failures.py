@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from loupe.engines.shared.chat_answers import error_message
-from loupe.errors import EngineError, EngineUnavailableError, RejectedError, TransientEngineError
+from loupe.errors import AccountError, EngineError, EngineUnavailableError, RejectedError, TransientEngineError
 
-#: Nobody waits longer than this because a server says so.
-LONGEST_WAIT = 60.0
+#: A server that asks for a longer pause than this, in seconds, is not waited for: the run stops, to be continued.
+LONGEST_WAIT = 300.0
 #: Words after which a server answers nothing sensible any more (engines.md A3); compared in lower case.
 FATAL_MARKERS = (
     "free memory on device",
@@ -23,8 +23,18 @@ FATAL_MARKERS = (
     "illegal memory access",
     "torch.acceleratorerror",
 )
-#: An account without money is told to come back later, for ever.
-_OUT_OF_QUOTA = ("insufficient_quota", "insufficient balance")
+#: What servers say, in code, type or message, where no waiting of minutes helps: OpenAI, Azure, Google, Anthropic,
+#: Mistral, DeepSeek, xAI and OpenRouter. Compared in lower case.
+_OUT_OF_QUOTA = re.compile(
+    r"insufficient[_ ](?:quota|balance|credits?|funds)|exceeded your current quota|billing[_ ]hard[_ ]limit|"
+    r"billing_not_active|out of call volume quota|credit balance is too low|api usage limits|"
+    r"(?:monthly|weekly|spending|spend|credit)[_ ]?(?:usage |spending )?limit|used all available credits|"
+    r"quota_exhausted"
+)
+#: A limit by the day; one that Google words like a used-up quota may be by the minute, which passes.
+_BY_THE_DAY = re.compile(r"per[-_ ]?day|daily|\((?:rpd|tpd)\)")
+_BY_THE_MINUTE = re.compile(r"per[-_ ]?min")
+_AGAIN = "finished samples are kept, and the same command continues"
 
 
 class NotFoundError(RejectedError):
@@ -55,12 +65,12 @@ def failure(status: int, body: bytes, retry_after: str | None, *, location: str 
         return OutOfMemoryError(
             f"the server cannot go on: {said}", hint="start it again with less memory per request or fewer at a time"
         )
+    if status == 402 or (status in (400, 403, 429) and _is_used_up(status, lowered.decode(errors="replace"))):
+        return AccountError(f"the quota is used up: {said}", hint=f"when there is more: {_AGAIN}")
     if status in (401, 403):
-        return EngineUnavailableError(
+        return AccountError(
             f"the server refuses the key: {said}", hint="--api-key-file FILE, or export OPENAI_API_KEY=KEY"
         )
-    if status == 402 or (status == 429 and any(marker.encode() in lowered for marker in _OUT_OF_QUOTA)):
-        return EngineUnavailableError(f"the account has no credit left: {said}")
     if 300 <= status < 400:
         return EngineUnavailableError(
             f"the server sends requests elsewhere: {said}", hint=f"--base-url for {location or 'the new address'}"
@@ -73,8 +83,25 @@ def failure(status: int, body: bytes, retry_after: str | None, *, location: str 
     return NotFoundError(said) if status == 404 else RejectedError(said)
 
 
+def _is_used_up(status: int, said: str) -> bool:
+    """Whether a refusal, in lower case, means that there is no more to be had for hours."""
+    if status == 429 and _BY_THE_DAY.search(said):
+        return True
+    return bool(_OUT_OF_QUOTA.search(said)) and not (status == 429 and _BY_THE_MINUTE.search(said))
+
+
+def check_wait(error: TransientEngineError) -> None:
+    """Raise AccountError, which ends the run, where a server wants to be left alone for longer than anybody waits."""
+    if error.retry_after is not None and error.retry_after > LONGEST_WAIT:
+        raise AccountError(
+            f"the server asks to wait {error.retry_after:,.0f} s, longer than the {LONGEST_WAIT:.0f} s that Loupe waits"
+            f": {error.message}",
+            hint=f"then: {_AGAIN}",
+        )
+
+
 def parse_retry_after(value: str | None, *, now: datetime | None = None) -> float | None:
-    """Seconds to wait, 0..60, from a number of seconds or an HTTP date; None if there is nothing to read."""
+    """Seconds to wait, from 0 on, from a number of seconds or an HTTP date; None if there is nothing to read."""
     if not value:
         return None
     try:
@@ -87,7 +114,7 @@ def parse_retry_after(value: str | None, *, now: datetime | None = None) -> floa
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
         seconds = (moment - (now or datetime.now(UTC))).total_seconds()
-    return min(max(seconds, 0.0), LONGEST_WAIT) if seconds == seconds else None
+    return max(seconds, 0.0) if seconds == seconds else None
 
 
 def fitting_max_tokens(message: str, asked: int) -> int | None:
