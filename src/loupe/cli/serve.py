@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from loupe.cli.output import say
+from loupe.cli.signals import told
 
 if TYPE_CHECKING:
     from loupe.engines.registry import Profile
@@ -77,11 +77,10 @@ async def _serve(label: str, profile: Profile, *, host: str, port: int, api_key:
     from loupe.serving.app import serve
 
     stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
 
     def ready(url: str) -> None:
         click.echo(url)
         say(f"{label} answers at {url}; Ctrl-C ends it")
 
-    await serve(profile, label, host=host, port=port, api_key=api_key, on_ready=ready, stop=stop)
+    with told(stop.set):
+        await serve(profile, label, host=host, port=port, api_key=api_key, on_ready=ready, stop=stop)
