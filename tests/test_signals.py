@@ -1,4 +1,4 @@
-"""SIGTERM, SIGHUP and a closed terminal end a run as Ctrl-C does: what is in flight is kept, nothing is left running."""
+"""SIGTERM, SIGHUP and a closed terminal end a run as Ctrl-C does: what is in flight is kept."""
 
 import os
 import pty
