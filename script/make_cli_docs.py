@@ -32,7 +32,7 @@ an exit code:
 | 2 | wrong usage: an unknown name, a missing file, settings that do not fit together |
 | 3 | done, but some samples failed, with `--strict`; or `loupe select` was quit at a question |
 | 4 | something needed is missing: a program, an extra, a server that answers |
-| 130 | interrupted; what was done is kept, and the command that continues is printed |
+| 130 | interrupted (143 by SIGTERM, 129 by SIGHUP); what was done is kept, and how to continue is printed |
 
 The environment: `LOUPE_BASE_URL`, `OPENAI_BASE_URL`, `VLLM_BASE_URL` or `OLLAMA_HOST` name the server where no
 `--base-url` does; `LOUPE_API_KEY` or `OPENAI_API_KEY` hold its key, which is never stored or printed;

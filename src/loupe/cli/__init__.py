@@ -17,6 +17,7 @@ from loupe.cli.errors import BROKEN_PIPE, INTERRUPTED, describe, show_error
 from loupe.cli.guard import guarded
 from loupe.cli.output import say
 from loupe.cli.root import root
+from loupe.cli.signals import as_interrupts, exit_code, outlive_terminal
 from loupe.errors import UntrustedError
 
 #: Like any program that an uncaught bug ends; never a code that has a meaning of its own.
@@ -27,13 +28,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; `arguments` default to those of the process."""
     if "_LOUPE_COMPLETE" in os.environ:
         root.main(prog_name="loupe")  # the shell asks for completions
-    with guarded():
-        return _main(arguments)
+    outlive_terminal()
+    with guarded(), as_interrupts():
+        return exit_code(_code_of(list(sys.argv[1:] if arguments is None else arguments)))
 
 
-def _main(arguments: Sequence[str] | None) -> int:
+def _code_of(arguments: list[str]) -> int:
+    """Run one command; whatever is raised becomes lines for a person and a code."""
     try:
-        code = _invoke(list(sys.argv[1:] if arguments is None else arguments))
+        code = _invoke(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
         code = _close_output()

@@ -12,13 +12,13 @@ import hashlib
 import io
 import json
 import re
-import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from loupe.cli.signals import told
 from loupe.data.example_documents.papers import Paper, drawn, papers
 
 if TYPE_CHECKING:
@@ -65,10 +65,9 @@ async def _serve(port: int, ready: Callable[[str], None]) -> None:
         site = web.TCPSite(runner, "127.0.0.1", port)
         await site.start()
         stop = asyncio.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        ready(f"http://127.0.0.1:{runner.addresses[0][1]}/v1")
-        await stop.wait()
+        with told(stop.set):
+            ready(f"http://127.0.0.1:{runner.addresses[0][1]}/v1")
+            await stop.wait()
     finally:
         await runner.cleanup()
 

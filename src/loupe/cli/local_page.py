@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import sys
 import threading
 import webbrowser
@@ -13,6 +12,7 @@ from collections.abc import Awaitable, Callable
 import click
 
 from loupe.cli.output import print_data, say
+from loupe.cli.signals import told
 
 port_option = click.option(
     "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Default: 0, a free one."
@@ -29,8 +29,6 @@ def serve_locally(serving: Serving, *, said: str, browser: bool) -> None:
 
 async def _serve(serving: Serving, *, said: str, browser: bool) -> None:
     stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
 
     def ready(address: str) -> None:
         print_data(address)
@@ -38,7 +36,8 @@ async def _serve(serving: Serving, *, said: str, browser: bool) -> None:
         if browser and _has_display():
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
-    await serving(stop, ready)
+    with told(stop.set):
+        await serving(stop, ready)
 
 
 def _has_display() -> bool:

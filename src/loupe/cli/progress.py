@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from loupe.cli.output import console, drawn, on_terminal, say
+from loupe.cli.signals import told
 from loupe.report.terminal import format_margin, format_value
 
 if TYPE_CHECKING:
@@ -28,22 +28,16 @@ STOP_SECONDS = 3.0
 async def supervise(work: Awaitable[T], progress: Progress, *, plain: bool, unit: str) -> T:
     """Await `work` while showing its progress; Ctrl-C once lets it finish what is in flight, twice stops it.
 
-    SIGTERM counts as Ctrl-C, so that a batch system that ends the job leaves a run to continue. `unit` is that of the
-    headline measure.
+    SIGTERM and SIGHUP count as Ctrl-C: a batch system that ends the job, or a closed terminal, can be continued.
+    `unit` is that of the headline measure.
     """
     task = asyncio.ensure_future(work)
-    loop = asyncio.get_running_loop()
-    watched = (signal.SIGINT, signal.SIGTERM)
-    for number in watched:
-        loop.add_signal_handler(number, _interrupt, progress, task)
     try:
-        with _view(progress, plain=plain, unit=unit) as refresh:
+        with told(lambda: _interrupt(progress, task)), _view(progress, plain=plain, unit=unit) as refresh:
             while not task.done():
                 await asyncio.wait({task}, timeout=POLL_SECONDS)
                 refresh()
     finally:
-        for number in watched:
-            loop.remove_signal_handler(number)
         if not task.done():
             task.cancel()
     return task.result()

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -94,7 +91,7 @@ def command(context: click.Context, /, **flags: Any) -> None:
     chosen = msgspec.convert(flags, Flags)
     from loupe.selection.scratch import scratch_folder
 
-    with _terminated_as_interrupted(), scratch_folder() as folder:
+    with scratch_folder() as folder:
         context.exit(_select(chosen, folder))
 
 
@@ -260,17 +257,3 @@ class _Phases:
             self.progress.show(f"{what}: {done}")
         else:
             self.progress.clear()
-
-
-@contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM is Ctrl-C: servers that were started are stopped."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        signal.raise_signal(signal.SIGINT)
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

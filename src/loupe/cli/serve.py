@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ import click
 
 from loupe.cli.api_key import key_options
 from loupe.cli.output import print_data, print_line, say
+from loupe.cli.signals import told
 
 if TYPE_CHECKING:
     from loupe.engines.registry import Profile
@@ -77,12 +77,11 @@ async def _serve(label: str, profile: Profile, *, host: str, port: int) -> None:
     from loupe.serving.app import serve
 
     stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
 
     def ready(url: str) -> None:
         print_data(url)
         say(f"{label} answers at {url}; Ctrl-C ends it")
 
     key = os.environ.get(_KEY_VARIABLE, "")
-    await serve(profile, label, host=host, port=port, api_key=key, on_ready=ready, stop=stop)
+    with told(stop.set):
+        await serve(profile, label, host=host, port=port, api_key=key, on_ready=ready, stop=stop)

@@ -17,6 +17,13 @@ from loupe.types import Joined, Outcome, Output, Prediction, Request
 _LONG_TEXT = 50_000
 #: One after the other: each takes memory of its own.
 _LOOKING = ThreadPoolExecutor(1, thread_name_prefix="loupe-loops")
+#: One look at the calendar for the whole process: a clock that is set while it runs changes no duration.
+_EPOCH = time.time() - time.monotonic()
+
+
+def _moment() -> float:
+    """Seconds since 1970, by a clock that only goes forward."""
+    return _EPOCH + time.monotonic()
 
 
 @dataclass(slots=True)
@@ -25,7 +32,7 @@ class Attempts:
 
     request: Request
     count: int = 0
-    began: float = field(default_factory=time.time)
+    began: float = field(default_factory=lambda: _moment())
     started: float = 0.0
     discarded: tuple[int, int] = (0, 0)
 
@@ -55,7 +62,7 @@ class Attempts:
             response=dict(output.response) if output.response else None,
             endpoint=output.endpoint or msgspec.UNSET,
             began=round(self.began, 3),
-            ended=round(time.time(), 3),
+            ended=round(_moment(), 3),
             discarded_tokens=discarded if any(discarded) else msgspec.UNSET,
         )
 
@@ -79,7 +86,7 @@ class Attempts:
             seconds=round(time.monotonic() - self.started, 4),
             attempt=self.count,
             began=round(self.began, 3),
-            ended=round(time.time(), 3),
+            ended=round(_moment(), 3),
             discarded_tokens=self.discarded if any(self.discarded) else msgspec.UNSET,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ from loupe.types import FAILED
 
 #: Percentiles of the seconds that single pages took.
 PERCENTILES = (50, 95, 99)
+#: Records end in the order of the file, but for the seconds that storing them may take.
+_SLACK = 60.0
 
 
 class Speed(NamedTuple):
@@ -57,7 +60,7 @@ def latency_figures(seconds: Sequence[float]) -> dict[str, float]:
 
 def page_seconds(seconds: float, began: float | None, ended: float | None) -> float:
     """From taking a page to its answer; what the engine itself took, where the record does not say when."""
-    return seconds if began is None or ended is None else max(ended - began, 0.0)
+    return seconds if began is None or ended is None or ended < began else ended - began
 
 
 def usages(folder: RunFolder) -> Iterator[Usage]:
@@ -87,17 +90,24 @@ def _tokens(counted: list[Usage]) -> dict[str, float]:
 def _throughput(records: list[Usage]) -> dict[str, float]:
     """Pages and tokens per second; nothing for runs of before, whose records do not say when they ended."""
     answered = [usage for usage in records if usage.outcome not in FAILED]
-    busy = busy_seconds_of(records)
+    busy = 0.0 if _clock_went_back(records) else busy_seconds_of(records)
     if not answered or busy <= 0 or any(usage.ended is None for usage in answered):
         return {}
     tokens = sum(usage.output_tokens or 0 for usage in answered)
     return {"pages_per_second": len(answered) / busy} | ({"output_tokens_per_second": tokens / busy} if tokens else {})
 
 
+def _clock_went_back(records: list[Usage]) -> bool:
+    """Whether the clock was set back between records or sessions: how long all of them took is then unknown."""
+    ended = [usage.ended for usage in records if usage.ended is not None]
+    return any(later < before - _SLACK for before, later in itertools.pairwise(ended))
+
+
 def _with_cost(figures: dict[str, float], price: Price, records: list[Usage], pages: int) -> Speed:
     costs = [price.of(usage) for usage in records]
     unknown = sum(cost is None for cost in costs)
     timed = all(usage.ended is not None for usage in records if usage.outcome not in FAILED)
+    timed = timed and not _clock_went_back(records)
     if unknown or (price.hour is not None and not timed):
         why = f"tokens of {unknown:,} answers are not known" if unknown else "records of this run do not say when"
         return Speed(figures, warnings=(f"no cost: {why}",))

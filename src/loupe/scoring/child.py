@@ -18,6 +18,7 @@ import time
 
 import msgspec
 
+from loupe.engines.shared.worker import outlive_signals
 from loupe.types import Prediction, Sample, SampleScores
 
 #: Each message is its length in eight bytes, then its bytes.
@@ -54,7 +55,7 @@ class Prepared(msgspec.Struct):
 
 def main() -> None:
     """Score until standard input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    outlive_signals()
     _die_with_parent()
     tasks, answers = os.dup(0), os.dup(1)
     nowhere = os.open(os.devnull, os.O_RDWR)

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import signal
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from types import FrameType, TracebackType
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from types import TracebackType
 from typing import TypeVar
 
 import msgspec
@@ -56,8 +54,7 @@ class Keeper:
             return
         if server.is_alive():
             self._say(f"stopping {server.title}; Ctrl-C kills it")
-        with _terminated_as_interrupted():
-            server.stop(hurry)
+        server.stop(hurry)
         for line in server.what_stays():
             self._say(line)
 
@@ -141,20 +138,3 @@ async def _is_well(server: Server) -> bool:
         with suppress(LoupeError):
             return await talk.is_ready(server.wanted)
     return False
-
-
-@contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM raises KeyboardInterrupt in the block: who ends a job that is ending leaves nothing behind either."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

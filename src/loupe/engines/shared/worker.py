@@ -58,7 +58,7 @@ class Loaded:
 
 def main(descriptor: int) -> None:
     """Load, then answer until the parent closes the connection."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    outlive_signals()
     _die_with_parent()
     os.set_inheritable(descriptor, False)
     connection = socket.socket(fileno=descriptor)
@@ -80,6 +80,17 @@ def main(descriptor: int) -> None:
             # An engine that forked: only one of the two may answer.
             os._exit(0)
         connection.sendall(frame(answer))
+
+
+def outlive_signals() -> None:
+    """Signals that end a whole job (batch systems send them to every process) leave the worker to its parent.
+
+    What the worker starts or forks does not inherit this.
+    """
+    ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    for number in ending:
+        signal.signal(number, lambda *_: None)
+    os.register_at_fork(after_in_child=lambda: [signal.signal(number, signal.SIG_DFL) for number in ending])
 
 
 def frame(message: bytes) -> bytes:

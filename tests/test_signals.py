@@ -1,0 +1,94 @@
+"""SIGTERM, SIGHUP and a closed terminal end a run as Ctrl-C does: what is in flight is kept."""
+
+import os
+import pty
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.chat_server import ChatServer, Reply, in_thread
+from tests.command_line import command, environment, make_folder
+
+
+def begin(tmp_path: Path, url: str, **options: object) -> "subprocess.Popen[str]":
+    make_folder(tmp_path)
+    words = command(
+        "run", "mydocs", "-e", "openai", "--base-url", url, "--model", "test-model", "-n", "2", "--timeout", "30"
+    )
+    return subprocess.Popen(words, cwd=tmp_path, env=environment(tmp_path), text=True, **options)  # type: ignore[call-overload]
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def is_asked(server: ChatServer, count: int = 2) -> Callable[[], bool]:
+    return lambda: server.active >= count
+
+
+def kept(tmp_path: Path) -> int:
+    return sum(file.read_text().count('"class":"ok"') for file in tmp_path.glob("runs/*/*/predictions.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=["int", "term", "hup"]
+)
+def test_a_signal_lets_what_is_in_flight_finish_and_says_how_to_go_on(
+    number: signal.Signals, code: int, tmp_path: Path
+) -> None:
+    with in_thread(Reply(text="read", delay=1.0)) as server:
+        process = begin(tmp_path, server.url, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        until(is_asked(server))
+        process.send_signal(number)
+        if number != signal.SIGINT:
+            process.send_signal(number)  # as `timeout` and closing terminals do: an echo is no second wish
+        _, said = process.communicate(timeout=30)
+    assert (process.returncode, kept(tmp_path)) == (code, 2)
+    assert "stopped with 2 of 6 samples; to continue: loupe run mydocs" in said
+    assert "Traceback" not in said
+
+
+def test_what_was_ignored_at_the_start_stays_ignored(tmp_path: Path) -> None:
+    with in_thread(Reply(text="read", delay=0.3)) as server:
+        process = begin(
+            tmp_path,
+            server.url,
+            stderr=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            preexec_fn=lambda: [signal.signal(each, signal.SIG_IGN) for each in (signal.SIGHUP, signal.SIGINT)],
+        )
+        until(is_asked(server))
+        for number in (signal.SIGHUP, signal.SIGINT):
+            process.send_signal(number)
+        process.wait(30)
+    assert (process.returncode, kept(tmp_path)) == (0, 6)
+
+
+def test_a_closed_terminal_loses_nothing(tmp_path: Path) -> None:
+    with in_thread(Reply(text="read", delay=1.0)) as server:
+        leader, terminal = pty.openpty()
+        process = begin(tmp_path, server.url, stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True)
+        os.close(terminal)
+        until(is_asked(server))
+        os.close(leader)
+        process.send_signal(signal.SIGHUP)
+        process.wait(30)
+    assert (process.returncode, kept(tmp_path)) == (129, 2)
+
+
+def test_a_terminal_that_goes_without_a_signal_does_not_end_the_run(tmp_path: Path) -> None:
+    with in_thread(Reply(text="read", delay=0.5)) as server:
+        leader, terminal = pty.openpty()
+        process = begin(tmp_path, server.url, stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True)
+        os.close(terminal)
+        until(is_asked(server))
+        os.close(leader)
+        process.wait(60)
+    assert (process.returncode, kept(tmp_path)) == (0, 6)
