@@ -163,7 +163,7 @@ NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
         ("soon", None),
         ("Thu, 01 Jan 2026 12:00:20 GMT", 20.0),
         ("Thu, 01 Jan 2026 11:00:00 GMT", 0.0),
-        ("Thu, 01 Jan 2026 13:00:00 GMT", 60.0),
+        ("Thu, 01 Jan 2026 13:00:00 GMT", 3600.0),
     ],
 )
 def test_retry_after_is_read_as_seconds_or_as_a_date(value: str | None, wait: float | None) -> None:
