@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from loupe.errors import RunError
+from loupe.errors import WriteError
 from loupe.inference.journal import Journal
 from loupe.runs.files import RecordLog
 from loupe.types import Prediction
@@ -55,5 +55,5 @@ def test_a_full_disk_is_one_clear_line() -> None:
         async with Journal(RecordLog(Path("/dev/full"))) as journal:
             await journal.keep(Prediction(sample="a"))
 
-    with pytest.raises(RunError, match="cannot be written: No space left on device"):
+    with pytest.raises(WriteError, match="/dev/full cannot be written: the disk is full"):
         asyncio.run(go())

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loupe.errors import RunError
+from loupe.errors import RunError, WriteError
 from loupe.inference.journal import encode
 from loupe.runs.files import RecordLog, read_lines, safe_name, write_atomically
 from loupe.runs.folder import RunFolder, claim, find_runs
@@ -229,7 +229,7 @@ def test_a_write_that_fails_half_way_leaves_no_half_line(tmp_path: Path, monkeyp
             return self.file.write(data[: len(data) // 2])  # type: ignore[attr-defined]
 
     monkeypatch.setattr(log, "_file", Full(log._file))
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(WriteError, match="the disk is full"):
         log.append([b"a long record"])
     monkeypatch.undo()
     log.append([b"2"])

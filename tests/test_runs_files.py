@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loupe.errors import DatasetError
+from loupe.errors import DatasetError, WriteError
 from loupe.runs.files import write_all_or_none, write_atomically
 
 
@@ -30,7 +30,7 @@ def test_new_files_are_made_all_or_none_and_what_was_there_stays(
             write_all_or_none({tmp_path / name: b"new" for name in names})
         assert refusal.value.hint == "move away what is there"
         assert sorted(tmp_path.iterdir()) == there and (tmp_path / "kept").read_text() == "precious"
-    with pytest.raises(DatasetError, match="no such file or directory; nothing was written"):
+    with pytest.raises(WriteError, match="cannot be written: no such file or directory"):
         write_all_or_none({tmp_path / "a": b"1", tmp_path / "missing" / "b": b"2"})
     write_all_or_none({tmp_path / "a": b"1", tmp_path / "b": b"2"})
     assert sorted(tmp_path.iterdir()) == sorted([*there, tmp_path / "a", tmp_path / "b"])

@@ -29,7 +29,7 @@ from loupe.data.manifest import (
     sha256_of,
     write_manifest,
 )
-from loupe.errors import DatasetError
+from loupe.errors import DatasetError, writing
 
 #: A manifest of a million files is about this large.
 _LARGEST_MANIFEST = 256 * 1024**2
@@ -47,15 +47,16 @@ def pack(root: Path, target: Path, *, ident: str = "", tell: Tell | None = None)
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        with tarfile.open(temporary, "w", format=tarfile.PAX_FORMAT) as tar:
-            header = manifest_bytes(manifest)
-            tar.addfile(_member(NAME, len(header)), io.BytesIO(header))
-            for entry in manifest.files:
-                _add(tar, root, entry, tell)
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-            digest = sha256_of(file)
-        temporary.replace(target)
+        with writing(target):
+            with tarfile.open(temporary, "w", format=tarfile.PAX_FORMAT) as tar:
+                header = manifest_bytes(manifest)
+                tar.addfile(_member(NAME, len(header)), io.BytesIO(header))
+                for entry in manifest.files:
+                    _add(tar, root, entry, tell)
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())
+                digest = sha256_of(file)
+            temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
     return manifest, digest
@@ -99,7 +100,7 @@ def unzip(source: Path, folder: Path, *, taken: Set[str] = frozenset()) -> list[
             for member in members:
                 target = folder / safe_path(member.filename)
                 target.parent.mkdir(parents=True, exist_ok=True)
-                with archive.open(member) as packed, target.open("wb") as file:
+                with writing(target), archive.open(member) as packed, target.open("wb") as file:
                     shutil.copyfileobj(packed, file, 1 << 20)
                 with target.open("rb") as file:
                     entries.append(FileEntry(path=member.filename, size=member.file_size, sha256=sha256_of(file)))
@@ -171,7 +172,7 @@ def _extract(tar: tarfile.TarFile, source: Path, manifest: Manifest, folder: Pat
             raise DatasetError(f"{source}: {member.name!r} is not as the manifest says", hint="copy it again")
         target = folder / entry.path
         target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("wb") as file:
+        with writing(target), target.open("wb") as file:
             shutil.copyfileobj(stream, file, 1 << 20)
         with target.open("rb") as written:
             if sha256_of(written, tell) != entry.sha256:

@@ -23,7 +23,7 @@ from loupe.data.hub import Listing, RemoteFile, list_files
 from loupe.data.manifest import FileEntry, Manifest, has_manifest, read_manifest, write_manifest
 from loupe.data.patience import Patience
 from loupe.data.sets import DataSet
-from loupe.errors import DatasetError
+from loupe.errors import DatasetError, cannot_write
 
 #: Free space that is left alone.
 SPARE = 256 * 1024**2
@@ -274,10 +274,12 @@ def _claim(order: Order) -> Iterator[None]:
     with order.root.with_name(f".{order.root.name}.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             raise DatasetError(
                 f"{order.root}: another process is fetching it", hint="wait for it; both would fetch the same files"
             ) from None
+        except OSError as error:
+            raise cannot_write(lock.name, error) from None
         order.partial.mkdir(exist_ok=True)
         try:
             yield

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loupe.data.cache import cache_root
-from loupe.errors import DatasetError, MissingToolError
+from loupe.errors import DatasetError, MissingToolError, writing
 
 VERSION = "0.16.21"
 SCRIPT, STYLE = "katex.min.js", "katex.min.css"
@@ -117,8 +117,12 @@ def _fetch_into(folder: Path) -> Path:
 
 def _write_whole(path: Path, content: bytes) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(content)
-    temporary.replace(path)
+    try:
+        with writing(path):
+            temporary.write_bytes(content)
+            temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _through_npm() -> bytes | None:

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from loupe.errors import DatasetError
+from loupe.errors import DatasetError, writing
 
 NAME = "loupe-data.json"
 _CHUNK = 1 << 20
@@ -101,11 +101,15 @@ def parse_manifest(data: bytes, place: str) -> Manifest:
 def write_manifest(root: Path, manifest: Manifest) -> None:
     """Replace the manifest whole: a crash leaves the old one or the new one."""
     temporary = root / f".{NAME}.{os.getpid()}.tmp"
-    with temporary.open("wb") as file:
-        file.write(manifest_bytes(manifest))
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(root / NAME)
+    try:
+        with writing(root / NAME):
+            with temporary.open("wb") as file:
+                file.write(manifest_bytes(manifest))
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(root / NAME)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def manifest_bytes(manifest: Manifest) -> bytes:

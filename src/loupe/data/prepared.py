@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from loupe.errors import DatasetError, UsageError
+from loupe.errors import DatasetError, UsageError, writing
 from loupe.types import Sample
 
 METADATA = "metadata.jsonl"
@@ -119,9 +119,13 @@ def _write(samples: Iterable[Sample], root: Path, tell: Callable[[int], None] | 
     with (root / METADATA).open("wb") as file:
         for count, sample in enumerate(samples, 1):
             for page, source in enumerate(sample.images, 1):
-                load_page(source).save(root / image_name(count - 1, page), "JPEG", quality=95, subsampling=0)
+                picture, target = load_page(source), root / image_name(count - 1, page)
+                with writing(target):
+                    picture.save(target, "JPEG", quality=95, subsampling=0)
             row = {"idx": count - 1, "sample_id": sample.id, "ground_truth": sample.truth, "metadata": _facts(sample)}
-            file.write(msgspec.json.encode(row, enc_hook=_plain) + b"\n")
+            with writing(root / METADATA):
+                file.write(msgspec.json.encode(row, enc_hook=_plain) + b"\n")
+                file.flush()
             if tell:
                 tell(count)
     return count

@@ -19,6 +19,7 @@ from loupe.engines.shared.isolation import WorkerPool, worker_pool
 from loupe.engines.shared.page_images import EncodedImage, encode, parse_rule
 from loupe.engines.shared.page_reader import ask_about_page
 from loupe.engines.shared.worker import Loaded
+from loupe.errors import writing
 from loupe.types import Output, PageSource, Request
 
 #: Smaller crops, in pixels a side, are skipped.
@@ -101,9 +102,13 @@ def _work(request: Request) -> Output:
         crop = page.crop((left, top, right, bottom))
         digest = hashlib.sha256(repr(crop.size).encode() + crop.tobytes()).hexdigest()
         path = Path(cut.path)
-        path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_name(f".{path.name}.tmp")
-        crop.save(draft, "PNG", compress_level=1)
-        draft.replace(path)
+        try:
+            with writing(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                crop.save(draft, "PNG", compress_level=1)
+                draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
         made.append(Made(*crop.size, digest))
     return Output(text="", response={"made": msgspec.to_builtins(made)})

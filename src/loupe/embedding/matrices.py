@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loupe.embedding.answers import Vector
-from loupe.errors import DatasetError, LoupeError
+from loupe.errors import DatasetError, LoupeError, writing
 from loupe.runs.files import sync_folder, write_atomically
 
 Matrix: TypeAlias = npt.NDArray[np.float32]
@@ -104,16 +104,20 @@ def write_matrix(path: Path, rows: Iterable[Vector | None], shape: tuple[int, in
         write_atomically(path, buffer.getvalue())
         return
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    matrix = np.lib.format.open_memmap(draft, mode="w+", dtype=np.dtype("<f4"), shape=shape)
-    for number, row in enumerate(rows):
-        if row is not None:
-            matrix[number] = row
-    matrix.flush()
-    del matrix
-    with draft.open("rb") as file:
-        os.fsync(file.fileno())
-    draft.replace(path)
-    sync_folder(path.parent)
+    try:
+        with writing(path):
+            # Written and not mapped: a full disk kills the process that fills a mapped file.
+            with draft.open("wb") as file:
+                header = {"descr": "<f4", "fortran_order": False, "shape": shape}
+                np.lib.format.write_array_header_1_0(file, header)
+                for row in rows:
+                    file.write((np.zeros(shape[1], "<f4") if row is None else row.astype("<f4")).tobytes())
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(path)
+            sync_folder(path.parent)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def write_json(path: Path, value: Any) -> None:

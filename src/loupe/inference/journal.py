@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from loupe.errors import RunError
+from loupe.errors import WriteError
 from loupe.runs.files import RecordLog
 from loupe.types import Prediction
 
@@ -58,7 +58,7 @@ class Journal:
     async def keep(self, prediction: Prediction) -> None:
         """Store one prediction; what this returned from survives `kill -9`. Cancelling it does not lose the record.
 
-        Raises RunError if it cannot be written.
+        Raises WriteError if it cannot be written.
         """
         written: asyncio.Future[None] = self._loop.create_future()
         self._waiting.put((encode(prediction), written))
@@ -66,7 +66,7 @@ class Journal:
 
     def _write(self) -> None:
         """Take all that wait, write them with one fsync, tell those who wait; until None comes."""
-        error: RunError | None = None
+        error: WriteError | None = None
         while (first := self._waiting.get()) is not None:
             batch, last = [first], False
             while not self._waiting.empty() and not last:
@@ -78,15 +78,14 @@ class Journal:
             if error is None:
                 try:
                     self._log.append(line for line, _ in batch)
-                except OSError as reason:
-                    what = f"{self._log.path}: cannot be written: {reason.strerror}"
-                    error = RunError(what, hint="make room, then repeat the same command")
+                except WriteError as refused:
+                    error = refused
             self._loop.call_soon_threadsafe(_settle, batch, error)
             if last:
                 return
 
 
-def _settle(batch: list[Waiting], error: RunError | None) -> None:
+def _settle(batch: list[Waiting], error: WriteError | None) -> None:
     for _, written in batch:
         if written.done():
             continue

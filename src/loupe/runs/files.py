@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 
-from loupe.errors import DatasetError, RunError
+from loupe.errors import DatasetError, cannot_write, writing
 
 _UNSAFE = frozenset('%\\:*?"<>|')
 _LONGEST_NAME = 180
@@ -17,9 +17,10 @@ _LONGEST_NAME = 180
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Replace `path` by `data` (temporary name, fsync, rename); a crash leaves the old file or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with written_aside(path, data) as temporary:
-        temporary.replace(path)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with written_aside(path, data) as temporary:
+            temporary.replace(path)
 
 
 def write_new(path: Path, data: bytes) -> None:
@@ -29,13 +30,17 @@ def write_new(path: Path, data: bytes) -> None:
 
 
 def write_all_or_none(files: Mapping[Path, bytes]) -> None:
-    """Make new files; where one cannot be made none is left, and what was there stays. Raises DatasetError."""
+    """Make new files; where one cannot be made none is left, and what was there stays.
+
+    Raises DatasetError where one is there already, WriteError.
+    """
     made: list[Path] = []
     try:
         with contextlib.ExitStack() as stack:
             aside = {path: stack.enter_context(written_aside(path, data)) for path, data in files.items()}
             for path, temporary in aside.items():
-                _put_where_nothing_is(temporary, path)
+                with writing(path):
+                    _put_where_nothing_is(temporary, path)
                 made.append(path)
     except BaseException as error:
         for path in made:
@@ -43,12 +48,10 @@ def write_all_or_none(files: Mapping[Path, bytes]) -> None:
                 path.unlink(missing_ok=True)
         if not isinstance(error, OSError):
             raise
+        if not isinstance(error, FileExistsError):
+            raise
         names = " and ".join(str(path) for path in files)
-        is_there = isinstance(error, FileExistsError)
-        raise DatasetError(
-            f"{names}: {(error.strerror or 'cannot be written').lower()}; nothing was written",
-            hint="move away what is there" if is_there else "check the free space and the permissions of the folder",
-        ) from None
+        raise DatasetError(f"{names}: file exists; nothing was written", hint="move away what is there") from None
 
 
 @contextlib.contextmanager
@@ -59,7 +62,7 @@ def written_aside(path: Path, data: bytes, *, mode: int | None = None) -> Iterat
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as file:
+        with writing(path), temporary.open("wb") as file:
             if mode is not None:
                 os.fchmod(file.fileno(), mode)
             file.write(data)
@@ -90,13 +93,18 @@ def _put_where_nothing_is(temporary: Path, path: Path) -> None:
 
 def write_plainly(path: Path, data: bytes) -> None:
     """Write a file that can be made again, at half the cost of `Path.write_bytes`: there may be thousands."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-    try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(descriptor, view) :]
-    finally:
-        os.close(descriptor)
+    with writing(path):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(descriptor, view) :]
+        except OSError:
+            with contextlib.suppress(OSError):
+                path.unlink()  # half a file must not pass for a whole one
+            raise
+        finally:
+            os.close(descriptor)
 
 
 def sync_folder(folder: Path) -> None:
@@ -160,15 +168,13 @@ class RecordLog:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        created = not path.exists()
-        try:
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            created = not path.exists()
             self._file = path.open("ab", buffering=0)
-        except OSError as error:
-            raise RunError(f"{path}: cannot be written: {error.strerror}") from None
-        self._drop_torn_line()
-        if created:
-            sync_folder(path.parent)
+            self._drop_torn_line()
+            if created:
+                sync_folder(path.parent)
 
     def _drop_torn_line(self) -> None:
         """A record without its line end was never acknowledged to anybody: the process died while writing it."""
@@ -196,11 +202,11 @@ class RecordLog:
                 data = data[self._file.write(data) :]
             if sync:
                 os.fsync(self._file.fileno())
-        except OSError:
+        except OSError as error:
             # Half a line must not stay: the next record would be glued to it.
             with contextlib.suppress(OSError):
                 self._file.truncate(end)
-            raise
+            raise cannot_write(self.path, error) from None
 
     def close(self) -> None:
         """Close the file; nothing is pending."""

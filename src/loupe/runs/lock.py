@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from loupe.errors import RunError
+from loupe.errors import RunError, cannot_write, writing
 
 
 @contextmanager
@@ -15,20 +15,24 @@ def locked(folder: Path) -> Iterator[None]:
     """Hold the lock of a run folder. Raises RunError, naming the holder's pid, if another process has it."""
     import fcntl
 
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / "run.lock"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    with writing(path):
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
             raise RunError(
                 f"{folder} is in use by process {holder}",
                 hint="wait for it, or give this run a name of its own: --name NAME",
             ) from None
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        except OSError as error:
+            raise cannot_write(path, error) from None
+        with writing(path):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         yield
     finally:
         os.close(descriptor)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from loupe.benchmarks.selection.documents import Document
-from loupe.errors import DatasetError
 from loupe.runs.files import write_atomically, write_new
 
 #: A larger file is no ground truth.
@@ -96,10 +95,7 @@ def write_truth(document: Document, document_type: str, truth: Truth) -> None:
         },
         "secondaryField": truth.name,
     }
-    try:
-        write_atomically(document.truth_file, file_form(value))
-    except OSError as error:
-        raise DatasetError(f"{document.truth_file}: cannot be written ({error.strerror})") from None
+    write_atomically(document.truth_file, file_form(value))
 
 
 def keep_verified(document: Document, document_type: str) -> None:
@@ -120,8 +116,6 @@ def keep_verified(document: Document, document_type: str) -> None:
             return
         except FileExistsError:
             continue
-        except OSError as error:
-            raise DatasetError(f"{copy}: cannot be written ({error.strerror})") from None
 
 
 def file_form(value: Mapping[str, Any]) -> bytes:
