@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from loupe.errors import RunError
+from loupe.errors import WriteError
 from loupe.files.folder import Folder
 from loupe.files.records import RecordLog
 from loupe.inference.journal import Journal
@@ -62,5 +62,5 @@ def test_a_full_disk_is_one_clear_line(tmp_path: Path) -> None:
         async with Journal(log) as journal:
             await journal.keep(Prediction(sample="a"))
 
-    with pytest.raises(RunError, match="cannot be written: No space left on device"):
+    with pytest.raises(WriteError, match=r"predictions\.jsonl cannot be written: the disk is full"):
         asyncio.run(go())

@@ -12,7 +12,7 @@ from PIL import Image
 
 from loupe.benchmarks.own import check_folder
 from loupe.benchmarks.own.starting import Beginning, begin, find_documents
-from loupe.errors import DatasetError
+from loupe.errors import WriteError
 from tests.command_line import loupe
 
 
@@ -48,7 +48,7 @@ def test_a_full_disk_leaves_nothing_half_written_and_odd_names_are_written(tmp_p
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1024, hard))
     try:
-        with pytest.raises(DatasetError, match="file too large; nothing was written"):
+        with pytest.raises(WriteError, match="larger than the system allows"):
             begin(folder, find_documents(folder), Beginning(task="text"))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, expect
 
 from loupe.benchmarks.selection.documents import find_documents
 from loupe.benchmarks.selection.truth_files import Truth, read_truth, write_truth
-from loupe.errors import DatasetError, UsageError
+from loupe.errors import DatasetError, UsageError, WriteError
 from loupe.files.folder import Folder
 from loupe.review.entries import Change, FieldError
 from loupe.review.line_file import ConflictError
@@ -137,7 +137,7 @@ def test_a_write_that_fails_leaves_nothing_behind_and_one_that_is_done_is_not_ca
     largest = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20, largest[1]))  # as on a full disk
     try:
-        with pytest.raises(DatasetError, match="cannot be written"):
+        with pytest.raises(WriteError, match="cannot be written"):
             reviewed.change(*b, Change(fields={"secondaryField": "Name"}))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, largest)

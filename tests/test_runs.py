@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loupe.errors import RunError
+from loupe.errors import RunError, WriteError
 from loupe.files.folder import Folder, write_file
 from loupe.files.names import safe_name
 from loupe.files.records import RecordLog, read_lines
@@ -231,7 +231,7 @@ def test_a_write_that_fails_half_way_leaves_no_half_line(tmp_path: Path, monkeyp
             return self.file.write(data[: len(data) // 2])  # type: ignore[attr-defined]
 
     monkeypatch.setattr(log, "_file", Full(log._file))
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(WriteError, match="the disk is full"):
         log.append([b"a long record"])
     monkeypatch.undo()
     log.append([b"2"])

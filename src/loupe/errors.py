@@ -5,10 +5,29 @@ Library code raises; only `cli/` prints. `exit_code` is what the command ends wi
 
 from __future__ import annotations
 
+import errno
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
+
+_ROOM = "make room there and try again: what was finished is kept"
+_ELSEWHERE = "make the folder writable, or write to another one"
+_DISK = "check the disk or its mount and try again: what was finished is kept"
+#: What a system says when it does not write: the reason in words, and what to do.
+_REFUSALS = {
+    errno.ENOSPC: ("the disk is full", _ROOM),
+    errno.EDQUOT: ("your quota on this disk is used up", _ROOM),
+    errno.EFBIG: ("the file would be larger than the system allows", "a larger limit (ulimit -f) or another disk"),
+    errno.EROFS: ("the disk is read-only", _ELSEWHERE),
+    errno.EACCES: ("permission denied", _ELSEWHERE),
+    errno.EPERM: ("permission denied", _ELSEWHERE),
+    errno.EIO: ("the disk reports a fault", _DISK),
+    errno.ESTALE: ("the network disk has lost the file", _DISK),
+    errno.ENOLCK: ("this disk cannot lock files", "turn on locks in its mount, or write to a local disk"),
+    errno.EMFILE: ("too many files are open", "raise the limit (ulimit -n 8192), or ask for less at once"),
+    errno.ENFILE: ("too many files are open on this machine", "close other programs and try again"),
+}
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -73,6 +92,38 @@ class MissingToolError(LoupeError):
     """A program or an extra that this needs is not installed; the hint installs it."""
 
     exit_code = 4
+
+
+class WriteError(LoupeError, OSError):
+    """The system did not write a file. Also an OSError, for whoever is ready for those."""
+
+    exit_code = 5
+
+    def __init__(self, message: str, *, hint: str = "", number: int | None = None, reason: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.errno, self.strerror = number, reason or message
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def cannot_write(path: Path | str, error: OSError) -> WriteError:
+    """What the system said about a file that was to be written, in words."""
+    if isinstance(error, WriteError):
+        return error
+    plain = (error.strerror or str(error) or type(error).__name__).lower()
+    reason, hint = _REFUSALS.get(error.errno or 0, (plain, "check the path, its permissions and the free space"))
+    return WriteError(f"{path} cannot be written: {reason}", hint=hint, number=error.errno, reason=reason)
+
+
+def is_refusal(error: OSError) -> bool:
+    """Whether an error says that the disk or the system refused, and not that the user named a wrong path."""
+    return error.errno in _REFUSALS
+
+
+def is_no_room(error: OSError) -> bool:
+    """Whether nothing can go on until there is room again, on a disk or for open files."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
 
 
 class EngineError(LoupeError):

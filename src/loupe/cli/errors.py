@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
 from loupe.cli.output import complain
-from loupe.errors import LoupeError
+from loupe.errors import LoupeError, cannot_write, is_refusal
 
 BELOW = 1
 USAGE = 2
 SOME_FAILED = 3
 MISSING = 4
+NOT_WRITTEN = 5
 INTERRUPTED = 130
 #: 128 + SIGPIPE: what shells report for a program whose reader closed the pipe.
 BROKEN_PIPE = 141
@@ -38,10 +42,32 @@ def describe(error: Exception) -> Described | None:
         return Described(message[:1].lower() + message[1:], f"{path} --help", USAGE)
     if isinstance(error, click.ClickException):
         return Described(error.format_message(), "", error.exit_code)
+    if isinstance(error, OSError) and is_refusal(error):
+        return _refused(error)
+    if isinstance(error, FileNotFoundError) and "temporary directory" in str(error.strerror):
+        what = "no folder for temporary files can be written (/tmp, or what TMPDIR says)"
+        return Described(what, "make room there, or set TMPDIR to a folder with room", NOT_WRITTEN)
     if isinstance(error, OSError) and error.filename is not None:
         reason = (error.strerror or type(error).__name__).lower()
         return Described(f"{error.filename}: {reason}", "check the path, its permissions and the free space", USAGE)
     return None
+
+
+def _refused(error: OSError) -> Described:
+    """A disk or a system that refuses, at a place that nobody has named; what cannot be read is bad input."""
+    path = error.filename if error.filename is not None else "a file"
+    refused = cannot_write(path, error)
+    if error.filename is not None and not _is_about_writing(error):
+        return Described(f"{path}: {refused.strerror}", "check the path and its permissions", USAGE)
+    return Described(refused.message, refused.hint, refused.exit_code)
+
+
+def _is_about_writing(error: OSError) -> bool:
+    """Whether it was writing that failed: a file that is there and can be read was not to be read."""
+    if error.errno not in (errno.EACCES, errno.EPERM):
+        return True
+    path = Path(os.fsdecode(error.filename))
+    return os.access(path, os.R_OK) or (not os.path.lexists(path) and os.access(path.parent, os.X_OK))
 
 
 def show_error(message: str, hint: str = "") -> None:

@@ -39,21 +39,27 @@ def pages(folder: Path) -> None:
     PDF files and scans in five languages, always the same ones; their truth is not written. Beside them stand
     extract.py, an engine by rules, and loupe.toml with its two profiles. DIR must not hold any of these yet.
     """
-    from loupe.data.example_documents.papers import write_papers
+    from loupe.data.example_documents.papers import draw_papers
     from loupe.files.folder import Folder, write_all_or_none
 
     files = {"extract.py": (Path(__file__).parent / "example_extract.py").read_text("utf-8"), "loupe.toml": ENGINES}
-    there = [name for name in (*files, "papers") if (folder / name).exists()]
+    there = [name for name in (*files, "papers") if _holds_something(folder / name)]
     if there:
         raise UsageError(f"{folder} has {' and '.join(there)} already; nothing was changed", hint="name a new folder")
-    count = write_papers(folder / "papers" / "invoices", folder / "papers" / "others")
-    write_all_or_none(Folder(folder), {name: text.encode() for name, text in files.items()})
+    drawn = draw_papers(folder / "papers" / "invoices", folder / "papers" / "others")
+    papers = {str(path.relative_to(folder)): data for path, data in drawn.items()}
+    write_all_or_none(Folder(folder), papers | {name: text.encode() for name, text in files.items()})
     trust.remember(folder / "loupe.toml")
-    print_line(f"{count} documents in {folder / 'papers'}")
+    print_line(f"{len(papers)} documents in {folder / 'papers'}")
     say(
         f"next: cd {folder} && loupe init papers/invoices --task fields --field date:date --field total:amount "
         "--field company:company --field number:id"
     )
+
+
+def _holds_something(path: Path) -> bool:
+    """Whether a file is there, or a folder with a file; empty folders are what a full disk left."""
+    return path.exists() and (not path.is_dir() or any(each.is_file() for each in path.rglob("*")))
 
 
 @command.command("truth")

@@ -57,7 +57,7 @@ Start here:
   loupe run sample_pages --base-url http://127.0.0.1:8000/v1
 
 Exit codes: 0 done; 1 below --fail-under; 2 wrong usage; 3 every sample failed (--strict: some did);
-4 something needed is missing; 130 interrupted, state kept
+4 something needed is missing; 5 could not write; 130 interrupted, state kept
 (143 by SIGTERM, 129 by SIGHUP)."""
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import click
 import msgspec
 
-from loupe.cli.errors import BELOW, INTERRUPTED, MISSING, SOME_FAILED, show_error
+from loupe.cli.errors import BELOW, INTERRUPTED, MISSING, NOT_WRITTEN, SOME_FAILED, show_error
 from loupe.cli.options import Flags, allow_unverified, make_plans, reading_options
 from loupe.cli.output import as_json, json_option, plain_option, print_line, say, tables
 from loupe.cli.progress import supervise
@@ -75,7 +75,7 @@ def command(
             show_result(path, result, plain=plain)
         show_ranking([path for path, _ in results], plain=plain)
         _say_next([path for path, _ in results])
-    context.exit(max(codes, key=(0, BELOW, 2, SOME_FAILED, MISSING, INTERRUPTED).index))
+    context.exit(max(codes, key=(0, BELOW, 2, SOME_FAILED, MISSING, NOT_WRITTEN, INTERRUPTED).index))
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import msgspec
 
 from loupe.cli.output import say, tables
 from loupe.cli.select_flags import Flags
-from loupe.errors import LoupeError, UsageError
+from loupe.errors import LoupeError, UsageError, cannot_write, is_refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,9 +43,10 @@ def _check_folder(folder: Path, flag: str) -> None:
         there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
         tempfile.TemporaryFile(dir=there).close()
     except OSError as error:
-        raise UsageError(
-            f"{flag} cannot be written: {(error.strerror or str(error)).lower()}", hint="name another place"
-        ) from None
+        if is_refusal(error):
+            raise cannot_write(flag, error) from None
+        why = (error.strerror or str(error)).lower()
+        raise UsageError(f"{flag} cannot be written: {why}", hint="name another place") from None
 
 
 @dataclass(slots=True)
@@ -89,7 +90,6 @@ class Results:
             yield
         except (OSError, LoupeError) as error:
             if not isinstance(error, LoupeError):
-                reason = (error.strerror or type(error).__name__).lower()
-                error = UsageError(f"{error.filename or 'results'}: {reason}", hint="the results stand above")
+                error = cannot_write(error.filename or "the results", error)
             self._trouble = self._trouble or error
             say(f"not saved: {error.message}")

@@ -7,7 +7,7 @@ import click
 from loupe.cli.data import jobs_option
 from loupe.cli.output import plain_option, say
 from loupe.cli.transfers import fetch, show_survey
-from loupe.errors import DatasetError
+from loupe.errors import DatasetError, WriteError
 
 
 @click.command("setup")
@@ -41,7 +41,7 @@ def command(what: str, only: tuple[str, ...], dry_run: bool, jobs: int, plain: b
     for order in orders:
         try:
             fetch(order, plain=plain)
-        except DatasetError as error:
+        except (DatasetError, WriteError) as error:
             failed.append(order.dataset.id)
             say(f"{order.dataset.id}: {error.message}; {error.hint}")
     if failed:

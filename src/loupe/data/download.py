@@ -24,7 +24,7 @@ from loupe.data.hub import Listing, RemoteFile, list_files
 from loupe.data.manifest import FileEntry, Manifest, has_manifest, read_manifest, write_manifest
 from loupe.data.patience import Patience
 from loupe.data.sets import DataSet
-from loupe.errors import DatasetError
+from loupe.errors import DatasetError, cannot_write
 from loupe.files.folder import Folder
 
 #: Free space that is left alone.
@@ -279,10 +279,12 @@ def _claim(order: Order) -> Iterator[None]:
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             raise DatasetError(
                 f"{order.root}: another process is fetching it", hint="wait for it; both would fetch the same files"
             ) from None
+        except OSError as error:
+            raise cannot_write(order.root, error) from None
         order.arriving.create()
         try:
             yield

@@ -18,7 +18,7 @@ from loupe.data.hub import RemoteFile, file_url, refused, request_headers
 from loupe.data.manifest import FileEntry
 from loupe.data.patience import PASSING, Patience, retry_after_seconds
 from loupe.data.sets import DataSet
-from loupe.errors import DatasetError
+from loupe.errors import DatasetError, LoupeError, cannot_write
 from loupe.files.folder import Folder
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Fetcher:
     keep: Callable[[FileEntry], None]
 
     async def run(self, files: Iterable[RemoteFile]) -> None:
-        """Fetch all of them. Raises DatasetError at the first that cannot be had; parts stay for the next time."""
+        """Fetch all of them. Raises DatasetError or WriteError at the first that cannot be had or kept; parts stay."""
         import aiohttp
 
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=self.patience.connect, sock_read=self.patience.silence)
@@ -68,7 +68,7 @@ class Fetcher:
                 async with asyncio.TaskGroup() as group:
                     for _ in range(self.jobs):
                         group.create_task(self._work(session, waiting))
-            except* DatasetError as errors:
+            except* LoupeError as errors:
                 raise first_leaf(errors) from None
 
     async def _work(self, session: aiohttp.ClientSession, waiting: Iterator[RemoteFile]) -> None:
@@ -115,7 +115,7 @@ class Fetcher:
             why = "the server fell silent" if isinstance(error, TimeoutError) else "the connection broke"
             raise _PassingError(why, reached=download.length) from None
         except OSError as error:
-            raise DatasetError(f"{error.filename or self.folder.path / part}: {error.strerror}", hint="df -h") from None
+            raise cannot_write(self.folder.path / part, error) from None
         finally:
             # The next attempt counts again what it finds on disk.
             self.tally.bytes_done -= 0 if whole else download.length
@@ -223,7 +223,7 @@ class _Part:
             self.sha1.update(piece)
 
 
-def first_leaf(group: BaseExceptionGroup[DatasetError]) -> DatasetError:
+def first_leaf(group: BaseExceptionGroup[LoupeError]) -> LoupeError:
     """The first error that stopped a group of tasks."""
     error = group.exceptions[0]
     return first_leaf(error) if isinstance(error, BaseExceptionGroup) else error

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from loupe.errors import DatasetError, UnsafeFileError
-from loupe.files.plain import check_replaceable, naming, open_folder, open_inside, open_plain, parts_of
+from loupe.files.plain import check_replaceable, open_folder, open_inside, open_plain, parts_of, writing
 
 #: A record is read whole into memory; a larger file is none.
 LARGEST_RECORD = 512 << 20
@@ -30,7 +30,8 @@ class Folder:
     """The folder `root`, or with `inside` one below it. Making one touches nothing.
 
     Methods take names relative to the folder. They raise UnsafeFileError where a part of the name is a link or leads
-    out of the folder, or where no plain file stands, and OSError, with the whole path, for all else.
+    out of the folder, or where no plain file stands; WriteError where the system does not write; else OSError, with
+    the whole path.
     """
 
     root: Path
@@ -48,7 +49,7 @@ class Folder:
         """Make the folder where it is missing, parents included. `private`: if it is new, nobody else may enter it."""
         if self.exists():
             return
-        with self._parent() as (parent, name), naming(self.path), contextlib.suppress(FileExistsError):
+        with self._parent() as (parent, name), writing(self.path), contextlib.suppress(FileExistsError):
             os.mkdir(name, 0o700 if private else 0o777, dir_fd=parent)
         with self.opened():  # What is there now must be a folder.
             pass
@@ -58,7 +59,7 @@ class Folder:
         with self.opened() as descriptor:
             umask = os.umask(0o022)
             os.umask(umask)
-            with naming(self.path):
+            with writing(self.path):
                 os.fchmod(descriptor, 0o777 & ~umask)
 
     def exists(self) -> bool:
@@ -92,8 +93,8 @@ class Folder:
 
     def open_appending(self, name: str) -> tuple[BinaryIO, bool]:
         """The file, for reading and appending without a buffer, and whether it is new."""
-        with self._holder(name, create=True) as (folder, last):
-            place, flags = self.path / name, os.O_RDWR | os.O_APPEND
+        place, flags = self.path / name, os.O_RDWR | os.O_APPEND
+        with writing(place), self._holder(name, create=True) as (folder, last):
             try:
                 descriptor, is_new = open_plain(folder, last, place, flags), False
             except FileNotFoundError:
@@ -103,8 +104,9 @@ class Folder:
 
     def open_lock(self, name: str) -> int:
         """A descriptor of the file, made if need be, for locking and a few bytes."""
-        with self._holder(name, create=True) as (folder, last):
-            return open_plain(folder, last, self.path / name, os.O_RDWR | os.O_CREAT)
+        place = self.path / name
+        with writing(place), self._holder(name, create=True) as (folder, last):
+            return open_plain(folder, last, place, os.O_RDWR | os.O_CREAT)
 
     def write(self, name: str, data: bytes, *, mode: int | None = None, sync: bool = True) -> None:
         """Replace the file, or make it; a crash leaves the old content or the new one.
@@ -125,15 +127,14 @@ class Folder:
     @contextlib.contextmanager
     def draft(self, name: str, *, mode: int | None = None, sync: bool = True) -> Iterator[Draft]:
         """A file under another name; gone afterwards unless it was given its place."""
-        with self._holder(name, create=True) as (folder, last):
-            place = self.path / name
+        place = self.path / name
+        with writing(place), self._holder(name, create=True) as (folder, last):
             own = f".loupe-{secrets.token_hex(8)}.tmp"
-            with naming(place):
-                flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-                descriptor = os.open(own, flags, 0o666, dir_fd=folder)
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor = os.open(own, flags, 0o666, dir_fd=folder)
             draft = Draft(os.fdopen(descriptor, "w+b"), folder, own, last, place, sync)
             try:
-                with naming(place), draft.file:
+                with draft.file:
                     if mode is not None:
                         os.fchmod(descriptor, mode)
                     yield draft
@@ -151,22 +152,23 @@ class Folder:
         """Give a file another name in `to`, in place of the file that has it."""
         with self._holder(name) as (source, last), to._holder(new, create=True) as (target, end):
             check_replaceable(target, end, to.path / new)
-            with naming(to.path / new):
+            with writing(to.path / new):
                 os.rename(last, end, src_dir_fd=source, dst_dir_fd=target)
 
     def remove(self, name: str) -> None:
         """Take a file away, if it is there. Of a link the link itself goes."""
-        with contextlib.suppress(FileNotFoundError), self._holder(name) as (folder, last), naming(self.path / name):
+        gone = contextlib.suppress(FileNotFoundError)
+        with gone, self._holder(name) as (folder, last), writing(self.path / name), gone:
             os.unlink(last, dir_fd=folder)
 
     def remove_empty(self) -> None:
         """Take the folder away. Raises OSError unless it is empty."""
-        with self._parent() as (parent, name), naming(self.path):
+        with self._parent() as (parent, name), writing(self.path):
             os.rmdir(name, dir_fd=parent)
 
     def move_aside(self) -> None:
         """Give the folder another name beside its own: nothing is deleted."""
-        with self._parent() as (parent, name), naming(self.path):
+        with self._parent() as (parent, name), writing(self.path):
             aside = f"{name}.old-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
             os.rename(name, aside, src_dir_fd=parent, dst_dir_fd=parent)
 
@@ -270,7 +272,10 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def write_all_or_none(folder: Folder, files: Mapping[str, bytes]) -> None:
-    """Make new files; where one cannot be made none is left, and what was there stays. Raises DatasetError."""
+    """Make new files; where one cannot be made none is left, and what was there stays.
+
+    Raises DatasetError where one is there already, WriteError.
+    """
     made: list[str] = []
     try:
         with contextlib.ExitStack() as stack:
@@ -285,14 +290,10 @@ def write_all_or_none(folder: Folder, files: Mapping[str, bytes]) -> None:
         for name in made:
             with contextlib.suppress(OSError):
                 folder.remove(name)
-        if not isinstance(error, OSError):
+        if not isinstance(error, FileExistsError):
             raise
         names = " and ".join(str(folder.path / name) for name in files)
-        is_there = isinstance(error, FileExistsError)
-        raise DatasetError(
-            f"{names}: {(error.strerror or 'cannot be written').lower()}; nothing was written",
-            hint="move away what is there" if is_there else "check the free space and the permissions of the folder",
-        ) from None
+        raise DatasetError(f"{names}: file exists; nothing was written", hint="move away what is there") from None
 
 
 def _sync(folder: int) -> None:

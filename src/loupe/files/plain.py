@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
-from loupe.errors import UnsafeFileError
+from loupe.errors import UnsafeFileError, WriteError, cannot_write
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 #: A pipe that nobody writes to is opened at once with O_NONBLOCK, and refused; plain files ignore the flag.
@@ -135,6 +135,23 @@ def naming(place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if isinstance(error.filename, str) and "/" in error.filename:
-            raise  # About another file, which it names.
+        if isinstance(error, WriteError) or (isinstance(error.filename, str) and "/" in error.filename):
+            raise  # It says enough, or is about another file, which it names.
         raise OSError(error.errno or errno.EIO, error.strerror or str(error), str(place)) from None
+
+
+@contextmanager
+def writing(place: Path) -> Iterator[None]:
+    """What the system refuses in here is a WriteError about `place`; what is said about another file stays.
+
+    That something else has the name stays what it is: FileExistsError, NotADirectoryError, IsADirectoryError.
+    """
+    try:
+        with naming(place):
+            yield
+    except (FileExistsError, NotADirectoryError, IsADirectoryError):
+        raise
+    except OSError as error:
+        if error.filename != str(place):
+            raise
+        raise cannot_write(place, error) from None

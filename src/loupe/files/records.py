@@ -9,8 +9,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
-from loupe.errors import RunError, UnsafeFileError
+from loupe.errors import UnsafeFileError, cannot_write
 from loupe.files.folder import LARGEST_RECORD, Folder
+from loupe.files.plain import writing
 
 
 def read_lines(folder: Folder, name: str) -> Iterator[tuple[int, int, bytes]]:
@@ -46,11 +47,9 @@ class RecordLog:
 
     def __init__(self, folder: Folder, name: str) -> None:
         self.path = folder.path / name
-        try:
-            self._file, _ = folder.open_appending(name)
-        except OSError as error:
-            raise RunError(f"{self.path}: cannot be written: {error.strerror}") from None
-        self._drop_torn_line()
+        self._file, _ = folder.open_appending(name)
+        with writing(self.path):
+            self._drop_torn_line()
 
     def _drop_torn_line(self) -> None:
         """A record without its line end was never acknowledged to anybody: the process died while writing it."""
@@ -76,11 +75,11 @@ class RecordLog:
                 data = data[self._file.write(data) :]
             if sync:
                 os.fsync(self._file.fileno())
-        except OSError:
+        except OSError as error:
             # Half a line must not stay: the next record would be glued to it.
             with contextlib.suppress(OSError):
                 self._file.truncate(end)
-            raise
+            raise cannot_write(self.path, error) from None
 
     def close(self) -> None:
         """Close the file; nothing is pending."""

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from loupe.errors import RunError
+from loupe.errors import WriteError
 from loupe.files.records import RecordLog
 from loupe.types import Prediction
 
@@ -58,7 +58,7 @@ class Journal:
     async def keep(self, prediction: Prediction) -> None:
         """Store one prediction; what this returned from survives `kill -9`. Cancelling it does not lose the record.
 
-        Raises RunError if it cannot be written.
+        Raises WriteError if it cannot be written.
         """
         written: asyncio.Future[None] = self._loop.create_future()
         self._waiting.put((encode(prediction), written))
@@ -66,7 +66,7 @@ class Journal:
 
     def _write(self) -> None:
         """Take all that wait, write them with one fsync, tell those who wait; until None comes."""
-        self._error: RunError | None = None
+        self._error: WriteError | None = None
         while self._write_those_who_wait(self._waiting.get()):
             pass
 
@@ -82,15 +82,14 @@ class Journal:
         if batch and self._error is None:
             try:
                 self._log.append(line for line, _ in batch)
-            except OSError as reason:
-                what = f"{self._log.path}: cannot be written: {reason.strerror}"
-                self._error = RunError(what, hint="make room, then repeat the same command")
+            except WriteError as error:
+                self._error = error
         # The thread of the loop may get to it later than the next batch is written: it needs no lines.
         self._loop.call_soon_threadsafe(_settle, [written for _, written in batch], self._error)
         return item is not None
 
 
-def _settle(waiting: list[asyncio.Future[None]], error: RunError | None) -> None:
+def _settle(waiting: list[asyncio.Future[None]], error: WriteError | None) -> None:
     for written in waiting:
         if written.done():
             continue

@@ -23,6 +23,8 @@ from loupe.errors import (
     LoupeError,
     RejectedError,
     TransientEngineError,
+    cannot_write,
+    is_no_room,
 )
 from loupe.inference.budget import Budget
 from loupe.inference.concurrency import MOST, AdaptivePlaces, Attempt, Places
@@ -202,6 +204,8 @@ class Scheduler:
                 await self._note_error()
                 return attempts.failed(error)
             except Exception as error:  # noqa: BLE001 - the border: one sample must not end the run; recorded and counted
+                if isinstance(error, OSError) and is_no_room(error):
+                    raise cannot_write(error.filename or "a temporary file", error) from None
                 await self._note_error()
                 return attempts.failed(EngineError(f"{type(error).__name__}: {error}"))
             self._errors_in_a_row = 0

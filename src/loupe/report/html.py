@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from loupe.benchmarks.published import published_rows
-from loupe.errors import UsageError
+from loupe.errors import UsageError, cannot_write, is_refusal
 from loupe.files.folder import Folder
 from loupe.report.changed_references import CHANGED, is_other_truth
 from loupe.report.collect import Group, collect, image_bytes, sample_jobs
@@ -33,7 +33,7 @@ def write_report(
     without it they are linked, unless all of them together weigh at most `carry` bytes. `published` adds to each
     leaderboard what others have published on the benchmark.
 
-    Raises RunError for a path without a run, UsageError where nothing can be written.
+    Raises RunError for a path without a run, UsageError for an output that cannot be one, WriteError for a full disk.
     """
     if not runs:
         raise UsageError("no run given", hint="loupe report runs/ENGINE/BENCHMARK -o report.html")
@@ -56,6 +56,8 @@ def write_report(
             draft.file.write(after.encode())
             draft.replace()
     except OSError as error:
+        if is_refusal(error):
+            raise cannot_write(output, error) from None
         raise UsageError(f"{output} cannot be written: {error.strerror or error}") from None
 
 

@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from loupe.data.katex import SCRIPT, STYLE, katex_folder, read_katex
-from loupe.errors import DatasetError, LoupeError, MissingToolError, PageError
+from loupe.errors import DatasetError, LoupeError, MissingToolError, PageError, WriteError
 from loupe.review.documents import Documents
 from loupe.review.entries import Change, FieldError, Status
 from loupe.review.line_file import ConflictError
@@ -210,7 +210,7 @@ def _number(request: Request) -> int:
 def _explained(_: Request, error: Exception) -> Response:
     """An error of ours, with the status by which the page tells what to do."""
     assert isinstance(error, LoupeError)
-    kinds = {ConflictError: 409, FieldError: 422, PageError: 404, DatasetError: 423}
+    kinds = {ConflictError: 409, FieldError: 422, PageError: 404, DatasetError: 423, WriteError: 423}
     status = next((status for kind, status in kinds.items() if isinstance(error, kind)), 500)
     what = {"field": error.field, "ask": error.ask} if isinstance(error, FieldError) else {"field": "", "ask": False}
     return JSONResponse({"message": error.message, "hint": error.hint, **what}, status_code=status)

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from loupe.errors import DatasetError, LoupeError
+from loupe.errors import DatasetError, LoupeError, cannot_write
 from loupe.files.folder import Folder
 
 READ_ONLY = "the file is read-only"
@@ -54,7 +54,7 @@ class LineFile:
     def replace(self, number: int, before: bytes, after: bytes) -> int:
         """Put `after` where `before` stands, line `number` unless others moved it; the number that it has now.
 
-        Raises ConflictError if `before` is not there any more, DatasetError if nothing can be written.
+        Raises ConflictError if `before` is not there any more, WriteError if nothing can be written.
         """
         with self._lock, only_one_process(self.path.parent):
             for _ in range(5):
@@ -108,8 +108,7 @@ class LineFile:
                     return False
                 draft.replace()
         except OSError as error:
-            why = error.strerror or str(error)
-            raise DatasetError(f"{self.path}: cannot be written: {why}", hint="nothing was changed") from None
+            raise cannot_write(self.path, error) from None
         # What the file is now may be the work of others already: the next look reads it.
         self._take(content, ())
         return True

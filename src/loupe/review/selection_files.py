@@ -12,7 +12,7 @@ from pathlib import Path
 
 from loupe.benchmarks.selection.documents import Document, check_stems, documents_in
 from loupe.benchmarks.selection.truth_files import LARGEST, decode_truth
-from loupe.errors import DatasetError, LoupeError
+from loupe.errors import DatasetError, LoupeError, cannot_write
 from loupe.files.folder import Folder
 from loupe.review.line_file import READ_ONLY, ConflictError, identity_of, only_one_process, why_locked
 
@@ -81,8 +81,7 @@ class SelectionFiles:
                 else:
                     folder.remove(file.name)
             except OSError as error:
-                why = error.strerror or str(error)
-                raise DatasetError(f"{file}: cannot be written: {why}", hint="nothing was changed") from None
+                raise cannot_write(file, error) from None
             self._identities[number - 1] = None  # The next look at the files notes what it is now.
             self._take((*self.lines[: number - 1], after, *self.lines[number:]))
         return number

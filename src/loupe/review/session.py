@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from loupe.errors import DatasetError
+from loupe.errors import DatasetError, WriteError
 from loupe.review.entries import Change, Entry, Truth
 from loupe.review.line_file import ConflictError
 
@@ -143,8 +143,8 @@ class Review:
     def change(self, number: int, seen: str, change: Change) -> int:
         """Make a change to the line that was seen; its number now.
 
-        Raises ConflictError if it is another one now, FieldError for what would break it, DatasetError where nothing
-        can be written.
+        Raises ConflictError if it is another one now, FieldError for what would break it, WriteError where nothing can
+        be written.
         """
         with self._lock:
             before = self._line(number, seen)
@@ -205,7 +205,7 @@ class Review:
                     f"{last.says} cannot be undone: the line was changed by another program since",
                     hint="nothing was overwritten",
                 ) from None
-            except DatasetError:
+            except (DatasetError, WriteError):
                 self._history.append(last)
                 raise
             return replace(last, number=number)

@@ -292,4 +292,9 @@ def _decode(line: bytes, kind: type[Record], path: Path, number: int) -> Record:
 
 
 def _pretty(record: msgspec.Struct) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
+    try:
+        return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
+    except UnicodeEncodeError as error:
+        raise RunError(
+            f"{error.object!a}: a name that is not UTF-8 cannot be recorded", hint="rename the file or folder"
+        ) from None

@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from loupe.errors import RunError
+from loupe.errors import RunError, cannot_write
 from loupe.files.folder import Folder
+from loupe.files.plain import writing
 
 LOCK = "run.lock"
 
@@ -17,7 +18,7 @@ def locked(folder: Folder) -> Iterator[None]:
     """Hold the lock of a run folder. Raises RunError, naming the holder's pid, if another process has it."""
     import fcntl
 
-    descriptor = folder.open_lock(LOCK)
+    place, descriptor = folder.path / LOCK, folder.open_lock(LOCK)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -27,8 +28,11 @@ def locked(folder: Folder) -> Iterator[None]:
                 f"{folder.path} is in use by process {holder}",
                 hint="wait for it, or give this run a name of its own: --name NAME",
             ) from None
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        except OSError as error:
+            raise cannot_write(place, error) from None
+        with writing(place):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         yield
     finally:
         os.close(descriptor)

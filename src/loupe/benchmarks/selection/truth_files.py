@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from loupe.benchmarks.selection.documents import Document
-from loupe.errors import DatasetError, LoupeError
+from loupe.errors import LoupeError
 from loupe.files.folder import Folder, write_file
 
 #: A larger file is no ground truth.
@@ -95,10 +95,7 @@ def write_truth(document: Document, document_type: str, truth: Truth) -> None:
         },
         "secondaryField": truth.name,
     }
-    try:
-        write_file(document.truth_file, file_form(value))
-    except OSError as error:
-        raise DatasetError(f"{document.truth_file}: cannot be written ({error.strerror})") from None
+    write_file(document.truth_file, file_form(value))
 
 
 def keep_verified(document: Document, document_type: str) -> None:
@@ -120,8 +117,6 @@ def keep_verified(document: Document, document_type: str) -> None:
             return
         except FileExistsError:
             continue
-        except OSError as error:
-            raise DatasetError(f"{copy}: cannot be written ({error.strerror})") from None
 
 
 def file_form(value: Mapping[str, Any]) -> bytes:

@@ -61,15 +61,9 @@ def papers() -> Iterator[Paper]:
         yield _other(number)
 
 
-def write_papers(invoices: Path, others: Path) -> int:
-    """Draw every paper into its folder; how many there are."""
-    count = 0
-    for paper in papers():
-        folder = invoices if paper.is_invoice else others
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{paper.name}.{paper.kind}").write_bytes(drawn(paper))
-        count += 1
-    return count
+def draw_papers(invoices: Path, others: Path) -> dict[Path, bytes]:
+    """Every paper as a file in its folder, by path; nothing is written."""
+    return {(invoices if one.is_invoice else others) / f"{one.name}.{one.kind}": drawn(one) for one in papers()}
 
 
 def drawn(paper: Paper) -> bytes:
