@@ -86,7 +86,7 @@ def as_json(document: object) -> None:
 def complain(label: str, colour: Literal["red", "cyan"], message: str) -> None:
     """Write `label: message` to standard error, the label in colour where that is a terminal."""
     plain = os.environ.get("NO_COLOR") or not sys.stderr.isatty()
-    shown = label if plain else click.style(label, fg=colour, bold=colour == "red")
+    shown = label if plain else click.style(label, fg=colour, bold=colour == "red" or None)
     _write(f"{shown} {one_paragraph(message)}\n", unguarded(sys.stderr))
 
 
