@@ -11,6 +11,8 @@ import contextlib
 import hashlib
 from pathlib import Path
 
+from loupe.files.folder import Folder
+
 _SEEN: set[str] = set()
 
 
@@ -20,9 +22,9 @@ def remember(path: Path, content: bytes | None = None) -> None:
     _SEEN.add(digest)
     # Without a writable home the decision lasts as long as the process.
     with contextlib.suppress(OSError):
-        folder = _folder()
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        (folder / digest).write_text(str(path.resolve()), encoding="utf-8", errors="surrogateescape")
+        folder = Folder(_folder())
+        folder.create(private=True)
+        folder.write(digest, str(path.resolve()).encode("utf-8", "surrogateescape"))
 
 
 def is_trusted(path: Path, content: bytes | None = None) -> bool:
@@ -42,7 +44,7 @@ def trusted_files() -> list[Path]:
 
 
 def _removed(mark: Path) -> bool:
-    mark.unlink(missing_ok=True)
+    Folder(mark.parent).remove(mark.name)
     _SEEN.discard(mark.name)
     return True
 
