@@ -43,7 +43,6 @@ MAY_WRITE = {
     "data/download.py": "takes away what `Folder` made; shutil.rmtree follows no link",
     "data/archives.py": "takes away what `Folder` made; shutil.rmtree follows no link",
     "data/prepared.py": "takes away what `Folder` made; shutil.rmtree follows no link",
-    "data/example_documents/papers.py": "a new folder of the worked example",
     "runs/folder.py": "takes away an empty folder",
 }
 
