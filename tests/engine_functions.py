@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from loupe.data.pages import open_image
+from loupe.data.rasters import open_image
 from loupe.engines.shared.worker import Loaded
 from loupe.errors import EngineError, MissingToolError, RejectedError
 from loupe.types import Output, PdfPage, Request

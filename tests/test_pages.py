@@ -13,7 +13,8 @@ import pypdfium2
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from loupe.data.pages import BLANK_INK, ink_fraction, load_page, page_size, pdf_page_count, thumbnail, to_rgb
+from loupe.data.pages import BLANK_INK, ink_fraction, load_page, page_size, pdf_page_count, thumbnail
+from loupe.data.rasters import to_rgb
 from loupe.errors import PageError
 from loupe.types import PdfPage
 

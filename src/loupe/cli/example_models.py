@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-import io
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -110,13 +109,11 @@ def _small(data: bytes, kind: str) -> NDArray[np.float32]:
     from loupe.data.pages import load_page
     from loupe.types import PdfPage
 
-    if kind == "pdf":
-        with tempfile.NamedTemporaryFile(suffix=".pdf") as file:
-            file.write(data)
-            file.flush()
-            image = load_page(PdfPage(Path(file.name)), longest=600)
-    else:
-        image = Image.open(io.BytesIO(data))
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        path = Path(file.name)
+        image = load_page(PdfPage(path), longest=600) if kind == "pdf" else load_page(path)
     pixels = np.asarray(image.convert("L").resize((_SIDE, _SIDE), Image.Resampling.BOX), np.float32)
     spread: NDArray[np.float32] = (pixels - pixels.mean()) / (pixels.std() + 1)
     return spread

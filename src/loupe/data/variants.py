@@ -72,12 +72,12 @@ def _blurred(page: Image, dice: Generator, radius: float = 1.6) -> Image:
 
 
 def _squeezed(page: Image, dice: Generator, quality: int = 12) -> Image:
-    from PIL import Image as Pillow
+    from PIL.JpegImagePlugin import JpegImageFile
 
     buffer = io.BytesIO()
     page.save(buffer, "JPEG", quality=quality, subsampling=2)
     buffer.seek(0)
-    with Pillow.open(buffer) as squeezed:
+    with JpegImageFile(buffer) as squeezed:
         return squeezed.convert("RGB")
 
 

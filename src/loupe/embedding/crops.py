@@ -75,7 +75,7 @@ class Cutter:
 @asynccontextmanager
 async def cutter() -> AsyncIterator[Cutter]:
     """A cutter with a process for each core; none starts before the first page."""
-    async with worker_pool("loupe.embedding.crops:load", {}, workers=cores(), lazy=True) as pool:
+    async with worker_pool("loupe.embedding.crops:load", {}, workers=cores(), lazy=True, bounded=True) as pool:
         yield Cutter(pool)
 
 

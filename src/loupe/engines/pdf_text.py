@@ -31,7 +31,7 @@ class Settings(Profile, frozen=True, kw_only=True):
 @asynccontextmanager
 async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     """Yield the engine. An image file is rejected (it has no text layer); a page without text is an empty answer."""
-    async with worker_pool("loupe.engines.pdf_text:load", {}, workers=settings.concurrency or 1) as pool:
+    async with worker_pool("loupe.engines.pdf_text:load", {}, workers=settings.concurrency or 1, bounded=True) as pool:
 
         async def predict(request: Request) -> Output:
             page = single_page(request)
@@ -67,7 +67,7 @@ def page_text(page: PdfPage) -> str:
     """The text layer of a page, read in this process. Raises PageError or EngineError for one that cannot be read."""
     import pypdfium2
 
-    from loupe.data.pages import open_pdf
+    from loupe.data.drawing import open_pdf
 
     with open_pdf(page.path) as document:
         if not 1 <= page.page <= len(document):

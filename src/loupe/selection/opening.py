@@ -56,7 +56,7 @@ def frame_file(target: Path, number: int) -> Path:
 
 def _unpack(source: PageSource, target: Path) -> int:
     """Put the further pages of a TIFF file, as far as they are read, beside its picture; how many there are."""
-    from loupe.data.pages import BROKEN, MAX_PIXELS, open_image, to_rgb
+    from loupe.data.rasters import BROKEN, MAX_PIXELS, open_image, to_rgb
     from loupe.errors import PageError
 
     if not isinstance(source, Path):

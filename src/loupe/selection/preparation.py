@@ -55,7 +55,7 @@ async def prepare(documents: Sequence[Document], wanted: Wanted, tell: Callable[
     images: dict[str, Path] = {}
     found: dict[str, Found] = {}
     broken: list[str] = []
-    async with worker_pool("loupe.selection.opening:load", {}, workers=1) as pool:
+    async with worker_pool("loupe.selection.opening:load", {}, workers=1, bounded=True) as pool:
         for number, document in enumerate(documents):
             tell("preparing", number)
             images[document.id] = wanted.folder / f"{number}.jpg"

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from loupe.data.pages import load_page, open_pdf, page_size
+from loupe.data.drawing import open_pdf
+from loupe.data.pages import load_page, page_size
 from loupe.engines.shared.worker import Loaded
 from loupe.errors import PageError
 from loupe.types import Output, PageSource, PdfPage, Request

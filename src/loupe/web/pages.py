@@ -71,5 +71,5 @@ def _stamp(source: PageSource) -> tuple[object, ...]:
 @asynccontextmanager
 async def page_pictures() -> AsyncIterator[Pages]:
     """Up to two workers, none before the first page."""
-    async with worker_pool("loupe.web.page_worker:load", {}, workers=2, lazy=True) as pool:
+    async with worker_pool("loupe.web.page_worker:load", {}, workers=2, lazy=True, bounded=True) as pool:
         yield Pages(pool)

@@ -22,6 +22,7 @@ from contextlib import asynccontextmanager, suppress
 import msgspec
 
 import loupe.errors
+from loupe.data.bounds import TOO_MUCH_MEMORY, ran_out_of_memory
 from loupe.data.python_process import python_command
 from loupe.engines.shared.child_environment import without_secrets
 from loupe.engines.shared.worker import HEAD, Reply, Start, frame
@@ -134,14 +135,15 @@ async def worker_pool(
     environment: Mapping[str, str] | None = None,
     load_timeout: float = 600.0,
     lazy: bool = False,
+    bounded: bool = False,
 ) -> AsyncIterator[WorkerPool]:
     """A pool whose workers call `factory` (`module:function`) once with `settings` as keyword arguments.
 
     It must return `Loaded`: the function that reads, and facts about the engine. It runs in the worker alone, so heavy
     imports belong into it. `environment` is all that workers get; by default, everything that is no secret. A `lazy`
-    pool starts no worker before the first request.
+    pool starts no worker before the first request. `bounded` workers only read pages, within `loupe.data.bounds`.
     """
-    start = Start(factory=factory, settings=dict(settings))
+    start = Start(factory=factory, settings=dict(settings), bounded=bounded)
     environment = without_secrets() if environment is None else environment
     pool = WorkerPool(start, workers=workers, environment=environment, load_timeout=load_timeout)
     try:
@@ -177,9 +179,11 @@ class _Worker:
         self._socket = ours
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._taken = False
+        self._bounded = False
 
     async def load(self, start: Start, *, timeout: float) -> Reply:
         """Wait until the engine is loaded."""
+        self._bounded = start.bounded
         self._streams = await asyncio.open_connection(sock=self._socket)
         return await self._exchange(msgspec.msgpack.encode(start), timeout, "while it was loaded")
 
@@ -237,7 +241,10 @@ class _Worker:
         finally:
             reading.cancel()
         kind = EngineError if self._taken else _NotTakenError
-        raise kind(f"the engine process died ({await self._death()}) {when}")
+        code, how = await self._death()
+        if self._bounded and self._taken and ran_out_of_memory(code):
+            raise EngineError(f"the page {TOO_MUCH_MEMORY}")
+        raise kind(f"the engine process died ({how}) {when}")
 
     async def _read_frame(self, reader: asyncio.StreamReader) -> bytes:
         """The next answer; an empty frame before it says that the request was taken."""
@@ -249,16 +256,16 @@ class _Worker:
             if size:
                 return await reader.readexactly(size)
 
-    async def _death(self) -> str:
-        """How it ended. What it started and left behind is ended before its number is free again."""
+    async def _death(self) -> tuple[int, str]:
+        """How it ended: its exit code, and in words. What it left behind is ended before its number is free again."""
         end = time.monotonic() + _LAST_MOMENTS
         while not _has_ended(self._process):
             if time.monotonic() > end:
-                return "it closed its connection"
+                return 0, "it closed its connection"
             await asyncio.sleep(0.01)
         self.kill()
         code = self._process.wait()
-        return f"signal {-code}, {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        return code, f"signal {-code}, {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:

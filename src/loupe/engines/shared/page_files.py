@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from loupe.data.packed import packed_name, read_packed
-from loupe.data.pages import is_upright, open_image
 from loupe.engines.shared.page_reader import PageReader
 from loupe.errors import RejectedError
-from loupe.types import PackedImage, PageSource, Request
+from loupe.types import PageSource, Request
 
 
 def single_page(request: Request) -> PageSource:
@@ -31,32 +28,6 @@ async def page_file(
     The source itself if it is such a file; else a PNG in a private temporary folder that is deleted afterwards.
     Raises PageError if the page cannot be read.
     """
-    if isinstance(source, Path) and (await asyncio.to_thread(_fitting, source, source, longest, formats)) != "":
+    with tempfile.TemporaryDirectory(prefix="loupe-page-") as folder:
         # Absolute, so that no name can be taken for an option.
-        yield source.absolute()
-        return
-    with tempfile.TemporaryDirectory(prefix="loupe-page-") as name:
-        folder = Path(name)
-        path = None
-        if isinstance(source, PackedImage):
-            path = await asyncio.to_thread(_unpack, source, folder, longest, formats)
-        yield path or await reader.write(source, folder, longest=longest, dpi=dpi)
-
-
-def _fitting(source: Path | bytes, name: Path, longest: int | None, formats: frozenset[str]) -> str:
-    """The format of an image that the program can be given as it is, else "". Reads the header only."""
-    with open_image(source, name) as image:
-        small = longest is None or max(image.size) <= longest
-        fits = image.format in formats and small and is_upright(image) and getattr(image, "n_frames", 1) == 1
-        return str(image.format) if fits else ""
-
-
-def _unpack(source: PackedImage, folder: Path, longest: int | None, formats: frozenset[str]) -> Path | None:
-    """The very bytes of an image in a data file as a file of its own; None where that does not work."""
-    data = read_packed(source)
-    kind = _fitting(data, packed_name(source), longest, formats)
-    if not kind:
-        return None
-    path = folder / f"page.{kind.lower()}"
-    path.write_bytes(data)
-    return path
+        yield await reader.file(source, Path(folder), longest=longest, dpi=dpi, formats=formats)

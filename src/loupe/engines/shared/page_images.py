@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from loupe.data.packed import packed_name, read_packed
-from loupe.data.pages import DEFAULT_DPI, is_upright, load_page, open_image, shrink, to_rgb
+from loupe.data.pages import DEFAULT_DPI, load_page
+from loupe.data.rasters import MAX_BYTES, header, is_upright, open_image, shrink, to_rgb
 from loupe.errors import PageError
 from loupe.types import PackedImage, PageSource, PdfPage
 
@@ -171,9 +172,10 @@ def _bytes_of(source: Path | PackedImage) -> tuple[Path, bytes]:
 def _untouched(source: PageSource, name: Path, data: bytes, rule: ImageRule) -> EncodedImage | None:
     if rule.kind == "none":
         return EncodedImage(_mime(source, name, data), data)
-    with open_image(data, name) as image:
-        unchanged = _needs_no_change(image, data, rule, name)
-        return EncodedImage(_PASSED_ON[str(image.format)], data) if unchanged else None
+    image = header(data)
+    if image is None or not _needs_no_change(image, data, rule, name):
+        return None
+    return EncodedImage(_PASSED_ON[str(image.format)], data)
 
 
 def _mime(source: PageSource, name: Path, data: bytes) -> str:
@@ -181,12 +183,14 @@ def _mime(source: PageSource, name: Path, data: bytes) -> str:
     known = MIME_TYPES.get(name.suffix.lower())
     if known or not isinstance(source, PackedImage):
         return known or "image/png"
-    with open_image(data, name) as image:
-        return f"image/{(image.format or 'png').lower()}"
+    image = header(data)
+    return _PASSED_ON.get(str(image.format), "image/png") if image is not None else "image/png"
 
 
 def _read(path: Path) -> bytes:
     try:
+        if path.stat().st_size > MAX_BYTES:
+            raise PageError(f"{path}: the file is larger than the limit of {MAX_BYTES >> 20} MB for an image")
         data = path.read_bytes()
     except FileNotFoundError:
         raise PageError(f"{path}: no such file") from None
@@ -236,11 +240,11 @@ def _target(rule: ImageRule, size: tuple[int, int], path: Path) -> tuple[int, in
 
 def _twice_encoded(image: Image) -> Image:
     """Kept from GLM-OCR's SDK: a crop goes through JPEG once before it is resized and becomes one for good."""
-    from PIL import Image as Pillow
+    from PIL.JpegImagePlugin import JpegImageFile
 
     buffer = io.BytesIO()
     image.save(buffer, "JPEG")
-    return Pillow.open(buffer).convert("RGB")
+    return JpegImageFile(buffer).convert("RGB")
 
 
 def _encode_pixels(image: Image, rule: ImageRule, *, lossless: bool = False) -> EncodedImage:

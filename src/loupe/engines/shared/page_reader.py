@@ -13,13 +13,15 @@ from typing import Literal
 
 import msgspec
 
+from loupe.data.packed import packed_name, read_packed
 from loupe.data.pages import load_page, pdf_page_count
+from loupe.data.rasters import is_upright, open_image
 from loupe.engines.shared.cores import cores
 from loupe.engines.shared.isolation import WorkerPool, worker_pool
 from loupe.engines.shared.page_images import EncodedImage, ImageRule, encode
 from loupe.engines.shared.worker import Loaded
 from loupe.errors import EngineError, EngineUnavailableError, PageError
-from loupe.types import Output, PageSource, PdfPage, Request
+from loupe.types import Output, PackedImage, PageSource, PdfPage, Request
 
 #: No page takes longer than this, in seconds, to be decoded: the largest allowed take a tenth of it.
 LONGEST_DECODING = 60.0
@@ -28,9 +30,10 @@ LONGEST_DECODING = 60.0
 class _Order(msgspec.Struct):
     """What is to be done with a page; travels as the prompt of a request."""
 
-    task: Literal["encode", "write", "count"]
+    task: Literal["encode", "file", "count"]
     rule: ImageRule | None = None
     folder: str = ""
+    formats: frozenset[str] = frozenset()
     longest: int | None = None
     dpi: float | None = None
 
@@ -47,9 +50,12 @@ class PageReader:
         response = (await self._ask(source, _Order(task="encode", rule=rule))).response or {}
         return EncodedImage(response["mime"], response["data"])
 
-    async def write(self, source: PageSource, folder: Path, *, longest: int | None, dpi: float | None) -> Path:
-        """The page as a PNG in `folder`. Raises PageError, also if reading it takes too long or crashes."""
-        order = _Order(task="write", folder=str(folder), longest=longest, dpi=dpi)
+    async def file(
+        self, source: PageSource, folder: Path, *, longest: int | None, dpi: float | None, formats: frozenset[str]
+    ) -> Path:
+        """The absolute path of the page as an upright image: the source itself if it is one in `formats`, else in
+        `folder`. Raises PageError, also if reading it takes too long or crashes."""
+        order = _Order(task="file", folder=str(folder), longest=longest, dpi=dpi, formats=formats)
         return Path((await self._ask(source, order)).text)
 
     async def count(self, pdf: Path) -> int:
@@ -76,7 +82,7 @@ async def ask_about_page(pool: WorkerPool, source: PageSource, order: msgspec.St
 async def page_reader(*, timeout: float, workers: int | None = None) -> AsyncIterator[PageReader]:
     """A reader with up to `workers` processes, at most one per core; none starts before the first page."""
     count = min(workers or cores(), cores())
-    async with worker_pool("loupe.engines.shared.page_reader:load", {}, workers=count, lazy=True) as pool:
+    async with worker_pool("loupe.engines.shared.page_reader:load", {}, workers=count, lazy=True, bounded=True) as pool:
         yield PageReader(pool, timeout)
 
 
@@ -95,13 +101,32 @@ def _read(request: Request) -> Output:
         assert order.rule is not None
         image = encode(source, order.rule)
         return Output(text="", response={"mime": image.mime, "data": image.data})
-    return Output(text=str(_write(source, order)))
+    return Output(text=str(_file(source, order)))
 
 
-def _write(source: PageSource, order: _Order) -> Path:
+def _file(source: PageSource, order: _Order) -> Path:
+    """A file with the page: the one that it is in already, its very bytes out of a data file, or a PNG of it."""
+    folder = Path(order.folder)
+    if isinstance(source, Path) and _fitting(source, source, order):
+        return source.absolute()
+    if isinstance(source, PackedImage):
+        data = read_packed(source)
+        kind = _fitting(data, packed_name(source), order)
+        if kind:
+            path = folder / f"page.{kind.lower()}"
+            path.write_bytes(data)
+            return path
     image = load_page(source, longest=order.longest, dpi=order.dpi)
-    path = Path(order.folder) / "page.png"
+    path = folder / "page.png"
     # Programs judge sizes by the resolution that the file states.
     resolution = order.dpi if order.dpi is not None and isinstance(source, PdfPage) else None
     image.save(path, compress_level=1, dpi=(resolution, resolution) if resolution else None)
     return path
+
+
+def _fitting(source: Path | bytes, name: Path, order: _Order) -> str:
+    """The format of an image that a program can be given as it is, else ""."""
+    with open_image(source, name) as image:
+        small = order.longest is None or max(image.size) <= order.longest
+        fits = image.format in order.formats and small and is_upright(image) and getattr(image, "n_frames", 1) == 1
+        return str(image.format) if fits else ""

@@ -21,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from loupe.data.bounds import TOO_MUCH_MEMORY, bound_process, is_bounded
 from loupe.errors import LoupeError
 from loupe.types import Output
 
@@ -29,10 +30,14 @@ HEAD = struct.Struct("!Q")
 
 
 class Start(msgspec.Struct):
-    """First message to a worker: the function `module:function` that loads the engine, and its keyword arguments."""
+    """First message to a worker: the function `module:function` that loads the engine, and its keyword arguments.
+
+    A `bounded` worker only reads pages: it keeps the limits of `loupe.data.bounds` from the start.
+    """
 
     factory: str
     settings: dict[str, Any]
+    bounded: bool = False
 
 
 class Reply(msgspec.Struct):
@@ -65,6 +70,8 @@ def main(descriptor: int) -> None:
     inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(connection, inbox), daemon=True).start()
     start = msgspec.msgpack.decode(inbox.get(), type=Start)
+    if start.bounded:
+        bound_process()
     loaded = _load(start)
     if isinstance(loaded, Reply):
         connection.sendall(frame(msgspec.msgpack.encode(loaded)))
@@ -116,6 +123,8 @@ def _answer(loaded: Loaded, request: object) -> bytes:
 
 
 def _describe(error: BaseException) -> Reply:
+    if isinstance(error, MemoryError) and is_bounded():
+        return Reply(error=f"the page {TOO_MUCH_MEMORY}")
     if isinstance(error, LoupeError):
         return Reply(error=_plain(error.message), kind=type(error).__name__, hint=_plain(error.hint))
     return Reply(error=f"{_place(error)}{type(error).__name__}: {_plain(str(error))}".rstrip(": "))

@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 import pypdfium2
-from PIL import Image
+from PIL.PngImagePlugin import PngImageFile
 
 from loupe.metrics.cdm.boxes import DPI, PageInk, ink_of_pixels
 from loupe.metrics.cdm.limited_processes import read_bounded, run_limited
@@ -81,7 +81,7 @@ def _are_pages_of_ours(pdf: bytes, pages: range) -> bool:
 
 def _ink(file: bytes) -> PageInk | None:
     try:
-        with Image.open(BytesIO(file)) as image:
+        with PngImageFile(BytesIO(file)) as image:
             # Dropping the alpha channel is the point: edge pixels keep the colour of the glyph.
             return ink_of_pixels(np.asarray(image.convert("RGB")))
     except (OSError, SyntaxError):

@@ -1,0 +1,72 @@
+"""The side of `loupe.data.bounded` that reads: a process with limits, which answers one order after the other.
+
+It ends when the connection does: no parent leaves it behind.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import signal
+import socket
+import threading
+
+import msgspec
+
+from loupe.data.bounded import HEAD, Order, Reply, name_of, strips
+from loupe.data.bounds import bound_process, bound_seconds
+from loupe.data.tasks import perform
+from loupe.errors import LoupeError
+
+
+def main(descriptor: int) -> None:
+    """Answer until the parent closes the connection."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.set_inheritable(descriptor, False)
+    bound_process()
+    connection = socket.socket(fileno=descriptor)
+    inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(connection, inbox), daemon=True).start()
+    while True:
+        order: Order = pickle.loads(inbox.get())
+        # Taken: from here on a death is the fault of this page.
+        connection.sendall(HEAD.pack(0))
+        bound_seconds()
+        os.chdir(order.folder)
+        _answer(connection, order)
+
+
+def _answer(connection: socket.socket, order: Order) -> None:
+    from PIL.Image import Image
+
+    try:
+        found = perform(order.task, order.arguments, order.options)
+        picture = found if isinstance(found, Image) else None
+        reply = Reply(size=picture.size) if picture else Reply(value=found)
+        message = msgspec.msgpack.encode(reply, enc_hook=str)
+    except LoupeError as error:
+        picture = None
+        message = _error(error.message, type(error).__name__, error.hint)
+    except Exception as error:  # noqa: BLE001  a worker's border: it is the error of this page
+        picture = None
+        message = _error(f"{name_of(order.arguments[0])} cannot be read ({type(error).__name__}: {error})", "", "")
+    connection.sendall(HEAD.pack(len(message)) + message)
+    if picture is not None:
+        for top, rows in strips(picture.size):
+            connection.sendall(picture.crop((0, top, picture.width, top + rows)).tobytes())
+
+
+def _error(message: str, kind: str, hint: str) -> bytes:
+    """An error as it travels: on one line, and without what cannot be encoded."""
+    plain, advice = (" ".join(text.encode(errors="replace").decode().split())[:2000] for text in (message, hint))
+    return msgspec.msgpack.encode(Reply(error=plain, kind=kind, hint=advice))
+
+
+def _receive(connection: socket.socket, inbox: queue.SimpleQueue[bytes]) -> None:
+    """Pass every order on; leave, whatever is being read, when the parent has left."""
+    with connection.makefile("rb") as stream:
+        while len(head := stream.read(HEAD.size)) == HEAD.size:
+            message = stream.read(HEAD.unpack(head)[0])
+            inbox.put(message)
+    os._exit(0)

@@ -1,0 +1,71 @@
+"""What a process may take that reads other people's pages and data files: memory, and how its end is told.
+
+A page of 600 bytes may ask for 16 GB, or never end. Where it is read, the process has its limits from the start: what
+breaks them costs the page, not the machine.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+from typing import Final
+
+#: Bytes of memory that reading one page may take: twice over an RGB page of MAX_PIXELS, and a little.
+MEMORY: Final = 2 << 30
+#: Seconds that it may take.
+SECONDS: Final = 60.0
+TOO_MUCH_MEMORY: Final = f"needs more than {MEMORY >> 30} GB of memory to be read"
+TOO_LONG: Final = f"takes more than {SECONDS:g} s to be read"
+
+_bounded = False
+
+
+def bound_process() -> None:
+    """From here on, this process ends rather than take more than MEMORY. It is one that only reads pages or data."""
+    global _bounded
+    _bounded = True
+    if sys.platform == "linux":
+        # Not the address space: libraries reserve much that they never use.
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+    else:
+        # Elsewhere the system does not enforce it.
+        threading.Thread(target=watch_memory, args=(MEMORY,), daemon=True).start()
+
+
+def is_bounded() -> bool:
+    """Whether this process has its limits, so that it may read pages itself."""
+    return _bounded
+
+
+def bound_seconds() -> None:
+    """Let this process compute for SECONDS more, also when nobody is left to end it."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    end = int(used.ru_utime + used.ru_stime + SECONDS) + 2
+    resource.setrlimit(resource.RLIMIT_CPU, (end, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+
+
+def watch_memory(limit: int, *, every: float = 0.02) -> None:
+    """End this process as a failed allocation does (SIGABRT) when it has ever held more than `limit` bytes."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    while resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit <= limit:
+        time.sleep(every)
+    os.kill(os.getpid(), signal.SIGABRT)
+
+
+def ran_out_of_memory(code: int) -> bool:
+    """Whether a bounded process that ended with this exit code did so as PDFium does where it gets no memory."""
+    return code in (-signal.SIGABRT, -signal.SIGTRAP, -signal.SIGILL)
+
+
+def why_it_ended(code: int) -> str:
+    """What a page did to the bounded process that ended with this exit code (negative: the signal)."""
+    if ran_out_of_memory(code):
+        return TOO_MUCH_MEMORY
+    if code == -signal.SIGXCPU:
+        return TOO_LONG
+    how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    return f"crashes its reader ({how})"

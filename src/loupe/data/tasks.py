@@ -1,0 +1,27 @@
+"""What a bounded process reads of other people's files: each task by the name that it is asked for with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from loupe.data import drawing
+from loupe.data.bounded import name_of
+from loupe.data.bounds import TOO_MUCH_MEMORY
+from loupe.errors import PageError
+
+_TASKS: Final[Mapping[str, Callable[..., Any]]] = {
+    "load_page": drawing.load_page,
+    "page_size": drawing.page_size,
+    "pdf_page_count": drawing.pdf_page_count,
+    "thumbnail": drawing.thumbnail,
+    "ink_fraction": drawing.ink_fraction,
+}
+
+
+def perform(task: str, arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """The value of a task, computed in this process. Raises PageError where memory does not suffice."""
+    try:
+        return _TASKS[task](*arguments, **options)
+    except MemoryError:
+        raise PageError(f"{name_of(arguments[0])} {TOO_MUCH_MEMORY}") from None
