@@ -14,7 +14,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Set
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from loupe.data.manifest import (
     NAME,
@@ -27,6 +27,7 @@ from loupe.data.manifest import (
     read_manifest,
     safe_path,
     sha256_of,
+    shown_path,
     write_manifest,
 )
 from loupe.errors import DatasetError
@@ -93,7 +94,7 @@ def unzip(source: Path, folder: Folder, *, taken: Set[str] = frozenset()) -> lis
             members = [member for member in archive.infolist() if not member.is_dir()]
             _check_zip(source, folder.path, members, taken)
             for member in members:
-                with archive.open(member) as packed, folder.draft(safe_path(member.filename), sync=False) as draft:
+                with archive.open(member) as packed, folder.draft(member.filename, sync=False) as draft:
                     shutil.copyfileobj(packed, draft.file, 1 << 20)
                     draft.file.seek(0)
                     digest = sha256_of(draft.file)
@@ -107,11 +108,18 @@ def unzip(source: Path, folder: Folder, *, taken: Set[str] = frozenset()) -> lis
 def _check_zip(source: Path, folder: Path, members: list[zipfile.ZipInfo], taken: Set[str]) -> None:
     seen = set(taken)
     for member in members:
-        if stat.S_ISLNK(member.external_attr >> 16):
-            raise DatasetError(f"{source}: {member.filename!r} is a link, and links are not unpacked")
-        if safe_path(member.filename) in seen:
-            raise DatasetError(f"{source}: {member.filename!r} is there already")
+        name = shown_path(member.filename)
+        kind = stat.S_IFMT(member.external_attr >> 16)
+        if kind == stat.S_IFLNK:
+            raise DatasetError(f"{source}: {name} is a link, and links are not unpacked")
+        if kind not in (0, stat.S_IFREG):
+            raise DatasetError(f"{source}: {name} is a device or a pipe, and only files are unpacked")
+        if safe_path(member.filename, str(source)) in seen:
+            raise DatasetError(f"{source}: {name} is there already")
         seen.add(member.filename)
+    for member in members:
+        if any(parent.as_posix() in seen for parent in PurePosixPath(member.filename).parents):
+            raise DatasetError(f"{source}: {shown_path(member.filename)} lies below a file")
     size = sum(member.file_size for member in members)
     if size > shutil.disk_usage(folder).free:
         raise DatasetError(f"{source}: unpacked it has {size / 1e9:,.1f} GB, more than there is room for", hint="df -h")
@@ -164,12 +172,12 @@ def _extract(tar: tarfile.TarFile, source: Path, manifest: Manifest, folder: Fol
         entry = waiting.pop(member.name, None)
         stream = tar.extractfile(member) if entry and member.isreg() and member.size == entry.size else None
         if entry is None or stream is None:
-            raise DatasetError(f"{source}: {member.name!r} is not as the manifest says", hint="copy it again")
+            raise DatasetError(f"{source}: {shown_path(member.name)} is not as the manifest says", hint="copy it again")
         with folder.draft(entry.path, sync=False) as draft:
             shutil.copyfileobj(stream, draft.file, 1 << 20)
             draft.file.seek(0)
             if sha256_of(draft.file, tell) != entry.sha256:
-                raise DatasetError(f"{source}: {member.name!r} is damaged", hint="copy it again")
+                raise DatasetError(f"{source}: {shown_path(member.name)} is damaged", hint="copy it again")
             draft.replace()
     if waiting:
         raise DatasetError(f"{source}: ends before {next(iter(waiting))!r}", hint="copy it again")

@@ -15,7 +15,7 @@ import threading
 import msgspec
 
 from loupe.data.bounded import HEAD, Order, Reply, name_of, strips
-from loupe.data.bounds import bound_process, bound_seconds
+from loupe.data.bounds import TOO_MUCH_MEMORY, bound_process, bound_seconds
 from loupe.data.tasks import perform
 from loupe.errors import LoupeError
 
@@ -48,6 +48,9 @@ def _answer(connection: socket.socket, order: Order) -> None:
     except LoupeError as error:
         picture = None
         message = _error(error.message, type(error).__name__, error.hint)
+    except MemoryError:
+        picture = None
+        message = _error(f"{name_of(order.arguments[0])} {TOO_MUCH_MEMORY}", "", "")
     except Exception as error:  # noqa: BLE001  a worker's border: it is the error of this page
         picture = None
         message = _error(f"{name_of(order.arguments[0])} cannot be read ({type(error).__name__}: {error})", "", "")

@@ -19,6 +19,7 @@ from loupe.files.folder import Folder
 
 NAME = "loupe-data.json"
 _CHUNK = 1 << 20
+_LONGEST_NAME, _LONGEST_PATH = 255, 1024
 _DRIVE_OR_BACKSLASH = frozenset(":\\\0")
 
 
@@ -88,14 +89,14 @@ def parse_manifest(data: bytes, place: str) -> Manifest:
         raise DatasetError(f"{place}: format {manifest.format}, and this version of loupe reads 1")
     seen: set[str] = set()
     for entry in manifest.files:
-        if safe_path(entry.path) in seen:
-            raise DatasetError(f"{place}: {entry.path!r} stands there twice")
+        if safe_path(entry.path, place) in seen:
+            raise DatasetError(f"{place}: {shown_path(entry.path)} stands there twice")
         seen.add(entry.path)
     for entry in (*manifest.files, *manifest.archives):
-        if safe_path(entry.path) and entry.size < 0:
-            raise DatasetError(f"{place}: {entry.path!r} has {entry.size} bytes")
+        if safe_path(entry.path, place) and entry.size < 0:
+            raise DatasetError(f"{place}: {shown_path(entry.path)} has {entry.size} bytes")
         if any(parent.as_posix() in seen for parent in PurePosixPath(entry.path).parents):
-            raise DatasetError(f"{place}: {entry.path!r} lies below a file")
+            raise DatasetError(f"{place}: {shown_path(entry.path)} lies below a file")
     return manifest
 
 
@@ -109,15 +110,29 @@ def manifest_bytes(manifest: Manifest) -> bytes:
     return msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n"
 
 
-def safe_path(path: str) -> str:
-    """The path itself if it is relative and cannot leave its folder, on any system. Raises DatasetError."""
+def safe_path(path: str, place: str = "") -> str:
+    """The path itself if it is relative, cannot leave its folder, and can be written, on any system.
+
+    Raises DatasetError, which names `place`, where the path stands.
+    """
     pure = PurePosixPath(path)
     clean = path and pure.as_posix() == path and not pure.is_absolute() and ".." not in pure.parts and path != "."
+    where = f"{place}: unsafe path {shown_path(path)}" if place else f"unsafe path {shown_path(path)}"
     if not clean or _DRIVE_OR_BACKSLASH & set(path) or any(ord(char) < 32 for char in path):
-        raise DatasetError(f"unsafe path {path!r}: it is absolute, or leaves the folder of the data set")
+        raise DatasetError(f"{where}: it is absolute, or leaves the folder of the data set")
+    if any(0xD800 <= ord(char) < 0xE000 for char in path):
+        raise DatasetError(f"{where}: it is no text")
+    if len(path.encode()) > _LONGEST_PATH or max(len(part.encode()) for part in pure.parts) > _LONGEST_NAME:
+        limits = f"{_LONGEST_PATH:,} bytes, and {_LONGEST_NAME} between two slashes"
+        raise DatasetError(f"{where}: it is too long (the limits are {limits})")
     if pure.parts[0] == NAME:
-        raise DatasetError(f"unsafe path {path!r}: this name is that of the manifest")
+        raise DatasetError(f"{where}: this name is that of the manifest")
     return path
+
+
+def shown_path(path: str) -> str:
+    """A path of a stranger as it stands in a message: on one line, cut in the middle where it is long."""
+    return repr(path if len(path) <= 100 else f"{path[:60]}…{path[-30:]}")
 
 
 def sha256_of(stream: BinaryIO, tell: Callable[[int], None] | None = None) -> str:

@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loupe.data.parquet import open_parquet
+from loupe.data.bounded import ask
+from loupe.data.parquet_reading import open_parquet
 from loupe.errors import DatasetError, PageError
 from loupe.types import PackedImage
 
@@ -77,7 +78,12 @@ def _read_parquet(source: PackedImage) -> bytes:
     number, _, column = source.member.partition("/")
     if not (number.isdecimal() and column):
         raise PageError(f"{packed_name(source)}: a member of a parquet file is named ROW/COLUMN")
-    value = _cell(_version(source.path), int(number), column)
+    return bytes(ask("parquet_cell", source, int(number), column))
+
+
+def parquet_cell(source: PackedImage, row: int, column: str) -> bytes:
+    """The bytes of an image in a parquet file, read in this process. Raises PageError where there are none."""
+    value = _cell(_version(source.path), row, column)
     if not isinstance(value, bytes):
         raise PageError(f"{packed_name(source)}: there are no image bytes in this row")
     return value

@@ -1,6 +1,7 @@
 """Parquet files as the hub publishes data sets: one file or numbered shards per split, images inside.
 
-Rows are streamed a few at a time without their images, which `loupe.data.packed` reads when a page is wanted.
+Rows are streamed a few at a time without their images, which `loupe.data.packed` reads when a page is wanted. A file is
+other people's: it is decoded in a process with limits (`loupe.data.parquet_reading`).
 """
 
 from __future__ import annotations
@@ -8,16 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from loupe.errors import DatasetError, MissingToolError
+from loupe.data.bounded import ask
+from loupe.errors import DatasetError
 from loupe.types import PackedImage
 
-if TYPE_CHECKING:
-    from pyarrow.parquet import ParquetFile
-
-#: Rows decoded at a time.
-_BATCH = 256
 _SHARD = re.compile(r"-(?P<number>\d+)-of-(?P<count>\d+)\Z")
 
 
@@ -41,34 +38,26 @@ def rows(path: Path | Sequence[Path], columns: Sequence[str]) -> Iterator[Row]:
     Raises DatasetError if a file is missing, broken or has no such column.
     """
     for file in _files(path):
-        parquet = open_parquet(file)
-        import pyarrow as pa  # only now: opening says so where it is missing
-
-        missing = [name for name in columns if name.partition(".")[0] not in parquet.schema_arrow.names]
+        there, _ = ask("parquet_facts", file)
+        missing = [name for name in columns if name.partition(".")[0] not in there]
         if missing:
-            there = ", ".join(parquet.schema_arrow.names)
-            raise DatasetError(f"{file}: has no column {missing[0]!r}", hint=f"its columns: {there}")
+            raise DatasetError(f"{file}: has no column {missing[0]!r}", hint=f"its columns: {', '.join(there)}")
         number = 0
-        try:
-            for batch in parquet.iter_batches(_BATCH, columns=list(columns), use_threads=False):
-                for values in batch.to_pylist():
-                    yield Row(values, file, number)
-                    number += 1
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise DatasetError(f"{file}: broken parquet file ({_one_line(error)})") from None
-        finally:
-            parquet.close()
+        while some := ask("parquet_rows", file, list(columns), number):
+            for values in some:
+                yield Row(values, file, number)
+                number += 1
 
 
 def columns_of(path: Path | Sequence[Path]) -> list[str]:
     """The names of the top columns of the (first) file."""
-    names: list[str] = open_parquet(_files(path)[0]).schema_arrow.names
+    names: list[str] = ask("parquet_facts", _files(path)[0])[0]
     return names
 
 
 def row_count(path: Path | Sequence[Path]) -> int:
     """How many rows there are, from the footers alone."""
-    return sum(int(open_parquet(file).metadata.num_rows) for file in _files(path))
+    return sum(int(ask("parquet_facts", file)[1]) for file in _files(path))
 
 
 def find_shards(root: Path, *splits: str) -> list[Path]:
@@ -105,26 +94,6 @@ def _whole(shards: list[Path]) -> list[Path]:
     return shards
 
 
-def open_parquet(path: Path) -> ParquetFile:
-    """The file with its footer read. Raises DatasetError if it is missing or broken, MissingToolError for pyarrow."""
-    try:
-        import pyarrow as pa
-        from pyarrow.parquet import ParquetFile
-    except ImportError:
-        raise MissingToolError(
-            f"reading {path.name} needs pyarrow, which is not installed", hint="pip install 'loupe-ocr[data]'"
-        ) from None
-    try:
-        # A buffer makes it stream a column instead of reading all of a row group at once.
-        return ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
-    except FileNotFoundError:
-        raise DatasetError(f"{path}: no such file") from None
-    except (pa.ArrowException, OSError) as error:
-        raise DatasetError(
-            f"{path}: not a parquet file, or a broken one ({_one_line(error)})", hint="loupe data verify"
-        ) from None
-
-
 def _files(path: Path | Sequence[Path]) -> Sequence[Path]:
     if not isinstance(path, Path):
         return path
@@ -134,7 +103,3 @@ def _files(path: Path | Sequence[Path]) -> Sequence[Path]:
     if not found:
         raise DatasetError(f"{path}: no parquet files in this folder")
     return found
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from loupe.data import drawing
+from loupe.data import drawing, packed, parquet_reading
 from loupe.data.bounded import name_of
 from loupe.data.bounds import TOO_MUCH_MEMORY
 from loupe.errors import PageError
@@ -16,6 +16,9 @@ _TASKS: Final[Mapping[str, Callable[..., Any]]] = {
     "pdf_page_count": drawing.pdf_page_count,
     "thumbnail": drawing.thumbnail,
     "ink_fraction": drawing.ink_fraction,
+    "parquet_facts": parquet_reading.parquet_facts,
+    "parquet_rows": parquet_reading.parquet_rows,
+    "parquet_cell": packed.parquet_cell,
 }
 
 
