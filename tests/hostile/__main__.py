@@ -54,14 +54,13 @@ class Row:
 
 
 def prepare(base: Path, targets: Iterable[Target]) -> Path:
-    """Write what never changes: templates, the engine, decoys of programs, and the lines that start workers."""
+    """Write what never changes: templates, the engine and decoys of programs."""
     kept = base / "kept"
     (kept / "programs").mkdir(parents=True)
     (kept / "reader.py").write_text(READER)
     for name in PROGRAMS:
         (kept / "programs" / name).write_text("#!/bin/true\n")
         (kept / "programs" / name).chmod(0o755)
-    running.write_boots(kept / "boots.json")
     for target in targets:
         if target.template is not None:
             _make_template(target, World(root=base / "making", kept=kept))

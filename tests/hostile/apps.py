@@ -1,4 +1,4 @@
-"""`loupe view` and `loupe review` asked for everything they show, without a socket: the application itself is called."""
+"""`loupe view` and `loupe review` asked for everything they show, without a socket: the application is called."""
 
 from __future__ import annotations
 

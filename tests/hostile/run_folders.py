@@ -84,12 +84,10 @@ def make(dice: random.Random, world: World) -> Sequence[Command]:
         command("export", "runs", "--to", "request"),
         command("export", run, "--to", "omnidocbench"),
         command("reproduce", "x/docs", "--run", run),
-        command("lint", run),
         command("embed", run, "--base-url", "http://127.0.0.1:9"),
         command("runs", cwd="runs"),
         command("view", "runs"),
         command("view", run),
-        command("bench", "show", run),
         command("compress", run),
     )
     dear = (

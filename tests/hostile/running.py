@@ -6,7 +6,6 @@ what was printed and which processes are left are looked at from outside.
 
 from __future__ import annotations
 
-import ast
 import atexit
 import ctypes
 import hashlib
@@ -20,6 +19,7 @@ import shutil
 import signal
 import stat
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -27,12 +27,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.hostile import mutations
 from tests.hostile.cases import SECRET, Command, Target, World
 
 ROOT = Path(__file__).parents[2]
 GUARD = Path(__file__).parent / "guard"
 #: Seconds of the clock after which a command that waits for something hangs.
-HANGS = 60
+HANGS = 30
 #: Seconds that processes get to end after the command that started them.
 _GRACE = 3.0
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\)|this is a bug in loupe|Exception ignored in|Fatal Python")
@@ -69,16 +70,6 @@ def documented_codes() -> frozenset[int]:
     from loupe.cli.root import EPILOG
 
     return frozenset(map(int, re.findall(r"(?:codes: |; |\n)(\d+) ", EPILOG))) - {130}
-
-
-def write_boots(path: Path) -> None:
-    """The lines of Python with which Loupe starts workers of its own, as they stand in its source."""
-    found = ["from multiprocessing"]
-    for file in sorted((ROOT / "src").rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and "from loupe." in node.value:
-                found.append(node.value)
-    path.write_text(json.dumps(found), encoding="utf-8")
 
 
 def new_world(world: World) -> dict[str, str]:
@@ -124,9 +115,9 @@ def _remove(path: Path) -> None:
 
 
 def play(target: Target, number: int, world: World, log: Path) -> Iterator[tuple[Command, Ran, list[Finding]]]:
-    """Make case `number` and run its commands, with what was found in each."""
+    """Make case `number` and run its commands, with what was found in each. Below 0 nothing is mutated."""
     before = new_world(world)
-    dice = random.Random(f"{target.name} {number}")
+    dice = (random.Random if number >= 0 else mutations.Calm)(f"{target.name} {number}")
     template = world.kept / target.name
     if template.exists():
         shutil.copytree(template, world.case, symlinks=True, dirs_exist_ok=True)
@@ -135,7 +126,7 @@ def play(target: Target, number: int, world: World, log: Path) -> Iterator[tuple
     shown: set[str] = set()
     for index, command in enumerate(target.make(dice, world)):
         log.unlink(missing_ok=True)
-        ran = run(command, target, world, log, seed=number * 100 + index)
+        ran = run(command, target, world, log, seed=abs(number) * 100 + index)
         findings = list(judge(command, ran, target, log))
         for name in sorted(set(_shown(world)) - shown):
             findings.append(_finding("read", f"{name} holds what stands outside", command))
@@ -270,7 +261,6 @@ def environment(world: World, log: Path) -> dict[str, str]:
         "OMP_NUM_THREADS": "1",
         "LOUPE_HOSTILE_LOG": str(log),
         "LOUPE_HOSTILE_WORLD": str(world.root),
-        "LOUPE_HOSTILE_BOOTS": str(world.kept / "boots.json"),
     }
 
 
@@ -285,8 +275,11 @@ def _be_child(command: Command, target: Target, world: World, log: Path, seed: i
             os.dup2(file, number)
         os.environ.clear()
         os.environ.update(environment(world, log))
+        tempfile.tempdir = None
+        sys.argv = ["loupe", *command.words]
         os.chdir(world.case / command.cwd)
-        resource.setrlimit(resource.RLIMIT_DATA, (target.memory, target.memory))
+        # The soft limit alone: scoring processes set one of their own.
+        resource.setrlimit(resource.RLIMIT_DATA, (target.memory, resource.RLIM_INFINITY))
         resource.setrlimit(resource.RLIMIT_CPU, (target.seconds + 10, target.seconds + 15))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 31, 1 << 31))

@@ -2,6 +2,20 @@
 
 from __future__ import annotations
 
-from tests.hostile import run_folders
+from tests.hostile import data_sets, own_folders, pages, run_folders
 
-TARGETS = {target.name: target for target in (run_folders.TARGET,)}
+TARGETS = {
+    target.name: target
+    for target in (
+        run_folders.TARGET,
+        own_folders.OWN,
+        own_folders.SELECTIONS,
+        own_folders.SETTINGS,
+        own_folders.VECTORS,
+        data_sets.LAYOUTS,
+        data_sets.ANSWERS,
+        data_sets.ARCHIVES,
+        pages.IMAGES,
+        pages.PDFS,
+    )
+}

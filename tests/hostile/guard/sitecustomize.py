@@ -18,13 +18,12 @@ _DEVICES = ("/dev/null", "/dev/shm", "/proc/self/")
 
 
 class Guard:
-    """What is allowed below `world`, and where is noted what was not. `boots` are the lines that our workers start."""
+    """What is allowed below `world`, and where is noted what was not."""
 
-    def __init__(self, log: str, world: str, boots: str) -> None:
+    def __init__(self, log: str, world: str) -> None:
         self._log = os.path.realpath(log)
         self._world = os.path.realpath(world)
         self._canary = f"{self._world}/canary"
-        self._boots = boots
 
     def install(self) -> None:
         started = self._started
@@ -73,13 +72,16 @@ class Guard:
         raise PermissionError(1, "no process is started here", str(program))
 
     def _popen(self, program: object, args: Any, cwd: object, env: object) -> None:
+        """Workers of our own alone, which are watched in their turn, also where they ignore their environment."""
         words = [os.fsdecode(word) for word in args] if isinstance(args, list | tuple) else [os.fsdecode(args)]
-        code = words[words.index("-c") + 1] if "-c" in words else ""
-        ours = words[0] == sys.executable and code and code in json.loads(Path(self._boots).read_text("utf-8"))
-        if not ours:
+        place = words.index("-c") + 1 if "-c" in words else 0
+        if not (words[0] == sys.executable and place and "from loupe." in words[place]):
             self._started(program or words[0], words)
-        if not {"-P", "-I"} & set(words[1 : words.index("-c")]):
+        flags = set(words[1 : place - 1])
+        if not {"-P", "-I"} & flags:
             self._note("path", f"a worker has the working directory on its path: {words[:4]}")
+        if {"-E", "-I"} & flags:
+            args[place] = f"exec(open({__file__!r}).read(), {{'__file__': {__file__!r}}}); {words[place]}"
 
     def _library(self, name: object) -> None:
         if name and self._inside(os.fsdecode(name)):  # type: ignore[arg-type]
@@ -119,7 +121,7 @@ class Guard:
     def _entry(self, path: object, descriptor: int = -1) -> None:
         if descriptor != -1 or not isinstance(path, str | bytes):
             return
-        folder, _, name = os.path.abspath(os.fsdecode(path)).rpartition("/")
+        folder, _, name = os.path.abspath(os.fsdecode(path)).rpartition("/")  # noqa: PTH100  the last name may be a link
         self._write(f"{os.path.realpath(folder or '/')}/{name}", path)
 
     def _write(self, real: str, path: object) -> None:
@@ -134,4 +136,4 @@ class Guard:
 
 
 if "LOUPE_HOSTILE_LOG" in os.environ:
-    Guard(*(os.environ[f"LOUPE_HOSTILE_{name}"] for name in ("LOG", "WORLD", "BOOTS"))).install()
+    Guard(*(os.environ[f"LOUPE_HOSTILE_{name}"] for name in ("LOG", "WORLD"))).install()
