@@ -53,6 +53,18 @@ class World:
         return f"python:{self.kept / 'reader.py'}:right"
 
 
+#: How often a case has a command that starts processes: they take a second, all others some hundredths of one.
+_DEAR = 0.15
+
+
+def choose(
+    dice: random.Random, cheap: Sequence[Command], dear: Sequence[Command], *, count: int = 3, often: float = _DEAR
+) -> list[Command]:
+    """Some of the commands, now and then one of those that take long."""
+    chosen = dice.sample(cheap, min(count, len(cheap)))
+    return [*chosen, dice.choice(dear)] if dear and dice.random() < often else chosen
+
+
 Make = Callable[[random.Random, World], Sequence[Command]]
 
 

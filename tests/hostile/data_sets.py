@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.hostile import mutations
-from tests.hostile.cases import Command, Target, World, command
+from tests.hostile.cases import Command, Target, World, choose, command
 from tests.hostile.run_folders import write_answers, write_docs
 
 PREPARED = ("ocrbench", "pubtabnet", "unimer_test", "nanonets_kie", "omnidocbench", "dp_bench", "iam_lines", "fox")
@@ -47,16 +47,21 @@ def make_layouts(dice: random.Random, world: World) -> Sequence[Command]:
         _other_parquet(dice, place)
     more = OPTIONS.get(ident, ()) if "published" in data else ()
     with_data = ("--data", data, *more)
-    every = (
-        command("run", ident, *with_data, "-e", world.reader, "-j", "1", "--limit", "2"),
-        command("infer", ident, *with_data, "-e", world.reader, "--limit", "2"),
-        command("infer", ident, *with_data, "-e", world.reader.replace(":right", ":look"), "--limit", "2"),
+    given = "answers/ocrbench"
+    cheap = (
+        command("infer", ident, *with_data, "-e", f"predictions:{given}", "--limit", "2"),
+        command("infer", ident, *with_data, "-e", f"predictions:{given}"),
         command("data", "prepare", ident, "--to", "new", *with_data, "--limit", "2"),
         command("data", "verify", data),
         command("data", "pack", data, "-o", "new.tar"),
-        command("score", ident, "answers/ocrbench", *with_data, "--limit", "2", "-j", "1"),
+        command("lint", given, "--for", "omnidocbench", "--data", data),
     )
-    return dice.sample(every, 2)
+    dear = (
+        command("run", ident, *with_data, "-e", world.reader, "-j", "1", "--limit", "2"),
+        command("infer", ident, *with_data, "-e", world.reader.replace(":right", ":look"), "--limit", "2"),
+        command("score", ident, given, *with_data, "--limit", "2", "-j", "1"),
+    )
+    return choose(dice, cheap, dear, count=2)
 
 
 def _other_parquet(dice: random.Random, place: Path) -> None:
@@ -119,15 +124,18 @@ def make_answers(dice: random.Random, world: World) -> Sequence[Command]:
     ident = dice.choice(["docs", "docs", "omnidocbench", "dp_bench", "olmocr_bench", "pubtabnet"])
     form = dice.choice(["", ".json", ".jsonl"] if ident == "docs" else ["", ".json"])
     given, data = f"given/{ident}{form}", () if ident == "docs" else ("--data", f"data/{ident}")
-    every = (
-        command("score", ident, given, *data, "-j", "1"),
-        command("score", ident, given, "given/docs", *data, "-j", "1", "--limit", "2"),
-        command("lint", given, "--for", ident, *data, "-j", "1"),
+    cheap = (
         command("lint", given),
         command("infer", ident, "-e", f"predictions:{given}", *data),
+        command("infer", ident, "-e", f"predictions:{given}", *data, "--limit", "1", "--json"),
+    )
+    dear = (
+        command("score", ident, given, *data, "-j", "1"),
+        command("score", ident, given, "given/docs", *data, "-j", "1", "--limit", "2"),
+        command("lint", given, "--for", "omnidocbench", "--data", "data/omnidocbench", "-j", "1"),
         command("run", ident, "-e", f"predictions:{given}", *data, "-j", "1", "--limit", "2"),
     )
-    return dice.sample(every, 2)
+    return choose(dice, cheap, dear, count=2, often=0.3)
 
 
 NAMES: Sequence[str] = (
@@ -173,10 +181,10 @@ def make_archives(dice: random.Random, world: World) -> Sequence[Command]:
         command("data", "unpack", "set.tar", "--json"),
         command("data", "verify", "set"),
         command("data", "pack", "set", "-o", "again.tar"),
-        command("infer", "unimer_test", "--data", "UniMER-Test.zip", "-e", world.reader, "--limit", "2"),
+        command("infer", "unimer_test", "--data", "UniMER-Test.zip", "-e", "predictions:set", "--limit", "2"),
         command("data", "prepare", "unimer_test", "--data", ".", "--to", "new2", "--limit", "2"),
         command("data", "prepare", "fox", "--data", ".", "--to", "new3", "--limit", "2"),
-        command("infer", "fox", "--data", "focus_benchmark_test.zip", "-e", world.reader, "--limit", "2"),
+        command("infer", "fox", "--data", "focus_benchmark_test.zip", "-e", "predictions:set", "--limit", "2"),
     )
     return dice.sample(every, 3)
 

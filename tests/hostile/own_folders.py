@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.hostile import mutations
-from tests.hostile.cases import Command, Target, World, command
+from tests.hostile.cases import Command, Target, World, choose, command
 from tests.hostile.run_folders import RUNS, SAMPLES, write_answers, write_docs
 
 PROFILE = """kind = "openai"
@@ -97,7 +97,7 @@ def make_own(dice: random.Random, world: World) -> Sequence[Command]:
         command("score", "docs", "answers", "-j", "1", "-o", "allow_unverified=true"),
         command("data", "prepare", "docs", "--to", "prepared", "-o", "allow_unverified=true"),
     )
-    chosen = [*dice.sample(cheap, 2), dice.choice(dear)]
+    chosen = choose(dice, cheap, dear)
     return chosen if (docs.is_dir()) else [each for each in chosen if each.cwd == "."]
 
 
@@ -148,19 +148,23 @@ def make_selection(dice: random.Random, world: World) -> Sequence[Command]:
     )
     folders = ("--type", "invoice", "--positive", "papers/positive", "--negative", "papers/negative")
     models = dice.choice(["models.toml", "models.json"])
-    every = (
-        command("run", "b", "-e", world.reader, "-j", "1"),
-        command("run", "a", "-e", world.reader, "-j", "1"),
+    cheap = (
         command("review", "papers", "--type", "invoice"),
         command("review", "papers/positive", "--type", "invoice"),
-        command("select", *folders, *server, "--ground-truth", "reuse", "--yes"),
-        command("select", *folders, *server, "--ground-truth", "regenerate"),
-        command("select", *folders, "--models", models, "--base-url", "http://127.0.0.1:9", "--phase", "a"),
         command("init", "papers", "--task", "class"),
         command("init", "papers/positive", "--task", "text", "--json"),
         command("bench", "check", "papers"),
+        command("infer", "a", "-e", "predictions:papers"),
+        command("infer", "b", "-e", "predictions:papers"),
+        command("select", *folders, "--models", models, "--base-url", "http://127.0.0.1:9", "--phase", "a"),
     )
-    return dice.sample(every, 3)
+    dear = (
+        command("run", "b", "-e", world.reader, "-j", "1"),
+        command("run", "a", "-e", world.reader, "-j", "1"),
+        command("select", *folders, *server, "--ground-truth", "reuse", "--yes"),
+        command("select", *folders, *server, "--ground-truth", "regenerate"),
+    )
+    return choose(dice, cheap, dear)
 
 
 def settings_template(world: World) -> None:
@@ -188,23 +192,26 @@ def make_settings(dice: random.Random, world: World) -> Sequence[Command]:
     profile = world.case / "profile.toml"
     if profile.is_file() and not profile.is_symlink():
         os.replace(profile, own / f"{name}.toml")  # noqa: PTH105
-    every = (
+    cheap = (
         command("engine", "list"),
         command("engine", "list", "--json"),
         command("engine", "show", name),
         command("engine", "show", "reader"),
         command("engine", "show", "pdf_text"),
         command("engine", "show", name, "--json"),
-        command("engine", "test", "mine"),
         command("run", "docs", "-e", name, "--retries", "0", "--limit", "1", "-j", "1"),
-        command("run", "docs", "-e", "reader", "--limit", "1", "-j", "1"),
-        command("run", "docs", "-e", "pdf_text", "-j", "1", "--prompt-file", "prompt.txt"),
         command("size", "--model", "model", "--parameters", "2"),
         command("size", "--model", "model/config.json", "--json", "--gpu", "24", "--parameters", "2"),
-        command("review", "tests", "tests/tests.jsonl"),
-        command("run", "olmocr_bench", "--data", "tests", "-e", world.reader, "-j", "1"),
+        command("bench", "check", "docs"),
+        command("infer", "olmocr_bench", "--data", "tests", "-e", "predictions:docs"),
     )
-    return dice.sample(every, 3)
+    dear = (
+        command("engine", "test", "mine"),
+        command("run", "docs", "-e", "reader", "--limit", "1", "-j", "1"),
+        command("run", "docs", "-e", "pdf_text", "-j", "1", "--prompt-file", "prompt.txt"),
+        command("review", "tests", "tests/tests.jsonl"),
+    )
+    return choose(dice, cheap, dear)
 
 
 OWN = Target(name="folders", make=make_own, template=own_template, share=30)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.hostile import mutations
-from tests.hostile.cases import Command, Target, World, command
+from tests.hostile.cases import Command, Target, World, choose, command
 
 RUNS = ("runs/reader/docs", "runs/files/docs")
 SAMPLES = (
@@ -86,11 +86,11 @@ def make(dice: random.Random, world: World) -> Sequence[Command]:
         command("reproduce", "x/docs", "--run", run),
         command("embed", run, "--base-url", "http://127.0.0.1:9"),
         command("runs", cwd="runs"),
-        command("view", "runs"),
-        command("view", run),
         command("compress", run),
     )
     dear = (
+        command("view", "runs"),
+        command("view", run),
         command("report", "runs", "-o", "out.html"),
         command("report", run, "-o", "out.html", "--embed"),
         command("score", run, "-j", "1"),
@@ -98,8 +98,7 @@ def make(dice: random.Random, world: World) -> Sequence[Command]:
         command("run", "docs", "-e", world.reader, "--name", "reader", "-j", "1"),
         command("infer", "docs", "-e", world.reader, "--name", "reader"),
     )
-    chosen = dice.sample(cheap, 3)
-    return [*chosen, dice.choice(dear)] if dice.random() < 0.3 else chosen
+    return choose(dice, cheap, dear)
 
 
 TARGET = Target(name="runs", make=make, template=template, share=30)

@@ -278,8 +278,8 @@ def _be_child(command: Command, target: Target, world: World, log: Path, seed: i
         tempfile.tempdir = None
         sys.argv = ["loupe", *command.words]
         os.chdir(world.case / command.cwd)
-        # The soft limit alone: scoring processes set one of their own.
-        resource.setrlimit(resource.RLIMIT_DATA, (target.memory, resource.RLIM_INFINITY))
+        # The soft limit alone: scoring processes set one of their own. What gets between bound and limit is found.
+        resource.setrlimit(resource.RLIMIT_DATA, (target.memory * 5 // 4, resource.RLIM_INFINITY))
         resource.setrlimit(resource.RLIMIT_CPU, (target.seconds + 10, target.seconds + 15))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 31, 1 << 31))

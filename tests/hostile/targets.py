@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.hostile import data_sets, own_folders, pages, run_folders
+from tests.hostile import data_sets, own_folders, pages, planted, run_folders
 
 TARGETS = {
     target.name: target
@@ -19,3 +19,5 @@ TARGETS = {
         pages.PDFS,
     )
 }
+#: What is found on purpose.
+PLANTED = {planted.TARGET.name: planted.TARGET}
