@@ -218,7 +218,8 @@ def visible_sections(compared: Compared) -> list[Section]:
     if compared.warning:
         return []
     base = next(item.engine for item in compared.runs if item.run == compared.baseline)
-    pairs = [(f"{pair.engine} minus {base}", pair.measures[compared.headline]) for pair in compared.pairs]
+    shared = [(pair.engine, pair.measures.get(compared.headline)) for pair in compared.pairs]
+    pairs = [(f"{engine} minus {base}", found) for engine, found in shared if found is not None]
     return visible_differences(pairs, compared.headline, compared.units.get(compared.headline, "fraction"))
 
 

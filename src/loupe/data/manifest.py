@@ -15,6 +15,7 @@ from typing import BinaryIO
 import msgspec
 
 from loupe.errors import DatasetError
+from loupe.types import UNDECODABLE
 
 NAME = "loupe-data.json"
 _CHUNK = 1 << 20
@@ -81,7 +82,7 @@ def parse_manifest(data: bytes, place: str) -> Manifest:
     """A manifest from JSON. Raises DatasetError, also for paths that would leave the folder or stand there twice."""
     try:
         manifest = msgspec.json.decode(data, type=Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise DatasetError(f"{place}: not a manifest ({error})") from None
     if manifest.format != 1:
         raise DatasetError(f"{place}: format {manifest.format}, and this version of loupe reads 1")

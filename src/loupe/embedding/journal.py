@@ -20,6 +20,7 @@ import numpy as np
 from loupe.embedding.answers import Vector
 from loupe.errors import RunError
 from loupe.runs.files import RecordLog, read_lines
+from loupe.types import UNDECODABLE
 
 NAME = "vectors.jsonl"
 
@@ -162,7 +163,7 @@ def differences(old: Settings, new: Settings) -> list[str]:
 def _decode(path: Path, number: int, line: bytes) -> _Line:
     try:
         return msgspec.json.decode(line, type=_Line)
-    except msgspec.DecodeError as error:
+    except UNDECODABLE as error:
         raise RunError(
             f"{path}:{number}: not a vector of this folder: {error}", hint=f"delete line {number}, then go on"
         ) from None

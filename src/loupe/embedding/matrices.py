@@ -20,6 +20,7 @@ import numpy.typing as npt
 from loupe.embedding.answers import Vector
 from loupe.errors import DatasetError, LoupeError
 from loupe.runs.files import sync_folder, write_atomically
+from loupe.types import UNDECODABLE
 
 Matrix: TypeAlias = npt.NDArray[np.float32]
 
@@ -202,7 +203,7 @@ def _region_lines(path: Path) -> list[RegionLine]:
         return msgspec.json.Decoder(RegionLine).decode_lines(path.read_bytes())
     except FileNotFoundError:
         raise DatasetError(f"{path} is missing", hint="loupe embed RUN makes it") from None
-    except msgspec.DecodeError as error:
+    except UNDECODABLE as error:
         raise _damaged(f"{path}: {error}") from None
 
 
@@ -211,7 +212,7 @@ def _decoded(path: Path, kind: Any) -> Any:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except FileNotFoundError:
         raise DatasetError(f"{path} is missing", hint="loupe embed RUN makes it") from None
-    except msgspec.DecodeError as error:
+    except UNDECODABLE as error:
         raise _damaged(f"{path}: {error}") from None
 
 

@@ -20,7 +20,7 @@ from loupe.errors import RunError
 from loupe.runs.files import read_lines, safe_name, write_atomically, write_plainly
 from loupe.runs.info import RunInfo, differences, signature
 from loupe.runs.lock import locked
-from loupe.types import RETRIED, Prediction, Result, SampleScores
+from loupe.types import RETRIED, UNDECODABLE, Prediction, Result, SampleScores
 
 _KEEP_BOTH = "--name NAME keeps both, --fresh starts over (the old folder is moved aside)"
 
@@ -63,7 +63,7 @@ class RunFolder:
             raise RunError(f"no run at {path}", hint="loupe runs")
         try:
             return cls(path, msgspec.json.decode(file.read_bytes(), type=RunInfo))
-        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        except UNDECODABLE as error:
             raise RunError(f"{file}: {error}", hint="start the run again with --fresh") from None
 
     @property
@@ -91,7 +91,7 @@ class RunFolder:
 
     def read_prediction(self, place: Place) -> Prediction:
         """The prediction at a place; cheap, one seek."""
-        return msgspec.json.decode(_read(self.predictions_file, place), type=Prediction)
+        return _record(_read(self.predictions_file, place), Prediction, self.predictions_file, place)
 
     def read_predictions(self, places: Iterable[Place]) -> Iterator[Prediction]:
         """The predictions at many places, one by one."""
@@ -100,7 +100,7 @@ class RunFolder:
         with self.predictions_file.open("rb") as file:
             for place in places:
                 file.seek(place.offset)
-                yield msgspec.json.decode(file.read(place.length), type=Prediction)
+                yield _record(file.read(place.length), Prediction, self.predictions_file, place)
 
     def predictions(self) -> dict[str, Prediction]:
         """The prediction that counts for each sample, in the order in which the samples first ended."""
@@ -117,7 +117,7 @@ class RunFolder:
 
     def read_scores(self, place: Place) -> SampleScores:
         """The scores at a place."""
-        return msgspec.json.decode(_read(self.scores_file, place), type=SampleScores)
+        return _record(_read(self.scores_file, place), SampleScores, self.scores_file, place)
 
     def scores(self) -> Iterator[SampleScores]:
         """Scores of every sample, one by one."""
@@ -131,7 +131,7 @@ class RunFolder:
             return None
         try:
             return msgspec.json.decode(file.read_bytes(), type=Result)
-        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        except UNDECODABLE as error:
             raise RunError(f"{file}: {error}", hint=f"loupe score {self.path}") from None
 
     def write_info(self, info: RunInfo) -> None:
@@ -260,10 +260,20 @@ def _read(path: Path, place: Place) -> bytes:
         return file.read(place.length)
 
 
+def _record(data: bytes, kind: type[Record], path: Path, place: Place) -> Record:
+    """A whole record, of which only the head was looked at so far. Raises RunError with the number of its line."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except UNDECODABLE:
+        with path.open("rb") as file:
+            before = file.read(place.offset)
+        return _decode(data, kind, path, before.count(b"\n") + 1)
+
+
 def _decode(line: bytes, kind: type[Record], path: Path, number: int) -> Record:
     try:
         return msgspec.json.decode(line, type=kind)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+    except UNDECODABLE as error:
         raise RunError(
             f"{path}:{number}: not a record of this run: {error}", hint=f"delete or mend line {number}, then go on"
         ) from None

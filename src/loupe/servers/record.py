@@ -13,6 +13,7 @@ import msgspec
 
 from loupe.runs.files import write_atomically
 from loupe.servers.processes import boot, family, find
+from loupe.types import UNDECODABLE
 
 FILE = "server.json"
 Origin: TypeAlias = Literal["started", "left over", "external"]
@@ -67,7 +68,7 @@ def read_record(file: Path) -> ServerRecord | None:
     """The record in a file, None if there is none that can be read."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=ServerRecord)
-    except (OSError, msgspec.DecodeError, msgspec.ValidationError):
+    except (*UNDECODABLE, OSError):
         return None
 
 

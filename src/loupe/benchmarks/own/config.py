@@ -25,6 +25,9 @@ SAMPLES = "samples.jsonl"
 
 _TABLES = ("benchmark", "fields", "engines")
 
+#: A dotted key of more parts than any setting has: Python needs the square of their number in memory to read it.
+_DEEP_KEY = re.compile(r"""(?:(?:[\w-]{1,99}|"[^"\n]{0,99}"|'[^'\n]{0,99}')[ \t]*\.[ \t]*){20}""")
+
 Task: TypeAlias = Literal["text", "markdown", "table", "formula", "fields", "question", "class"]
 
 
@@ -68,6 +71,8 @@ def read_config(folder: Path) -> tuple[FolderConfig | None, list[Problem]]:
     path = folder / CONFIG
     try:
         text = path.read_text(encoding="utf-8")
+        if _DEEP_KEY.search(text):
+            raise ValueError("a key of too many parts")
         tables = tomllib.loads(text.removeprefix("\ufeff"))
     except FileNotFoundError:
         advice = f'printf \'[benchmark]\\ntitle = "My documents"\\ntask = "text"\\n\' > {path}'
