@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import tokenize
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +35,8 @@ REGION_LINES, PAGE_IDS, QUERY_IDS, META = (
 #: Rows differ from length 1 by no more than this.
 _TOLERANCE = 1e-3
 _CHUNK = 4096
+#: What NumPy raises on a file that is none of its own: headers are read as Python, and sizes in them are believed.
+_BROKEN = (OSError, ValueError, EOFError, SyntaxError, tokenize.TokenError, RecursionError, MemoryError)
 
 
 class RegionLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -185,7 +188,7 @@ def _matrix(path: Path, failed: set[tuple[str, int]]) -> Matrix:
         matrix: Matrix = np.load(path, mmap_mode="r" if path.stat().st_size > 1 << 20 else None, allow_pickle=False)
     except FileNotFoundError:
         raise DatasetError(f"{path} is missing", hint="loupe embed RUN makes it") from None
-    except (OSError, ValueError, EOFError) as error:
+    except _BROKEN as error:
         raise _damaged(f"{path}: not a NumPy file: {error}") from None
     if matrix.ndim != 2 or matrix.dtype != np.dtype("<f4"):
         raise _damaged(f"{path}: {matrix.dtype} in {matrix.ndim} dimensions, wanted float32 in 2")
