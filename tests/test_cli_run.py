@@ -316,3 +316,11 @@ def test_a_server_that_offers_a_local_engine_gets_a_folder_of_its_own(tmp_path: 
         done = loupe("run", "sample_pages", "--limit", "1", "--base-url", server.url, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "runs" / "tesseract-server" / "sample_pages" / "result.json").is_file()
+
+
+def test_a_memory_limit_of_the_user_below_that_of_scoring_stands(here: Path) -> None:
+    words = ["sh", "-c", 'ulimit -d 2000000; exec "$@"', "sh", *command("run", "mydocs", *RIGHT, "-j", "1")]
+    done = subprocess.run(
+        words, cwd=here, env=environment(here), capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, "100.00 %" in done.stdout) == (0, True), done.stderr

@@ -6,6 +6,7 @@ import base64
 import itertools
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,9 +17,10 @@ from loupe.embedding.answers import BadVector, MalformedAnswerError, read_vector
 from loupe.embedding.bm25 import Bm25, terms
 from loupe.embedding.captions import captions
 from loupe.embedding.inputs import Box, Query, Region, read_region
-from loupe.embedding.matrices import Embeddings, RegionLine
+from loupe.embedding.matrices import Embeddings, RegionLine, read_embeddings
 from loupe.embedding.ranking import Tiebreak, all_measures, expected_at_random, measures, similarities
 from loupe.embedding.scoring import score
+from loupe.errors import DatasetError
 
 # --- measures
 
@@ -267,3 +269,15 @@ def test_a_vector_that_is_none_says_why(row: dict[str, object], reason: str) -> 
 def test_an_answer_in_which_vectors_cannot_be_told_apart_is_refused(body: bytes) -> None:
     with pytest.raises(MalformedAnswerError):
         read_vectors(body, 2, None)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [b"{'descr': x,\n'", b"(" * 5000, b"{'descr': '<f4', 'fortran_order': False, 'shape': (10**9, 10**9)}", b""],
+)
+def test_a_matrix_with_a_broken_header_is_named(tmp_path: Path, header: bytes) -> None:
+    text = header.ljust(118) + b"\n"
+    file = tmp_path / "corpus_ocr_text.npy"
+    file.write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(64))
+    with pytest.raises(DatasetError, match=r"corpus_ocr_text\.npy: not a NumPy file"):
+        read_embeddings(tmp_path)

@@ -1,6 +1,6 @@
 """Hostile answers through every metric, adapter and scorer: nothing crashes, hangs or eats the memory.
 
-`python -m tests.hostile --count 20000` does the same with many more.
+`python -m tests.hostile.strings --count 20000` does the same with many more.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from loupe.benchmarks.registry import benchmark_ids
 from loupe.engines.answers.steps import STEPS
 from loupe.errors import DatasetError
 from loupe.metrics.table_tree import TableTooLargeError
-from tests import hostile
+from tests.hostile import strings as hostile
 from tests.synthetic import MAKERS
 
 ROOT = Path(__file__).parents[1]
@@ -27,14 +27,14 @@ WITHOUT_TEXT = {"bleu_of_sums", "rate", "rate_of_sums", "compression_ratio", "vi
 
 
 def test_hostile_strings_leave_every_metric_adapter_and_scorer_standing() -> None:
-    words = [sys.executable, "-m", "tests.hostile", "--count", "120", "--jobs", "2"]
+    words = [sys.executable, "-m", "tests.hostile.strings", "--count", "120", "--jobs", "2"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
 def test_a_megabyte_in_a_single_line_leaves_them_standing_too() -> None:
     number = next(number for number in range(10_000) if len(hostile.hostile(number)) >= 900_000)
-    words = [sys.executable, "-m", "tests.hostile", "--start", str(number), "--count", "1", "--jobs", "1"]
+    words = [sys.executable, "-m", "tests.hostile.strings", "--start", str(number), "--count", "1", "--jobs", "1"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
@@ -87,7 +87,7 @@ def test_a_child_that_dies_is_a_finding_with_its_number_and_the_next_string_is_s
     site.write_text(
         "import os, sys\n"
         "if '--child' in sys.argv:\n"
-        "    import tests.hostile as there\n"
+        "    import tests.hostile.strings as there\n"
         "    import __main__\n"
         "    real = os.pwrite\n"
         "    def pwrite(file, data, offset):\n"
@@ -98,7 +98,7 @@ def test_a_child_that_dies_is_a_finding_with_its_number_and_the_next_string_is_s
     )
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{ROOT}")
     # Without string 0, of which formulas would be drawn.
-    words = [sys.executable, "-m", "tests.hostile", "--start", "1", "--count", "5", "--jobs", "1"]
+    words = [sys.executable, "-m", "tests.hostile.strings", "--start", "1", "--count", "5", "--jobs", "1"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     (finding,) = map(json.loads, done.stdout.splitlines())
     assert (done.returncode, finding["number"], finding["finding"]) == (1, 3, "exit code -6")

@@ -16,7 +16,7 @@ from loupe.benchmarks.omnidoc.lint import FAULTS
 from loupe.benchmarks.omnidocbench import benchmark, score
 from loupe.pipeline.mending import line_numbers, mend, mend_all
 from loupe.types import Prediction, Sample, Scored
-from tests.hostile import hostile
+from tests.hostile.strings import hostile
 from tests.omnidoc_pages import LATEX, TABLE, WORDS, block, page
 
 BY_NAME = {fault.name: fault for fault in FAULTS}

@@ -16,6 +16,9 @@ from loupe.explanation import Explanation, Fact
 
 Outcome: TypeAlias = Literal["ok", "empty", "truncated", "repeated", "timeout", "error", "rejected", "missing"]
 
+#: What decoding somebody's JSON raises, depth included.
+UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
 #: Outcomes without an answer: they score as an empty answer and count as failed.
 FAILED: frozenset[str] = frozenset({"timeout", "error", "rejected", "missing"})
 #: The `finish_reason` of an answer that stands in a file, but is no text: it failed, and it is not missing.

@@ -28,7 +28,7 @@ from loupe.data.extras import need
 from loupe.data.prepared import is_prepared, read
 from loupe.data.store import default_root
 from loupe.errors import DatasetError, UsageError
-from loupe.types import Benchmark, Measure, PageSource, PdfPage, Prediction, Sample, Score
+from loupe.types import UNDECODABLE, Benchmark, Measure, PageSource, PdfPage, Prediction, Sample, Score
 
 Variant: TypeAlias = Literal["official", "tolerant", "opendataloader", "request001"]
 Pairing: TypeAlias = Literal["all", "first"]
@@ -70,7 +70,7 @@ def _published(root: Path, *, with_markdown: bool) -> Iterator[tuple[str, PageSo
     file = _reference_file(root)
     try:
         pages = msgspec.json.decode(file.read_bytes(), type=dict[str, dict[str, Any]])
-    except (msgspec.DecodeError, OSError, UnicodeDecodeError) as error:
+    except (*UNDECODABLE, OSError) as error:
         raise DatasetError(f"{file}: not the ground truth of DP-Bench ({error})", hint=_HINT) from None
     pdfs = next((folder for folder in (file.parent / "pdfs", root / "pdfs") if folder.is_dir()), file.parent / "pdfs")
     for name, page in pages.items():

@@ -32,7 +32,10 @@ from loupe.report.visible_differences import no_ranks, visible_differences
 from loupe.runs.folder import RunFolder
 from loupe.stats.comparison import LEVEL, Difference
 from loupe.stats.ranks import Standings, standings
-from loupe.types import Result, SampleScores
+from loupe.types import Estimate, Result, SampleScores
+
+#: Of a headline that is none of a run's measures.
+_NO_VALUE = Estimate(value=None)
 
 
 @click.command("compare")
@@ -166,7 +169,7 @@ def sections(compared: Compared) -> list[Section]:
     most = max(item.total for item in compared.runs)
     sized = any(item.total < most for item in compared.runs)
     for item, speed in zip(compared.runs, figures, strict=True):
-        estimate = item.measures[compared.headline]
+        estimate = item.measures.get(compared.headline, _NO_VALUE)
         value, margin = format_value(estimate.value, unit), format_margin(estimate, unit)
         failed = f"{item.failed:,} of {item.total:,}" if item.failed else "–"
         truth = (item.truth,) if compared.warning else ()
@@ -198,7 +201,7 @@ def sections(compared: Compared) -> list[Section]:
 def _goodness(path: Path) -> float:
     """The stored headline, larger where it is better."""
     result = _result(open_run(path))
-    value = result.measures[result.headline].value
+    value = result.measures.get(result.headline, _NO_VALUE).value
     if value is None:
         return -math.inf
     return value if result.directions.get(result.headline, True) else -value
@@ -218,7 +221,8 @@ def visible_sections(compared: Compared) -> list[Section]:
     if compared.warning:
         return []
     base = next(item.engine for item in compared.runs if item.run == compared.baseline)
-    pairs = [(f"{pair.engine} minus {base}", pair.measures[compared.headline]) for pair in compared.pairs]
+    shared = [(pair.engine, pair.measures.get(compared.headline)) for pair in compared.pairs]
+    pairs = [(f"{engine} minus {base}", found) for engine, found in shared if found is not None]
     return visible_differences(pairs, compared.headline, compared.units.get(compared.headline, "fraction"))
 
 

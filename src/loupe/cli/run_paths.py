@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-import msgspec
 
 from loupe.cli.errors import USAGE
 from loupe.cli.output import say
 from loupe.cli.runs import open_run
 from loupe.errors import RunError
 from loupe.runs.folder import RunFolder, find_runs
+from loupe.types import UNDECODABLE
 
 
 def is_root(path: Path) -> bool:
@@ -58,7 +58,7 @@ def _fault(folder: RunFolder, *, scored: bool) -> RunError | None:
             pass
     except RunError as error:
         return error
-    except (msgspec.MsgspecError, OSError, UnicodeDecodeError) as error:
+    except (*UNDECODABLE, OSError) as error:
         return RunError(f"{folder.path} cannot be read: {error}", hint=f"loupe score {folder.path} makes scores anew")
     return None
 

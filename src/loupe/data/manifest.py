@@ -16,6 +16,7 @@ import msgspec
 
 from loupe.errors import DatasetError
 from loupe.files.folder import Folder
+from loupe.types import UNDECODABLE
 
 NAME = "loupe-data.json"
 _CHUNK = 1 << 20
@@ -83,7 +84,7 @@ def parse_manifest(data: bytes, place: str) -> Manifest:
     """A manifest from JSON. Raises DatasetError, also for paths that would leave the folder or stand there twice."""
     try:
         manifest = msgspec.json.decode(data, type=Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise DatasetError(f"{place}: not a manifest ({error})") from None
     if manifest.format != 1:
         raise DatasetError(f"{place}: format {manifest.format}, and this version of loupe reads 1")

@@ -14,7 +14,7 @@ from loupe.embedding.scoring import KEPT, Retrieval
 from loupe.errors import DatasetError
 from loupe.files.folder import Folder
 from loupe.stats.comparison import Difference, compare
-from loupe.types import Measure, SampleScores, Score
+from loupe.types import UNDECODABLE, Measure, SampleScores, Score
 
 
 class _Stored(msgspec.Struct):
@@ -28,7 +28,7 @@ def differences(here: Retrieval, folder: Path, name: str = "retrieval.json") -> 
     """
     try:
         there = msgspec.json.decode(Folder(folder).read(name), type=_Stored).per_query
-    except (OSError, msgspec.DecodeError):
+    except (*UNDECODABLE, OSError):
         raise DatasetError(
             f"{folder}: no {name} that can be read", hint=f"loupe embed {folder} --queries FILE makes it"
         ) from None

@@ -18,7 +18,7 @@ from loupe.engines.answers.steps import apply_adapters
 from loupe.errors import DatasetError, UsageError, did_you_mean
 from loupe.pipeline import open_samples
 from loupe.runs.folder import RunFolder
-from loupe.types import PackedImage, PageSource, PdfPage, Prediction, Sample
+from loupe.types import UNDECODABLE, PackedImage, PageSource, PdfPage, Prediction, Sample
 
 _OWN_IDS = "--page-ids sample takes the ids of the samples, which differ"
 #: How pages are called: after their document, as request document 001 has it, or by their sample id.
@@ -147,7 +147,7 @@ def _regions_of_file(path: Path) -> dict[str, list[Any]]:
     for number, line in _lines(path):
         try:
             row = msgspec.json.decode(line, type=_RegionLine)
-        except msgspec.DecodeError as error:
+        except UNDECODABLE as error:
             raise DatasetError(f"{path}:{number}: {error}", hint="docs/embedding.md shows the form") from None
         if row.page_id in found:
             raise DatasetError(f"{path}:{number}: page {row.page_id!r} comes twice", hint="one line for each page")
@@ -185,7 +185,7 @@ def read_queries(path: Path) -> list[Query]:
     for number, line in _lines(path):
         try:
             row = msgspec.json.decode(line, type=_QueryLine)
-        except msgspec.DecodeError as error:
+        except UNDECODABLE as error:
             raise DatasetError(f"{path}:{number}: {error}", hint="docs/embedding.md shows the form") from None
         trouble = _trouble(row, found)
         if trouble:

@@ -19,6 +19,7 @@ from loupe.embedding.answers import Vector
 from loupe.errors import RunError
 from loupe.files.folder import Folder
 from loupe.files.records import RecordLog, read_lines
+from loupe.types import UNDECODABLE
 
 NAME = "vectors.jsonl"
 
@@ -156,7 +157,7 @@ def differences(old: Settings, new: Settings) -> list[str]:
 def _decode(path: Path, number: int, line: bytes) -> _Line:
     try:
         return msgspec.json.decode(line, type=_Line)
-    except msgspec.DecodeError as error:
+    except UNDECODABLE as error:
         raise RunError(
             f"{path}:{number}: not a vector of this folder: {error}", hint=f"delete line {number}, then go on"
         ) from None

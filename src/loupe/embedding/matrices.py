@@ -6,6 +6,7 @@ entry in the meta file, never a missing row.
 
 from __future__ import annotations
 
+import tokenize
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ import numpy.typing as npt
 from loupe.embedding.answers import Vector
 from loupe.errors import DatasetError, LoupeError
 from loupe.files.folder import Folder
+from loupe.types import UNDECODABLE
 
 Matrix: TypeAlias = npt.NDArray[np.float32]
 
@@ -31,6 +33,8 @@ REGION_LINES, PAGE_IDS, QUERY_IDS, META = (
 #: Rows differ from length 1 by no more than this.
 _TOLERANCE = 1e-3
 _CHUNK = 4096
+#: What NumPy raises on a file that is none of its own: headers are read as Python, and sizes in them are believed.
+_BROKEN = (OSError, ValueError, EOFError, SyntaxError, tokenize.TokenError, RecursionError, MemoryError)
 
 
 class RegionLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,7 +180,7 @@ def _matrix(folder: Folder, name: str, failed: set[tuple[str, int]]) -> Matrix:
         matrix: Matrix = np.load(path, mmap_mode="r" if path.stat().st_size > 1 << 20 else None, allow_pickle=False)
     except FileNotFoundError:
         raise DatasetError(f"{path} is missing", hint="loupe embed RUN makes it") from None
-    except (OSError, ValueError, EOFError) as error:
+    except _BROKEN as error:
         raise _damaged(f"{path}: not a NumPy file: {error}") from None
     if matrix.ndim != 2 or matrix.dtype != np.dtype("<f4"):
         raise _damaged(f"{path}: {matrix.dtype} in {matrix.ndim} dimensions, wanted float32 in 2")
@@ -195,7 +199,7 @@ def _region_lines(folder: Folder, name: str) -> list[RegionLine]:
         return msgspec.json.Decoder(RegionLine).decode_lines(folder.read(name))
     except FileNotFoundError:
         raise DatasetError(f"{path} is missing", hint="loupe embed RUN makes it") from None
-    except msgspec.DecodeError as error:
+    except UNDECODABLE as error:
         raise _damaged(f"{path}: {error}") from None
 
 
@@ -205,7 +209,7 @@ def _decoded(folder: Folder, name: str, kind: Any) -> Any:
         return msgspec.json.decode(folder.read(name), type=kind)
     except FileNotFoundError:
         raise DatasetError(f"{path} is missing", hint="loupe embed RUN makes it") from None
-    except msgspec.DecodeError as error:
+    except UNDECODABLE as error:
         raise _damaged(f"{path}: {error}") from None
 
 

@@ -17,7 +17,7 @@ from loupe.engines.registry import Profile
 from loupe.engines.shared.source_digests import short_digest
 from loupe.errors import EngineError, EngineTimeoutError, RejectedError, UsageError
 from loupe.files.names import safe_name
-from loupe.types import FAILED, RETRIED, Engine, Outcome, Output, Predict, Request
+from loupe.types import FAILED, RETRIED, UNDECODABLE, Engine, Outcome, Output, Predict, Request
 
 ARGUMENT = "folder"
 _SUFFIXES = (".txt", ".md", ".html", ".json", ".mmd", ".tex")
@@ -151,7 +151,7 @@ def _read_lines(path: Path) -> dict[str, _Line]:
                 continue
             try:
                 line = decoder.decode(raw)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except UNDECODABLE as error:
                 if of_a_run and not raw.endswith(b"\n"):
                     # The run was killed while it wrote this line; nobody was told that it was there.
                     break

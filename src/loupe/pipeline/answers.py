@@ -22,7 +22,7 @@ from loupe.pipeline.matching import Answers, match_answers, nearly_named
 from loupe.pipeline.plan import Plan, make_info, samples_of, survey
 from loupe.runs.folder import RUN, RunFolder, claim
 from loupe.runs.info import RunInfo
-from loupe.types import RETRIED, UNREADABLE, Prediction, Sample
+from loupe.types import RETRIED, UNDECODABLE, UNREADABLE, Prediction, Sample
 
 _TEXT_SUFFIXES = frozenset({".txt", ".md", ".html", ".json", ".mmd", ".tex"})
 _LONGEST_NAME = 60
@@ -222,7 +222,7 @@ def _from_lines(path: Path) -> Iterator[Prediction]:
                         of_run[record.sample] = record
                     continue
                 yield _from_object(msgspec.json.decode(line), f"{path}, line {number}")
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except UNDECODABLE as error:
                 raise UsageError(f"{path}, line {number}: {error}") from None
     yield from of_run.values()
 
@@ -231,7 +231,7 @@ def _from_document(benchmark: str, path: Path, samples: Callable[[], Iterable[Sa
     """One JSON document: the official layout if the benchmark has one of its own, else id → text, or objects."""
     try:
         document = msgspec.json.decode(path.read_bytes())
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise UsageError(f"{path}: {error}") from None
     official = get_benchmark(benchmark).answers.in_document
     if official is not None:

@@ -16,7 +16,7 @@ from loupe.benchmarks.fox_pages.files import FoxItem
 from loupe.benchmarks.registry import check_options
 from loupe.engines.shared.page_images import MIME_TYPES
 from loupe.errors import DatasetError, UsageError
-from loupe.types import PageSource
+from loupe.types import UNDECODABLE, PageSource
 
 _TEXTS = (".txt", ".md")
 
@@ -115,7 +115,7 @@ def _truths(place: Path, images: list[Path]) -> Mapping[str, GroundTruth]:
 def _fox_truths(place: Path) -> Mapping[str, GroundTruth]:
     try:
         items = msgspec.json.decode(place.read_bytes(), type=list[FoxItem])
-    except msgspec.DecodeError as error:
+    except UNDECODABLE as error:
         raise DatasetError(
             f"{place}: not the list of image, len and conversations that Fox publishes ({error})",
             hint="--ground-truth page.txt",

@@ -13,7 +13,7 @@ from loupe.engines.shared.prices import Price, Usage, busy_seconds_of
 from loupe.errors import RunError
 from loupe.files.records import read_lines
 from loupe.runs.folder import PREDICTIONS, Place, RunFolder
-from loupe.types import FAILED
+from loupe.types import FAILED, UNDECODABLE
 
 #: Percentiles of the seconds that single pages took.
 PERCENTILES = (50, 95, 99)
@@ -68,7 +68,7 @@ def usages(folder: RunFolder) -> Iterator[Usage]:
     for number, _, line in read_lines(folder.files, PREDICTIONS):
         try:
             yield msgspec.json.decode(line, type=Usage)
-        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        except UNDECODABLE as error:
             raise RunError(f"{folder.predictions_file}:{number}: not a record of this run: {error}") from None
 
 

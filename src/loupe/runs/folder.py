@@ -20,7 +20,7 @@ from loupe.files.names import safe_name
 from loupe.files.records import RecordLog, read_lines
 from loupe.runs.info import RunInfo, differences, signature
 from loupe.runs.lock import LOCK, locked
-from loupe.types import RETRIED, Prediction, Result, SampleScores
+from loupe.types import RETRIED, UNDECODABLE, Prediction, Result, SampleScores
 
 _KEEP_BOTH = "--name NAME keeps both, --fresh starts over (the old folder is moved aside)"
 
@@ -69,7 +69,7 @@ class RunFolder:
             return cls(files, msgspec.json.decode(files.read(RUN), type=RunInfo))
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             raise RunError(f"no run at {files.path}", hint="loupe runs") from None
-        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        except UNDECODABLE as error:
             raise RunError(f"{files.path / RUN}: {error}", hint="start the run again with --fresh") from None
 
     @property
@@ -105,7 +105,7 @@ class RunFolder:
 
     def read_prediction(self, place: Place) -> Prediction:
         """The prediction at a place; cheap, one seek."""
-        return msgspec.json.decode(self._read(PREDICTIONS, place), type=Prediction)
+        return self._record(self._read(PREDICTIONS, place), Prediction, PREDICTIONS, place)
 
     def read_predictions(self, places: Iterable[Place]) -> Iterator[Prediction]:
         """The predictions at many places, one by one."""
@@ -116,7 +116,7 @@ class RunFolder:
         with file:
             for place in places:
                 file.seek(place.offset)
-                yield msgspec.json.decode(file.read(place.length), type=Prediction)
+                yield self._record(file.read(place.length), Prediction, PREDICTIONS, place)
 
     def predictions(self) -> dict[str, Prediction]:
         """The prediction that counts for each sample, in the order in which the samples first ended."""
@@ -133,7 +133,7 @@ class RunFolder:
 
     def read_scores(self, place: Place) -> SampleScores:
         """The scores at a place."""
-        return msgspec.json.decode(self._read(SCORES, place), type=SampleScores)
+        return self._record(self._read(SCORES, place), SampleScores, SCORES, place)
 
     def scores(self) -> Iterator[SampleScores]:
         """Scores of every sample, one by one."""
@@ -146,7 +146,7 @@ class RunFolder:
             return msgspec.json.decode(self.files.read(RESULT), type=Result)
         except FileNotFoundError:
             return None
-        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        except UNDECODABLE as error:
             raise RunError(f"{self.path / RESULT}: {error}", hint=f"loupe score {self.path}") from None
 
     def write_info(self, info: RunInfo) -> None:
@@ -189,6 +189,14 @@ class RunFolder:
                 folder.write(safe_name(sample.replace("/", "%2F")) + "%" + suffix, data, sync=False)
             count += 1
         return count
+
+    def _record(self, data: bytes, kind: type[Record], name: str, place: Place) -> Record:
+        """A whole record, of which only the head was looked at so far. Raises RunError with the number of its line."""
+        try:
+            return msgspec.json.decode(data, type=kind)
+        except UNDECODABLE:
+            before = self._read(name, Place(0, place.offset, ""))
+            return _decode(data, kind, self.path / name, before.count(b"\n") + 1)
 
     def _read(self, name: str, place: Place) -> bytes:
         with self.files.open(name) as file:
@@ -285,7 +293,7 @@ def find_runs(root: Path) -> tuple[list[RunFolder], dict[Path, RunError]]:
 def _decode(line: bytes, kind: type[Record], path: Path, number: int) -> Record:
     try:
         return msgspec.json.decode(line, type=kind)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+    except UNDECODABLE as error:
         raise RunError(
             f"{path}:{number}: not a record of this run: {error}", hint=f"delete or mend line {number}, then go on"
         ) from None

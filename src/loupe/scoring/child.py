@@ -148,7 +148,10 @@ def _limit_memory(limit: int) -> None:
     import resource
 
     if limit:
-        resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        # A lower limit that somebody has set for all that they start stands.
+        lower = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (lower, hard))
 
 
 def _die_with_parent() -> None:

@@ -13,6 +13,7 @@ import msgspec
 from loupe.errors import LoupeError
 from loupe.files.folder import Folder
 from loupe.servers.processes import boot, family, find
+from loupe.types import UNDECODABLE
 
 FILE = "server.json"
 Origin: TypeAlias = Literal["started", "left over", "external"]
@@ -67,7 +68,7 @@ def read_record(folder: Folder) -> ServerRecord | None:
     """The record in a run folder, None if there is none that can be read."""
     try:
         return msgspec.json.decode(folder.read(FILE), type=ServerRecord)
-    except (OSError, LoupeError, msgspec.DecodeError, msgspec.ValidationError):
+    except (*UNDECODABLE, LoupeError, OSError):
         return None
 
 

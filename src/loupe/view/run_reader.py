@@ -17,7 +17,7 @@ from loupe.errors import LoupeError
 from loupe.files.folder import Folder
 from loupe.runs.folder import PREDICTIONS, SCORES, Place, RunFolder, counts_instead
 from loupe.runs.lock import LOCK
-from loupe.types import FAILED, SampleScores
+from loupe.types import FAILED, UNDECODABLE, SampleScores
 from loupe.view.growing import GrowingFile
 from loupe.view.run_index import Answered, RunIndex, one_line
 
@@ -77,7 +77,7 @@ class RunReader:
         ):
             try:
                 found = take(found)
-            except (LoupeError, msgspec.MsgspecError, OSError) as error:
+            except (*UNDECODABLE, LoupeError, OSError) as error:
                 self._problems[name] = str(error)
         problem = "; ".join(self._problems.values())
         found = replace(found, problem=problem) if problem != found.problem else found
@@ -146,7 +146,7 @@ class RunReader:
         for offset, line in lines:
             try:
                 records.append((offset, len(line), msgspec.json.decode(line, type=kind)))
-            except (msgspec.DecodeError, msgspec.ValidationError) as error:
+            except UNDECODABLE as error:
                 said = f"{name}, at byte {offset}: not a record of this run: {error}"
                 self._problems.setdefault(name, said)
         return anew, records

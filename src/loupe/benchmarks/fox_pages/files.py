@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from loupe.errors import DatasetError
-from loupe.types import PackedImage, PageSource
+from loupe.types import UNDECODABLE, PackedImage, PageSource
 
 Language: TypeAlias = Literal["en", "zh"]
 
@@ -83,7 +83,7 @@ def read_pages(files: Files, language: Language) -> Iterator[PageItem]:
     except (OSError, KeyError):
         hint = f"-o language={'zh' if language == 'en' else 'en'} leaves it out; expected {LAYOUT}"
         raise DatasetError(f"{files.path}: {name} is missing", hint=hint) from None
-    except (msgspec.DecodeError, zipfile.BadZipFile) as error:
+    except (*UNDECODABLE, zipfile.BadZipFile) as error:
         message = f"{files.path}: {name} is not the list of image, len and conversations that Fox publishes ({error})"
         raise DatasetError(message, hint="loupe data verify") from None
     seen: dict[str, int] = {}

@@ -15,7 +15,7 @@ from loupe.benchmarks.omnidoc.prediction_files import sample_id
 from loupe.benchmarks.omnidoc.records import Mode
 from loupe.data.prepared import is_prepared, read
 from loupe.errors import DatasetError, UsageError
-from loupe.types import Sample
+from loupe.types import UNDECODABLE, Sample
 
 _HINT = "loupe data get omnidocbench, or --data DIR with a copy that you have"
 _FILE = "OmniDocBench.json"
@@ -99,7 +99,7 @@ def parse_selection(text: str) -> dict[str, Any]:
     if text.lstrip().startswith("{"):
         try:
             return msgspec.json.decode(text, type=dict[str, Any])
-        except msgspec.DecodeError as error:
+        except UNDECODABLE as error:
             raise UsageError(f"filter is no JSON object: {error}", hint=hint) from None
     found = {}
     for part in filter(None, text.split(";")):
@@ -122,13 +122,13 @@ def _published(file: Path) -> Iterator[tuple[dict[str, Any], Path, str]]:
     """Each page, its image, and what to call its place in messages."""
     try:
         pages = msgspec.json.decode(file.read_bytes(), type=list[msgspec.Raw])
-    except (msgspec.DecodeError, OSError, UnicodeDecodeError) as error:
+    except (*UNDECODABLE, OSError) as error:
         raise DatasetError(f"{file}: not the ground truth of OmniDocBench ({error})", hint=_HINT) from None
     for number, raw in enumerate(pages, 1):
         place = f"{file}, page {number}"
         try:
             page = msgspec.json.decode(raw)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except UNDECODABLE as error:
             raise DatasetError(f"{place}: {error}", hint=_HINT) from None
         yield _checked(page, place), _image(file.parent, page["page_info"]["image_path"]), place
 

@@ -29,6 +29,9 @@ _LARGEST = 16 << 20
 
 _TABLES = ("benchmark", "fields", "engines")
 
+#: A dotted key of more parts than any setting has: Python needs the square of their number in memory to read it.
+_DEEP_KEY = re.compile(r"""(?:(?:[\w-]{1,99}|"[^"\n]{0,99}"|'[^'\n]{0,99}')[ \t]*\.[ \t]*){20}""")
+
 Task: TypeAlias = Literal["text", "markdown", "table", "formula", "fields", "question", "class"]
 
 
@@ -72,6 +75,8 @@ def read_config(folder: Path) -> tuple[FolderConfig | None, list[Problem]]:
     path = folder / CONFIG
     try:
         text = Folder(folder).read(CONFIG, limit=_LARGEST).decode("utf-8")
+        if _DEEP_KEY.search(text):
+            raise ValueError("a key of too many parts")
         tables = tomllib.loads(text.removeprefix("\ufeff"))
     except FileNotFoundError:
         advice = f'printf \'[benchmark]\\ntitle = "My documents"\\ntask = "text"\\n\' > {path}'

@@ -27,7 +27,7 @@ from loupe.benchmarks.selection.questions import (
 from loupe.errors import DatasetError
 from loupe.files.folder import Folder
 from loupe.metrics.dates import DateOrder
-from loupe.types import Benchmark, Sample
+from loupe.types import UNDECODABLE, Benchmark, Sample
 
 FILE = "selection.json"
 #: How each phase is called where its runs are filed.
@@ -81,7 +81,7 @@ def open_selection(folder: Path) -> Benchmark:
     file = folder / FILE
     try:
         selection = msgspec.json.decode(Folder(folder).read(FILE), type=Selection)
-    except (OSError, msgspec.MsgspecError) as error:
+    except (*UNDECODABLE, OSError) as error:
         raise DatasetError(f"{file}: {error}", hint="loupe select --save writes it anew") from None
     rules = Rules(
         document_type=selection.document_type,

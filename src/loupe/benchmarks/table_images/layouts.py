@@ -20,7 +20,7 @@ import msgspec
 from loupe.data.parquet import columns_of, rows
 from loupe.data.prepared import read
 from loupe.errors import DatasetError
-from loupe.types import PackedImage, PageSource, Sample
+from loupe.types import UNDECODABLE, PackedImage, PageSource, Sample
 
 Escape: TypeAlias = Literal["raw", "escaped"]
 
@@ -105,7 +105,7 @@ def read_lines(file: Path, *, split: str, escape: Escape) -> Iterator[TableImage
                 if row.split not in SAME_SPLIT[split]:
                     continue
                 table = html_of_tokens(annotations.decode(row.html), escape)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except UNDECODABLE as error:
                 raise DatasetError(f"{file}, line {number}: {error}", hint="expected filename, split, html") from None
             if table:
                 yielded = True
@@ -126,7 +126,7 @@ def read_ground_truth(file: Path) -> Iterator[TableImage]:
     """The tables of a ground-truth JSON of IBM's evaluation: file names, each with its `html` and `type`."""
     try:
         tables = msgspec.json.decode(file.read_bytes(), type=dict[str, dict[str, Any]])
-    except (msgspec.DecodeError, OSError, UnicodeDecodeError) as error:
+    except (*UNDECODABLE, OSError) as error:
         raise DatasetError(f"{file}: not a ground truth of PubTabNet ({error})") from None
     for name, table in tables.items():
         if not isinstance(table.get("html"), str):

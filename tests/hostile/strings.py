@@ -1,6 +1,6 @@
 """Hostile answers, and everything that must stand them: every public metric, adapter and benchmark's `score`.
 
-    python -m tests.hostile --count 20000 [--jobs 2] [--start 0]
+    python -m tests.hostile.strings --count 20000 [--jobs 2] [--start 0]
 
 Strings are made from their number, so that a finding can be had again: `--start NUMBER --count 1`. A finding is an
 exception that is not documented, a number that is none, or a call that takes more than `SLOW` seconds of CPU time.
@@ -406,7 +406,7 @@ def run_children(start: int, end: int, report: Callable[[dict[str, Any]], None])
         if code == 0:
             continue
         if number < 0 or code == _BUG:
-            report({"number": number, "call": "tests/hostile.py itself", "finding": errors})
+            report({"number": number, "call": "tests/hostile/strings.py itself", "finding": errors})
             return
         call = f"{together} strings together" if batch else "?"
         report({"number": number, "call": call, "finding": f"exit code {code}", "trace": errors[-1500:]})
@@ -422,7 +422,7 @@ def _run_child(
     """One process: exit code, the last number that it tried and whether as the first of a batch, standard error."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "number"
-        words = [sys.executable, "-m", "tests.hostile", "--child", str(place), "--together", str(together)]
+        words = [sys.executable, "-m", "tests.hostile.strings", "--child", str(place), "--together", str(together)]
         words += ["--start", str(start), "--count", str(end - start)]
         child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         errors: list[str] = []

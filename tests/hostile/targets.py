@@ -1,0 +1,23 @@
+"""Every kind of foreign files that is attacked, by name."""
+
+from __future__ import annotations
+
+from tests.hostile import data_sets, own_folders, pages, planted, run_folders
+
+TARGETS = {
+    target.name: target
+    for target in (
+        run_folders.TARGET,
+        own_folders.OWN,
+        own_folders.SELECTIONS,
+        own_folders.SETTINGS,
+        own_folders.VECTORS,
+        data_sets.LAYOUTS,
+        data_sets.ANSWERS,
+        data_sets.ARCHIVES,
+        pages.IMAGES,
+        pages.PDFS,
+    )
+}
+#: What is found on purpose.
+PLANTED = {planted.TARGET.name: planted.TARGET}
