@@ -30,7 +30,7 @@ def bound_process() -> None:
     _bounded = True
     if sys.platform == "linux":
         # Not the address space: libraries reserve much that they never use.
-        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+        _lower(resource.RLIMIT_DATA, MEMORY)
     else:
         # Elsewhere the system does not enforce it.
         threading.Thread(target=watch_memory, args=(MEMORY,), daemon=True).start()
@@ -44,8 +44,13 @@ def is_bounded() -> bool:
 def bound_seconds() -> None:
     """Let this process compute for SECONDS more, also when nobody is left to end it."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    end = int(used.ru_utime + used.ru_stime + SECONDS) + 2
-    resource.setrlimit(resource.RLIMIT_CPU, (end, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+    _lower(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime + SECONDS) + 2)
+
+
+def _lower(kind: int, limit: int) -> None:
+    """Set a limit, or the user's own where that is lower."""
+    most = resource.getrlimit(kind)[1]
+    resource.setrlimit(kind, (limit if most == resource.RLIM_INFINITY else min(limit, most), most))
 
 
 def watch_memory(limit: int, *, every: float = 0.02) -> None:
