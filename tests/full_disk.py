@@ -206,9 +206,8 @@ class Disk:
 
     def close(self) -> None:
         """End the process."""
-        assert self._driver.stdin
-        self._driver.stdin.close()
-        self._driver.wait(20)
+        self._driver.communicate()
+        self._state.close()
 
 
 def drive() -> int:

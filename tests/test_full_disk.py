@@ -19,6 +19,21 @@ from loupe.runs.lock import locked
 from tests.command_line import command, complaint, environment, loupe, make_folder
 from tests.full_disk import cases, disk, sweep
 
+#: A benchmark that draws, and keeps what is drawn.
+DRAWN = """
+from loupe.types import Benchmark, Measure, Sample, Score
+
+def load(root):
+    yield Sample(id="a", text="x", truth="x")
+
+def score(sample, prediction):
+    return [Score(measure="m", counts=(float(prediction.text == sample.truth), 1.0))]
+
+benchmark = Benchmark(
+    title="Drawn", version="1", task="text", load=load, score=score, prepare=lambda pairs: None,
+    measures=(Measure(name="m"),),
+)
+"""
 RUN = "runs/python-reader.py_right/mydocs"
 
 
@@ -28,10 +43,10 @@ def test_whatever_change_of_the_disk_fails_the_command_says_so_and_goes_on_when_
     known = cases("")
     with disk() as found:
         for name, every, error, lasts in (
-            ("run", 13, errno.ENOSPC, True),
-            ("score", 11, errno.EIO, False),
-            ("export", 4, errno.EDQUOT, True),
-            ("init", 4, errno.EIO, False),
+            ("run", 17, errno.ENOSPC, True),
+            ("score", 13, errno.EIO, False),
+            ("export", 6, errno.EDQUOT, True),
+            ("init", 6, errno.EIO, False),
         ):
             findings = sweep(found, name, known[name], every=every, start=2, error=error, lasts=lasts)
             assert findings.wrong == [] and findings.refused > 0, name
@@ -68,10 +83,13 @@ def test_a_file_larger_than_the_system_allows_is_one_line_and_exit_code_5(tmp_pa
 
 def test_a_home_folder_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
     make_folder(tmp_path, count=1)
+    (tmp_path / "drawn.py").write_text(DRAWN)
     (tmp_path / "home").write_text("no folder")
-    env = {"HOME": str(tmp_path / "home")}
-    done = loupe("run", "./mydocs", "-e", "python:reader.py:right", cwd=tmp_path, env=env)
+    env = {"HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": ""}
+    done = loupe("run", "./drawn.py", "-e", "python:reader.py:right", cwd=tmp_path, env=env)
     assert done.returncode == 0, done.stderr
+    said = [line for line in done.stderr.splitlines() if "cannot be written" in line]
+    assert [line.startswith(f"{tmp_path / 'home'}/.cache/loupe cannot be written: ") for line in said] == [True]
 
 
 def test_without_a_folder_for_temporary_files_the_line_names_tmpdir(tmp_path: Path) -> None:

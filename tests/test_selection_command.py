@@ -356,7 +356,7 @@ def test_what_cannot_be_saved_is_said_and_the_other_phase_is_run_all_the_same(
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "selections").write_text("in the way")
     flags = words("--base-url", server.url, "--vlm", "right", "--textllm", "right", "--ground-truth", "reuse", "--yes")
-    assert main([*flags, "--save"]) == 2
+    assert main([*flags, "--save"]) == 5
     out, error = capsys.readouterr()
     assert "vision models, by image" in out and "text models, by text" in out
     assert error.count("not saved: ") == 2 and "error: " in error.splitlines()[-2]

@@ -63,6 +63,7 @@ def command(
         plans = make_plans(benchmark, msgspec.convert(flags, Flags))
         from loupe.pipeline import run
 
+        say_of_cache(benchmark)
         folders, worst = read_all(plans, run, plain=plain, unit=headline.unit)
     results = [(folder.path, result) for folder in folders if (result := folder.result()) is not None]
     codes = [worst, *(_verdict(result, floor, headline, strict=strict) for _, result in results)]
@@ -96,6 +97,15 @@ def headline_of(benchmark: str) -> Measure:
 
     found = get_benchmark(benchmark)
     return next(measure for measure in found.measures if measure.name == found.headline_measure)
+
+
+def say_of_cache(benchmark: str) -> None:
+    """Say once that what a benchmark draws cannot be kept: nothing fails, but the next time takes as long."""
+    from loupe.benchmarks import get_benchmark
+    from loupe.data.cache import why_not_kept
+
+    if get_benchmark(benchmark).prepare and (why := why_not_kept()):
+        say(f"{why}; what is drawn now is drawn again another time")
 
 
 def read_all(plans: list[Plan], stage: Stage, *, plain: bool, unit: str) -> tuple[list[RunFolder], int]:

@@ -50,8 +50,10 @@ def command(
     _check_flags(target, flags)
     if len(target) > 2 and flags.get("name"):
         raise UsageError("--name is for one folder of answers", hint=f"loupe score {target[0]} {target[1]} --name NAME")
-    from loupe.cli.run import json_document, show_result
+    from loupe.benchmarks.registry import benchmark_ids
+    from loupe.cli.run import json_document, say_of_cache, show_result
     from loupe.pipeline import score_run
+    from loupe.runs.folder import RunFolder
 
     options = _options_of_run(target[0], flags["option"]) if len(target) == 1 else {}
     paths = [Path(target[0])]
@@ -63,6 +65,9 @@ def command(
             take_answers(target[0], one, {**flags, "name": flags["name"] or name})
             for one, name in zip(answers, names_of(answers), strict=True)
         ]
+    # Files and folders that a run names are the business of what scores it.
+    if (benchmark := RunFolder.open(paths[0]).info.benchmark) in benchmark_ids():
+        say_of_cache(benchmark)
     results = [(path, score_run(path, jobs=jobs, options=options, say=say)) for path in paths]
     if with_published and not published:
         published = published_of(results[0][1].benchmark, results[0][1].version)

@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from loupe.benchmarks.olmocr.rendering.own_folder import new_folder
 from loupe.data.cache import cache_root
 from loupe.errors import MissingToolError
 
@@ -124,8 +125,13 @@ def _font_configuration() -> Path:
     content = "\n".join(lines) + "\n"
     path = cache_root() / "fontconfig" / f"{hashlib.sha256(content.encode()).hexdigest()[:16]}.conf"
     if not path.is_file():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        temporary.write_text(content, encoding="utf-8")
-        temporary.replace(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+            temporary.write_text(content, encoding="utf-8")
+            temporary.replace(path)
+        except OSError:
+            # Without a cache it lies in the temporary folder, gone with this process.
+            path = new_folder() / "fonts.conf"
+            path.write_text(content, encoding="utf-8")
     return path
