@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import loupe as loupe_package
 from loupe.cli import options
 from loupe.cli.options import Flags
 from loupe.engines.shared.discovery import choose
@@ -136,3 +140,26 @@ def test_the_doctor_reads_the_profiles_here_and_at_home(here: Path) -> None:
 def test_a_name_that_is_near_to_none_gets_no_suggestion() -> None:
     assert did_you_mean("nope", ["openai", "tesseract"]) == ""
     assert did_you_mean("opnai", ["openai", "tesseract"]) == "; did you mean 'openai'?"
+
+
+def test_paths_in_commands_to_paste_are_quoted() -> None:
+    """A stranger's folder may be called `x; rm -rf ~`, and a hint is there to be pasted."""
+    bare = []
+    root = Path(loupe_package.__file__).parent
+    for file in sorted(root.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            for value in unquoted(node) if isinstance(node, ast.JoinedStr) else ():
+                bare.append(f"{file.relative_to(root)}:{node.lineno}: {value}")
+    assert bare == []
+
+
+def unquoted(text: ast.JoinedStr) -> Iterator[str]:
+    """Paths that stand behind `loupe COMMAND ` in a text as they are."""
+    command = False
+    for part in text.values:
+        if isinstance(part, ast.Constant):
+            command = command or re.search(r"\bloupe [a-z]+ ", str(part.value)) is not None
+        elif command and isinstance(part, ast.FormattedValue):
+            shown = ast.unparse(part.value)
+            if re.fullmatch(r"(?:\w+\.)*(?:path|folder|parent|root|target|answers|place|to)(?:\[\d\])?", shown):
+                yield shown

@@ -38,6 +38,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
+def word(value: object) -> str:
+    """A word of a command in a hint: pasted into a shell it stays one word, whatever a stranger called a file."""
+    return shlex.quote(str(value))
+
+
 class LoupeError(Exception):
     """Root of the family. `message` says what is wrong and where, `hint` what to do about it."""
 

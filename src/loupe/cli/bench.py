@@ -9,7 +9,7 @@ import click
 
 from loupe.cli.lazy import SuggestingGroup
 from loupe.cli.output import as_json, json_option, plain_option, print_line, say, table
-from loupe.errors import DatasetError
+from loupe.errors import DatasetError, word
 from loupe.types import Benchmark
 
 
@@ -72,7 +72,7 @@ def check(folder: Path, json: bool) -> None:
     if problems:
         count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
         raise DatasetError(f"{folder}: {count}", hint="docs/own-data.md describes the format")
-    say(f"{folder}: no problem found; loupe run {folder}")
+    say(f"{folder}: no problem found; loupe run {word(folder)}")
 
 
 def describe(ident: str, benchmark: Benchmark) -> dict[str, str | list[str]]:

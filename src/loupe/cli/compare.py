@@ -15,7 +15,7 @@ from loupe.cli.compared_runs import Compared, Pair, RunRow
 from loupe.cli.output import as_json, json_option, plain_option, say, tables
 from loupe.cli.run_paths import exit_with, is_root, readable_runs
 from loupe.cli.runs import open_run
-from loupe.errors import RunError, UsageError
+from loupe.errors import RunError, UsageError, word
 from loupe.report.partial_runs import left_out_sentences, other_composites, without
 from loupe.report.published import published_sections
 from loupe.report.speed import speed_columns
@@ -124,7 +124,7 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
 def _result(folder: RunFolder) -> Result:
     result = folder.result()
     if result is None:
-        raise RunError(f"{folder.path} has no scores yet", hint=f"loupe score {folder.path}")
+        raise RunError(f"{folder.path} has no scores yet", hint=f"loupe score {word(folder.path)}")
     return result
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from loupe.benchmarks.fox_pages.compression import Binning
 from loupe.cli.output import as_json, say, tables
-from loupe.errors import RunError, UsageError
+from loupe.errors import RunError, UsageError, word
 from loupe.files.folder import write_file
 from loupe.report.compression_curve import Curve, curve_svg, curves, run_name
 from loupe.report.terminal import Section, format_range, format_value
@@ -65,7 +65,7 @@ def _result(path: Path) -> tuple[str, Result]:
         )
     result = run.result()
     if result is None:
-        raise RunError(f"{path}: not scored yet", hint=f"loupe score {path}")
+        raise RunError(f"{path}: not scored yet", hint=f"loupe score {word(path)}")
     return run_name(run.info.engine, mode), result
 
 

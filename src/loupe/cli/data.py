@@ -13,7 +13,7 @@ import click
 from loupe.cli.lazy import SuggestingGroup
 from loupe.cli.output import as_json, json_option, plain_option, print_data, print_line, say, table
 from loupe.cli.transfers import counting, fetch, files_text, show_survey, size_text
-from loupe.errors import DatasetError, UsageError
+from loupe.errors import DatasetError, UsageError, word
 
 if TYPE_CHECKING:
     from loupe.data.download import Order
@@ -166,7 +166,7 @@ def pack(name: str, output: Path | None, json: bool, plain: bool) -> None:
 
     root = _root(name)
     if not root.is_dir():
-        raise DatasetError(f"{root}: no such folder", hint=f"loupe data get {name}")
+        raise DatasetError(f"{root}: no such folder", hint=f"loupe data get {word(name)}")
     target = output or Path(f"{root.resolve().name}.tar")
     known = has_manifest(root)
     size = read_manifest(root).size if known else sum((root / path).stat().st_size for path in files_below(root)) * 2
@@ -176,7 +176,7 @@ def pack(name: str, output: Path | None, json: bool, plain: bool) -> None:
         as_json({"file": str(target), "sha256": digest, "files": len(manifest.files), "bytes": manifest.size})
         return
     print_data(f"{digest}  {target}")
-    say(f"{files_text(len(manifest.files))}, {size_text(manifest.size)}; there: loupe data unpack {target.name}")
+    say(f"{files_text(len(manifest.files))}, {size_text(manifest.size)}; there: loupe data unpack {word(target.name)}")
 
 
 @command.command("unpack")
@@ -235,7 +235,7 @@ def prepare(
     if json:
         as_json({"folder": str(to), "samples": count})
     else:
-        say(f"{to}: {count:,} samples; loupe run {benchmark} --data {to}")
+        say(f"{to}: {count:,} samples; loupe run {word(benchmark)} --data {word(to)}")
 
 
 def _describe(ident: str) -> dict[str, str]:

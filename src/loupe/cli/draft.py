@@ -15,7 +15,7 @@ from loupe.cli.errors import SOME_FAILED, show_error
 from loupe.cli.options import Flags, make_plans, reading_options
 from loupe.cli.output import as_json, json_option, plain_option, say, table
 from loupe.cli.run import carry_out, read_all
-from loupe.errors import UsageError
+from loupe.errors import UsageError, word
 
 if TYPE_CHECKING:
     from loupe.benchmarks.own.config import FolderConfig
@@ -62,7 +62,7 @@ def command(context: click.Context, /, folder: Path, json: bool, plain: bool, **
         given_up = NOT_BY_OCR.get(config.task)
         show_error(
             "nothing was drafted",
-            f"plain OCR gives no {given_up}, a vision model does: loupe draft {folder} --base-url URL"
+            f"plain OCR gives no {given_up}, a vision model does: loupe draft {word(folder)} --base-url URL"
             if given_up
             else "",
         )
@@ -125,6 +125,6 @@ def show(folder: Path, found: dict[str, Written], states: dict[str, int], *, jso
     said = ", ".join(f"{count:,} {name}" for name, count in states.items() if count)
     say(f"{folder}: {said}")
     if any(states[name] for name in ("agree", "differ", "one draft")):
-        say(f"to check them: loupe review {folder}")
+        say(f"to check them: loupe review {word(folder)}")
     elif states["no draft"]:
-        say(f"to type the truth without drafts: loupe review {folder}")
+        say(f"to type the truth without drafts: loupe review {word(folder)}")

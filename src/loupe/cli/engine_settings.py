@@ -12,7 +12,7 @@ import click
 
 from loupe.benchmarks.registry import check_options, get_benchmark
 from loupe.engines.registry import Profile, built_in, changed_settings, engine_module, load_profile
-from loupe.errors import LoupeError, UntrustedError, UsageError, did_you_mean
+from loupe.errors import LoupeError, UntrustedError, UsageError, did_you_mean, word
 from loupe.types import Benchmark
 
 #: In the order of the help.
@@ -70,7 +70,7 @@ def split_options(
         elif key not in known and not did_you_mean(key, known) and (meant := did_you_mean(key, fields)):
             raise UsageError(
                 f"{loaded.title} has no option {key!r}, and the engine no setting{meant}",
-                hint=f"loupe bench show {benchmark}; loupe engine show NAME",
+                hint=f"loupe bench show {word(benchmark)}; loupe engine show NAME",
             )
         else:
             kept.append(pair)

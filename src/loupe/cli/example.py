@@ -10,7 +10,7 @@ import click
 from loupe.cli.lazy import SuggestingGroup
 from loupe.cli.output import print_line, say
 from loupe.data import trust
-from loupe.errors import UsageError
+from loupe.errors import UsageError, word
 
 MODELS = ("example/careful", "example/hasty")
 
@@ -91,7 +91,7 @@ def truth(folder: Path) -> None:
         if not all(is_drawn(paper, folder / file_name(page)) for page in paths_of(row.values) or ("",)):
             raise UsageError(
                 f"{folder}: {paper.name} is another document than that of the example; nothing was changed",
-                hint=f"truth of your own documents: loupe review {folder}; the example: loupe example pages NEW",
+                hint=f"truth of your own documents: loupe review {word(folder)}; the example: loupe example pages NEW",
             )
         known[paper.name] = {name: paper.truth[name] for name in config.fields if name in paper.truth}
     at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

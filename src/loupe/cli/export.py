@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from loupe.cli.output import as_json, json_option, print_data, say
-from loupe.errors import UsageError, did_you_mean
+from loupe.errors import UsageError, did_you_mean, word
 
 if TYPE_CHECKING:
     from loupe.report.request_layout import Exported
@@ -66,7 +66,9 @@ def _export_answers(runs: tuple[Path, ...], target: Path | None, *, raw: bool, j
     from loupe.runs.folder import RunFolder
 
     if target and len(runs) > 1:
-        raise UsageError("several runs do not go into one folder", hint=f"loupe export {runs[0]} --to {target}")
+        raise UsageError(
+            "several runs do not go into one folder", hint=f"loupe export {word(runs[0])} --to {word(target)}"
+        )
     exported = []
     for run in map(RunFolder.open, runs):
         exported.append(write_answers(run, Folder(target) if target else run.files / "predictions", raw=raw))

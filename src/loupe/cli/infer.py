@@ -11,6 +11,7 @@ from loupe.cli.errors import INTERRUPTED
 from loupe.cli.options import Flags, allow_unverified, make_plans, reading_options
 from loupe.cli.output import as_json, json_option, plain_option, print_data, say
 from loupe.cli.run import headline_of, pointing_to_check, read_all
+from loupe.errors import word
 
 
 @click.command("infer")
@@ -36,5 +37,5 @@ def command(context: click.Context, /, benchmark: str, json: bool, plain: bool, 
         if not json:
             print_data(folder.path)
         if worst != INTERRUPTED:
-            say(f"to score: loupe score {folder.path}")
+            say(f"to score: loupe score {word(folder.path)}")
     context.exit(worst)

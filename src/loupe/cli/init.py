@@ -11,7 +11,7 @@ import click
 
 from loupe.benchmarks.own.field_types import FIELD_TYPES
 from loupe.cli.output import as_json, json_option, print_line, prompt, say
-from loupe.errors import UsageError, did_you_mean
+from loupe.errors import UsageError, did_you_mean, word
 
 if TYPE_CHECKING:
     from loupe.benchmarks.own.config import Task
@@ -91,7 +91,7 @@ def _refuse_what_settings_say(folder: Path, task: str | None, fields: Sequence[s
     if flags := [flag for flag, is_given in given.items() if is_given]:
         raise UsageError(
             f"{folder / CONFIG} is there already, and says what is asked; nothing was changed",
-            hint=f"loupe init {folder} goes by it, without {' and '.join(flags)}; to begin anew, move it away",
+            hint=f"loupe init {word(folder)} goes by it, without {' and '.join(flags)}; to begin anew, move it away",
         )
 
 
@@ -224,8 +224,8 @@ def _ask_labels(found: Found, named: dict[str, str]) -> dict[str, str]:
 def next_step(folder: Path, beginning: Beginning, found: Found) -> str:
     """What to do now."""
     if beginning.task == "class" and all(one.sorted_into in beginning.labels for one in found.documents):
-        return f"next: loupe run {folder} -e ENGINE"
-    return f"next: loupe draft {folder} -e ENGINE, then loupe review {folder}"
+        return f"next: loupe run {word(folder)} -e ENGINE"
+    return f"next: loupe draft {word(folder)} -e ENGINE, then loupe review {word(folder)}"
 
 
 def _count(number: int, noun: str) -> str:

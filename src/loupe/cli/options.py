@@ -27,7 +27,7 @@ from loupe.cli.server_options import (
     served_model,
 )
 from loupe.engines.registry import Profile, engine_kinds, load_profile, profile_names, slug
-from loupe.errors import EngineUnavailableError, ProfileError, UsageError
+from loupe.errors import EngineUnavailableError, ProfileError, UsageError, word
 from loupe.types import Outcome
 
 if TYPE_CHECKING:
@@ -269,7 +269,7 @@ def download_data(benchmark: str, flags: Flags) -> None:
 
 def parse_options(benchmark: str, pairs: tuple[str, ...]) -> dict[str, str]:
     """`key=value` pairs, checked against the parameters of the benchmark's `load`."""
-    options = split_pairs(pairs, hint=f"loupe bench show {benchmark}")
+    options = split_pairs(pairs, hint=f"loupe bench show {word(benchmark)}")
     check_options(get_benchmark(benchmark), options)
     return options
 
@@ -350,7 +350,7 @@ def configure(name: str, overrides: Mapping[str, Any]) -> tuple[str, Profile]:
     except UsageError as error:
         raise _misplaced_profile(name) or error from None
     given = f"--{_flag(option)}" if option in OVERRIDES.values() else f"-o {option}"
-    raise UsageError(f"engine {name!r} has no setting for {given}", hint=f"loupe engine show {name}")
+    raise UsageError(f"engine {name!r} has no setting for {given}", hint=f"loupe engine show {word(name)}")
 
 
 def _blaming_the_option(error: ProfileError, overrides: Mapping[str, Any]) -> UsageError | None:

@@ -10,7 +10,7 @@ import msgspec
 
 from loupe.cli.output import as_json, console, say, tables
 from loupe.cli.run_paths import exit_with
-from loupe.errors import RunError
+from loupe.errors import RunError, word
 
 if TYPE_CHECKING:
     from loupe.report.matrix import Matrix
@@ -41,7 +41,7 @@ def show_overview(root: Path, *, json: bool, plain: bool, with_published: bool =
             measure = columns[key].measure
             title = f"{'@'.join(key)}, {NOT_MEASURED}"
             tables(published_sections(rows, {measure: columns[key].unit}, title=title), plain=plain)
-        say(f"runs side by side with differences: loupe compare RUN RUN; pages and answers: loupe report {root}")
+        say(f"runs side by side with differences: loupe compare RUN RUN; pages and answers: loupe report {word(root)}")
     else:
         say(f"no run below {root}; loupe demo makes some")
     exit_with(damaged or len(kept) < len(found))

@@ -13,7 +13,7 @@ import click
 from loupe.cli.lazy import SuggestingGroup
 from loupe.cli.local_page import quiet_option, serve_locally
 from loupe.cli.output import say
-from loupe.errors import UsageError
+from loupe.errors import UsageError, word
 
 if TYPE_CHECKING:
     from loupe.review.session import Review
@@ -69,9 +69,11 @@ def folder(folder: Path, document_type: str | None, negative: bool, name: str | 
     from loupe.review.opening import open_folder
 
     if folder.is_file() and folder.suffix == ".jsonl":
-        raise UsageError(f"{folder} is a file", hint=f"loupe review tests {folder}, or loupe review {folder.parent}")
+        raise UsageError(
+            f"{folder} is a file", hint=f"loupe review tests {word(folder)}, or loupe review {word(folder.parent)}"
+        )
     if negative and document_type is None:
-        raise UsageError("--negative goes with --type", hint=f"loupe review {folder} --type TYPE --negative")
+        raise UsageError("--negative goes with --type", hint=f"loupe review {word(folder)} --type TYPE --negative")
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder", hint="loupe review DIR, or loupe review tests FILE.jsonl")
     review = open_folder(folder, document_type=document_type, by=name or _account(), negative=negative)

@@ -10,7 +10,7 @@ import click
 from loupe.cli.errors import USAGE
 from loupe.cli.output import say
 from loupe.cli.runs import open_run
-from loupe.errors import RunError
+from loupe.errors import RunError, word
 from loupe.runs.folder import RunFolder, find_runs
 from loupe.types import UNDECODABLE
 
@@ -51,7 +51,7 @@ def _fault(folder: RunFolder, *, scored: bool) -> RunError | None:
     """What is wrong with the files of a run, all of which are read."""
     try:
         if folder.result() is None and scored:
-            return RunError(f"{folder.path} has no scores yet", hint=f"loupe score {folder.path}")
+            return RunError(f"{folder.path} has no scores yet", hint=f"loupe score {word(folder.path)}")
         for _ in folder.read_predictions(folder.prediction_places().values()):
             pass
         for _ in folder.scores():
@@ -59,7 +59,9 @@ def _fault(folder: RunFolder, *, scored: bool) -> RunError | None:
     except RunError as error:
         return error
     except (*UNDECODABLE, OSError) as error:
-        return RunError(f"{folder.path} cannot be read: {error}", hint=f"loupe score {folder.path} makes scores anew")
+        return RunError(
+            f"{folder.path} cannot be read: {error}", hint=f"loupe score {word(folder.path)} makes scores anew"
+        )
     return None
 
 

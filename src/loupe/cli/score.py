@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from loupe.cli.output import as_json, json_option, plain_option, say, shared_option, tables
-from loupe.errors import RunError, UsageError
+from loupe.errors import RunError, UsageError, word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,7 +49,9 @@ def command(
         raise RunError(f"no run at {target[0]}", hint="loupe runs lists them")
     _check_flags(target, flags)
     if len(target) > 2 and flags.get("name"):
-        raise UsageError("--name is for one folder of answers", hint=f"loupe score {target[0]} {target[1]} --name NAME")
+        raise UsageError(
+            "--name is for one folder of answers", hint=f"loupe score {word(target[0])} {word(target[1])} --name NAME"
+        )
     from loupe.benchmarks.registry import benchmark_ids
     from loupe.cli.run import json_document, say_of_cache, show_result
     from loupe.pipeline import score_run
@@ -94,7 +96,7 @@ def command(
 def _options_of_run(run: str, pairs: object) -> dict[str, str]:
     from loupe.cli.options import split_pairs
 
-    return split_pairs(msgspec.convert(pairs, tuple[str, ...]), hint=f"loupe score {run} -o KEY=VALUE")
+    return split_pairs(msgspec.convert(pairs, tuple[str, ...]), hint=f"loupe score {word(run)} -o KEY=VALUE")
 
 
 def _check_flags(target: tuple[str, ...], flags: Mapping[str, object]) -> None:
@@ -143,7 +145,7 @@ def take_answers(benchmark: str, answers: Path, flags: dict[str, object]) -> Pat
     from loupe.pipeline import file_answers
 
     if not answers.exists():
-        raise RunError(f"no answers at {answers}", hint=f"loupe score {benchmark} FOLDER_OR_FILE")
+        raise RunError(f"no answers at {answers}", hint=f"loupe score {word(benchmark)} FOLDER_OR_FILE")
     reading = msgspec.convert({**flags, "engine": (f"predictions:{answers}",)}, Flags)
     folder, found = file_answers(make_plans(benchmark, reading)[0], answers)
     double = len(found.double) + len(found.passed_over)

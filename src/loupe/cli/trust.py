@@ -17,7 +17,7 @@ from loupe.cli.errors import show_error
 from loupe.cli.output import say
 from loupe.data import trust
 from loupe.engines.shared.local_settings import ENGINES, SELECT, LocalSettings, read_settings
-from loupe.errors import UntrustedError, UsageError
+from loupe.errors import UntrustedError, UsageError, word
 from loupe.report.control_characters import printable
 
 
@@ -52,7 +52,7 @@ def command(place: Path | None, yes: bool, listing: bool, remove: bool) -> None:
         say(f"{file} is trusted as it is")
     elif _agreed(file, lines, yes=yes):
         trust.remember(file, content)
-        say(f"{file} is trusted as it is now; to take it back: loupe trust --remove {place}")
+        say(f"{file} is trusted as it is now; to take it back: loupe trust --remove {word(place)}")
     else:
         raise UsageError(f"{file} stays untrusted", hint="loupe trust DIR --yes trusts it without a question")
 

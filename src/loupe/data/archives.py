@@ -30,7 +30,7 @@ from loupe.data.manifest import (
     shown_path,
     write_manifest,
 )
-from loupe.errors import DatasetError
+from loupe.errors import DatasetError, word
 from loupe.files.folder import Folder
 
 #: A manifest of a million files is about this large.
@@ -136,14 +136,16 @@ def _add(tar: tarfile.TarFile, root: Path, entry: FileEntry, tell: Tell | None) 
     try:
         with path.open("rb") as file:
             if os.fstat(file.fileno()).st_size != entry.size:
-                raise DatasetError(f"{path}: not the size that the manifest says", hint=f"loupe data verify {root}")
+                raise DatasetError(
+                    f"{path}: not the size that the manifest says", hint=f"loupe data verify {word(root)}"
+                )
             found = sha256_of(file, tell)
             if found != entry.sha256:
-                raise DatasetError(f"{path}: has changed since it was checked", hint=f"loupe data verify {root}")
+                raise DatasetError(f"{path}: has changed since it was checked", hint=f"loupe data verify {word(root)}")
             file.seek(0)
             tar.addfile(_member(entry.path, entry.size), file)
     except FileNotFoundError:
-        raise DatasetError(f"{path}: missing", hint=f"loupe data verify {root}") from None
+        raise DatasetError(f"{path}: missing", hint=f"loupe data verify {word(root)}") from None
 
 
 def _first(tar: tarfile.TarFile, source: Path) -> Manifest:

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from loupe.embedding.scoring import KEPT, Retrieval
-from loupe.errors import DatasetError
+from loupe.errors import DatasetError, word
 from loupe.files.folder import Folder
 from loupe.stats.comparison import Difference, compare
 from loupe.types import UNDECODABLE, Measure, SampleScores, Score
@@ -30,7 +30,7 @@ def differences(here: Retrieval, folder: Path, name: str = "retrieval.json") -> 
         there = msgspec.json.decode(Folder(folder).read(name), type=_Stored).per_query
     except (*UNDECODABLE, OSError):
         raise DatasetError(
-            f"{folder}: no {name} that can be read", hint=f"loupe embed {folder} --queries FILE makes it"
+            f"{folder}: no {name} that can be read", hint=f"loupe embed {word(folder)} --queries FILE makes it"
         ) from None
     shared = [system for system in here.per_query if system in there]
     if not any(here.per_query[system].keys() & there[system].keys() for system in shared):

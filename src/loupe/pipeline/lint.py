@@ -18,7 +18,7 @@ import msgspec
 from loupe.benchmarks import benchmark_id, benchmark_of_run, get_benchmark
 from loupe.benchmarks.registry import benchmark_ids
 from loupe.engines.answers.steps import apply_adapters
-from loupe.errors import DatasetError, MissingToolError, RunError, UsageError
+from loupe.errors import DatasetError, MissingToolError, RunError, UsageError, word
 from loupe.pipeline.answers import find_all, read_answers
 from loupe.pipeline.mending import versions
 from loupe.pipeline.plan import open_samples, samples_of
@@ -146,7 +146,7 @@ def _of_run(folder: RunFolder, wanted: str, data: Path | None) -> tuple[str, _Lo
     if wanted and benchmark_id(wanted) != info.benchmark_id:
         raise UsageError(
             f"{folder.path} is a run of {info.benchmark_id}, not of {benchmark_id(wanted)}",
-            hint=f"loupe lint {folder.path}",
+            hint=f"loupe lint {word(folder.path)}",
         )
     info = msgspec.structs.replace(info, data=str(data)) if data else info
 

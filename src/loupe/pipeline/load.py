@@ -21,7 +21,7 @@ from loupe.benchmarks import benchmark_id, get_benchmark
 from loupe.engines.openai import Settings
 from loupe.engines.registry import Profile
 from loupe.engines.shared.prices import Usage
-from loupe.errors import DatasetError, EngineError, EngineUnavailableError, LoupeError
+from loupe.errors import DatasetError, EngineError, EngineUnavailableError, LoupeError, word
 from loupe.files.folder import Folder
 from loupe.inference.progress import Progress
 from loupe.inference.prompts import make_request
@@ -109,7 +109,7 @@ async def measure(
         for sample in itertools.islice(samples, sum(counts))
     ]
     if not pages:
-        raise DatasetError(f"{plan.benchmark}: no samples", hint=f"loupe bench show {plan.benchmark}")
+        raise DatasetError(f"{plan.benchmark}: no samples", hint=f"loupe bench show {word(plan.benchmark)}")
     info = make_info(plan, benchmark, survey(benchmark, plan.benchmark, plan.data, plan.options, pages=False))
     test = _Test(plan.profile, pages, progress)
     stopped = ""

@@ -14,7 +14,7 @@ from loupe.benchmarks import benchmark_id, benchmark_of_run
 from loupe.benchmarks.registry import benchmark_ids, changed_options, check_options
 from loupe.data.digests import source_digest
 from loupe.engines.registry import Profile, slug
-from loupe.errors import DatasetError
+from loupe.errors import DatasetError, word
 from loupe.files.folder import Folder
 from loupe.inference.prompts import prompts_by_task
 from loupe.inference.scheduler import Policy
@@ -127,7 +127,7 @@ def survey(
 
     truth = digest_of(parts())
     if not seen:
-        raise DatasetError(f"{name}: no samples", hint=f"loupe bench show {name}")
+        raise DatasetError(f"{name}: no samples", hint=f"loupe bench show {word(name)}")
     everything = digest_of([truth, *images]) if pages else ""
     gone = files[0] if files and all(page.startswith("missing") for page in images) else None
     return Survey(

@@ -10,7 +10,7 @@ import msgspec
 
 from loupe.benchmarks import benchmark_of_run
 from loupe.benchmarks.registry import changed_options
-from loupe.errors import RunError, UsageError
+from loupe.errors import RunError, UsageError, word
 from loupe.pipeline.mended_truth import score_anyway
 from loupe.pipeline.plan import Survey, open_samples, samples_of, survey
 from loupe.runs.folder import RunFolder
@@ -80,9 +80,9 @@ def _check_questions(folder: RunFolder, options: Mapping[str, str], wanted: Iter
     words = " ".join(f"-o {name}={value}" for name, value in options.items())
     what = "is asked otherwise" if other in asked else "was not asked for"
     if info.profile.get("kind") == "predictions":
-        hint = f"loupe score {info.benchmark} ANSWERS {words} --name NAME"
+        hint = f"loupe score {word(info.benchmark)} ANSWERS {words} --name NAME"
     else:
-        hint = f"ask again: loupe run {info.benchmark} {words} --name NAME, with the same engine"
+        hint = f"ask again: loupe run {word(info.benchmark)} {words} --name NAME, with the same engine"
     raise UsageError(f"{words}: not with the answers of this run, as {other} {what}", hint=hint)
 
 

@@ -16,7 +16,7 @@ from loupe.benchmarks import benchmark_id, benchmark_of_run, get_benchmark
 from loupe.engines.answers.steps import apply_adapters, check_adapters
 from loupe.engines.registry import Profile
 from loupe.engines.shared.answer_memory import AnswerMemory, make_room
-from loupe.errors import DatasetError, LoupeError
+from loupe.errors import DatasetError, LoupeError, word
 from loupe.files.folder import Folder
 from loupe.inference.budget import BudgetSpentError
 from loupe.inference.journal import Journal
@@ -102,7 +102,7 @@ async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scori
     if found.gone is not None and plan.profile.kind != "predictions":
         raise DatasetError(
             f"{plan.benchmark}: no page is there, not even {found.gone}",
-            hint=f"answers that exist already need no pages: loupe score {plan.benchmark} ANSWERS",
+            hint=f"answers that exist already need no pages: loupe score {word(plan.benchmark)} ANSWERS",
         )
     info = make_info(plan, benchmark, found)
     progress.engine, progress.benchmark = info.engine, plan.benchmark

@@ -9,7 +9,7 @@ import msgspec
 from loupe.benchmarks.omnidoc.official_files import official_files
 from loupe.benchmarks.omnidoc.scored_pages import from_details
 from loupe.engines.registry import slug
-from loupe.errors import RunError, UsageError
+from loupe.errors import RunError, UsageError, word
 from loupe.files.folder import Folder
 from loupe.report.request_layout import Exported, write_answers
 from loupe.runs.folder import RunFolder
@@ -27,7 +27,7 @@ def write_omnidocbench_layout(path: Path, output: Path | None = None, *, raw: bo
     if folder.info.benchmark_id != BENCHMARK:
         raise UsageError(f"{path} is a run of {folder.info.benchmark_id}, not of {BENCHMARK}", hint="loupe runs")
     if folder.result() is None:
-        raise RunError(f"{path} has no scores yet", hint=f"loupe score {path}")
+        raise RunError(f"{path} has no scores yet", hint=f"loupe score {word(path)}")
     root = Folder(output) if output else folder.files / "official"
     name = _folder_name(folder)
     pages = [page for row in folder.scores() if (page := from_details(row)) is not None and page.answered]

@@ -15,7 +15,7 @@ import msgspec
 
 from loupe import __version__
 from loupe.engines.registry import Profile, engine_module, load_profile, slug
-from loupe.errors import LoupeError, ProfileError, RunError, UsageError
+from loupe.errors import LoupeError, ProfileError, RunError, UsageError, word
 from loupe.inference.prompts import prompts_by_task
 from loupe.report.terminal import failed_count
 from loupe.runs.folder import RunFolder, find_runs
@@ -116,7 +116,7 @@ def checked_run(run: RunFolder, benchmark_id: str, version: str) -> RunFolder:
             hint="loupe runs lists them",
         )
     if run.result() is None:
-        raise RunError(f"{run.path} has no scores yet", hint=f"loupe score {run.path}")
+        raise RunError(f"{run.path} has no scores yet", hint=f"loupe score {word(run.path)}")
     return run
 
 

@@ -19,7 +19,7 @@ import msgspec
 from loupe.benchmarks.registry import benchmark_of_run
 from loupe.engines.answers.steps import apply_adapters
 from loupe.engines.registry import slug
-from loupe.errors import RunError, UsageError
+from loupe.errors import RunError, UsageError, word
 from loupe.files.folder import Folder
 from loupe.report.matrix import make_matrix
 from loupe.report.terminal import failed_count
@@ -85,7 +85,7 @@ def write_request_layout(paths: Sequence[Path], root: Path, *, raw: bool = False
 def _scored(folder: RunFolder) -> Result:
     result = folder.result()
     if result is None:
-        raise RunError(f"{folder.path} has no scores yet", hint=f"loupe score {folder.path}")
+        raise RunError(f"{folder.path} has no scores yet", hint=f"loupe score {word(folder.path)}")
     return result
 
 

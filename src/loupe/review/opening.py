@@ -8,7 +8,7 @@ from pathlib import Path
 
 from loupe.benchmarks.own.checking import missing_samples
 from loupe.benchmarks.own.config import CONFIG, SAMPLES, read_config
-from loupe.errors import UsageError
+from loupe.errors import UsageError, word
 from loupe.review.entries import Entry
 from loupe.review.line_file import LineFile
 from loupe.review.next_command import run_folder, run_tests, select_models
@@ -45,7 +45,7 @@ def open_folder(folder: Path, *, document_type: str | None, by: str, negative: b
         raise missing_samples(folder).error()
     raise UsageError(
         f"{folder}: nothing to review here",
-        hint=f"loupe init {folder} begins truth of your own; --type TYPE that of loupe select",
+        hint=f"loupe init {word(folder)} begins truth of your own; --type TYPE that of loupe select",
     )
 
 

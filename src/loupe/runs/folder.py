@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import msgspec
 
-from loupe.errors import RunError
+from loupe.errors import RunError, word
 from loupe.files.folder import Folder
 from loupe.files.names import safe_name
 from loupe.files.records import RecordLog, read_lines
@@ -147,7 +147,7 @@ class RunFolder:
         except FileNotFoundError:
             return None
         except UNDECODABLE as error:
-            raise RunError(f"{self.path / RESULT}: {error}", hint=f"loupe score {self.path}") from None
+            raise RunError(f"{self.path / RESULT}: {error}", hint=f"loupe score {word(self.path)}") from None
 
     def write_info(self, info: RunInfo) -> None:
         """Store `run.json`, whole or not at all."""

@@ -10,7 +10,7 @@ from loupe.benchmarks.own.problems import Problem
 from loupe.benchmarks.own.rows import Row, file_name, page_source, paths_of, read_rows
 from loupe.benchmarks.own.scorers import TASKS
 from loupe.benchmarks.own.task_measures import measures_of
-from loupe.errors import PageError, did_you_mean
+from loupe.errors import PageError, did_you_mean, word
 from loupe.types import Measure, PageSource, PdfPage
 
 
@@ -116,7 +116,7 @@ def missing_samples(folder: Path) -> Problem:
     return Problem(
         file=str(folder / SAMPLES),
         message="not found",
-        hint=f"loupe init {folder} writes it for scans and PDF files; docs/own-data.md has an example",
+        hint=f"loupe init {word(folder)} writes it for scans and PDF files; docs/own-data.md has an example",
     )
 
 

@@ -17,7 +17,7 @@ import msgspec
 from loupe.benchmarks.own.field_types import FIELD_TYPES, FieldType, canonical_key
 from loupe.benchmarks.own.labels import label_mistakes
 from loupe.benchmarks.own.problems import Problem
-from loupe.errors import did_you_mean
+from loupe.errors import did_you_mean, word
 from loupe.files.folder import Folder
 from loupe.metrics.dates import DateOrder
 
@@ -81,7 +81,7 @@ def read_config(folder: Path) -> tuple[FolderConfig | None, list[Problem]]:
     except FileNotFoundError:
         advice = f'printf \'[benchmark]\\ntitle = "My documents"\\ntask = "text"\\n\' > {path}'
         # Scans without a word of truth are begun by a command; truth that is there needs only settings.
-        advice = advice if (folder / SAMPLES).exists() else f"loupe init {folder}"
+        advice = advice if (folder / SAMPLES).exists() else f"loupe init {word(folder)}"
         return None, [Problem(file=str(path), message="not found", hint=advice)]
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1

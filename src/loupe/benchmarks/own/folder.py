@@ -21,7 +21,7 @@ from loupe.benchmarks.own.survey import Contents, contents_of
 from loupe.benchmarks.own.task_measures import mean_of_headlines, measures_of
 from loupe.benchmarks.own.truth import TruthState, truth_state
 from loupe.benchmarks.own.typed_fields import scoring_of
-from loupe.errors import UsageError
+from loupe.errors import UsageError, word
 from loupe.types import Benchmark, Conclusion, Prediction, Sample, SampleScores, Score, Scored
 
 #: In the figures of such a run: engine → unverified samples whose truth it drafted itself.
@@ -126,7 +126,7 @@ def unverified(folder: Path, contents: Contents) -> UsageError:
     drafts, total = contents.states["draft"], sum(contents.states[name] for name in ("draft", "verified", "skipped"))
     return UsageError(
         f"{folder}: the truth of {drafts} of {total} samples is an unverified draft",
-        hint=f"check it with loupe review {folder}, or take it as it is, with a mark, by --allow-unverified",
+        hint=f"check it with loupe review {word(folder)}, or take it as it is, with a mark, by --allow-unverified",
     )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from loupe.benchmarks.own.config import CONFIG, SAMPLES, Task, read_config
 from loupe.benchmarks.own.field_types import Fields
 from loupe.benchmarks.own.labels import label_of
-from loupe.errors import DatasetError, PageError, UsageError
+from loupe.errors import DatasetError, PageError, UsageError, word
 from loupe.files.folder import Folder, write_all_or_none
 from loupe.files.names import safe_name
 
@@ -100,7 +100,7 @@ def find_documents(folder: Path) -> Found:
         why = f"; {len(left_out)} files cannot be read" if left_out else ""
         raise DatasetError(
             f"{folder}: no images or PDF files here{why}",
-            hint=f"put scans or PDF files into it, then: loupe init {folder}",
+            hint=f"put scans or PDF files into it, then: loupe init {word(folder)}",
         )
     return Found(tuple(documents), left_out)
 
@@ -201,7 +201,7 @@ def refuse_existing(folder: Path) -> None:
     if SAMPLES in there:
         raise UsageError(
             f"{folder} has {' and '.join(there)} already; nothing was changed",
-            hint=f"loupe bench check {folder}; to begin anew, move {' and '.join(there)} away",
+            hint=f"loupe bench check {word(folder)}; to begin anew, move {' and '.join(there)} away",
         )
 
 
