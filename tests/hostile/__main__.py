@@ -130,8 +130,11 @@ def plan(targets: Sequence[Target], count: int, start: int) -> list[tuple[str, i
 
 
 def run_runner(base: Path, jobs: Sequence[tuple[str, int]], report: Any, *, show: bool) -> None:
-    """A process that plays these cases; where it dies, that is a finding of the harness, and the rest is lost."""
-    words = [sys.executable, "-P", "-m", "tests.hostile", "--runner", str(base)] + (["--show"] if show else [])
+    """A process that plays these cases; where it dies, that is a finding of the harness, and the rest is lost.
+
+    It is started without -P, which its children would inherit: whoever types `loupe` has none either.
+    """
+    words = [sys.executable, "-m", "tests.hostile", "--runner", str(base)] + (["--show"] if show else [])
     environment = {**os.environ, "PYTHONPATH": str(running.ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     runner = subprocess.Popen(

@@ -98,6 +98,10 @@ def make(dice: random.Random, world: World) -> Sequence[Command]:
         command("run", "docs", "-e", world.reader, "--name", "reader", "-j", "1"),
         command("infer", "docs", "-e", world.reader, "--name", "reader"),
     )
+    if dice.random() < 0.08 and not isinstance(dice, mutations.Calm):
+        # Beside the runs, where the command is started, and for a command that starts processes.
+        mutations.plant(dice, world.case)
+        return [dice.choice(dear)]
     return choose(dice, cheap, dear)
 
 
