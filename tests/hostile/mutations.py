@@ -127,7 +127,7 @@ VALUES: Sequence[Any] = (
 #: Modules that Python, what Loupe uses, or Loupe itself imports early.
 MODULES = (
     *("json", "multiprocessing", "typing", "re", "os", "sys", "io", "random", "signal", "pickle", "socket", "struct"),
-    *("sitecustomize", "usercustomize", "loupe", "numpy", "PIL", "click", "msgspec", "rich", "pypdfium2", "pebble"),
+    *("sitecustomize", "usercustomize", "loupe", "numpy", "PIL", "click", "msgspec", "rich", "pypdfium2"),
     *("asyncio", "logging", "encodings", "site", "readline", "tests", "lxml", "starlette", "uvicorn", "jinja2"),
 )
 _EVIL = "print('a module of a foreign folder was imported')\n"
