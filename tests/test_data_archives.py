@@ -260,3 +260,23 @@ def test_a_zip_with_a_damaged_member_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a.zip").write_bytes(data)
     with pytest.raises(DatasetError, match="broken zip"):
         unzip(tmp_path / "a.zip", Folder(tmp_path))
+
+
+def test_a_link_that_leads_out_of_a_folder_is_not_packed(tmp_path: Path) -> None:
+    """A stranger's folder could make a pack that is sent on hold a private file."""
+    (tmp_path / "secret").write_text("private")
+    root = make_set(tmp_path / "pages", manifest=False)
+    (root / "c.txt").symlink_to(tmp_path / "secret")
+    with pytest.raises(DatasetError, match=r"c\.txt is a link to .*secret, outside of the folder"):
+        pack(root, tmp_path / "a.tar")
+    assert not (tmp_path / "a.tar").exists()
+
+
+def test_links_inside_a_folder_and_into_the_cache_of_the_hub_are_packed(tmp_path: Path) -> None:
+    snapshot = make_set(tmp_path / "hub/snapshots/abc", manifest=False)
+    (tmp_path / "hub/blobs").mkdir()
+    (tmp_path / "hub/blobs/1").write_text("blob")
+    (snapshot / "c.txt").symlink_to("../../blobs/1")
+    (snapshot / "d.txt").symlink_to("a.json")
+    manifest, _ = pack(snapshot, tmp_path / "a.tar")
+    assert {"c.txt", "d.txt"} <= {entry.path for entry in manifest.files}

@@ -149,7 +149,7 @@ def sha256_of(stream: BinaryIO, tell: Callable[[int], None] | None = None) -> st
 def files_below(root: Path) -> Iterator[str]:
     """Paths of all plain files below a folder, sorted, without the manifest and hidden ones.
 
-    Links to files count as those files, as the hub's own cache has them; links to folders are not followed.
+    Links to files count as those files; links to folders are not followed.
     """
     for folder, names, files in os.walk(root):
         names[:] = sorted(name for name in names if not name.startswith("."))
@@ -163,7 +163,7 @@ def files_below(root: Path) -> Iterator[str]:
 def describe_folder(root: Path, ident: str, tell: Callable[[int], None] | None = None) -> Manifest:
     """A manifest of a folder as it is now, for data that did not come through `loupe data get`."""
     entries = []
-    _refuse_links_into_nowhere(root)
+    _refuse_stray_links(root)
     for path in files_below(root):
         with (root / path).open("rb") as file:
             digest = sha256_of(file, tell)
@@ -173,14 +173,24 @@ def describe_folder(root: Path, ident: str, tell: Callable[[int], None] | None =
     return Manifest(id=ident, files=entries)
 
 
-def _refuse_links_into_nowhere(root: Path) -> None:
-    """Links whose files would be missing in a manifest without a word: to folders, and to nothing."""
+def _refuse_stray_links(root: Path) -> None:
+    """Links whose files would be missing in a manifest without a word, and those that lead to files elsewhere.
+
+    In a folder from a stranger those could be private ones. The hub's own cache keeps its files in `blobs`.
+    """
+    real = root.resolve()
+    places = (real, real.parent.parent / "blobs") if real.parent.name == "snapshots" else (real,)
     for folder, names, files in os.walk(root):
         for name in (*names, *files):
             path = Path(folder, name)
             if path.is_symlink() and not path.is_file() and not name.startswith("."):
                 kind = "a folder" if path.is_dir() else "nothing"
                 raise DatasetError(f"{path} is a link to {kind}", hint="copy its files there, or remove it")
+            if path.is_symlink() and not any(path.resolve().is_relative_to(place) for place in places):
+                raise DatasetError(
+                    f"{path} is a link to {path.resolve()}, outside of the folder",
+                    hint="copy the file there, or remove it",
+                )
 
 
 def check(

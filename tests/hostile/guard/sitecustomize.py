@@ -128,7 +128,7 @@ class Guard:
         below = real == self._world or real.startswith(f"{self._world}/")
         if below and not real.startswith(f"{self._canary}"):
             return
-        if real == self._log or real.startswith(_DEVICES):
+        if real == self._log or real.startswith(_DEVICES) or (not below and "/__pycache__" in real):
             return
         self._note("write", f"{path!r} is {real}")
         if not below:
