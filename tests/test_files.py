@@ -27,6 +27,7 @@ WRITERS = frozenset(
 #: Where such calls may stand, and why: none of these files lies in a folder that somebody else may have filled.
 MAY_WRITE = {
     "files/folder.py": "the module itself",
+    "files/drafts.py": "the module itself",
     "files/plain.py": "the module itself",
     "metrics/blob_cache.py": "the user's cache",
     "metrics/cdm/ghostscript.py": "a new temporary folder",
@@ -34,6 +35,8 @@ MAY_WRITE = {
     "engines/glmocr.py": "a new temporary folder",
     "engines/mineru.py": "a new temporary folder",
     "engines/shared/page_files.py": "a new temporary folder",
+    "engines/shared/page_reader.py": "a new temporary folder",
+    "data/cache.py": "the user's cache",
     "serving/app.py": "a new temporary folder",
     "benchmarks/olmocr/rendering/own_folder.py": "a new temporary folder",
     "benchmarks/olmocr/rendering/browser.py": "a new temporary folder",

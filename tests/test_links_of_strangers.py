@@ -189,8 +189,10 @@ def test_what_killed_processes_left_is_taken_away_and_nothing_else(tmp_path: Pat
     left.write_text("half")
     kept = tmp_path / ".loupe-notes.tmp"
     kept.write_text("mine")
-    LineFile(file)
-    assert not left.exists() and kept.read_text() == "mine"
+    with Folder(tmp_path).draft("other") as draft:
+        LineFile(file)
+        assert not left.exists() and kept.read_text() == "mine"
+        draft.replace()
 
 
 def test_user_files_named_on_the_command_line_are_replaced_and_links_refused(tmp_path: Path, finished: Path) -> None:

@@ -65,11 +65,12 @@ class ProfileError(UsageError):
 class UntrustedError(UsageError):
     """A file of a folder would run something or send pages somewhere, and the user has not trusted it: `file`."""
 
-    def __init__(self, file: Path, effects: str) -> None:
+    def __init__(self, file: Path, effects: str, *, changed: bool = False) -> None:
         target = file if file.suffix == ".py" else file.parent
+        why = "has changed since you trusted it" if changed else "is not trusted"
         super().__init__(
-            f"{file} is not trusted as it is now, so it is not used: {effects}",
-            hint=f"read it; if you trust it: loupe trust {shlex.quote(str(target))}",
+            f"{file} {why}, so it is not used: {effects}",
+            hint=f"read it; if you trust it: loupe trust {word(target)}",
         )
         self.file = file
 

@@ -64,7 +64,8 @@ def benchmark_of_run(name: str) -> Benchmark:
     path = Path(name)
     known = name.partition("@")[0] in benchmark_ids()
     if not known and path.suffix == ".py" and path.is_file() and not trust.is_trusted(path):
-        raise UntrustedError(path, "the run names it as its benchmark, whose Python code would run")
+        effect = "the run names it as its benchmark, whose Python code would run"
+        raise UntrustedError(path, effect, changed=trust.was_trusted(path))
     return get_benchmark(name)
 
 

@@ -25,6 +25,8 @@ Option = Callable[[F], F]
 KEY_VARIABLE = "LOUPE_API_KEY"
 #: Longer than any key: such a file is another one.
 _MOST_BYTES = 100_000
+#: Keys that were read, by variable and place.
+_read: dict[tuple[str, str], str] = {}
 
 
 def key_options(variable: str, meaning: str) -> tuple[Option[Any], Option[Any]]:
@@ -35,9 +37,11 @@ def key_options(variable: str, meaning: str) -> tuple[Option[Any], Option[Any]]:
             return
         if context.meta.setdefault(__name__, option.name) != option.name:
             raise UsageError("--api-key and --api-key-file do not go together", hint="leave --api-key out")
-        os.environ[variable] = (
-            _from_file(given) if option.name == "api_key_file" else _from_command_line(given, variable)
-        )
+        # A command that first asks for trust begins again: a pipe would be empty then, and a person asked twice.
+        if (variable, given) not in _read:
+            read = _from_file(given) if option.name == "api_key_file" else _from_command_line(given, variable)
+            _read[variable, given] = read
+        os.environ[variable] = _read[variable, given]
 
     return (
         click.option(

@@ -150,7 +150,7 @@ def _show(
         check_relevant(queries, found.page_ids, flags["queries"])
         if any(query.relevant for query in queries):
             retrieval = score(found, queries, _texts(plan) if plan else None)
-            write_json(Folder(folder), RETRIEVAL, retrieval)
+            write_json(plan.folder if plan else Folder(folder), RETRIEVAL, retrieval)
     elif plan is None:
         raise UsageError("vectors that exist are scored with --queries FILE", hint="docs/embedding.md")
     compared = None

@@ -365,13 +365,13 @@ def _blaming_the_option(error: ProfileError, overrides: Mapping[str, Any]) -> Us
 
 def _misplaced_profile(name: str) -> UsageError | None:
     """The complaint about a profile that stands in loupe.toml under [engine.NAME], where nobody looks for it."""
-    import tomllib
+    from loupe.engines.shared.local_settings import read_settings
 
     try:
-        tables = tomllib.loads(Path("loupe.toml").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        local = read_settings()
+    except ProfileError:
         return None
-    if name not in tables.get("engine", ()):
+    if local is None or name not in local.table("engine"):
         return None
     return UsageError(
         f"no engine {name!r}; loupe.toml has a table [engine.{name}], but profiles stand under [engines.NAME]",

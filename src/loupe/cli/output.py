@@ -36,7 +36,7 @@ def json_option(function: F) -> F:
 
 def shared_option(function: F) -> F:
     """`--shared`."""
-    text = "Others on this machine may read a new run folder, too; without it only you."
+    text = "Let other users of this machine read the run folder. Default: only you."
     return click.option("--shared", is_flag=True, help=text)(function)
 
 

@@ -151,6 +151,6 @@ def take_answers(benchmark: str, answers: Path, flags: dict[str, object]) -> Pat
     double = len(found.double) + len(found.passed_over)
     say(
         f"{answers}: {len(found.found):,} answers; {len(found.missing):,} missing, {len(found.extra):,} extra, "
-        f"{double:,} double" + (f"; {len(found.unread):,} files are no text" if found.unread else "")
+        f"{double:,} double" + (f"; not read: {len(found.unread):,} files" if found.unread else "")
     )
     return folder.path

@@ -68,7 +68,7 @@ def _stop_left_over(runs: Path) -> None:
     found = list(left_over(runs))
     for folder, record in found:
         stop_left_over(folder, record)
-        print_line(f"stopped {record.kind} with {record.model} (process {record.pid}) of {folder}")
+        print_line(f"stopped {record.kind} with {record.model} (process {record.pid}) of {folder.path}")
     if not found:
         say(f"no run below {runs} left a server behind")
 

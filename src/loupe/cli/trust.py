@@ -14,37 +14,37 @@ from pathlib import Path
 import click
 
 from loupe.cli.errors import show_error
-from loupe.cli.output import say
+from loupe.cli.output import print_data, prompt, say
 from loupe.data import trust
 from loupe.engines.shared.local_settings import ENGINES, SELECT, LocalSettings, read_settings
 from loupe.errors import UntrustedError, UsageError, word
-from loupe.report.control_characters import printable
 
 
 @click.command("trust")
-@click.argument("place", metavar="[DIR | FILE]", required=False, type=click.Path(exists=True, path_type=Path))
+@click.argument("place", metavar="[DIR | FILE]", required=False, type=click.Path(path_type=Path))
 @click.option("--yes", is_flag=True, help="Trust without a question, where there is no terminal to ask at.")
 @click.option("--list", "listing", is_flag=True, help="List the files that are trusted.")
-@click.option("--remove", is_flag=True, help="Trust the file no more.")
+@click.option("--remove", is_flag=True, help="Stop trusting the file.")
 def command(place: Path | None, yes: bool, listing: bool, remove: bool) -> None:
-    """Show what a file of a folder would run or redefine, and let it.
+    """Show what a folder's loupe.toml, or a Python file, would run or redefine, and allow it.
 
-    DIR stands for the loupe.toml in it, whose [engines] and [select] are not used before; a FILE is that or a Python
-    file which a run names as its benchmark. Trust is for the file as it is now, where it is now: after any change you
-    are asked again. What the file itself names (programs, Python files) is not looked at. Data needs no trust.
+    DIR stands for the loupe.toml in it: its [engines] and [select] are refused until you trust it. FILE is a loupe.toml,
+    or a Python file that a run uses as its benchmark. Trust is for the file as it is now, where it is now: after any
+    change you are asked again. The programs and Python files that it names are not checked. Data needs no trust.
     """
     if listing:
         for file in trust.trusted_files():
-            click.echo(printable(f"{file}{'' if _is_trusted(file) else '  (changed since, so not trusted)'}"))
+            state = "" if _is_trusted(file) else "  (changed since)" if file.exists() else "  (not there any more)"
+            print_data(f"{file}{state}")
         return
     if place is None:
         raise UsageError("which folder or file?", hint="loupe trust .")
     file = place / "loupe.toml" if place.is_dir() else place
-    if not file.is_file():
-        raise UsageError(f"{file}: no such file, so there is nothing to trust", hint="loupe trust FILE")
     if remove:
         say(f"{file} is not trusted any more" if trust.forget(file) else f"{file} was not trusted")
         return
+    if not file.is_file():
+        raise UsageError(f"{file}: no such file, so there is nothing to trust", hint="loupe trust FILE")
     content, lines = _look(file)
     if not lines:
         say(f"{file} configures data only, which needs no trust")
@@ -54,7 +54,9 @@ def command(place: Path | None, yes: bool, listing: bool, remove: bool) -> None:
         trust.remember(file, content)
         say(f"{file} is trusted as it is now; to take it back: loupe trust --remove {word(place)}")
     else:
-        raise UsageError(f"{file} stays untrusted", hint="loupe trust DIR --yes trusts it without a question")
+        raise UsageError(
+            f"{file} stays untrusted", hint=f"loupe trust {word(place)} --yes trusts it without a question"
+        )
 
 
 def is_allowed(error: UntrustedError) -> bool:
@@ -83,7 +85,7 @@ def _can_ask() -> bool:
 def _agreed(file: Path, lines: list[str], *, yes: bool) -> bool:
     for line in lines:
         say(line)
-    return yes or (_can_ask() and click.confirm(printable(f"Trust {file}?"), default=False, err=True))
+    return yes or (_can_ask() and prompt(f"Trust {file}? [y/N]").casefold() in ("y", "yes"))
 
 
 def _look(file: Path) -> tuple[bytes, list[str]]:

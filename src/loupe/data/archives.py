@@ -68,7 +68,7 @@ def unpack(source: Path, root_of: Callable[[Manifest], Path], *, tell: Tell | No
             manifest = _first(tar, source)
             root = root_of(manifest)
             if root.exists():
-                raise DatasetError(f"{root} is there already", hint=f"mv {root} {root}.old, or --to DIR")
+                raise DatasetError(f"{root} is there already", hint=f"mv {word(root)} {word(root)}.old, or --to DIR")
             partial = Folder(root.parent) / f"{root.name}.unpacking"
             _make_room(partial, manifest)
             try:

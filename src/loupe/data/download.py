@@ -24,7 +24,7 @@ from loupe.data.hub import Listing, RemoteFile, list_files
 from loupe.data.manifest import FileEntry, Manifest, has_manifest, read_manifest, write_manifest
 from loupe.data.patience import Patience
 from loupe.data.sets import DataSet
-from loupe.errors import DatasetError, cannot_write
+from loupe.errors import DatasetError, cannot_write, word
 from loupe.files.folder import Folder
 
 #: Free space that is left alone.
@@ -72,7 +72,8 @@ def get(order: Order, tally: Tally | None = None) -> Manifest:
         return present
     if order.root.exists() and not present and any(order.root.iterdir()):
         raise DatasetError(
-            f"{order.root} is there and was not made by loupe", hint=f"mv {order.root} {order.root}.old, or --to DIR"
+            f"{order.root} is there and was not made by loupe",
+            hint=f"mv {word(order.root)} {word(order.root)}.old, or --to DIR",
         )
     with _claim(order):
         tally.note = "asking the hub"
@@ -112,7 +113,9 @@ def _present(order: Order) -> Manifest | None:
     other = manifest.repo != order.dataset.repo
     if other or order.revision not in ("", manifest.revision, manifest.requested):
         there = f"{manifest.repo or 'a folder'} at {manifest.requested or manifest.revision[:12] or 'no revision'}"
-        raise DatasetError(f"{order.root} holds {there}", hint=f"mv {order.root} {order.root}.old, or --to DIR")
+        raise DatasetError(
+            f"{order.root} holds {there}", hint=f"mv {word(order.root)} {word(order.root)}.old, or --to DIR"
+        )
     return manifest
 
 
@@ -299,6 +302,10 @@ def _fits(globs: Sequence[str], path: str) -> bool:
     import fnmatch
 
     return any(fnmatch.fnmatchcase(path, glob) for glob in globs)
+
+
+def _elsewhere(order: Order) -> str:
+    return f"mv {word(order.root)} {word(order.root)}.old, or --to DIR"
 
 
 def _gigabytes(size: int) -> str:

@@ -33,6 +33,11 @@ def is_trusted(path: Path, content: bytes | None = None) -> bool:
     return digest in _SEEN or (_folder() / digest).is_file()
 
 
+def was_trusted(path: Path) -> bool:
+    """Whether the user has trusted the file with another content, or this one."""
+    return any(place == str(path.resolve()) for _, place in _marks())
+
+
 def forget(path: Path) -> int:
     """Trust the file no more, whatever its content; how many contents of it were trusted."""
     return sum(_removed(mark) for mark, place in _marks() if place == str(path.resolve()))

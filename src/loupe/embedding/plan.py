@@ -46,7 +46,7 @@ class Plan:
     @property
     def folder(self) -> Folder:
         """Where the files go: a folder in that of the run, which may be a stranger's, or one that the user named."""
-        if self.output.is_relative_to(self.run):
+        if self.output.is_relative_to(self.run) and ".." not in self.output.parts:
             return Folder(self.run) / str(self.output.relative_to(self.run))
         return Folder(self.output)
 

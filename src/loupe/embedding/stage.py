@@ -43,6 +43,8 @@ async def embed(plan: Plan, progress: Progress) -> Corpus:
     if plan.fresh and NAME in output.names():
         output.move_aside()
     output.create(private=not plan.shared)
+    if plan.shared:
+        output.open_to_others()
     with locked(output), VectorJournal(output) as journal:
         async with cutter() as cut:
             corpus = await collect(plan, run, queries, cut)

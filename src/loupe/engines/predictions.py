@@ -81,7 +81,9 @@ def _from_folder(folder: Path) -> Predict:
             for suffix in _SUFFIXES:
                 # An id is data: it must not lead out of the folder.
                 path = folder / f"{stem}{suffix}"
-                if _inside(path, folder) and path.is_file():
+                if path.is_file() and not _inside(path, folder):
+                    raise EngineError(f"{path}: is a link out of the folder, and not read")
+                if path.is_file():
                     return Output(text=await asyncio.to_thread(_read_text, path))
         raise EngineError(f"no file for sample {request.id!r} in {folder}")
 

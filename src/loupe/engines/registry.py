@@ -12,7 +12,6 @@ import importlib
 import math
 import pkgutil
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import Any, ClassVar, Literal, get_args, get_type_hints
 
 import msgspec
 
+from loupe.data.toml import parse_toml
 from loupe.engines.shared.local_settings import ENGINES, FILE, LocalSettings, read_settings
 from loupe.engines.shared.prices import Price
 from loupe.engines.shared.redaction import redacted
@@ -233,7 +233,7 @@ def _local_profile(local: LocalSettings, name: str) -> tuple[dict[str, Any], str
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return parse_toml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UsageError(f"no engine profile at {path}", hint="loupe engine list") from None
     except (ValueError, RecursionError, OSError) as error:

@@ -7,9 +7,12 @@ exclusively, so that nothing planted in their place is opened.
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import os
 import re
 import secrets
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,11 +20,14 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
-from loupe.errors import DatasetError, UnsafeFileError
-from loupe.files.plain import check_replaceable, open_folder, open_inside, open_plain, parts_of, writing
+from loupe.errors import DatasetError, UnsafeFileError, WriteError, cannot_write
+from loupe.files.drafts import Draft, synced
+from loupe.files.plain import check_replaceable, link_error, open_folder, open_inside, open_plain, parts_of, writing
 
 #: A record is read whole into memory; a larger file is none.
 LARGEST_RECORD = 512 << 20
+#: The disk is full, the quota is used up, the file is too large.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _DRAFT = re.compile(r"\.loupe-[0-9a-f]{16}\.tmp")
 
 
@@ -54,13 +60,22 @@ class Folder:
         with self.opened():  # What is there now must be a folder.
             pass
 
+    def refuse_links(self) -> None:
+        """Raise UnsafeFileError for the first link in the folder: early, before work that could not be stored."""
+        for place, names, files in os.walk(self.path):
+            for name in (*names, *files):
+                if (path := Path(place) / name).is_symlink():
+                    raise link_error(path, str(path.readlink()))
+
     def open_to_others(self) -> None:
         """Let in whom the umask lets into any new folder."""
         with self.opened() as descriptor:
-            umask = os.umask(0o022)
+            umask = os.umask(0o077)
             os.umask(umask)
+            mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
             with writing(self.path):
-                os.fchmod(descriptor, 0o777 & ~umask)
+                if mode | 0o777 & ~umask != mode:
+                    os.fchmod(descriptor, mode | 0o777 & ~umask)
 
     def exists(self) -> bool:
         """Whether it is there. Raises UnsafeFileError if a link is in its place."""
@@ -86,7 +101,8 @@ class Folder:
     def read(self, name: str, *, limit: int = LARGEST_RECORD) -> bytes:
         """The file's bytes. Raises UnsafeFileError if they are more than `limit`."""
         with self.open(name) as file:
-            data = file.read(limit + 1)
+            # A buffer as large as the limit is not asked for.
+            data = file.read(min(os.fstat(file.fileno()).st_size, limit) + 1)
         if len(data) > limit:
             raise UnsafeFileError(f"{self.path / name}: larger than {limit >> 20:,} MB", hint="move it away")
         return data
@@ -99,7 +115,7 @@ class Folder:
                 descriptor, is_new = open_plain(folder, last, place, flags), False
             except FileNotFoundError:
                 descriptor, is_new = open_plain(folder, last, place, flags | os.O_CREAT), True
-                _sync(folder)
+                synced(folder)
             return os.fdopen(descriptor, "a+b", buffering=0), is_new
 
     def open_lock(self, name: str) -> int:
@@ -127,17 +143,25 @@ class Folder:
     @contextlib.contextmanager
     def draft(self, name: str, *, mode: int | None = None, sync: bool = True) -> Iterator[Draft]:
         """A file under another name; gone afterwards unless it was given its place."""
-        place = self.path / name
-        with writing(place), self._holder(name, create=True) as (folder, last):
-            own = f".loupe-{secrets.token_hex(8)}.tmp"
-            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            descriptor = os.open(own, flags, 0o666, dir_fd=folder)
+        place, own = self.path / name, f".loupe-{secrets.token_hex(8)}.tmp"
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with contextlib.ExitStack() as stack:
+            with writing(place):
+                folder, last = stack.enter_context(self._holder(name, create=True))
+                descriptor = os.open(own, flags, 0o666, dir_fd=folder)
             draft = Draft(os.fdopen(descriptor, "w+b"), folder, own, last, place, sync)
             try:
                 with draft.file:
+                    with contextlib.suppress(OSError):  # Not every file system has locks.
+                        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     if mode is not None:
                         os.fchmod(descriptor, mode)
                     yield draft
+            except OSError as error:
+                # Of what goes wrong in the block, only a full disk is certainly about this file.
+                if isinstance(error, WriteError) or error.errno not in _FULL:
+                    raise
+                raise cannot_write(place, error) from None
             finally:
                 if not draft.placed:
                     with contextlib.suppress(OSError):
@@ -173,10 +197,14 @@ class Folder:
             os.rename(name, aside, src_dir_fd=parent, dst_dir_fd=parent)
 
     def remove_drafts(self) -> None:
-        """Take away what processes that were killed left of files that they wrote. Nobody may be writing here."""
+        """Take away what processes that were killed left of files that they wrote; who still writes has a lock."""
         with contextlib.suppress(OSError), self.opened() as folder:
             for name in filter(_DRAFT.fullmatch, os.listdir(folder)):  # noqa: PTH208  a descriptor
-                os.unlink(name, dir_fd=folder)
+                descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+                with contextlib.suppress(OSError):
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    os.unlink(name, dir_fd=folder)
+                os.close(descriptor)
 
     @contextlib.contextmanager
     def opened(self, *, create: bool = False) -> Iterator[int]:
@@ -215,57 +243,6 @@ class Folder:
             yield descriptor, root.name
 
 
-@dataclass(slots=True)
-class Draft:
-    """A file that has not got its name yet; write to `file`."""
-
-    file: BinaryIO
-    _folder: int
-    _own: str
-    _name: str
-    _place: Path
-    _sync: bool
-    placed: bool = False
-
-    def settle(self) -> None:
-        """What was written is on the disk when this returns."""
-        self.file.flush()
-        if self._sync:
-            os.fsync(self.file.fileno())
-
-    def replace(self) -> None:
-        """Give it its name, in place of the file that has it."""
-        self.settle()
-        check_replaceable(self._folder, self._name, self._place)
-        self._rename()
-
-    def put(self) -> None:
-        """Give it its name. Raises FileExistsError where anything has it: nothing is overwritten."""
-        self.settle()
-        try:
-            os.link(self._own, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
-            os.unlink(self._own, dir_fd=self._folder)
-            self.placed = True
-        except FileExistsError:
-            raise
-        except OSError:  # Not every file system has links: the name is taken first, then the file put in.
-            taken = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            os.close(os.open(self._name, taken, 0o666, dir_fd=self._folder))
-            try:
-                self._rename()
-            except BaseException:
-                os.unlink(self._name, dir_fd=self._folder)
-                raise
-        if self._sync:
-            _sync(self._folder)
-
-    def _rename(self) -> None:
-        os.rename(self._own, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
-        self.placed = True
-        if self._sync:
-            _sync(self._folder)
-
-
 def write_file(path: Path, data: bytes) -> None:
     """Replace the file that the user named, or make it with its folder; a crash leaves the old or the new content."""
     Folder(path.parent).write(path.name, data)
@@ -294,9 +271,3 @@ def write_all_or_none(folder: Folder, files: Mapping[str, bytes]) -> None:
             raise
         names = " and ".join(str(folder.path / name) for name in files)
         raise DatasetError(f"{names}: file exists; nothing was written", hint="move away what is there") from None
-
-
-def _sync(folder: int) -> None:
-    """Make a new or renamed entry survive a power cut, where the file system can."""
-    with contextlib.suppress(OSError):
-        os.fsync(folder)

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import errno
 import os
-import shlex
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
-from loupe.errors import UnsafeFileError, WriteError, cannot_write
+from loupe.errors import UnsafeFileError, WriteError, cannot_write, word
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 #: A pipe that nobody writes to is opened at once with O_NONBLOCK, and refused; plain files ignore the flag.
@@ -95,9 +94,14 @@ def refuse_link(folder: int, name: str, place: Path) -> None:
         target = os.readlink(name, dir_fd=folder)
     except OSError:
         return
-    raise UnsafeFileError(
+    raise link_error(place, target)
+
+
+def link_error(place: Path, target: str) -> UnsafeFileError:
+    """What is said of a link that is not followed."""
+    return UnsafeFileError(
         f"{place}: is a link to {target}; Loupe follows no links inside a folder",
-        hint=f"take the link away (rm {shlex.quote(str(place))}), or put the file itself in its place",
+        hint=f"take the link away (rm {word(place)}), or put what it leads to in its place",
     )
 
 
@@ -117,7 +121,7 @@ def _check_plain(found: os.stat_result, place: Path, *, writing: bool) -> None:
     if not stat.S_ISREG(found.st_mode):
         raise _not_a_file(place, found)
     if writing and found.st_nlink > 1:
-        name = shlex.quote(str(place))
+        name = word(place)
         raise UnsafeFileError(
             f"{place}: the same file has another name, too (a hard link); writing would change it there",
             hint=f"make it a file of its own: cp {name} {name}.copy && mv {name}.copy {name}",

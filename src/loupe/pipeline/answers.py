@@ -103,7 +103,7 @@ def _notes(answers: Answers, path: Path) -> list[str]:
             "samples have several answers, the last one counts",
             answers.double,
         ),
-        ("file is no text and was not read", "files are no text and were not read", answers.unread),
+        ("file was not read", "files were not read", answers.unread),
     )
     return [
         f"{path.name}: {len(names):,} {one if len(names) == 1 else more}: "
@@ -183,8 +183,13 @@ def _from_folder(folder: Path) -> Iterator[Prediction]:
 
 def _text_files(folder: Path) -> Iterator[Path]:
     for file in sorted(folder.rglob("*")):
-        if _is_text(file) and file.is_file() and file.resolve().is_relative_to(folder.resolve()):
+        if _is_text(file) and file.is_file() and _is_inside(file, folder):
             yield file
+
+
+def _is_inside(file: Path, folder: Path) -> bool:
+    """Whether the file lies in the folder really: a link could make an answer of any file of the user's."""
+    return file.resolve().is_relative_to(folder.resolve())
 
 
 def _is_text(file: Path) -> bool:
@@ -195,8 +200,13 @@ def _unread(path: Path) -> list[str]:
     """Files in a folder of answers that are not read; hidden ones are nobody's answers."""
     if not path.is_dir():
         return []
-    names = (file.relative_to(path) for file in sorted(path.rglob("*")) if not _is_text(file) and file.is_file())
-    return [name.as_posix() for name in names if not any(part.startswith(".") for part in name.parts)]
+    there = ((file.relative_to(path), file) for file in sorted(path.rglob("*")) if file.is_file())
+    shown = [(name, file) for name, file in there if not any(part.startswith(".") for part in name.parts)]
+    return [
+        name.as_posix() if not _is_text(file) else f"{name.as_posix()} (a link out of the folder)"
+        for name, file in shown
+        if not _is_text(file) or not _is_inside(file, path)
+    ]
 
 
 def _read_answer(name: str, file: Path) -> Prediction:

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from loupe.errors import DatasetError, LoupeError, cannot_write
+from loupe.errors import DatasetError, LoupeError, WriteError, cannot_write
 from loupe.files.folder import Folder
 
 READ_ONLY = "the file is read-only"
@@ -100,7 +100,9 @@ class LineFile:
         try:
             mode = stat.S_IMODE(self._stat().st_mode)
             if locked := self.locked():
-                raise PermissionError(13, locked)
+                raise WriteError(
+                    f"{self.path} cannot be written: {locked}", hint="nothing was changed; make it writable"
+                )
             with self._folder.draft(self.path.name, mode=mode) as draft:
                 draft.file.write(content)
                 draft.settle()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from loupe.benchmarks.selection.documents import Document, check_stems, documents_in
 from loupe.benchmarks.selection.truth_files import LARGEST, decode_truth
-from loupe.errors import DatasetError, LoupeError, cannot_write
+from loupe.errors import DatasetError, LoupeError, WriteError, cannot_write
 from loupe.files.folder import Folder
 from loupe.review.line_file import READ_ONLY, ConflictError, identity_of, only_one_process, why_locked
 
@@ -74,7 +74,9 @@ class SelectionFiles:
             content = after.partition(b"\n")[2]
             try:
                 if locked := why_locked(file):
-                    raise PermissionError(13, locked)
+                    raise WriteError(
+                        f"{file} cannot be written: {locked}", hint="nothing was changed; make it writable"
+                    )
                 if content:
                     mode = file.stat().st_mode & 0o777 if file.exists() else None
                     folder.write(file.name, content, mode=mode)

@@ -228,6 +228,7 @@ def claim(
     files.create(private=not shared)
     if shared:
         files.open_to_others()
+    files.refuse_links()
     with locked(files):
         try:
             yield RunFolder(files, _continued(files, info, hint))

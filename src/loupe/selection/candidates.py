@@ -14,6 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from loupe.benchmarks.selection.questions import Phase
+from loupe.data.toml import parse_toml
 from loupe.engines.shared.local_settings import SELECT, read_settings
 from loupe.errors import MissingToolError, UsageError
 
@@ -111,7 +112,7 @@ def _decoded(path: Path, data: bytes) -> Any:
             return msgspec.yaml.decode(data)
         if path.suffix.lower() == ".json":
             return msgspec.json.decode(data)
-        return tomllib.loads(data.decode("utf-8"))
+        return parse_toml(data.decode("utf-8"))
     except ImportError:
         raise MissingToolError(f"{path}: reading YAML needs PyYAML", hint="pip install pyyaml, or write TOML") from None
     except (msgspec.DecodeError, ValueError, RecursionError) as error:

@@ -17,6 +17,7 @@ import msgspec
 from loupe.benchmarks.own.field_types import FIELD_TYPES, FieldType, canonical_key
 from loupe.benchmarks.own.labels import label_mistakes
 from loupe.benchmarks.own.problems import Problem
+from loupe.data.toml import parse_toml
 from loupe.errors import did_you_mean, word
 from loupe.files.folder import Folder
 from loupe.metrics.dates import DateOrder
@@ -28,9 +29,6 @@ SAMPLES = "samples.jsonl"
 _LARGEST = 16 << 20
 
 _TABLES = ("benchmark", "fields", "engines")
-
-#: A dotted key of more parts than any setting has: Python needs the square of their number in memory to read it.
-_DEEP_KEY = re.compile(r"""(?:(?:[\w-]{1,99}|"[^"\n]{0,99}"|'[^'\n]{0,99}')[ \t]*\.[ \t]*){20}""")
 
 Task: TypeAlias = Literal["text", "markdown", "table", "formula", "fields", "question", "class"]
 
@@ -75,9 +73,7 @@ def read_config(folder: Path) -> tuple[FolderConfig | None, list[Problem]]:
     path = folder / CONFIG
     try:
         text = Folder(folder).read(CONFIG, limit=_LARGEST).decode("utf-8")
-        if _DEEP_KEY.search(text):
-            raise ValueError("a key of too many parts")
-        tables = tomllib.loads(text.removeprefix("\ufeff"))
+        tables = parse_toml(text)
     except FileNotFoundError:
         advice = f'printf \'[benchmark]\\ntitle = "My documents"\\ntask = "text"\\n\' > {path}'
         # Scans without a word of truth are begun by a command; truth that is there needs only settings.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 from loupe.benchmarks.own.config import CONFIG, SAMPLES, Task, read_config
 from loupe.benchmarks.own.field_types import Fields
 from loupe.benchmarks.own.labels import label_of
+from loupe.data.toml import parse_toml
 from loupe.errors import DatasetError, PageError, UsageError, word
 from loupe.files.folder import Folder, write_all_or_none
 from loupe.files.names import safe_name
@@ -214,8 +214,7 @@ def settled(folder: Path, found: Found, labels: Sequence[str], pages: int | None
     if config is None:
         raise problems[0].error()
     lacking = {
-        '[benchmark]\ntask = "fields"': "benchmark"
-        not in tomllib.loads(file.read_text("utf-8").removeprefix("\ufeff")),
+        '[benchmark]\ntask = "fields"': "benchmark" not in parse_toml(file.read_text("utf-8")),
         '[fields]\ntotal = "amount"': config.task == "fields" and not config.fields,
         'labels = ["invoice", "letter"]': config.task == "class" and len(config.labels) < 2,
         'prompt = "What is the total?"': config.task == "question" and not config.prompt,

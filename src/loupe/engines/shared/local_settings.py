@@ -6,13 +6,13 @@ elsewhere (`benchmarks/own/config.py`).
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from loupe.data import trust
+from loupe.data.toml import parse_toml
 from loupe.engines.shared.redaction import redacted
 from loupe.errors import ProfileError, UntrustedError
 
@@ -64,7 +64,8 @@ class LocalSettings:
     def need_trust(self, known: Collection[str], name: str) -> None:
         """Raises UntrustedError, saying what an engine (or `SELECT`) would do, unless the user trusts the file."""
         if not trust.is_trusted(self.path, self.content):
-            raise UntrustedError(self.path, "; ".join(self.effects(known, [name])))
+            effects = "; ".join(self.effects(known, [name]))
+            raise UntrustedError(self.path, effects, changed=trust.was_trusted(self.path))
 
 
 def read_settings(path: Path = FILE) -> LocalSettings | None:
@@ -76,7 +77,7 @@ def read_settings(path: Path = FILE) -> LocalSettings | None:
             content = stream.read(_LARGEST + 1)
         if len(content) > _LARGEST:
             raise ProfileError(f"{path}: longer than {_LARGEST >> 20} MB")
-        tables = tomllib.loads(content.decode("utf-8").removeprefix("\ufeff"))
+        tables = parse_toml(content.decode("utf-8"))
     except (ValueError, RecursionError, OSError) as error:
         raise ProfileError(f"{path}: {error}") from None
     return LocalSettings(path=path, content=content, tables=tables)
