@@ -28,7 +28,7 @@ from loupe.errors import UntrustedError, UsageError, word
 def command(place: Path | None, yes: bool, listing: bool, remove: bool) -> None:
     """Show what a folder's loupe.toml, or a Python file, would run or redefine, and allow it.
 
-    DIR stands for the loupe.toml in it: its [engines] and [select] are refused until you trust it. FILE is a loupe.toml,
+    DIR stands for the loupe.toml in it: its [engines] and [select] are refused until you trust it. FILE is such a file,
     or a Python file that a run uses as its benchmark. Trust is for the file as it is now, where it is now: after any
     change you are asked again. The programs and Python files that it names are not checked. Data needs no trust.
     """
