@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +19,12 @@ if TYPE_CHECKING:
 
 # Workers get no working folder: the functions of tests are found as those of an installed package are.
 sys.path.append(str(Path(__file__).parents[1]))
+
+# Started in the background or by nohup, signals are ignored here, and every program that the tests start inherits that.
+for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        with contextlib.suppress(ValueError):
+            signal.signal(_number, _handler)
 
 settings.register_profile("loupe", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("loupe")

@@ -24,6 +24,7 @@ from loupe.data.manifest import NAME
 from loupe.data.packed import read_packed
 from loupe.data.parquet import row_count, rows
 from loupe.errors import DatasetError, LoupeError, PageError
+from loupe.files.folder import Folder
 from loupe.types import PackedImage
 
 
@@ -154,7 +155,7 @@ def test_a_zip_with_a_name_that_no_folder_has_is_one_clear_line(name: str, tmp_p
         archive.filelist[0].filename = name
     before = sorted(tmp_path.iterdir())
     try:
-        unzip(tmp_path / "a.zip", tmp_path / "to")
+        unzip(tmp_path / "a.zip", Folder(tmp_path / "to"))
     except DatasetError as error:
         assert "\n" not in str(error) and len(str(error)) < 500
         assert str(tmp_path / "a.zip") in str(error)
@@ -184,5 +185,5 @@ def test_a_zip_with_a_device_or_a_file_below_a_file_is_one_clear_line(tmp_path: 
         archive.writestr("a", b"1")
     for name, said in (("device", "'null' is a device"), ("below", "'a/b' lies below a file")):
         with pytest.raises(DatasetError, match=said):
-            unzip(tmp_path / f"{name}.zip", tmp_path)
+            unzip(tmp_path / f"{name}.zip", Folder(tmp_path))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["below.zip", "device.zip"]

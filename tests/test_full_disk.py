@@ -15,6 +15,7 @@ import pytest
 
 from loupe.cli.errors import describe
 from loupe.errors import cannot_write
+from loupe.files.folder import Folder
 from loupe.runs.lock import locked
 from tests.command_line import command, complaint, environment, loupe, make_folder
 from tests.full_disk import cases, disk, sweep
@@ -131,7 +132,10 @@ def test_a_disk_that_cannot_lock_is_not_called_a_run_in_use(tmp_path: Path, monk
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", refused)
-    with pytest.raises(OSError, match=r"run\.lock cannot be written: this disk cannot lock files"), locked(tmp_path):
+    with (
+        pytest.raises(OSError, match=r"run\.lock cannot be written: this disk cannot lock files"),
+        locked(Folder(tmp_path)),
+    ):
         pass
 
 

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from loupe.benchmarks import trust
+from loupe.data import trust
 from loupe.errors import RunError
 from loupe.report.terminal import format_value
 from loupe.view import pairs

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import shlex
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -30,11 +31,18 @@ _REFUSALS = {
 }
 
 
+#: Names are compared up to this length, and this many: the comparison takes the product of the lengths.
+_LONGEST_NAME, _MOST_NAMES = 200, 5000
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'run'?` where one known name is near, else nothing: the end of a message about a wrong name."""
     import difflib  # not needed unless something is wrong
 
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.65)
+    if len(name) > _LONGEST_NAME:
+        return ""
+    near = [each for each in islice(known, _MOST_NAMES) if len(each) <= _LONGEST_NAME]
+    close = difflib.get_close_matches(name, near, n=1, cutoff=0.65)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
@@ -66,7 +74,7 @@ class UntrustedError(UsageError):
     """A file of a folder would run something or send pages somewhere, and the user has not trusted it: `file`."""
 
     def __init__(self, file: Path, effects: str, *, changed: bool = False) -> None:
-        target = file if file.suffix == ".py" else file.parent
+        target = file.parent if file.name == "loupe.toml" else file
         why = "has changed since you trusted it" if changed else "is not trusted"
         super().__init__(
             f"{file} {why}, so it is not used: {effects}",

@@ -5,7 +5,6 @@ What was ignored when the command began stays ignored: SIGHUP under `nohup`, Ctr
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import io
 import os
@@ -78,6 +77,8 @@ def as_interrupts() -> Iterator[None]:
 @contextmanager
 def told(act: Callable[[], None]) -> Iterator[None]:
     """In the block, in a running event loop, each of these signals calls `act` instead."""
+    import asyncio  # `loupe --help` has no need of it
+
     loop = asyncio.get_running_loop()
 
     def heard(number: int) -> None:

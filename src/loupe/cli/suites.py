@@ -218,10 +218,10 @@ def _document(suite: str, folders: list[RunFolder], *, skipped: dict[str, str], 
 def _show(document: SuiteResults, runs: Path, *, json: bool, plain: bool) -> None:
     """Store the combined results below the root of the runs, and print them."""
     from loupe.cli.overview import show_matrix
-    from loupe.files.folder import Folder
+    from loupe.runs.folder import runs_folder
 
     file = runs / "results.json"
-    Folder(runs).write(file.name, msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
+    runs_folder(runs).write(file.name, msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
     if json:
         as_json(document)
         return

@@ -94,11 +94,16 @@ def _look(file: Path) -> tuple[bytes, list[str]]:
 
     if file.suffix == ".py":
         return file.read_bytes(), [f"{file}: its Python code runs when a run that names it is scored or shown"]
+    if file.suffix == ".json":
+        return file.read_bytes(), [f"{file}: the documents that it names are read and sent to engines"]
     settings = read_settings(file)
     if settings is None:
         return b"", []
     effects = [f"{file}: {line}" for line in settings.effects(known_names())]
-    return settings.content, [*effects, *_written(settings)]
+    try:
+        return settings.content, [*effects, *_written(settings)]
+    except RecursionError:
+        raise UsageError(f"{file}: nested too deeply to be shown", hint="do not trust it") from None
 
 
 def _written(settings: LocalSettings) -> Iterator[str]:

@@ -78,7 +78,7 @@ def unpack(source: Path, root_of: Callable[[Manifest], Path], *, tell: Tell | No
             except BaseException:
                 shutil.rmtree(partial.path, ignore_errors=True)
                 raise
-    except (tarfile.TarError, EOFError, zlib.error) as error:
+    except (tarfile.TarError, EOFError, zlib.error, MemoryError, RecursionError, OverflowError) as error:
         raise DatasetError(f"{source}: not a pack, or a broken one ({error})", hint="copy it again") from None
     return manifest, root
 

@@ -7,7 +7,7 @@ import tomllib
 from typing import Any
 
 #: A dotted key of more parts than any setting has: Python needs the square of their number in memory to read it.
-_DEEP_KEY = re.compile(r"""(?:(?:[\w-]{1,99}|"[^"\n]{0,99}"|'[^'\n]{0,99}')[ \t]*\.[ \t]*){20}""")
+_DEEP_KEY = re.compile(r"""(?:(?:(?<![\w-])[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){20}""")
 
 
 def parse_toml(text: str) -> dict[str, Any]:

@@ -77,6 +77,7 @@ def _squeezed(page: Image, dice: Generator, quality: int = 12) -> Image:
     buffer = io.BytesIO()
     page.save(buffer, "JPEG", quality=quality, subsampling=2)
     buffer.seek(0)
+    buffer.seek(0)
     with JpegImageFile(buffer) as squeezed:
         return squeezed.convert("RGB")
 

@@ -65,7 +65,9 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     """Yield an engine that looks answers up. Raises UsageError if there is no such folder or a line is broken."""
     path = Path(settings.folder).expanduser()
     if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if file.suffix in _SUFFIXES and file.is_file())
+        files = sorted(
+            file for file in path.rglob("*") if file.suffix in _SUFFIXES and file.is_file() and _inside(file, path)
+        )
         source = await asyncio.to_thread(short_digest, files, below=path)
         yield Engine(predict=_from_folder(path), facts={"source": source})
     elif path.is_file():

@@ -18,6 +18,7 @@ from loupe.errors import DatasetError, word
 from loupe.files.folder import Folder
 from loupe.inference.prompts import prompts_by_task
 from loupe.inference.scheduler import Policy
+from loupe.runs.folder import RUNS, runs_folder
 from loupe.runs.info import RunInfo, digest_of, host_facts, package_versions, signature
 from loupe.servers.wanted import wanted_server
 from loupe.types import Benchmark, Sample
@@ -34,7 +35,7 @@ class Plan:
     benchmark: str
     label: str
     profile: Profile
-    runs: Path = Path("runs")
+    runs: Path = RUNS
     name: str = ""
     data: Path | None = None
     options: Mapping[str, str] = field(default_factory=dict)
@@ -52,7 +53,7 @@ class Plan:
     @property
     def folder(self) -> Folder:
         """The run folder: `runs/<engine or name>/<benchmark>`."""
-        return Folder(self.runs) / f"{slug(self.name or self.label)}/{slug(benchmark_id(self.benchmark))}"
+        return runs_folder(self.runs) / f"{slug(self.name or self.label)}/{slug(benchmark_id(self.benchmark))}"
 
     @property
     def path(self) -> Path:

@@ -29,6 +29,15 @@ RUN, PREDICTIONS, SCORES, RESULT = "run.json", "predictions.jsonl", "scores.json
 Record = TypeVar("Record", bound=msgspec.Struct)
 
 
+#: Where runs are filed unless the user names a place.
+RUNS = Path("runs")
+
+
+def runs_folder(root: Path) -> Folder:
+    """The root of runs. The usual one was not named by the user: it lies in the working folder, and is no link."""
+    return Folder(Path()) / str(RUNS) if root == RUNS else Folder(root)
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a record stands in its file, and the little of it that scheduling needs."""

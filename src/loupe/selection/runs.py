@@ -20,11 +20,10 @@ from loupe.benchmarks.selection.prompts import EXTRACTION_TOKENS, verdict_tokens
 from loupe.benchmarks.selection.questions import Known, Phase, Rules
 from loupe.benchmarks.selection.saved import NAMES, open_selection, save_selection
 from loupe.engines.registry import Profile, slug
-from loupe.files.folder import Folder
 from loupe.inference.journal import encode
 from loupe.pipeline import Plan, score_run
 from loupe.pipeline.plan import Survey, make_info, survey
-from loupe.runs.folder import claim
+from loupe.runs.folder import claim, runs_folder
 from loupe.runs.info import RunInfo, digest_of, signature
 from loupe.selection.assessment import Assessment
 from loupe.selection.candidates import Candidate
@@ -112,7 +111,7 @@ def save_documents(saved: SavedRuns) -> Path:
     texts = [[each.text, each.date, each.name] for _, each in sorted(saved.known.items())]
     digest = digest_of([*parts, *texts, [rules.field, rules.negative_points, rules.date_order]])[:8]
     name = f"{NAMES[saved.phase]}-{slug(rules.document_type).replace('.', '_')}"
-    folder = Folder(saved.runs) / f"{FOLDER}/{digest}/{name}"
+    folder = runs_folder(saved.runs) / f"{FOLDER}/{digest}/{name}"
     folder.create(private=not saved.shared)
     save_selection(folder, saved.phase, rules, saved.documents, saved.known)
     return folder.path

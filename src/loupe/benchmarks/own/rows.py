@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, get_args
@@ -74,7 +75,10 @@ def read_row(line: bytes, number: int, config: FolderConfig) -> Row:
     values, wrong = _decode(line, number)
     if wrong:
         return Row(number, values, (wrong,))
-    return Row(number, values, tuple(_mistakes(values, config)))
+    try:
+        return Row(number, values, tuple(_mistakes(values, config)))
+    except RecursionError:
+        return Row(number, values, (("nested too deeply", "one JSON object per line"),))
 
 
 def _decode(line: bytes, number: int) -> tuple[dict[str, Any], tuple[str, str] | None]:
@@ -106,8 +110,8 @@ class _RepeatedKeyError(ValueError):
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise _RepeatedKeyError(next(name for name in names if names.count(name) > 1))
+        counts = Counter(name for name, _ in pairs)
+        raise _RepeatedKeyError(next(name for name, count in counts.items() if count > 1))
     return values
 
 
@@ -238,7 +242,7 @@ def _reference_mistakes(task: str, reference: object, config: FolderConfig) -> I
     elif task == "class" and config.labels and reference not in config.labels:
         yield (
             f"label {reference!r} is not one of labels{did_you_mean(reference, config.labels)}",
-            f"labels in loupe.toml: {', '.join(config.labels)}",
+            f"labels in loupe.toml: {listed(config.labels)}",
         )
 
 
@@ -246,7 +250,7 @@ def _typed_mistakes(reference: dict[str, object], config: FolderConfig) -> Itera
     """Fields that `[fields]` does not have: nobody would be asked for them."""
     for name in reference if config.fields else ():
         if name not in config.fields:
-            known = ", ".join(config.fields)
+            known = listed(config.fields)
             yield f"field {name!r} is not in [fields]{did_you_mean(name, config.fields)}", f"fields: {known}"
 
 
@@ -298,3 +302,10 @@ def _article(value: object) -> str:
 
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names for a hint: the first twenty, each cut to what a line shows."""
+    found = list(names)
+    more = f", and {len(found) - 20:,} more" if len(found) > 20 else ""
+    return ", ".join(name if len(name) <= 60 else name[:59] + "…" for name in found[:20]) + more

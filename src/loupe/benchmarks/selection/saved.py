@@ -24,7 +24,8 @@ from loupe.benchmarks.selection.questions import (
     score_text,
     text_samples,
 )
-from loupe.errors import DatasetError
+from loupe.data import trust
+from loupe.errors import DatasetError, UntrustedError
 from loupe.files.folder import Folder
 from loupe.metrics.dates import DateOrder
 from loupe.types import UNDECODABLE, Benchmark, Sample
@@ -69,6 +70,7 @@ def save_selection(
         documents=[_saved(folder.path, document, known.get(document.id, Known())) for document in documents],
     )
     folder.write(FILE, msgspec.json.format(msgspec.json.encode(saved), indent=1) + b"\n")
+    trust.remember(folder.path / FILE)
 
 
 def _saved(folder: Path, document: Document, known: Known) -> SavedDocument:
@@ -83,6 +85,10 @@ def open_selection(folder: Path) -> Benchmark:
         selection = msgspec.json.decode(Folder(folder).read(FILE), type=Selection)
     except (*UNDECODABLE, OSError) as error:
         raise DatasetError(f"{file}: {error}", hint="loupe select --save writes it anew") from None
+    if selection.documents and not trust.is_trusted(file):
+        first = selection.documents[0].path
+        effect = f"it names {len(selection.documents):,} documents to be read, the first {first[:200]}"
+        raise UntrustedError(file, effect, changed=trust.was_trusted(file))
     rules = Rules(
         document_type=selection.document_type,
         field=selection.field,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from loupe.engines.shared.discovery import Patience, get_json, join_url, normalize_base_url, probe, root_url, shown
-from loupe.errors import EngineUnavailableError, ProfileError, UsageError
+from loupe.errors import EngineUnavailableError, ProfileError, UsageError, word
 
 _HEALTH_SECONDS = 5.0
 
@@ -66,6 +66,7 @@ async def reach_server(server: ModelServer, model: str, *, start: str) -> dict[s
     if model and endpoint.model_ids and not {model, f"{model}:latest"} & set(endpoint.model_ids):
         listed = ", ".join(endpoint.model_ids[:10])
         raise EngineUnavailableError(
-            f"{shown(server.url)} does not serve {model!r}, only: {listed}", hint=f"--model {endpoint.model_ids[0]}"
+            f"{shown(server.url)} does not serve {model!r}, only: {listed}",
+            hint=f"--model {word(endpoint.model_ids[0])}",
         )
     return {"base_url": shown(server.url), "server": endpoint.server}

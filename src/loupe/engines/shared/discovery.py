@@ -14,7 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from loupe.engines.shared.redaction import without_credentials
-from loupe.errors import EngineUnavailableError, UsageError
+from loupe.errors import EngineUnavailableError, UsageError, word
 
 if TYPE_CHECKING:
     import aiohttp
@@ -232,7 +232,7 @@ def choose_model(endpoint: Endpoint, server: Server) -> str:
     if not ids:
         raise EngineUnavailableError(f"{shown(endpoint.base_url)} lists no models", hint="name one: --model ID")
     listed = ", ".join(ids[:10]) + (f" and {len(ids) - 10} more" if len(ids) > 10 else "")
-    raise UsageError(f"{shown(endpoint.base_url)} offers {len(ids)} models: {listed}", hint=f"--model {ids[0]}")
+    raise UsageError(f"{shown(endpoint.base_url)} offers {len(ids)} models: {listed}", hint=f"--model {word(ids[0])}")
 
 
 def join_url(base_url: str, path: str) -> str:

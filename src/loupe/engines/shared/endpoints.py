@@ -28,7 +28,7 @@ from loupe.engines.shared.discovery import (
     shown,
 )
 from loupe.engines.shared.endpoint_pool import Place
-from loupe.errors import EngineUnavailableError, UsageError
+from loupe.errors import EngineUnavailableError, UsageError, word
 
 if TYPE_CHECKING:
     import aiohttp
@@ -146,7 +146,7 @@ def check_served(model: str, found: Sequence[Found]) -> None:
         if (differ or each.server.kind in _STRICT_SERVERS) and listed and not is_listed(model, listed):
             raise UsageError(
                 f"{shown(each.endpoint.base_url)} does not serve {model!r}, only: {', '.join(listed[:10])}",
-                hint=f"--model {listed[0]}",
+                hint=f"--model {word(listed[0])}",
             )
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from loupe.engines.shared.chat_answers import error_message
-from loupe.errors import AccountError, EngineError, EngineUnavailableError, RejectedError, TransientEngineError
+from loupe.errors import AccountError, EngineError, EngineUnavailableError, RejectedError, TransientEngineError, word
 
 #: A server that asks for a longer pause than this, in seconds, is not waited for: the run stops, to be continued.
 LONGEST_WAIT = 300.0
@@ -73,7 +73,8 @@ def failure(status: int, body: bytes, retry_after: str | None, *, location: str 
         )
     if 300 <= status < 400:
         return EngineUnavailableError(
-            f"the server sends requests elsewhere: {said}", hint=f"--base-url for {location or 'the new address'}"
+            f"the server sends requests elsewhere: {said}",
+            hint=f"--base-url for {word(location) if location else 'the new address'}",
         )
     wait = parse_retry_after(retry_after)
     if status == 429 or (status == 503 and wait is not None):

@@ -22,10 +22,15 @@ ENGINES, SELECT = "engines", "select"
 #: What a key of an engine does, where that is more than a setting.
 _DOES = {
     "command": "runs the program",
+    "program": "runs the program",
     "function": "runs the Python code",
     "server_program": "starts the program",
     "serve": "starts a server of",
     "server_args": "starts it with",
+    "servers": "starts servers with",
+    "config": "takes settings from",
+    "folder": "reads",
+    "detector_model": "loads the model",
     "base_url": "sends pages, and the API key if you have set one, to",
     "api_key_env": "sends the secret in the environment variable",
     "pass_env": "hands on the environment variables",

@@ -244,6 +244,7 @@ def _twice_encoded(image: Image) -> Image:
 
     buffer = io.BytesIO()
     image.save(buffer, "JPEG")
+    buffer.seek(0)
     return JpegImageFile(buffer).convert("RGB")
 
 
