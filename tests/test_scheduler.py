@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 
 from loupe.errors import (
+    AccountError,
     EngineError,
     EngineTimeoutError,
     EngineUnavailableError,
@@ -106,6 +107,13 @@ def test_waiting_for_a_busy_server_ends_some_day() -> None:
         ask(lambda sample, attempt: TransientEngineError("429", rate=True, retry_after=0.0), policy=policy)
     )
     assert (kept["s0"].outcome, kept["s0"].attempt) == ("error", 6)
+
+
+@pytest.mark.parametrize("rate", [True, False])
+def test_a_pause_that_nobody_waits_for_ends_the_run_whatever_the_fault(rate: bool) -> None:
+    error = TransientEngineError("HTTP 500", rate=rate, retry_after=100_000.0)
+    with pytest.raises(AccountError, match=r"asks to wait 100,000 s, longer than the 300 s"):
+        asyncio.run(asyncio.wait_for(ask(lambda sample, attempt: error, healthy=is_healthy), 5))
 
 
 async def is_healthy() -> bool:

@@ -188,7 +188,6 @@ class Scheduler:
                 raise
             except TransientEngineError as error:
                 if error.rate and waits < self.policy.max_rate_waits:
-                    check_wait(error)
                     waits += 1
                     if await self._pause(error, waits):
                         continue
@@ -237,7 +236,11 @@ class Scheduler:
         return output
 
     async def _pause(self, error: TransientEngineError, tries: int) -> bool:
-        """Wait before the next attempt; False, at once, where none is wanted any more."""
+        """Wait before the next attempt; False, at once, where none is wanted any more.
+
+        Raises AccountError where the server asks for a longer pause than anybody waits.
+        """
+        check_wait(error)
         wait = error.retry_after
         if wait is None:
             wait = min(self.policy.backoff * 2 ** (tries - 1), self.policy.backoff_cap) * self._jitter.uniform(0.8, 1.2)
