@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
-from loupe.errors import EngineTimeoutError, EngineUnavailableError, PageError, RejectedError, TransientEngineError
+from loupe.errors import (
+    EngineTimeoutError,
+    EngineUnavailableError,
+    PageError,
+    RejectedError,
+    TransientEngineError,
+    WriteError,
+)
 from loupe.inference.divided_pages import MOST_PAGES
 from loupe.inference.progress import Progress
 from loupe.inference.scheduler import Policy, Scheduler, TimeoutsExceededError
@@ -42,6 +50,8 @@ class Book:
             raise PageError(f"{request.id}: cannot be decoded")
         if request.id.startswith("odd"):
             raise ValueError("a bug")
+        if request.id.startswith("full"):
+            raise OSError(errno.ENOSPC, "x", "/scratch/page.png")
         parts = [Request(id=f"{request.id}#{number}") for number in range(self.parts(request.id))]
         return Division(parts=parts, join=_joined)
 
@@ -127,6 +137,13 @@ def test_a_page_that_cannot_be_divided_and_one_of_which_nothing_is_read_are_erro
         "p2": ("timeout", ""),
     }
     assert kept["odd"].error == "ValueError: a bug"
+
+
+def test_a_full_disk_while_a_page_is_divided_ends_the_run_and_fails_no_page() -> None:
+    book = Book(lambda page: 2)
+    with pytest.raises(WriteError, match=r"/scratch/page\.png cannot be written: the disk is full"):
+        book.read("full0", "full1", "full2")
+    assert not book.kept
 
 
 def test_a_stop_ends_the_pages_that_were_begun_and_begins_no_others() -> None:

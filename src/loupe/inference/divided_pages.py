@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from loupe.errors import EngineError, EngineUnavailableError, LoupeError
+from loupe.errors import EngineError, EngineUnavailableError, LoupeError, no_room
 from loupe.inference.concurrency import Places
 from loupe.inference.progress import Progress
 from loupe.inference.records import Attempts
@@ -112,6 +112,8 @@ class DividedPages:
         except EngineUnavailableError:
             raise
         except Exception as error:  # noqa: BLE001 - the border: one page must not end the run; recorded and counted
+            if (full := no_room(error)) is not None:
+                raise full from None
             # Nothing was asked: whatever happened cost no tokens.
             await self._close(msgspec.structs.replace(_failed(attempts, error), uncounted=(0, 0)))
             self.check()

@@ -23,8 +23,7 @@ from loupe.errors import (
     LoupeError,
     RejectedError,
     TransientEngineError,
-    cannot_write,
-    is_no_room,
+    no_room,
 )
 from loupe.inference.budget import Budget
 from loupe.inference.concurrency import MOST, AdaptivePlaces, Attempt, Places
@@ -199,14 +198,12 @@ class Scheduler:
                 return attempts.failed(error)
             except (EngineTimeoutError, RejectedError) as error:
                 return attempts.failed(error)
-            except LoupeError as error:
-                await self._note_error()
-                return attempts.failed(error)
             except Exception as error:  # noqa: BLE001 - the border: one sample must not end the run; recorded and counted
-                if isinstance(error, OSError) and is_no_room(error):
-                    raise cannot_write(error.filename or "a temporary file", error) from None
+                if (full := no_room(error)) is not None:
+                    raise full from None
                 await self._note_error()
-                return attempts.failed(EngineError(f"{type(error).__name__}: {error}"))
+                known = error if isinstance(error, LoupeError) else EngineError(f"{type(error).__name__}: {error}")
+                return attempts.failed(known)
             self._errors_in_a_row = 0
             prediction = await attempts.answered(output)
             # A server may hiccup with an empty answer; a local engine is deterministic, and a blank page stays blank.
