@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
-from loupe.errors import EngineTimeoutError, EngineUnavailableError, PageError, RejectedError, TransientEngineError
+from loupe.errors import (
+    AccountError,
+    EngineTimeoutError,
+    EngineUnavailableError,
+    PageError,
+    RejectedError,
+    TransientEngineError,
+    WriteError,
+)
 from loupe.inference.divided_pages import MOST_PAGES
 from loupe.inference.progress import Progress
 from loupe.inference.scheduler import Policy, Scheduler, TimeoutsExceededError
@@ -42,6 +51,8 @@ class Book:
             raise PageError(f"{request.id}: cannot be decoded")
         if request.id.startswith("odd"):
             raise ValueError("a bug")
+        if request.id.startswith("full"):
+            raise OSError(errno.ENOSPC, "x", "/scratch/page.png")
         parts = [Request(id=f"{request.id}#{number}") for number in range(self.parts(request.id))]
         return Division(parts=parts, join=_joined)
 
@@ -129,6 +140,13 @@ def test_a_page_that_cannot_be_divided_and_one_of_which_nothing_is_read_are_erro
     assert kept["odd"].error == "ValueError: a bug"
 
 
+def test_a_full_disk_while_a_page_is_divided_ends_the_run_and_fails_no_page() -> None:
+    book = Book(lambda page: 2)
+    with pytest.raises(WriteError, match=r"/scratch/page\.png cannot be written: the disk is full"):
+        book.read("full0", "full1", "full2")
+    assert not book.kept
+
+
 def test_a_stop_ends_the_pages_that_were_begun_and_begins_no_others() -> None:
     progress = Progress()
     book = Book(lambda page: 4)
@@ -171,6 +189,33 @@ def test_what_was_read_of_unfinished_pages_is_on_record_when_the_run_ends() -> N
     # The part in flight may be charged, too.
     assert (kept["p0"].response or {})["classes"] == ["ok", "ok", "timeout", "missing"]
     assert kept["p0"].uncounted == (0, 1)
+
+
+def test_a_used_up_quota_keeps_the_parts_in_flight_and_asks_for_no_others() -> None:
+    asked: list[str] = []
+    kept: dict[str, Prediction] = {}
+
+    async def divide(request: Request) -> Division:
+        return Division(parts=[Request(id=f"{request.id}#{number}") for number in range(2)], join=_joined)
+
+    async def predict(request: Request) -> Output:
+        asked.append(request.id)
+        if request.id == "p2#0":
+            await asyncio.sleep(0.01)
+            raise AccountError("the quota is used up")
+        await asyncio.sleep(0 if request.id.startswith("p0") else 0.1)
+        return READ
+
+    async def keep(prediction: Prediction) -> None:
+        kept[prediction.sample] = prediction
+
+    scheduler = Scheduler(Engine(predict=predict, divide=divide), Policy(concurrency=3), Progress(), keep)
+    with pytest.raises(AccountError, match="used up"):
+        asyncio.run(asyncio.wait_for(scheduler.ask_all(Request(id=f"p{number}") for number in range(50)), 20))
+    assert len(asked) <= 6 and {"p0#0", "p0#1", "p1#0", "p1#1", "p2#0"} <= set(asked)
+    assert (kept["p0"].outcome, kept["p1"].outcome, kept["p2"].outcome) == ("ok", "ok", "error")
+    assert kept["p1"].input_tokens == 14
+    assert "0 of 2 parts" in kept["p2"].error or "1 of 2 parts" in kept["p2"].error
 
 
 def test_parts_are_let_go_of_as_they_end() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
 import os
@@ -12,9 +13,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from loupe.cli.errors import describe
-from loupe.errors import cannot_write
+from loupe.engines.shared.page_reader import PageReader, page_reader
+from loupe.errors import WriteError, cannot_write
 from loupe.files.folder import Folder
 from loupe.runs.lock import locked
 from tests.command_line import command, complaint, environment, loupe, make_folder
@@ -62,7 +65,8 @@ def test_a_file_larger_than_the_system_allows_is_one_line_and_exit_code_5(tmp_pa
     done = subprocess.run(
         words,
         cwd=tmp_path,
-        env=environment(tmp_path),
+        # Python would store compiled modules up to the limit, and trip over them from then on.
+        env=environment(tmp_path) | {"PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         timeout=120,
@@ -80,6 +84,50 @@ def test_a_file_larger_than_the_system_allows_is_one_line_and_exit_code_5(tmp_pa
     again = loupe("infer", "./mydocs", "-e", "python:reader.py:right", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
     assert (tmp_path / RUN / "predictions.jsonl").read_text().startswith(kept)
+
+
+@pytest.mark.parametrize("number", ["ENOSPC", "EDQUOT", "EFBIG", "EMFILE"])
+def test_no_room_in_the_process_of_an_engine_ends_the_run_and_fails_no_sample(number: str, tmp_path: Path) -> None:
+    make_folder(tmp_path, count=4)
+    (tmp_path / "full.py").write_text(
+        "import errno, pathlib\n"
+        "def read(request):\n"
+        "    if pathlib.Path('room').exists() or request.id == 'p0':\n"
+        "        return 'read'\n"
+        f"    raise OSError(errno.{number}, 'x', '/scratch/page.png')\n"
+    )
+    words = ("infer", "./mydocs", "-e", "python:full.py:read")
+    done = loupe(*words, cwd=tmp_path)
+    assert done.returncode == 5 and "error: /scratch/page.png cannot be written: " in done.stderr, done.stderr
+    (kept,) = tmp_path.glob("runs/*/mydocs/predictions.jsonl")
+    assert [json.loads(line)["class"] for line in kept.read_text().splitlines()] == ["ok"]
+    (tmp_path / "room").touch()
+    assert loupe(*words, cwd=tmp_path).returncode == 0
+    assert [json.loads(line)["class"] for line in kept.read_text().splitlines()] == ["ok"] * 4
+
+
+async def _small(reader: PageReader, page: Path, folder: Path) -> Path:
+    return await reader.file(page, folder, longest=200, dpi=None, formats=frozenset({"PNG"}))
+
+
+def test_a_page_reader_without_room_says_so_with_its_number(tmp_path: Path) -> None:
+    """The limit on the size of files is that of the worker: a real write of a page is refused."""
+    page = tmp_path / "page.png"
+    Image.effect_noise((300, 300), 80).save(page)
+
+    (out := tmp_path / "out").mkdir()
+
+    async def go() -> None:
+        async with page_reader(timeout=60, workers=1) as reader:
+            # Its modules are loaded, and compiled, before the limit.
+            await _small(reader, page, out)
+            (worker,) = reader._pool._alive
+            resource.prlimit(worker._process.pid, resource.RLIMIT_FSIZE, (1000, 1000))
+            await _small(reader, page, out)
+
+    with pytest.raises(WriteError, match="cannot be written: the file would be larger") as raised:
+        asyncio.run(go())
+    assert raised.value.errno == errno.EFBIG
 
 
 def test_a_home_folder_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -64,3 +65,32 @@ def test_a_full_disk_is_one_clear_line(tmp_path: Path) -> None:
 
     with pytest.raises(WriteError, match=r"predictions\.jsonl cannot be written: the disk is full"):
         asyncio.run(go())
+
+
+def _pipe(log: RecordLog) -> None:
+    """In a pipe nothing can be sought: `seek` fails as on a network disk that has lost the file."""
+    reading, writing = os.pipe()
+    os.dup2(writing, log._file.fileno())
+    os.close(reading)
+    os.close(writing)
+
+
+@pytest.mark.parametrize(
+    ("broken", "why"), [(_pipe, "illegal seek"), (RecordLog.close, "ValueError: I/O operation on closed file")]
+)
+def test_whatever_fails_while_writing_is_told_to_all_who_wait_and_to_all_who_come_later(
+    broken: Callable[[RecordLog], None], why: str, tmp_path: Path
+) -> None:
+    log = RecordLog(Folder(tmp_path), "predictions.jsonl")
+    broken(log)
+
+    async def go() -> list[BaseException | None]:
+        async with Journal(log) as journal:
+            first = [journal.keep(Prediction(sample=f"s{number}")) for number in range(3)]
+            told = await asyncio.wait_for(asyncio.gather(*first, return_exceptions=True), 10)
+            later = journal.keep(Prediction(sample="later"))
+            return told + await asyncio.wait_for(asyncio.gather(later, return_exceptions=True), 10)
+
+    told = asyncio.run(go())
+    assert [type(error) for error in told] == [WriteError] * 4
+    assert all(f"predictions.jsonl cannot be written: {why}" in str(error) for error in told)

@@ -158,7 +158,10 @@ NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
     [
         (None, None),
         ("7", 7.0),
-        ("-3", 0.0),
+        ("-3", None),
+        ("inf", None),
+        ("1e999", None),
+        ("Thu, 01 Jan 99999999999999999999 12:00:20 GMT", None),
         ("nan", None),
         ("soon", None),
         ("Thu, 01 Jan 2026 12:00:20 GMT", 20.0),

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 
 from loupe.errors import (
+    AccountError,
     EngineError,
     EngineTimeoutError,
     EngineUnavailableError,
@@ -108,6 +109,13 @@ def test_waiting_for_a_busy_server_ends_some_day() -> None:
     assert (kept["s0"].outcome, kept["s0"].attempt) == ("error", 6)
 
 
+@pytest.mark.parametrize("rate", [True, False])
+def test_a_pause_that_nobody_waits_for_ends_the_run_whatever_the_fault(rate: bool) -> None:
+    error = TransientEngineError("HTTP 500", rate=rate, retry_after=100_000.0)
+    with pytest.raises(AccountError, match=r"asks to wait 100,000 s, longer than the 300 s"):
+        asyncio.run(asyncio.wait_for(ask(lambda sample, attempt: error, healthy=is_healthy), 5))
+
+
 async def is_healthy() -> bool:
     return True
 
@@ -164,6 +172,41 @@ def test_a_server_that_stays_down_ends_the_run_with_the_exit_code_for_missing_th
 def test_a_refused_key_ends_the_run_at_once() -> None:
     with pytest.raises(EngineUnavailableError, match="401"):
         asyncio.run(ask(lambda sample, attempt: EngineUnavailableError("401"), count=9))
+
+
+def test_after_a_used_up_quota_a_pause_ends_without_a_look_at_the_server() -> None:
+    looks = 0
+
+    async def healthy() -> bool:
+        nonlocal looks
+        looks += 1
+        return False
+
+    def answers(sample: str, attempt: int) -> Answer:
+        busy = TransientEngineError("429", rate=True, retry_after=60.0)
+        return AccountError("the quota is used up") if sample == "s3" else busy
+
+    policy = Policy(concurrency=4, errors_before_check=1, health_poll=0.001, health_limit=0.05)
+    with pytest.raises(AccountError, match="used up"):
+        asyncio.run(asyncio.wait_for(ask(answers, count=4, healthy=healthy, policy=policy), 20))
+    assert looks == 0
+
+
+def test_the_end_of_one_pause_takes_back_no_other_note() -> None:
+    progress, notes = Progress(), list[str]()
+
+    def answers(sample: str, attempt: int) -> Answer:
+        if sample == "s0" and attempt == 1:
+            return TransientEngineError("429", rate=True, retry_after=6.0)
+        if sample == "s1" and attempt == 1:
+            return TransientEngineError("502")
+        if sample == "s1":
+            notes.append(progress.note)
+            progress.request_stop()
+        return Output(text="read")
+
+    asyncio.run(ask(answers, count=2, progress=progress, policy=Policy(concurrency=2, backoff=0.01)))
+    assert notes == ["the server asks to wait 6 s"] and progress.note == ""
 
 
 def test_fifty_timeouts_give_the_benchmark_up_and_keep_what_was_read() -> None:

@@ -30,6 +30,8 @@ _REFUSALS = {
     errno.ENFILE: ("too many files are open on this machine", "close other programs and try again"),
 }
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE)
+
 
 #: Names are compared up to this length, and this many: the comparison takes the product of the lengths.
 _LONGEST_NAME, _MOST_NAMES = 200, 5000
@@ -135,9 +137,11 @@ def is_refusal(error: OSError) -> bool:
     return error.errno in _REFUSALS
 
 
-def is_no_room(error: OSError) -> bool:
-    """Whether nothing can go on until there is room again, on a disk or for open files."""
-    return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
+def no_room(error: BaseException) -> WriteError | None:
+    """The error that ends a run where nothing can go on until there is room again, on a disk or for open files."""
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        return cannot_write(error.filename or "a temporary file", error)
+    return None
 
 
 class EngineError(LoupeError):

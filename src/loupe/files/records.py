@@ -69,7 +69,8 @@ class RecordLog:
     def append(self, lines: Iterable[bytes], *, sync: bool = True) -> None:
         """Write whole lines (without line ends), and wait until they are on the disk unless they can be made again."""
         data = memoryview(b"".join(line + b"\n" for line in lines))
-        end = self._file.seek(0, os.SEEK_END)
+        with writing(self.path):
+            end = self._file.seek(0, os.SEEK_END)
         try:
             while data:
                 data = data[self._file.write(data) :]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from loupe.errors import EngineError, EngineUnavailableError, LoupeError
+from loupe.errors import EngineError, EngineUnavailableError, LoupeError, no_room
 from loupe.inference.concurrency import Places
 from loupe.inference.progress import Progress
 from loupe.inference.records import Attempts
@@ -58,12 +58,18 @@ class DividedPages:
     _pages: int = 0
     _dividing: int = 0
     _over: bool = False
+    _no_more: bool = False
 
     def tasks(self, take: Callable[[], Awaitable[Request | None]], workers: int) -> list[Coroutine[None, None, None]]:
         """What has to run until all pages have ended: who divides, and who asks. `take` gives the next page."""
         self._dividing = self.engine.dividers
         dividers = [self._divide_pages(take, workers) for _ in range(self._dividing)]
         return [*dividers, *(self._ask_parts() for _ in range(workers))]
+
+    def take_no_more(self) -> None:
+        """Nothing new is asked, not of pages that were begun either; what is in flight is read to its end."""
+        self._no_more = True
+        self._room.set()
 
     async def close_begun(self, why: str, keep: Callable[[Prediction], Awaitable[None]]) -> None:
         """On the way out: a record of every page that was begun, with what was read of it, and paid for."""
@@ -96,7 +102,7 @@ class DividedPages:
 
     async def _is_wanted(self) -> bool:
         """Wait until another page may be divided; False when none is to be begun any more."""
-        while not self.progress.stopping:
+        while not (self.progress.stopping or self._no_more):
             if len(self._waiting) < _AHEAD * self.places.limit and self._pages < MOST_PAGES:
                 return True
             self._room.clear()
@@ -112,6 +118,8 @@ class DividedPages:
         except EngineUnavailableError:
             raise
         except Exception as error:  # noqa: BLE001 - the border: one page must not end the run; recorded and counted
+            if (full := no_room(error)) is not None:
+                raise full from None
             # Nothing was asked: whatever happened cost no tokens.
             await self._close(msgspec.structs.replace(_failed(attempts, error), uncounted=(0, 0)))
             self.check()
@@ -134,7 +142,7 @@ class DividedPages:
                 page, number = self._waiting.popleft()
                 self._room.set()
                 # A page that was begun is read to its end; others are asked for again by the next run.
-                if self.progress.stopping and page not in self._begun:
+                if self._no_more or (self.progress.stopping and page not in self._begun):
                     continue
                 self._begun[page] = None
                 await self._ask(page, number)

@@ -82,11 +82,17 @@ class Journal:
         if batch and self._error is None:
             try:
                 self._log.append(line for line, _ in batch)
-            except WriteError as error:
-                self._error = error
+            except Exception as error:  # noqa: BLE001 - the border of a thread: whoever waits would wait for ever
+                self._error = self._said(error)
         # The thread of the loop may get to it later than the next batch is written: it needs no lines.
         self._loop.call_soon_threadsafe(_settle, [written for _, written in batch], self._error)
         return item is not None
+
+    def _said(self, error: Exception) -> WriteError:
+        if isinstance(error, WriteError):
+            return error
+        what = f"{type(error).__name__}: {error}".rstrip(": ")
+        return WriteError(f"{self._log.path} cannot be written: {what}", hint="finished samples are kept; try again")
 
 
 def _settle(waiting: list[asyncio.Future[None]], error: WriteError | None) -> None:

@@ -23,8 +23,7 @@ from loupe.errors import (
     LoupeError,
     RejectedError,
     TransientEngineError,
-    cannot_write,
-    is_no_room,
+    no_room,
 )
 from loupe.inference.budget import Budget
 from loupe.inference.concurrency import MOST, AdaptivePlaces, Attempt, Places
@@ -113,9 +112,11 @@ class Scheduler:
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
             failure = next((error for task in done if not task.cancelled() and (error := task.exception())), None)
-            if isinstance(failure, AccountError) and pages is None:
+            if isinstance(failure, AccountError):
                 # Nothing new is asked; answers that were begun, and are charged, are kept.
                 self._refused = failure
+                if pages is not None:
+                    pages.take_no_more()
                 await asyncio.wait(tasks)
         finally:
             for task in tasks:
@@ -152,7 +153,7 @@ class Scheduler:
         """The next page to ask for; None when there is none, none is wanted, or none can be paid for any more."""
         request = None if self.progress.stopping or self._refused else next(requests, None)
         if request is not None and self.budget is not None:
-            if not await self.budget.admits(lambda: self.progress.stopping):
+            if not await self.budget.admits(lambda: self.progress.stopping or self._refused is not None):
                 return None
             self.budget.begin()
         return request
@@ -188,7 +189,6 @@ class Scheduler:
                 raise
             except TransientEngineError as error:
                 if error.rate and waits < self.policy.max_rate_waits:
-                    check_wait(error)
                     waits += 1
                     if await self._pause(error, waits):
                         continue
@@ -200,14 +200,12 @@ class Scheduler:
                 return attempts.failed(error)
             except (EngineTimeoutError, RejectedError) as error:
                 return attempts.failed(error)
-            except LoupeError as error:
-                await self._note_error()
-                return attempts.failed(error)
             except Exception as error:  # noqa: BLE001 - the border: one sample must not end the run; recorded and counted
-                if isinstance(error, OSError) and is_no_room(error):
-                    raise cannot_write(error.filename or "a temporary file", error) from None
+                if (full := no_room(error)) is not None:
+                    raise full from None
                 await self._note_error()
-                return attempts.failed(EngineError(f"{type(error).__name__}: {error}"))
+                known = error if isinstance(error, LoupeError) else EngineError(f"{type(error).__name__}: {error}")
+                return attempts.failed(known)
             self._errors_in_a_row = 0
             prediction = await attempts.answered(output)
             # A server may hiccup with an empty answer; a local engine is deterministic, and a blank page stays blank.
@@ -237,12 +235,16 @@ class Scheduler:
         return output
 
     async def _pause(self, error: TransientEngineError, tries: int) -> bool:
-        """Wait before the next attempt; False, at once, where none is wanted any more."""
-        wait = error.retry_after
+        """Wait before the next attempt; False, at once, where none is wanted any more.
+
+        Raises AccountError where the server asks for a longer pause than anybody waits.
+        """
+        check_wait(error)
+        wait, note = error.retry_after, ""
         if wait is None:
             wait = min(self.policy.backoff * 2 ** (tries - 1), self.policy.backoff_cap) * self._jitter.uniform(0.8, 1.2)
         elif wait >= _WORTH_SAYING:
-            self.progress.note = f"the server asks to wait {wait:.0f} s"
+            note = self.progress.note = f"the server asks to wait {wait:.0f} s"
         end = time.monotonic() + wait
         try:
             while not self.progress.stopping and self._refused is None:
@@ -252,13 +254,21 @@ class Scheduler:
                     return True
                 await asyncio.sleep(min(left, _LOOK))
         finally:
-            self.progress.note = ""
+            self._take_back(note)
         return False
+
+    def _take_back(self, note: str) -> None:
+        """Something is over; what others have said since stays."""
+        if self.progress.note == note:
+            self.progress.note = ""
 
     async def _note_error(self) -> None:
         """Three errors in a row, from whichever samples: stop sending and see whether the engine still lives."""
         self._errors_in_a_row += 1
         if self.engine.healthy is None or self._errors_in_a_row < self.policy.errors_before_check:
+            return
+        if self._refused is not None:
+            # Nothing is asked any more: whether the server still lives does not matter.
             return
         if not self._open.is_set():
             await self._open.wait()
@@ -268,18 +278,20 @@ class Scheduler:
             await self._wait_until_healthy(self.engine.healthy)
             self._errors_in_a_row = 0
         finally:
-            self.progress.note = ""
             self._open.set()
 
     async def _wait_until_healthy(self, healthy: Callable[[], Awaitable[bool]]) -> None:
         end = time.monotonic() + self.policy.health_limit
-        self.progress.note = f"{self._errors_in_a_row} errors in a row: checking the server"
-        while not await healthy():
-            if time.monotonic() >= end or self.progress.stopping:
-                raise EngineUnavailableError(
-                    f"the server has not answered its health check for {self.policy.health_limit:.0f} s",
-                    hint="start it again, then repeat the same command: finished samples are kept",
-                )
-            left = max(end - time.monotonic(), 0.0)
-            self.progress.note = f"the server is down: waiting, giving up in {left:.0f} s"
-            await asyncio.sleep(self.policy.health_poll)
+        note = self.progress.note = f"{self._errors_in_a_row} errors in a row: checking the server"
+        try:
+            while not await healthy():
+                if time.monotonic() >= end or self.progress.stopping:
+                    raise EngineUnavailableError(
+                        f"the server has not answered its health check for {self.policy.health_limit:.0f} s",
+                        hint="start it again, then repeat the same command: finished samples are kept",
+                    )
+                left = max(end - time.monotonic(), 0.0)
+                note = self.progress.note = f"the server is down: waiting, giving up in {left:.0f} s"
+                await asyncio.sleep(self.policy.health_poll)
+        finally:
+            self._take_back(note)

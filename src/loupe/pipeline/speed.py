@@ -106,10 +106,14 @@ def _clock_went_back(records: list[Usage]) -> bool:
 def _with_cost(figures: dict[str, float], price: Price, records: list[Usage], pages: int) -> Speed:
     costs = [price.of(usage) for usage in records]
     unknown = sum(cost is None for cost in costs)
-    timed = all(usage.ended is not None for usage in records if usage.outcome not in FAILED)
-    timed = timed and not _clock_went_back(records)
-    if unknown or (price.hour is not None and not timed):
-        why = f"tokens of {unknown:,} answers are not known" if unknown else "records of this run do not say when"
+    why = ""
+    if unknown:
+        why = f"tokens of {unknown:,} answers are not known"
+    elif price.hour is not None and any(usage.ended is None for usage in records if usage.outcome not in FAILED):
+        why = "records of this run do not say when"
+    elif price.hour is not None and _clock_went_back(records):
+        why = "the clock was set back while this run was made, so how long it took is not known"
+    if why:
         return Speed(figures, warnings=(f"no cost: {why}",))
     total = sum(cost for cost in costs if cost is not None) + price.of_hours(busy_seconds_of(records))
     figures |= {"cost": total} | ({"cost_per_page": total / pages} if pages else {})

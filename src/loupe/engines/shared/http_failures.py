@@ -5,6 +5,7 @@ Source: protocols/engines.md A3 and A4.
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -102,7 +103,10 @@ def check_wait(error: TransientEngineError) -> None:
 
 
 def parse_retry_after(value: str | None, *, now: datetime | None = None) -> float | None:
-    """Seconds to wait, from 0 on, from a number of seconds or an HTTP date; None if there is nothing to read."""
+    """Seconds to wait, from 0 on and finite, from a number of seconds or an HTTP date; None if that is not what it is.
+
+    A date that has passed means 0.
+    """
     if not value:
         return None
     try:
@@ -110,12 +114,12 @@ def parse_retry_after(value: str | None, *, now: datetime | None = None) -> floa
     except ValueError:
         try:
             moment = parsedate_to_datetime(value)
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
-        seconds = (moment - (now or datetime.now(UTC))).total_seconds()
-    return max(seconds, 0.0) if seconds == seconds else None
+        return max((moment - (now or datetime.now(UTC))).total_seconds(), 0.0)
+    return seconds if 0 <= seconds < math.inf else None
 
 
 def fitting_max_tokens(message: str, asked: int) -> int | None:

@@ -26,7 +26,7 @@ from loupe.data.bounds import TOO_MUCH_MEMORY, ran_out_of_memory
 from loupe.data.python_process import python_command
 from loupe.engines.shared.child_environment import without_secrets
 from loupe.engines.shared.worker import HEAD, Reply, Start, frame
-from loupe.errors import EngineError, EngineTimeoutError, EngineUnavailableError, LoupeError
+from loupe.errors import EngineError, EngineTimeoutError, EngineUnavailableError, LoupeError, WriteError
 from loupe.types import Output
 
 #: Seconds between two looks at whether the process still lives; a grandchild may keep its socket open.
@@ -280,6 +280,8 @@ def _has_ended(process: subprocess.Popen[bytes]) -> bool:
 def _as_error(reply: Reply, fallback: type[LoupeError] = EngineError) -> LoupeError:
     """The error that was raised in the worker: one of Loupe's as itself, any other as `fallback`."""
     kind = getattr(loupe.errors, reply.kind, None)
+    if kind is WriteError:
+        return WriteError(reply.error, hint=reply.hint, number=reply.number)
     if isinstance(kind, type) and issubclass(kind, LoupeError):
         return kind(reply.error, hint=reply.hint)
     return fallback(reply.error, hint=reply.hint)

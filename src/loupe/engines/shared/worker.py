@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from loupe.data.bounds import TOO_MUCH_MEMORY, bound_process, is_bounded
-from loupe.errors import LoupeError
+from loupe.errors import LoupeError, WriteError, no_room
 from loupe.types import Output
 
 #: Each message is its length in eight bytes, then its bytes.
@@ -41,13 +41,17 @@ class Start(msgspec.Struct):
 
 
 class Reply(msgspec.Struct):
-    """What comes back: facts after loading, an output after a request, or an error; `kind` names its class."""
+    """What comes back: facts after loading, an output after a request, or an error.
+
+    `kind` names the class of the error; `number` is its errno, of one that a system refused.
+    """
 
     output: Output | None = None
     facts: dict[str, str] = {}
     error: str = ""
     kind: str = ""
     hint: str = ""
+    number: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,8 +129,10 @@ def _answer(loaded: Loaded, request: object) -> bytes:
 def _describe(error: BaseException) -> Reply:
     if isinstance(error, MemoryError) and is_bounded():
         return Reply(error=f"the page {TOO_MUCH_MEMORY}")
+    error = no_room(error) or error
     if isinstance(error, LoupeError):
-        return Reply(error=_plain(error.message), kind=type(error).__name__, hint=_plain(error.hint))
+        number = error.errno if isinstance(error, WriteError) else None
+        return Reply(error=_plain(error.message), kind=type(error).__name__, hint=_plain(error.hint), number=number)
     return Reply(error=f"{_place(error)}{type(error).__name__}: {_plain(str(error))}".rstrip(": "))
 
 
