@@ -12,6 +12,7 @@ from PIL import Image
 
 from loupe.engines.openai import open_engine
 from loupe.engines.registry import load_profile
+from loupe.engines.shared.answer_memory import AnswerMemory, make_room
 from loupe.engines.shared.endpoints import api_key
 from loupe.errors import (
     EngineUnavailableError,
@@ -20,7 +21,7 @@ from loupe.errors import (
     RejectedError,
     TransientEngineError,
 )
-from loupe.types import Request
+from loupe.types import Engine, Output, Request
 from tests.asking import ASK, ask, sent, settings
 from tests.chat_server import Reply, chat_server
 
@@ -217,3 +218,24 @@ def test_where_the_server_stands_does_not_define_a_run_but_the_model_does() -> N
     one, two = settings("http://a:1/v1", model="m"), settings("http://b:2/v1", model="m", timeout=9)
     assert one.defining() == two.defining()
     assert one.defining() != settings("http://a:1/v1", model="n").defining()
+
+
+def test_waiting_for_memory_that_other_answers_take_is_no_time_out_of_the_server() -> None:
+    async def main() -> Output:
+        memory, taken = AnswerMemory(most=1_000_000), asyncio.Event()
+
+        async def other() -> None:
+            with memory.hold():
+                await make_room(2_000_000)
+                taken.set()
+                await asyncio.sleep(1.6)
+
+        async def ours(engine: Engine) -> Output:
+            await taken.wait()
+            with memory.hold():
+                return await engine.predict(ASK)
+
+        async with chat_server("word " * 2_000_000) as server, open_engine(settings(server.url, timeout=1)) as engine:
+            return (await asyncio.gather(ours(engine), other()))[0]
+
+    assert len(asyncio.run(main()).text) > 9_000_000

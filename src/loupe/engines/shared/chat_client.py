@@ -145,10 +145,15 @@ class ChatClient:
         url = join_url(place.base_url, "chat/completions")
         at = f" ({shown(place.base_url)})" if len(self.pool.places) > 1 else ""
         first = FirstToken()
+        # The limit of a whole request is ours: a wait for memory does not count.
+        connecting = aiohttp.ClientTimeout(total=None, sock_connect=self.settings.connect_timeout)
         try:
-            async with self.session.post(url, data=data, allow_redirects=False) as response:
+            async with (
+                asyncio.timeout(self.settings.timeout) as limit,
+                self.session.post(url, data=data, allow_redirects=False, timeout=connecting) as response,
+            ):
                 see = first.see if response.content_type == "text/event-stream" else None
-                answer = await read_body(response, MOST_ANSWER_BYTES, see=see)
+                answer = await read_body(response, MOST_ANSWER_BYTES, see=see, limit=limit)
         except aiohttp.ConnectionTimeoutError:
             raise NoConnectionError(f"no connection within {self.settings.connect_timeout:g} s{at}") from None
         except TimeoutError:
