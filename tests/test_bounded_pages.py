@@ -236,3 +236,23 @@ def test_a_thumbnail_of_a_relative_path_is_found_after_a_change_of_folder(
     page_size(tmp_path / "a.png")
     monkeypatch.chdir(tmp_path)
     assert thumbnail(Path("a.png"), 64).width == 64
+
+
+def test_a_signal_that_ends_a_job_costs_no_page_and_a_deleted_folder_none_either(tmp_path: Path) -> None:
+    Image.new("RGB", (40, 30), "white").save(tmp_path / "page.png")
+    (tmp_path / "gone").mkdir()
+    code = (
+        "import os, signal, subprocess, time\n"
+        "from pathlib import Path\n"
+        "from loupe.data import bounded, pages\n"
+        f"page = Path({str(tmp_path / 'page.png')!r})\n"
+        "print(pages.load_page(page).size)\n"
+        "for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):\n"
+        "    os.kill(bounded._READER._process.pid, number)\n"
+        f"os.chdir({str(tmp_path / 'gone')!r})\n"
+        f"os.rmdir({str(tmp_path / 'gone')!r})\n"
+        "first = bounded._READER._process.pid\n"
+        "print(pages.load_page(page).size, bounded._READER._process.pid == first)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "(40, 30)\n(40, 30) True\n", done.stderr

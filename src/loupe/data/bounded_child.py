@@ -22,7 +22,9 @@ from loupe.errors import LoupeError
 
 def main(descriptor: int) -> None:
     """Answer until the parent closes the connection."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # What ends a whole job is for the parent, which ends this process in its time.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     os.set_inheritable(descriptor, False)
     bound_process()
     connection = socket.socket(fileno=descriptor)
@@ -33,7 +35,10 @@ def main(descriptor: int) -> None:
         # Taken: from here on a death is the fault of this page.
         connection.sendall(HEAD.pack(0))
         bound_seconds()
-        os.chdir(order.folder)
+        try:
+            os.chdir(order.folder)
+        except OSError:
+            os.chdir("/")  # No relative path leads anywhere.
         _answer(connection, order)
 
 

@@ -169,6 +169,17 @@ def _bytes_of(source: Path | PackedImage) -> tuple[Path, bytes]:
     return source, _read(source)
 
 
+#: What a file starts with, or has at a place, and its type.
+_STARTS = (
+    (b"\xff\xd8\xff", 0, "image/jpeg"),
+    (b"WEBP", 8, "image/webp"),
+    (b"GIF8", 0, "image/gif"),
+    (b"II*\0", 0, "image/tiff"),
+    (b"MM\0*", 0, "image/tiff"),
+    (b"BM", 0, "image/bmp"),
+)
+
+
 def _untouched(source: PageSource, name: Path, data: bytes, rule: ImageRule) -> EncodedImage | None:
     if rule.kind == "none":
         return EncodedImage(_mime(source, name, data), data)
@@ -183,8 +194,7 @@ def _mime(source: PageSource, name: Path, data: bytes) -> str:
     known = MIME_TYPES.get(name.suffix.lower())
     if known or not isinstance(source, PackedImage):
         return known or "image/png"
-    image = header(data)
-    return _PASSED_ON.get(str(image.format), "image/png") if image is not None else "image/png"
+    return next((mime for start, place, mime in _STARTS if data.startswith(start, place)), "image/png")
 
 
 def _read(path: Path) -> bytes:
