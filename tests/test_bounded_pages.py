@@ -239,6 +239,8 @@ def test_a_thumbnail_of_a_relative_path_is_found_after_a_change_of_folder(
 
 
 def test_a_signal_that_ends_a_job_costs_no_page_and_a_deleted_folder_none_either(tmp_path: Path) -> None:
+    from PIL import Image
+
     Image.new("RGB", (40, 30), "white").save(tmp_path / "page.png")
     (tmp_path / "gone").mkdir()
     code = (
