@@ -16,6 +16,7 @@ import msgspec
 
 from loupe.data.bounded import HEAD, Order, Reply, name_of, strips
 from loupe.data.bounds import TOO_MUCH_MEMORY, bound_process, bound_seconds
+from loupe.data.native_values import tagged
 from loupe.data.tasks import perform
 from loupe.errors import LoupeError
 
@@ -43,8 +44,8 @@ def _answer(connection: socket.socket, order: Order) -> None:
     try:
         found = perform(order.task, order.arguments, order.options)
         picture = found if isinstance(found, Image) else None
-        reply = Reply(size=picture.size) if picture else Reply(value=found)
-        message = msgspec.msgpack.encode(reply, enc_hook=str)
+        reply = Reply(size=picture.size) if picture else Reply(value=tagged(found))
+        message = msgspec.msgpack.encode(reply)
     except LoupeError as error:
         picture = None
         message = _error(error.message, type(error).__name__, error.hint)
