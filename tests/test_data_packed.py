@@ -176,6 +176,14 @@ def test_engines_are_sent_the_very_bytes_where_no_pixel_has_to_change(tmp_path: 
     assert Image.open(io.BytesIO(small.data)).size == (50, 30)
 
 
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "JPEG2000"])
+def test_an_image_that_travels_as_it_is_has_the_type_that_its_bytes_say(tmp_path: Path, kind: str) -> None:
+    data = picture(100, kind=kind)
+    pq.write_table(pa.table({"image": [data]}), tmp_path / "a.parquet")
+    sent = encode(PackedImage(tmp_path / "a.parquet", "0/image"), parse_rule("none"))
+    assert (sent.mime, sent.data) == (f"image/{kind.lower()}", data)
+
+
 def test_the_digest_names_the_data_file_and_the_member(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "test.parquet", count=2)
     first, second = (source_digest(PackedImage(path, f"{row}/image")) for row in (0, 1))

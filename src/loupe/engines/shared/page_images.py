@@ -35,6 +35,16 @@ MIME_TYPES = {
     ".tif": "image/tiff",
     ".tiff": "image/tiff",
 }
+#: MIME type by the first bytes of a file; names of the types as Pillow has them.
+_MAGIC = (
+    (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
+    (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
+    (re.compile(rb"RIFF....WEBP", re.DOTALL), "image/webp"),
+    (re.compile(rb"GIF8[79]a"), "image/gif"),
+    (re.compile(rb"II[*+]\0|MM\0[*+]"), "image/tiff"),
+    (re.compile(rb"BM"), "image/bmp"),
+    (re.compile(rb"\0\0\0\x0cjP  |\xff\x4f\xff\x51"), "image/jpeg2000"),
+)
 #: Formats that travel byte for byte when no pixel has to change.
 _PASSED_ON = {"JPEG": "image/jpeg", "PNG": "image/png"}
 #: Rules of vendors who leave the quality of JPEG to Pillow; their images never travel as they are.
@@ -179,12 +189,11 @@ def _untouched(source: PageSource, name: Path, data: bytes, rule: ImageRule) -> 
 
 
 def _mime(source: PageSource, name: Path, data: bytes) -> str:
-    """The type by the suffix; columns of parquet have none, so there the image's own header says what it is."""
+    """The type by the suffix; columns of parquet have none, so there the image's first bytes say what it is."""
     known = MIME_TYPES.get(name.suffix.lower())
     if known or not isinstance(source, PackedImage):
         return known or "image/png"
-    image = header(data)
-    return _PASSED_ON.get(str(image.format), "image/png") if image is not None else "image/png"
+    return next((mime for magic, mime in _MAGIC if magic.match(data)), "image/png")
 
 
 def _read(path: Path) -> bytes:
