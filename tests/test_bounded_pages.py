@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
 import resource
 import shutil
@@ -236,3 +237,16 @@ def test_a_thumbnail_of_a_relative_path_is_found_after_a_change_of_folder(
     page_size(tmp_path / "a.png")
     monkeypatch.chdir(tmp_path)
     assert thumbnail(Path("a.png"), 64).width == 64
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_the_whole_job_leaves_the_reader_to_its_parent(number: signal.Signals, tmp_path: Path) -> None:
+    page = draw_page(tmp_path / "page.png")
+    page_size(page)
+    assert bounded._READER._process is not None
+    reader = bounded._READER._process
+    reader.send_signal(number)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        reader.wait(timeout=0.3)
+    assert page_size(page)[0] == 700
+    assert bounded._READER._process is reader

@@ -8,14 +8,13 @@ from __future__ import annotations
 import os
 import pickle
 import queue
-import signal
 import socket
 import threading
 
 import msgspec
 
 from loupe.data.bounded import HEAD, Order, Reply, name_of, strips
-from loupe.data.bounds import TOO_MUCH_MEMORY, bound_process, bound_seconds
+from loupe.data.bounds import TOO_MUCH_MEMORY, bound_process, bound_seconds, outlive_signals
 from loupe.data.native_values import tagged
 from loupe.data.tasks import perform
 from loupe.errors import LoupeError
@@ -23,7 +22,7 @@ from loupe.errors import LoupeError
 
 def main(descriptor: int) -> None:
     """Answer until the parent closes the connection."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    outlive_signals()
     os.set_inheritable(descriptor, False)
     bound_process()
     connection = socket.socket(fileno=descriptor)
