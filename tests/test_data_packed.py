@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import io
+import subprocess
+import sys
 import zipfile
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -61,6 +65,39 @@ def test_rows_come_in_order_with_nested_columns_and_without_images(tmp_path: Pat
     assert [row["text"] for row in found] == [f"row {number}" for number in range(25)]
     assert [row.number for row in found] == list(range(25))
     assert found[3] == {"text": "row 3", "fields": {"name": "n3", "tags": ["a", "3"]}}
+
+
+def test_every_value_has_its_own_type_in_this_process_and_through_the_one_with_limits(tmp_path: Path) -> None:
+    moment = dt.datetime(2026, 10, 25, 0, 30, 1, 5, tzinfo=dt.UTC)
+    values = {
+        "moment": pa.array([dt.datetime(2026, 1, 2, 3, 4, 5, 6)], pa.timestamp("us")),
+        "nanoseconds": pa.array([dt.datetime(2026, 1, 2, 3, 4)], pa.timestamp("ns")),
+        "utc": pa.array([moment], pa.timestamp("us", "UTC")),
+        # Half past two comes twice that night.
+        "zone": pa.array([moment + dt.timedelta(hours=1)], pa.timestamp("us", "Europe/Berlin")),
+        "offset": pa.array([moment], pa.timestamp("ms", "+05:30")),
+        "date": pa.array([dt.date(2026, 1, 2)]),
+        "time": pa.array([dt.time(1, 2, 3, 4)]),
+        "duration": pa.array([dt.timedelta(days=-3, microseconds=7)]),
+        "amount": pa.array([Decimal("-1.10")]),
+        "map": pa.array([[("a", dt.date(2026, 1, 2)), ("b", None)]], pa.map_(pa.string(), pa.date32())),
+        "nested": pa.array([{"list": [{"day": dt.date(2026, 1, 2)}], "bytes": b"\xff"}]),
+        "large": pa.array([2**64 - 1], pa.uint64()),
+        "number": pa.array([0.1]),
+        "nothing": pa.array([None], pa.string()),
+    }
+    pq.write_table(pa.table(values), tmp_path / "a.parquet")
+    wanted = pq.read_table(tmp_path / "a.parquet").to_pylist()
+    (row,) = rows(tmp_path / "a.parquet", list(values))
+    program = (
+        "import sys; from pathlib import Path; from loupe.data.bounds import bound_process\n"
+        "from loupe.data.parquet import rows\n"
+        "bound_process(); print(repr([dict(row) for row in rows(Path(sys.argv[1]), sys.argv[2:])]), end='')"
+    )
+    words = [sys.executable, "-P", "-c", program, str(tmp_path / "a.parquet"), *values]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert dict(row) == wanted[0]
+    assert repr([dict(row)]) == repr(wanted) == done.stdout
 
 
 def test_shards_are_read_one_after_the_other_each_with_its_own_row_numbers(tmp_path: Path) -> None:
@@ -137,6 +174,14 @@ def test_engines_are_sent_the_very_bytes_where_no_pixel_has_to_change(tmp_path: 
         ]
     small = encode(PackedImage(path, "0/image"), parse_rule("fit50"))
     assert Image.open(io.BytesIO(small.data)).size == (50, 30)
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "JPEG2000"])
+def test_an_image_that_travels_as_it_is_has_the_type_that_its_bytes_say(tmp_path: Path, kind: str) -> None:
+    data = picture(100, kind=kind)
+    pq.write_table(pa.table({"image": [data]}), tmp_path / "a.parquet")
+    sent = encode(PackedImage(tmp_path / "a.parquet", "0/image"), parse_rule("none"))
+    assert (sent.mime, sent.data) == (f"image/{kind.lower()}", data)
 
 
 def test_the_digest_names_the_data_file_and_the_member(tmp_path: Path) -> None:

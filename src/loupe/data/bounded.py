@@ -23,6 +23,7 @@ import msgspec
 
 import loupe.errors
 from loupe.data.bounds import SECONDS, TOO_LONG, is_bounded, why_it_ended
+from loupe.data.native_values import untagged
 from loupe.data.python_process import python_command
 from loupe.data.rasters import MAX_PIXELS
 from loupe.errors import LoupeError, PageError
@@ -128,7 +129,7 @@ class _Reader:
             deadline = time.monotonic() + SECONDS
             self._send(connection, pickle.dumps(order))
             taken = self._frame(connection, deadline) == b""
-            reply = msgspec.msgpack.decode(self._frame(connection, deadline), type=Reply)
+            reply = msgspec.msgpack.decode(self._frame(connection, deadline), type=Reply, ext_hook=untagged)
             value = self._picture(connection, reply.size, deadline) if reply.size else reply.value
             whole = True
         except TimeoutError:

@@ -8,23 +8,21 @@ from __future__ import annotations
 import os
 import pickle
 import queue
-import signal
 import socket
 import threading
 
 import msgspec
 
 from loupe.data.bounded import HEAD, Order, Reply, name_of, strips
-from loupe.data.bounds import TOO_MUCH_MEMORY, bound_process, bound_seconds
+from loupe.data.bounds import TOO_MUCH_MEMORY, bound_process, bound_seconds, outlive_signals
+from loupe.data.native_values import tagged
 from loupe.data.tasks import perform
 from loupe.errors import LoupeError
 
 
 def main(descriptor: int) -> None:
     """Answer until the parent closes the connection."""
-    # What ends a whole job is for the parent, which ends this process in its time.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+    outlive_signals()
     os.set_inheritable(descriptor, False)
     bound_process()
     connection = socket.socket(fileno=descriptor)
@@ -48,8 +46,8 @@ def _answer(connection: socket.socket, order: Order) -> None:
     try:
         found = perform(order.task, order.arguments, order.options)
         picture = found if isinstance(found, Image) else None
-        reply = Reply(size=picture.size) if picture else Reply(value=found)
-        message = msgspec.msgpack.encode(reply, enc_hook=str)
+        reply = Reply(size=picture.size) if picture else Reply(value=tagged(found))
+        message = msgspec.msgpack.encode(reply)
     except LoupeError as error:
         picture = None
         message = _error(error.message, type(error).__name__, error.hint)

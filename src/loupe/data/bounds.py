@@ -36,6 +36,17 @@ def bound_process() -> None:
         threading.Thread(target=watch_memory, args=(MEMORY,), daemon=True).start()
 
 
+def outlive_signals() -> None:
+    """Signals that end a whole job (batch systems send them to every process) leave a worker to its parent.
+
+    What the worker starts or forks does not inherit this.
+    """
+    ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    for number in ending:
+        signal.signal(number, lambda *_: None)
+    os.register_at_fork(after_in_child=lambda: [signal.signal(number, signal.SIG_DFL) for number in ending])
+
+
 def is_bounded() -> bool:
     """Whether this process has its limits, so that it may read pages itself."""
     return _bounded

@@ -18,7 +18,7 @@ import time
 
 import msgspec
 
-from loupe.engines.shared.worker import outlive_signals
+from loupe.data.bounds import outlive_signals
 from loupe.types import Prediction, Sample, SampleScores
 
 #: Each message is its length in eight bytes, then its bytes.

@@ -35,6 +35,16 @@ MIME_TYPES = {
     ".tif": "image/tiff",
     ".tiff": "image/tiff",
 }
+#: MIME type by the first bytes of a file; names of the types as Pillow has them.
+_MAGIC = (
+    (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
+    (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
+    (re.compile(rb"RIFF....WEBP", re.DOTALL), "image/webp"),
+    (re.compile(rb"GIF8[79]a"), "image/gif"),
+    (re.compile(rb"II[*+]\0|MM\0[*+]"), "image/tiff"),
+    (re.compile(rb"BM"), "image/bmp"),
+    (re.compile(rb"\0\0\0\x0cjP  |\xff\x4f\xff\x51"), "image/jpeg2000"),
+)
 #: Formats that travel byte for byte when no pixel has to change.
 _PASSED_ON = {"JPEG": "image/jpeg", "PNG": "image/png"}
 #: Rules of vendors who leave the quality of JPEG to Pillow; their images never travel as they are.
@@ -169,17 +179,6 @@ def _bytes_of(source: Path | PackedImage) -> tuple[Path, bytes]:
     return source, _read(source)
 
 
-#: What a file starts with, or has at a place, and its type.
-_STARTS = (
-    (b"\xff\xd8\xff", 0, "image/jpeg"),
-    (b"WEBP", 8, "image/webp"),
-    (b"GIF8", 0, "image/gif"),
-    (b"II*\0", 0, "image/tiff"),
-    (b"MM\0*", 0, "image/tiff"),
-    (b"BM", 0, "image/bmp"),
-)
-
-
 def _untouched(source: PageSource, name: Path, data: bytes, rule: ImageRule) -> EncodedImage | None:
     if rule.kind == "none":
         return EncodedImage(_mime(source, name, data), data)
@@ -190,11 +189,11 @@ def _untouched(source: PageSource, name: Path, data: bytes, rule: ImageRule) -> 
 
 
 def _mime(source: PageSource, name: Path, data: bytes) -> str:
-    """The type by the suffix; columns of parquet have none, so there the image's own header says what it is."""
+    """The type by the suffix; columns of parquet have none, so there the image's first bytes say what it is."""
     known = MIME_TYPES.get(name.suffix.lower())
     if known or not isinstance(source, PackedImage):
         return known or "image/png"
-    return next((mime for start, place, mime in _STARTS if data.startswith(start, place)), "image/png")
+    return next((mime for magic, mime in _MAGIC if magic.match(data)), "image/png")
 
 
 def _read(path: Path) -> bytes:

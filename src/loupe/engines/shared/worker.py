@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from loupe.data.bounds import TOO_MUCH_MEMORY, bound_process, is_bounded
+from loupe.data.bounds import TOO_MUCH_MEMORY, bound_process, is_bounded, outlive_signals
 from loupe.errors import LoupeError, WriteError, no_room
 from loupe.types import Output
 
@@ -91,17 +91,6 @@ def main(descriptor: int) -> None:
             # An engine that forked: only one of the two may answer.
             os._exit(0)
         connection.sendall(frame(answer))
-
-
-def outlive_signals() -> None:
-    """Signals that end a whole job (batch systems send them to every process) leave the worker to its parent.
-
-    What the worker starts or forks does not inherit this.
-    """
-    ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    for number in ending:
-        signal.signal(number, lambda *_: None)
-    os.register_at_fork(after_in_child=lambda: [signal.signal(number, signal.SIG_DFL) for number in ending])
 
 
 def frame(message: bytes) -> bytes:
