@@ -35,6 +35,8 @@ _KEPT_BYTES = 256 * 1024**2
 #: Data files kept open.
 _FILES_OPEN = 16
 
+#: Text files of data sets are far smaller, in bytes.
+_LARGEST_MEMBER = 512 << 20
 _BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, OSError, ValueError, NotImplementedError, RuntimeError, EOFError)
 
 
@@ -59,6 +61,17 @@ def read_packed(source: PackedImage) -> bytes:
 def packed_name(source: PackedImage) -> Path:
     """How messages and reports call the image: the data file's path, continued by the member."""
     return source.path / source.member
+
+
+def read_member(archive: zipfile.ZipFile, name: str) -> bytes:
+    """A file of a published zip. Raises DatasetError for one without bounds: a few kilobytes can unpack to any size."""
+    size = archive.getinfo(name).file_size
+    try:
+        if size <= _LARGEST_MEMBER:
+            return archive.read(name)
+    except MemoryError:
+        pass
+    raise DatasetError(f"{archive.filename}: {name!r} would unpack to {size:,} bytes", hint="fetch the data set again")
 
 
 def zipfile_at(path: Path) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from loupe.data.packed import read_member
 from loupe.data.parquet import find_shards, rows
 from loupe.data.prepared import is_prepared, read
 from loupe.errors import DatasetError
@@ -85,7 +86,7 @@ def _zip_tree(path: Path) -> _Tree:
     return _Tree(
         path=path,
         names=lambda subset: by_subset[subset],
-        read=lambda name: archive.read(f"{top}{name}"),
+        read=lambda name: read_member(archive, f"{top}{name}"),
         image=lambda name: PackedImage(path, f"{top}{name}"),
     )
 

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from loupe.data.packed import read_member
 from loupe.errors import DatasetError
 from loupe.types import UNDECODABLE, PackedImage, PageSource
 
@@ -123,6 +124,6 @@ def _in_zip(path: Path) -> Files:
     top = first[: first.rfind("/") + 1]
     return Files(
         path,
-        lambda name: archive.read(f"{top}{name}"),
+        lambda name: read_member(archive, f"{top}{name}"),
         lambda name: PackedImage(path, f"{top}{name}") if f"{top}{name}" in members else None,
     )
