@@ -250,3 +250,29 @@ def test_a_signal_to_the_whole_job_leaves_the_reader_to_its_parent(number: signa
         reader.wait(timeout=0.3)
     assert page_size(page)[0] == 700
     assert bounded._READER._process is reader
+
+
+def test_a_folder_that_cannot_be_entered_costs_no_page_with_a_whole_path(tmp_path: Path) -> None:
+    page = draw_page(tmp_path / "page.png")
+    order = bounded.Order("page_size", (page,), {}, str(tmp_path / "gone"))
+    assert bounded._READER.ask(order, "page")[0] == 700
+
+
+def test_a_reader_that_cannot_be_started_is_an_error_of_its_page_and_the_next_page_is_read(tmp_path: Path) -> None:
+    page = draw_page(tmp_path / "page.png")
+    program = (
+        "import os, resource, sys\nfrom pathlib import Path\n"
+        "from loupe.data.pages import page_size\nfrom loupe.errors import PageError\n"
+        "soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
+        "for more in range(12):\n"
+        "    resource.setrlimit(resource.RLIMIT_NOFILE, (3 + more, hard))\n"
+        "    try:\n        page_size(Path(sys.argv[1]))\n        break\n"
+        "    except PageError as error:\n        print(error)\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))\n"
+        "print(page_size(Path(sys.argv[1]))[0])"
+    )
+    words = [sys.executable, "-P", "-W", "error", "-c", program, str(page)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    *errors, width = done.stdout.splitlines()
+    assert width == "700" and f"{page}: no process can be started to read it (Too many open files)" in errors
