@@ -17,7 +17,7 @@ import pytest
 
 import loupe
 from loupe.data import bounded
-from loupe.data.bounds import MEMORY, TOO_MUCH_MEMORY
+from loupe.data.bounds import MEMORY, TOO_MUCH_OR_CRASH, why_it_ended
 from loupe.data.pages import ink_fraction, load_page, page_size, thumbnail
 from loupe.errors import PageError
 from loupe.types import PageSource, PdfPage
@@ -122,7 +122,7 @@ def test_a_page_that_needs_too_much_memory_says_so_and_the_next_one_is_read(tmp_
     (path,) = plant(tmp_path, "font.pdf")
     with pytest.raises(PageError) as error:
         load_page(PdfPage(path))
-    assert str(error.value) == f"{path}: page 1 {TOO_MUCH_MEMORY}"
+    assert str(error.value) == f"{path}: page 1 {TOO_MUCH_OR_CRASH}"
     assert load_page(draw_page(tmp_path / "page.png")).width == 700
 
 
@@ -140,7 +140,7 @@ def test_every_page_of_a_folder_but_the_hostile_ones_is_used(tmp_path: Path) -> 
     done = run("bench", "check", str(folder), folder=tmp_path)
     said = done.stdout + done.stderr
     assert done.returncode == 2, said
-    assert f"page 1 {TOO_MUCH_MEMORY}" in " ".join(said.split())
+    assert f"page 1 {TOO_MUCH_OR_CRASH}" in " ".join(said.split())
     assert "'pixels.png'" in said and "'text.png'" in said and "'good.png'" not in said
 
 
@@ -155,7 +155,7 @@ def test_a_run_over_a_hostile_page_ends_and_its_report_shows_the_other(tmp_path:
     (folder / "samples.jsonl").write_text("".join(rows))
     done = run("run", str(folder), "-e", "pdf_text", "--runs", "out", folder=tmp_path)
     records = "".join(path.read_text() for path in (tmp_path / "out").rglob("predictions.jsonl"))
-    assert TOO_MUCH_MEMORY in records and "Good" in records, done.stderr
+    assert TOO_MUCH_OR_CRASH in records and "Good" in records, done.stderr
     (run_folder,) = (path.parent for path in (tmp_path / "out").rglob("predictions.jsonl"))
     done = run("report", str(run_folder), "-o", "report.html", folder=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -176,7 +176,7 @@ def test_a_hostile_page_costs_its_own_sample_of_a_program(tmp_path: Path) -> Non
     )
     done = run("run", str(folder), "-e", "tesseract", "--runs", "out", folder=tmp_path)
     records = "".join(path.read_text() for path in (tmp_path / "out").rglob("predictions.jsonl"))
-    assert TOO_MUCH_MEMORY in records and "Invoice" in records, done.stderr
+    assert TOO_MUCH_OR_CRASH in records and "Invoice" in records, done.stderr
 
 
 @LINUX
@@ -276,3 +276,21 @@ def test_a_reader_that_cannot_be_started_is_an_error_of_its_page_and_the_next_pa
     assert done.returncode == 0 and not done.stderr, done.stderr
     *errors, width = done.stdout.splitlines()
     assert width == "700" and f"{page}: no process can be started to read it (Too many open files)" in errors
+
+
+@LINUX
+def test_a_lower_limit_of_the_user_stands_and_seconds_are_given_anew_for_each_page() -> None:
+    program = (
+        "import resource as r\nfrom loupe.data import bounds\n"
+        "r.setrlimit(r.RLIMIT_DATA, (1 << 30, r.RLIM_INFINITY)); bounds.bound_process()\n"
+        "print(r.getrlimit(r.RLIMIT_DATA)[0] == 1 << 30)\n"
+        "bounds.lower_limit(r.RLIMIT_CPU, 5); bounds.bound_seconds()\n"
+        "print(r.getrlimit(r.RLIMIT_CPU)[0] >= bounds.SECONDS)"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGTRAP, signal.SIGILL])
+def test_an_end_that_may_have_two_reasons_is_said_to_have_one_of_them(number: signal.Signals) -> None:
+    assert why_it_ended(-number) == "needs more than 2 GB of memory, or crashes its reader"
