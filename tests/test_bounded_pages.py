@@ -19,6 +19,7 @@ import loupe
 from loupe.data import bounded
 from loupe.data.bounds import MEMORY, TOO_MUCH_OR_CRASH, why_it_ended
 from loupe.data.pages import ink_fraction, load_page, page_size, thumbnail
+from loupe.engines.shared.cores import readers
 from loupe.errors import PageError
 from loupe.types import PageSource, PdfPage
 from tests.bombs import BOMBS, IMPOSTORS, plant
@@ -294,3 +295,10 @@ def test_a_lower_limit_of_the_user_stands_and_seconds_are_given_anew_for_each_pa
 @pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGTRAP, signal.SIGILL])
 def test_an_end_that_may_have_two_reasons_is_said_to_have_one_of_them(number: signal.Signals) -> None:
     assert why_it_ended(-number) == "needs more than 2 GB of memory, or crashes its reader"
+
+
+def test_no_more_processes_read_pages_than_fit_into_the_free_memory(tmp_path: Path) -> None:
+    meminfo = tmp_path / "meminfo"
+    for free, wanted in ((1 << 30, 1), (MEMORY + 1024, 1), (1 << 50, readers(tmp_path / "none"))):
+        meminfo.write_text(f"MemTotal: 99 kB\nMemAvailable:   {free // 1024} kB\n")
+        assert readers(meminfo) == wanted
