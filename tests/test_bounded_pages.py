@@ -17,8 +17,9 @@ import pytest
 
 import loupe
 from loupe.data import bounded
-from loupe.data.bounds import MEMORY, TOO_MUCH_MEMORY
+from loupe.data.bounds import MEMORY, TOO_MUCH_OR_CRASH, why_it_ended
 from loupe.data.pages import ink_fraction, load_page, page_size, thumbnail
+from loupe.engines.shared.cores import readers
 from loupe.errors import PageError
 from loupe.types import PageSource, PdfPage
 from tests.bombs import BOMBS, IMPOSTORS, plant
@@ -122,7 +123,7 @@ def test_a_page_that_needs_too_much_memory_says_so_and_the_next_one_is_read(tmp_
     (path,) = plant(tmp_path, "font.pdf")
     with pytest.raises(PageError) as error:
         load_page(PdfPage(path))
-    assert str(error.value) == f"{path}: page 1 {TOO_MUCH_MEMORY}"
+    assert str(error.value) == f"{path}: page 1 {TOO_MUCH_OR_CRASH}"
     assert load_page(draw_page(tmp_path / "page.png")).width == 700
 
 
@@ -140,7 +141,7 @@ def test_every_page_of_a_folder_but_the_hostile_ones_is_used(tmp_path: Path) -> 
     done = run("bench", "check", str(folder), folder=tmp_path)
     said = done.stdout + done.stderr
     assert done.returncode == 2, said
-    assert f"page 1 {TOO_MUCH_MEMORY}" in " ".join(said.split())
+    assert f"page 1 {TOO_MUCH_OR_CRASH}" in " ".join(said.split())
     assert "'pixels.png'" in said and "'text.png'" in said and "'good.png'" not in said
 
 
@@ -155,7 +156,7 @@ def test_a_run_over_a_hostile_page_ends_and_its_report_shows_the_other(tmp_path:
     (folder / "samples.jsonl").write_text("".join(rows))
     done = run("run", str(folder), "-e", "pdf_text", "--runs", "out", folder=tmp_path)
     records = "".join(path.read_text() for path in (tmp_path / "out").rglob("predictions.jsonl"))
-    assert TOO_MUCH_MEMORY in records and "Good" in records, done.stderr
+    assert TOO_MUCH_OR_CRASH in records and "Good" in records, done.stderr
     (run_folder,) = (path.parent for path in (tmp_path / "out").rglob("predictions.jsonl"))
     done = run("report", str(run_folder), "-o", "report.html", folder=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -176,7 +177,7 @@ def test_a_hostile_page_costs_its_own_sample_of_a_program(tmp_path: Path) -> Non
     )
     done = run("run", str(folder), "-e", "tesseract", "--runs", "out", folder=tmp_path)
     records = "".join(path.read_text() for path in (tmp_path / "out").rglob("predictions.jsonl"))
-    assert TOO_MUCH_MEMORY in records and "Invoice" in records, done.stderr
+    assert TOO_MUCH_OR_CRASH in records and "Invoice" in records, done.stderr
 
 
 @LINUX
@@ -250,3 +251,54 @@ def test_a_signal_to_the_whole_job_leaves_the_reader_to_its_parent(number: signa
         reader.wait(timeout=0.3)
     assert page_size(page)[0] == 700
     assert bounded._READER._process is reader
+
+
+def test_a_folder_that_cannot_be_entered_costs_no_page_with_a_whole_path(tmp_path: Path) -> None:
+    page = draw_page(tmp_path / "page.png")
+    order = bounded.Order("page_size", (page,), {}, str(tmp_path / "gone"))
+    assert bounded._READER.ask(order, "page")[0] == 700
+
+
+def test_a_reader_that_cannot_be_started_is_an_error_of_its_page_and_the_next_page_is_read(tmp_path: Path) -> None:
+    page = draw_page(tmp_path / "page.png")
+    program = (
+        "import os, resource, sys\nfrom pathlib import Path\n"
+        "from loupe.data.pages import page_size\nfrom loupe.errors import PageError\n"
+        "soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
+        "for more in range(12):\n"
+        "    resource.setrlimit(resource.RLIMIT_NOFILE, (3 + more, hard))\n"
+        "    try:\n        page_size(Path(sys.argv[1]))\n        break\n"
+        "    except PageError as error:\n        print(error)\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))\n"
+        "print(page_size(Path(sys.argv[1]))[0])"
+    )
+    words = [sys.executable, "-P", "-W", "error", "-c", program, str(page)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    *errors, width = done.stdout.splitlines()
+    assert width == "700" and f"{page}: no process can be started to read it (Too many open files)" in errors
+
+
+@LINUX
+def test_a_lower_limit_of_the_user_stands_and_seconds_are_given_anew_for_each_page() -> None:
+    program = (
+        "import resource as r\nfrom loupe.data import bounds\n"
+        "r.setrlimit(r.RLIMIT_DATA, (1 << 30, r.RLIM_INFINITY)); bounds.bound_process()\n"
+        "print(r.getrlimit(r.RLIMIT_DATA)[0] == 1 << 30)\n"
+        "bounds.lower_limit(r.RLIMIT_CPU, 5); bounds.bound_seconds()\n"
+        "print(r.getrlimit(r.RLIMIT_CPU)[0] >= bounds.SECONDS)"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGTRAP, signal.SIGILL])
+def test_an_end_that_may_have_two_reasons_is_said_to_have_one_of_them(number: signal.Signals) -> None:
+    assert why_it_ended(-number) == "needs more than 2 GB of memory, or crashes its reader"
+
+
+def test_no_more_processes_read_pages_than_fit_into_the_free_memory(tmp_path: Path) -> None:
+    meminfo = tmp_path / "meminfo"
+    for free, wanted in ((1 << 30, 1), (MEMORY + 1024, 1), (1 << 50, readers(tmp_path / "none"))):
+        meminfo.write_text(f"MemTotal: 99 kB\nMemAvailable:   {free // 1024} kB\n")
+        assert readers(meminfo) == wanted

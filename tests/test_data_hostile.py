@@ -62,6 +62,37 @@ def test_one_text_of_a_hundred_megabytes_in_every_row_takes_no_more_than_its_bou
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 < MEMORY * 1.1
 
 
+@pytest.mark.parametrize("same", [False, True])
+def test_many_rows_with_texts_of_five_megabytes_are_read(tmp_path: Path, same: bool) -> None:
+    path, count = tmp_path / "a.parquet", 150
+    texts = pa.array([f"{row:04}" + "x" * 5_000_000 for row in range(1 if same else count)])
+    column = pa.DictionaryArray.from_arrays(pa.array([0] * count, pa.int32()), texts) if same else texts
+    pq.write_table(pa.table({"text": column}), path, compression="zstd", store_schema=False)
+    lengths = [(row.number, row["text"][:4], len(row["text"])) for row in rows(path, ("text",))]
+    assert lengths == [(number, f"{0 if same else number:04}", 5_000_004) for number in range(count)]
+
+
+def test_files_that_are_read_side_by_side_are_each_read_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": [f"{row} " * 100 for row in range(60_000)]}), path, row_group_size=1000)
+    began = time.monotonic()
+    alone = [row["text"] for row in rows(path, ("text",))]
+    once = time.monotonic() - began
+    began = time.monotonic()
+    for number, pair in enumerate(zip(rows(path, ("text",)), rows(path, ("text",)), strict=True)):
+        assert pair[0]["text"] == pair[1]["text"] == alone[number]
+    assert time.monotonic() - began < 6 * once + 1
+
+
+def test_a_reading_that_was_given_up_goes_on_at_its_row_group(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": [str(row) for row in range(100)]}), path, row_group_size=30)
+    for first in (0, 29, 30, 31, 89, 90, 99):
+        bounded._READER.close()
+        assert bounded.ask("parquet_rows", path, ["text"], first)[0] == {"text": str(first)}
+    assert bounded.ask("parquet_rows", path, ["text"], 100) == []
+
+
 def test_a_column_nested_sixty_deep_is_refused(tmp_path: Path) -> None:
     kind: pa.DataType = pa.int8()
     for _ in range(60):

@@ -43,6 +43,8 @@ _STRIP_PIXELS: Final = 4_000_000
 #: No answer but a picture is larger, in bytes.
 _LARGEST_REPLY: Final = 1 << 30
 
+_NO_PROCESS: Final = "no process can be started to read it"
+
 
 class Order(msgspec.Struct):
     """A task, and the folder that relative paths start from."""
@@ -111,7 +113,7 @@ class _Reader:
         try:
             return self._ask(order, name)
         except _ReaderLostError:
-            raise PageError(f"{name} no process can be started to read it", hint="loupe doctor") from None
+            raise PageError(f"{name} {_NO_PROCESS}", hint="loupe doctor") from None
 
     def close(self) -> None:
         """End the child and leave nothing behind; one of a process that this was forked from is not ours to end."""
@@ -123,7 +125,11 @@ class _Reader:
         self._process = self._socket = None
 
     def _ask(self, order: Order, name: str) -> Any:
-        connection = self._opened()
+        try:
+            connection = self._opened()
+        except OSError as error:
+            self.close()
+            raise PageError(f"{name} {_NO_PROCESS} ({error.strerror})", hint="loupe doctor") from None
         taken = whole = False
         try:
             deadline = time.monotonic() + SECONDS
@@ -151,7 +157,8 @@ class _Reader:
     def _opened(self) -> socket.socket:
         if self._socket is None or self._owner != os.getpid():
             self.close()
-            ours, theirs = socket.socketpair()
+            self._socket, theirs = socket.socketpair()
+            self._owner = os.getpid()
             with theirs:
                 environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
                 # In the group of its parent, so that what ends that ends it too.
@@ -163,7 +170,6 @@ class _Reader:
                     env={**environment, **_SETTINGS},
                     pass_fds=[theirs.fileno()],
                 )
-            self._socket, self._owner = ours, os.getpid()
         return self._socket
 
     def _send(self, connection: socket.socket, message: bytes) -> None:

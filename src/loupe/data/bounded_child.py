@@ -33,11 +33,16 @@ def main(descriptor: int) -> None:
         # Taken: from here on a death is the fault of this page.
         connection.sendall(HEAD.pack(0))
         bound_seconds()
-        try:
-            os.chdir(order.folder)
-        except OSError:
-            os.chdir("/")  # No relative path leads anywhere.
+        _enter(order.folder)
         _answer(connection, order)
+
+
+def _enter(folder: str) -> None:
+    """Go to the parent's folder; where that cannot be entered, no relative path leads anywhere."""
+    try:
+        os.chdir(folder)
+    except OSError:
+        os.chdir("/")
 
 
 def _answer(connection: socket.socket, order: Order) -> None:

@@ -20,8 +20,12 @@ MEMORY: Final = 2 << 30
 SECONDS: Final = 60.0
 TOO_MUCH_MEMORY: Final = f"needs more than {MEMORY >> 30} GB of memory to be read"
 TOO_LONG: Final = f"takes more than {SECONDS:g} s to be read"
+#: A failed allocation ends some decoders as a fault of their own does: nobody can tell which it was.
+TOO_MUCH_OR_CRASH: Final = f"needs more than {MEMORY >> 30} GB of memory, or crashes its reader"
 
 _bounded = False
+#: Soft and hard limits as they were, by kind.
+_USERS: Final[dict[int, tuple[int, int]]] = {}
 
 
 def bound_process() -> None:
@@ -30,7 +34,7 @@ def bound_process() -> None:
     _bounded = True
     if sys.platform == "linux":
         # Not the address space: libraries reserve much that they never use.
-        _lower(resource.RLIMIT_DATA, MEMORY)
+        lower_limit(resource.RLIMIT_DATA, MEMORY)
     else:
         # Elsewhere the system does not enforce it.
         threading.Thread(target=watch_memory, args=(MEMORY,), daemon=True).start()
@@ -55,13 +59,14 @@ def is_bounded() -> bool:
 def bound_seconds() -> None:
     """Let this process compute for SECONDS more, also when nobody is left to end it."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    _lower(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime + SECONDS) + 2)
+    lower_limit(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime + SECONDS) + 2)
 
 
-def _lower(kind: int, limit: int) -> None:
-    """Set a limit, or the user's own where that is lower."""
-    most = resource.getrlimit(kind)[1]
-    resource.setrlimit(kind, (limit if most == resource.RLIM_INFINITY else min(limit, most), most))
+def lower_limit(kind: int, limit: int) -> None:
+    """Set a limit, or leave the user's own, with which this process started, where that is lower."""
+    soft, hard = _USERS.setdefault(kind, resource.getrlimit(kind))
+    finite = [value for value in (limit, soft, hard) if value != resource.RLIM_INFINITY]
+    resource.setrlimit(kind, (min(finite), hard))
 
 
 def watch_memory(limit: int, *, every: float = 0.02) -> None:
@@ -72,15 +77,15 @@ def watch_memory(limit: int, *, every: float = 0.02) -> None:
     os.kill(os.getpid(), signal.SIGABRT)
 
 
-def ran_out_of_memory(code: int) -> bool:
-    """Whether a bounded process that ended with this exit code did so as PDFium does where it gets no memory."""
+def may_lack_memory(code: int) -> bool:
+    """Whether a bounded process may have ended with this exit code as PDFium does where it gets no memory."""
     return code in (-signal.SIGABRT, -signal.SIGTRAP, -signal.SIGILL)
 
 
 def why_it_ended(code: int) -> str:
     """What a page did to the bounded process that ended with this exit code (negative: the signal)."""
-    if ran_out_of_memory(code):
-        return TOO_MUCH_MEMORY
+    if may_lack_memory(code):
+        return TOO_MUCH_OR_CRASH
     if code == -signal.SIGXCPU:
         return TOO_LONG
     how = signal.Signals(-code).name if code < 0 else f"exit code {code}"

@@ -5,35 +5,32 @@ A file of a few kilobytes may claim any number of rows, or hold one text of a gi
 
 from __future__ import annotations
 
+import bisect
+import itertools
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from loupe.errors import DatasetError, MissingToolError
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
-#: Rows decoded at a time; with large cells, fewer are handed on.
-_BATCH = 256
+#: Rows decoded at a time: few, as each may hold the same large text, which the file holds once.
+_BATCH = 32
+#: Bytes that are decoded, and handed on, at a time where a single row does not hold more.
+_BATCH_BYTES = 64 << 20
+#: Readings that are kept, for those who read several files, or one several times, side by side.
+_READINGS = 4
 #: More rows than any set of pages has; a few kilobytes can claim them all.
 MOST_ROWS = 2_000_000
 #: Deeper columns hold no pages: each level costs stack.
 _MOST_COLUMNS, _DEEPEST = 10_000, 50
 
 
-@dataclass(slots=True)
-class _Reading:
-    """A file that is being read: which, and the values from row `number` on."""
-
-    key: tuple[Path, tuple[str, ...]]
-    number: int
-    batches: Iterator[list[dict[str, Any]]]
-
-
-class _Kept:
-    reading: _Reading | None = None
+#: Files that are being read, oldest first, by which columns of which, and the number of the row that comes next.
+_READINGS_KEPT: Final[OrderedDict[tuple[Path, tuple[str, ...], int], Iterator[list[dict[str, Any]]]]] = OrderedDict()
 
 
 def parquet_facts(path: Path) -> tuple[list[str], int]:
@@ -43,15 +40,15 @@ def parquet_facts(path: Path) -> tuple[list[str], int]:
 
 
 def parquet_rows(path: Path, columns: Sequence[str], first: int) -> list[dict[str, Any]]:
-    """Some rows from `first` on; none at the end. Quick where the call before ended there."""
-    key = (path, tuple(columns))
-    kept, _Kept.reading = _Kept.reading, None
-    if kept is None or kept.key != key or kept.number != first:
-        kept = _Reading(key, first, _batches(path, columns, first))
-    found = next(kept.batches, [])
-    kept.number += len(found)
+    """Some rows from `first` on; none at the end. Quick where one of the last calls ended there."""
+    # A relative path may mean another file in the next call.
+    place, names = path.absolute(), tuple(columns)
+    batches = _READINGS_KEPT.pop((place, names, first), None) or _batches(path, names, first)
+    found = next(batches, [])
     if found:
-        _Kept.reading = kept
+        _READINGS_KEPT[place, names, first + len(found)] = batches
+        while len(_READINGS_KEPT) > _READINGS:
+            _READINGS_KEPT.popitem(last=False)
     return found
 
 
@@ -59,17 +56,36 @@ def _batches(path: Path, columns: Sequence[str], first: int) -> Iterator[list[di
     import pyarrow as pa
 
     with open_parquet(path) as parquet:
-        passed = 0
         try:
-            for batch in parquet.iter_batches(_BATCH, columns=list(columns), use_threads=False):
+            lengths = (parquet.metadata.row_group(index).num_rows for index in range(parquet.num_row_groups))
+            starts = list(itertools.accumulate(lengths, initial=0))
+            group = bisect.bisect_right(starts, first) - 1
+            passed, groups = starts[group], range(group, parquet.num_row_groups)
+            count = _rows_at_once(parquet, columns, groups)
+            for batch in parquet.iter_batches(count, row_groups=groups, columns=list(columns), use_threads=False):
                 left_out = min(max(0, first - passed), batch.num_rows)
                 passed += batch.num_rows
-                if left_out < batch.num_rows:
-                    yield batch.slice(left_out).to_pylist()
+                # Where the file says less than it holds, or holds it unevenly.
+                step = max(1, batch.num_rows * _BATCH_BYTES // max(1, batch.nbytes))
+                for start in range(left_out, batch.num_rows, step):
+                    yield batch.slice(start, step).to_pylist()
         except MemoryError:
             raise  # also an exception of Arrow's
         except (pa.ArrowException, OSError, UnicodeDecodeError, OverflowError, ValueError) as error:
             raise DatasetError(f"{path}: broken parquet file ({_one_line(error)})") from None
+
+
+def _rows_at_once(parquet: ParquetFile, columns: Sequence[str], groups: range) -> int:
+    """How many rows of the row group with the largest ones weigh less than `_BATCH_BYTES`, as the footer says."""
+    paths = [parquet.schema.column(index).path for index in range(parquet.metadata.num_columns)]
+    wanted = [
+        index for index, path in enumerate(paths) if any(f"{path}.".startswith(f"{column}.") for column in columns)
+    ]
+    most = 1
+    for group in map(parquet.metadata.row_group, groups):
+        weight = sum(max(0, group.column(index).total_uncompressed_size) for index in wanted)
+        most = max(most, weight // max(1, group.num_rows))
+    return max(1, min(_BATCH, _BATCH_BYTES // most))
 
 
 def open_parquet(path: Path) -> ParquetFile:

@@ -14,7 +14,7 @@ import msgspec
 
 from loupe.data.pages import load_page
 from loupe.embedding.inputs import WHOLE, Box
-from loupe.engines.shared.cores import cores
+from loupe.engines.shared.cores import readers
 from loupe.engines.shared.isolation import WorkerPool, worker_pool
 from loupe.engines.shared.page_images import EncodedImage, encode, parse_rule
 from loupe.engines.shared.page_reader import ask_about_page
@@ -75,7 +75,7 @@ class Cutter:
 @asynccontextmanager
 async def cutter() -> AsyncIterator[Cutter]:
     """A cutter with a process for each core; none starts before the first page."""
-    async with worker_pool("loupe.embedding.crops:load", {}, workers=cores(), lazy=True, bounded=True) as pool:
+    async with worker_pool("loupe.embedding.crops:load", {}, workers=readers(), lazy=True, bounded=True) as pool:
         yield Cutter(pool)
 
 

@@ -18,7 +18,7 @@ import time
 
 import msgspec
 
-from loupe.data.bounds import outlive_signals
+from loupe.data.bounds import lower_limit, outlive_signals
 from loupe.types import Prediction, Sample, SampleScores
 
 #: Each message is its length in eight bytes, then its bytes.
@@ -148,10 +148,7 @@ def _limit_memory(limit: int) -> None:
     import resource
 
     if limit:
-        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        # A lower limit that somebody has set for all that they start stands.
-        lower = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
-        resource.setrlimit(resource.RLIMIT_DATA, (lower, hard))
+        lower_limit(resource.RLIMIT_DATA, limit)
 
 
 def _die_with_parent() -> None:

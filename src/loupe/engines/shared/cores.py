@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
+
+from loupe.data.bounds import MEMORY
 
 
 def cores() -> int:
@@ -15,6 +18,14 @@ def cores() -> int:
 def processes(memory: int) -> int:
     """One process per core, as far as processes of `memory` bytes fit into three quarters of the machine's memory."""
     return max(1, min(cores(), _memory() * 3 // 4 // memory))
+
+
+def readers(meminfo: Path = Path("/proc/meminfo")) -> int:
+    """One process per core, as far as processes that read pages, with their limits, fit into the free memory."""
+    text = meminfo.read_text() if meminfo.is_file() else ""
+    free = re.search(r"^MemAvailable:\s+(\d+) kB$", text, re.MULTILINE)
+    available = min(_memory(), int(free[1]) * 1024) if free else _memory()
+    return max(1, min(cores(), available // MEMORY))
 
 
 def _memory() -> int:

@@ -22,7 +22,7 @@ from contextlib import asynccontextmanager, suppress
 import msgspec
 
 import loupe.errors
-from loupe.data.bounds import TOO_MUCH_MEMORY, ran_out_of_memory
+from loupe.data.bounds import TOO_MUCH_OR_CRASH, may_lack_memory
 from loupe.data.python_process import python_command
 from loupe.engines.shared.child_environment import without_secrets
 from loupe.engines.shared.worker import HEAD, Reply, Start, frame
@@ -242,8 +242,8 @@ class _Worker:
             reading.cancel()
         kind = EngineError if self._taken else _NotTakenError
         code, how = await self._death()
-        if self._bounded and self._taken and ran_out_of_memory(code):
-            raise EngineError(f"the page {TOO_MUCH_MEMORY}")
+        if self._bounded and self._taken and may_lack_memory(code):
+            raise EngineError(f"the page {TOO_MUCH_OR_CRASH}")
         raise kind(f"the engine process died ({how}) {when}")
 
     async def _read_frame(self, reader: asyncio.StreamReader) -> bytes:

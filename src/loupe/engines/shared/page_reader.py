@@ -16,7 +16,7 @@ import msgspec
 from loupe.data.packed import packed_name, read_packed
 from loupe.data.pages import load_page, pdf_page_count
 from loupe.data.rasters import is_upright, open_image
-from loupe.engines.shared.cores import cores
+from loupe.engines.shared.cores import readers
 from loupe.engines.shared.isolation import WorkerPool, worker_pool
 from loupe.engines.shared.page_images import EncodedImage, ImageRule, encode
 from loupe.engines.shared.worker import Loaded
@@ -80,8 +80,9 @@ async def ask_about_page(pool: WorkerPool, source: PageSource, order: msgspec.St
 
 @asynccontextmanager
 async def page_reader(*, timeout: float, workers: int | None = None) -> AsyncIterator[PageReader]:
-    """A reader with up to `workers` processes, at most one per core; none starts before the first page."""
-    count = min(workers or cores(), cores())
+    """A reader with up to `workers` processes, as many as there are cores and memory for; none starts before a page."""
+    most = readers()
+    count = min(workers or most, most)
     async with worker_pool("loupe.engines.shared.page_reader:load", {}, workers=count, lazy=True, bounded=True) as pool:
         yield PageReader(pool, timeout)
 
