@@ -270,7 +270,7 @@ def test_suffixes_in_capitals_are_read_and_other_files_named(here: Path) -> None
         (here / "answers" / name).touch()
     result = scored(here, "answers")
     assert value(result) == 1.0
-    assert "1 file is no text and was not read: a.docx" in " ".join(result["warnings"])
+    assert "1 file was not read: a.docx" in " ".join(result["warnings"])
 
 
 def test_the_sample_predictions_of_pubtabnet_get_the_official_mean(tmp_path: Path) -> None:

@@ -34,7 +34,6 @@ MAY_WRITE = {
     "metrics/cdm/tex_runs.py": "a new temporary folder",
     "engines/glmocr.py": "a new temporary folder",
     "engines/mineru.py": "a new temporary folder",
-    "engines/shared/page_files.py": "a new temporary folder",
     "engines/shared/page_reader.py": "a new temporary folder",
     "data/cache.py": "the user's cache",
     "serving/app.py": "a new temporary folder",

@@ -70,7 +70,9 @@ def test_both_phases_from_a_pipe_with_everything_kept(tmp_path: Path, server: Ch
     assert truth["metadata"] | {"generatedAt": ""} == {
         **{"generatedAt": "", "textModel": "right", "verified": True, "vlmModel": ""}
     }
-    assert {path.name for path in tmp_path.iterdir()} <= {*("yes", "no", "ocr.py", "out.json", "runs", "__pycache__")}
+    # `.config` remembers that the saved selections are trusted here.
+    names = {"yes", "no", "ocr.py", "out.json", "runs", "__pycache__", ".config"}
+    assert {path.name for path in tmp_path.iterdir()} <= names
 
     saved = {file.parent.name: json.loads(file.read_text()) for file in tmp_path.glob("runs/right/*/run.json")}
     assert "|img:jpeg90(1024,2048)|max:16|t:0|timeout:30|" in saved["select_vlm-invoice"]["signature"]

@@ -45,7 +45,7 @@ SECTIONS = {
         "compress": "Count what pages cost in vision tokens, and measure how much of them is read at that compression.",
         "embed": "Embed page texts, figures with their captions, and queries; score what is found.",
         "size": "Plan server and client for a GPU: what fits, how much at once, and the command line.",
-        "trust": "Show what a file of a folder would run or redefine, and let it.",
+        "trust": "Show what a folder's loupe.toml, or a Python file, would run or redefine, and allow it.",
         "doctor": "Say what is installed, what answers, and what would bring the rest.",
     },
 }
