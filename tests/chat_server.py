@@ -261,7 +261,14 @@ def in_thread(script: Script = "hello", **options: Any) -> Iterator[ChatServer]:
 @contextlib.contextmanager
 def in_process(*, text: str = "hello", delay: float = 0.0, port: int = 0) -> Iterator[str]:
     """The same server as a process of its own, whose base URL this yields: its CPU time is not ours."""
-    command = [sys.executable, "-m", __name__, "--text", text, "--delay", str(delay), "--port", str(port)]
+    with module_server(__name__, "--text", text, "--delay", str(delay), "--port", str(port)) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def module_server(module: str, *words: str) -> Iterator[str]:
+    """A module of the tests as a process; its first line is the base URL that this yields."""
+    command = [sys.executable, "-m", module, *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1]) as process:
         try:
             assert process.stdout is not None

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.chat_server import module_server
 from tests.command_line import command, environment
 
 SIZE = 20_000_000
@@ -114,13 +115,8 @@ def serve(shape: str, size: int) -> None:
 @contextlib.contextmanager
 def server(shape: str, size: int = SIZE) -> Iterator[str]:
     """The base URL of a running server."""
-    command = [sys.executable, "-m", "tests.large_answers", "serve", shape, str(size)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1]) as process:
-        try:
-            assert process.stdout is not None
-            yield process.stdout.readline().strip()
-        finally:
-            process.kill()
+    with module_server("tests.large_answers", "serve", shape, str(size)) as url:
+        yield url
 
 
 @dataclass(frozen=True)

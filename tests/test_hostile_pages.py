@@ -17,6 +17,7 @@ from loupe.engines.shared.page_images import encode, parse_rule
 from loupe.engines.shared.page_reader import page_reader
 from loupe.errors import PageError
 from loupe.types import Output, PageSource, PdfPage, Request
+from tests.bombs import pdf
 from tests.chat_server import chat_server
 from tests.pages import draw_page, write_pdf
 from tests.test_isolation import children
@@ -35,15 +36,7 @@ def bomb(path: Path) -> PdfPage:
             % (inner, len(draws), draws)
         )
     objects.append(b"<</Type/XObject/Subtype/Form/BBox[0 0 600 800]/Length 15>>stream\n0 0 600 800 re f\nendstream")
-    body = b"%PDF-1.7\n"
-    offsets = []
-    for number, content in enumerate(objects, 1):
-        offsets.append(len(body))
-        body += b"%d 0 obj%s\nendobj\n" % (number, content)
-    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
-    head = b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
-    end = b"trailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, len(body))
-    path.write_bytes(body + head + table + end)
+    path.write_bytes(pdf(*objects))
     return PdfPage(path)
 
 

@@ -24,6 +24,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return here
 
 
+def every_reader_names_it(run: Path) -> None:
+    for words in READERS:
+        done = loupe(*words, cwd=run)
+        assert done.returncode in (0, 2) and "Traceback" not in done.stderr, (words, done.stderr)
+
+
 @pytest.mark.parametrize("name", ["run.json", "result.json", "predictions.jsonl", "scores.jsonl"])
 def test_a_record_that_is_too_deep_is_named_by_every_reader(run: Path, name: str) -> None:
     file = run / RUN / name
@@ -33,9 +39,7 @@ def test_a_record_that_is_too_deep_is_named_by_every_reader(run: Path, name: str
         json.dumps(record | {"sample": "p0", "class": "ok", "extra": "DEEP"}).replace('"DEEP"', DEEP) + "\n"
     )
     try:
-        for words in READERS:
-            done = loupe(*words, cwd=run)
-            assert done.returncode in (0, 2) and "Traceback" not in done.stderr, (words, done.stderr)
+        every_reader_names_it(run)
     finally:
         file.write_bytes(kept)
 
@@ -48,9 +52,7 @@ def test_a_record_with_a_value_of_another_type_is_named_by_every_reader(run: Pat
     record = json.loads(kept.splitlines()[0])
     file.write_text(json.dumps(record | {field: 5 if field != "attempt" else "x"}) + "\n")
     try:
-        for words in READERS:
-            done = loupe(*words, cwd=run)
-            assert done.returncode in (0, 2) and "Traceback" not in done.stderr, (words, done.stderr)
+        every_reader_names_it(run)
     finally:
         file.write_bytes(kept)
 

@@ -71,13 +71,18 @@ def test_what_was_ignored_at_the_start_stays_ignored(tmp_path: Path) -> None:
     assert (process.returncode, kept(tmp_path)) == (0, 6)
 
 
+def begin_and_close_terminal(folder: Path, server: ChatServer) -> "subprocess.Popen[str]":
+    leader, terminal = pty.openpty()
+    process = begin(folder, server.url, stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True)
+    os.close(terminal)
+    until(is_asked(server))
+    os.close(leader)
+    return process
+
+
 def test_a_closed_terminal_loses_nothing(tmp_path: Path) -> None:
     with in_thread(Reply(text="read", delay=1.0)) as server:
-        leader, terminal = pty.openpty()
-        process = begin(tmp_path, server.url, stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True)
-        os.close(terminal)
-        until(is_asked(server))
-        os.close(leader)
+        process = begin_and_close_terminal(tmp_path, server)
         process.send_signal(signal.SIGHUP)
         process.wait(30)
     assert (process.returncode, kept(tmp_path)) == (129, 2)
@@ -85,10 +90,6 @@ def test_a_closed_terminal_loses_nothing(tmp_path: Path) -> None:
 
 def test_a_terminal_that_goes_without_a_signal_does_not_end_the_run(tmp_path: Path) -> None:
     with in_thread(Reply(text="read", delay=0.5)) as server:
-        leader, terminal = pty.openpty()
-        process = begin(tmp_path, server.url, stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True)
-        os.close(terminal)
-        until(is_asked(server))
-        os.close(leader)
+        process = begin_and_close_terminal(tmp_path, server)
         process.wait(60)
     assert (process.returncode, kept(tmp_path)) == (0, 6)

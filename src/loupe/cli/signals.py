@@ -15,8 +15,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from loupe.cli.errors import INTERRUPTED
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: A closed terminal, `timeout` and batch systems send a signal twice; a second one so soon says nothing new.
@@ -99,14 +103,16 @@ def told(act: Callable[[], None]) -> Iterator[None]:
 class _Terminal(io.FileIO):
     """A terminal that may be closed while it is written to: what is said then is lost, and nothing else."""
 
-    def write(self, data: object) -> int:
+    def write(self, data: ReadableBuffer) -> int:
         try:
-            return super().write(data)  # type: ignore[arg-type]
+            return super().write(data)
         except OSError as error:
             if error.errno != errno.EIO:
                 raise
-            os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
-            return len(data)  # type: ignore[arg-type]
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.fileno())
+            os.close(nowhere)
+            return memoryview(data).nbytes
 
 
 def outlive_terminal() -> None:

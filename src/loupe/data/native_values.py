@@ -54,7 +54,7 @@ def _read_moment(parts: list[str]) -> Any:
 
 
 def _read_nanoseconds(parts: list[str]) -> Any:
-    from pandas import Timestamp  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    from pandas import Timestamp
 
     return _in_zone(Timestamp(parts[0]), parts[1:])
 
@@ -69,7 +69,7 @@ def _in_zone(moment: Any, zone: list[str]) -> Any:
 
 
 def _read_long_duration(nanoseconds: int) -> Any:
-    from pandas import Timedelta  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    from pandas import Timedelta
 
     return Timedelta(nanoseconds, unit="ns")
 
