@@ -8,6 +8,7 @@ import shlex
 import socket
 import stat
 from collections.abc import Callable
+from io import BufferedReader
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 import loupe
 from loupe.errors import DatasetError, UnsafeFileError
 from loupe.files.folder import Folder, write_all_or_none, write_file
+from loupe.files.foreign import data_lines, open_data, plain_file, read_data
 from loupe.files.records import RecordLog, read_lines
 
 #: Calls that open, make, move or delete files by a path, and so follow links.
@@ -46,6 +48,25 @@ MAY_WRITE = {
     "data/archives.py": "takes away what `Folder` made; shutil.rmtree follows no link",
     "data/prepared.py": "takes away what `Folder` made; shutil.rmtree follows no link",
     "runs/folder.py": "takes away an empty folder",
+}
+
+#: Packages that read data of other people, and where they may open files by themselves, and why.
+READ_DATA = ("benchmarks", "data", "embedding", "engines", "pipeline", "selection")
+MAY_READ = {
+    "benchmarks/olmocr/rendering/browser.py": "a file of the package",
+    "benchmarks/olmocr/rendering/chromium.py": "fonts of the system",
+    "benchmarks/published/__init__.py": "a file of the package",
+    "data/digests.py": "looks at what stands there first",
+    "data/katex.py": "a new temporary folder, and the user's cache",
+    "data/rasters.py": "looks at what stands there first",
+    "data/trust.py": "the user's settings",
+    "embedding/matrices.py": "looks at what stands there first",
+    "engines/glmocr.py": "a file of the package",
+    "engines/sdk/mineru_backends.py": "a new temporary folder",
+    "engines/shared/cores.py": "files of the system",
+    "engines/shared/local_settings.py": "looks at what stands there first",
+    "selection/candidates.py": "a file of the package",
+    "selection/scratch.py": "a new temporary folder",
 }
 
 
@@ -197,15 +218,72 @@ def test_a_record_without_bounds_is_refused_before_it_fills_the_memory(tmp_path:
 
 
 def test_files_are_written_by_one_module_alone() -> None:
+    found = _calls(_writes)
+    stray = {name: calls for name, calls in found.items() if name not in MAY_WRITE}
+    assert not stray, f"write through loupe.files.Folder: {stray}"
+    assert found.keys() == MAY_WRITE.keys(), "an exception that nothing needs any more"
+
+
+@pytest.mark.parametrize("reads", [open_data, plain_file, read_data, lambda path: list(data_lines(path))])
+def test_data_files_may_be_links_but_nothing_else_than_files(tmp_path: Path, reads: Callable[[Path], object]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "socket"))
+    for name, what in (("pipe", "a pipe"), ("socket", "a socket"), ("/dev/zero", "a device"), (".", "a folder")):
+        (tmp_path / "link").unlink(missing_ok=True)
+        (tmp_path / "link").symlink_to(name)
+        with pytest.raises(UnsafeFileError, match=f"link: is {what}, not a file"):
+            reads(tmp_path / "link")
+    (tmp_path / "page").write_bytes(b"one\n\ntwo")
+    (tmp_path / "linked").symlink_to("page")
+    found = reads(tmp_path / "linked")
+    if isinstance(found, BufferedReader):
+        found.close()
+    assert not isinstance(found, list | bytes) or found in ([(1, b"one\n"), (3, b"two")], b"one\n\ntwo")
+    with pytest.raises(FileNotFoundError):
+        reads(tmp_path / "nothing")
+
+
+def test_a_file_that_is_read_whole_has_a_limit(tmp_path: Path) -> None:
+    (tmp_path / "a.json").touch()
+    os.truncate(tmp_path / "a.json", 1 << 40)
+    with pytest.raises(UnsafeFileError, match=r"a\.json: larger than 512 MB"):
+        read_data(tmp_path / "a.json")
+    with pytest.raises(UnsafeFileError, match="line 1: longer than 512 MB"):
+        list(data_lines(tmp_path / "a.json"))
+
+
+def test_data_files_are_opened_by_one_module_alone() -> None:
+    found = {name: calls for name, calls in _calls(_reads).items() if name.partition("/")[0] in READ_DATA}
+    stray = {name: calls for name, calls in found.items() if name not in MAY_READ}
+    assert not stray, f"read through loupe.files.foreign: {stray}"
+    assert found.keys() == MAY_READ.keys(), "an exception that nothing needs any more"
+
+
+def _calls(finds: Callable[[ast.Call], str]) -> dict[str, set[str]]:
+    """Module → names of the calls in it that `finds` gives a name."""
     root = Path(loupe.__file__).parent
     found: dict[str, set[str]] = {}
     for file in sorted(root.rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and (name := _writes(node)):
+            if isinstance(node, ast.Call) and (name := finds(node)):
                 found.setdefault(file.relative_to(root).as_posix(), set()).add(name)
-    stray = {name: calls for name, calls in found.items() if name not in MAY_WRITE}
-    assert not stray, f"write through loupe.files.Folder: {stray}"
-    assert found.keys() == MAY_WRITE.keys(), "an exception that nothing needs any more"
+    return found
+
+
+def _reads(call: ast.Call) -> str:
+    """The name of a call that opens a path for reading without a look at what stands there, "" for any other."""
+    source = call.args[0] if call.args else None
+    if isinstance(source, ast.Call) and getattr(source.func, "id", "") == "plain_file":
+        return ""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    whole = name in ("read_bytes", "read_text", "ZipFile", "ParquetFile", "load")
+    by_mode = name == "open" and isinstance(source, ast.Constant) and source.value in ("r", "rb")
+    builtin = name == "open" and isinstance(call.func, ast.Name)
+    owner = getattr(getattr(call.func, "value", None), "id", "")
+    of_numpy = name != "load" or owner in ("np", "numpy")
+    of_tar = name == "open" and owner == "tarfile" and not any(word.arg == "fileobj" for word in call.keywords)
+    return name if (whole and of_numpy) or by_mode or builtin or of_tar else ""
 
 
 def _writes(call: ast.Call) -> str:

@@ -304,9 +304,13 @@ BENDERS: dict[str, Callable[[random.Random, bytes], bytes]] = {
 }
 
 
+#: A larger file is one that an earlier change has made; its four gigabytes of nothing are hostile enough.
+_LARGEST = 64 << 20
+
+
 def bend_file(dice: random.Random, path: Path) -> None:
     """Mutate a file as what its name says it is, now and then as mere bytes."""
-    if isinstance(dice, Calm):
+    if isinstance(dice, Calm) or path.stat().st_size > _LARGEST:
         return
     data = path.read_bytes()
     bender = BENDERS.get(path.suffix, bend_bytes)
@@ -400,7 +404,7 @@ def _strange_name(dice: random.Random, path: Path) -> None:
     target = os.path.join(os.fsencode(path.parent), name)  # noqa: PTH118  a name that is no text
     if name in (b".", b"..") or os.path.lexists(target):
         return
-    if dice.random() < 0.5 and path.is_file() and not path.is_symlink():
+    if dice.random() < 0.5 and path.is_file() and not path.is_symlink() and path.stat().st_size <= _LARGEST:
         shutil.copyfile(path, target)
     else:
         os.rename(path, target)  # noqa: PTH104  as above

@@ -32,7 +32,7 @@ from tests.hostile.cases import SECRET, Command, Target, World
 
 ROOT = Path(__file__).parents[2]
 GUARD = Path(__file__).parent / "guard"
-#: Seconds of the clock after which a command that waits for something hangs.
+#: A command hangs that is still there this many seconds after it may have used up its CPU time.
 HANGS = 30
 #: Seconds that processes get to end after the command that started them.
 _GRACE = 3.0
@@ -151,7 +151,7 @@ def judge(command: Command, ran: Ran, target: Target, log: Path) -> Iterator[Fin
             noted = json.loads(line)
             yield _finding(noted["kind"], noted["what"], command)
     if ran.hung:
-        yield _finding("hangs", f"still there after {HANGS} s, {ran.cpu:.1f} s of CPU time", command)
+        yield _finding("hangs", f"still there after {target.seconds + HANGS} s, {ran.cpu:.1f} s of CPU time", command)
     elif ran.code not in documented_codes():
         yield _finding("exit", f"code {ran.code}: {_last_lines(ran.err)}", command)
     elif found := _TRACEBACK.search(ran.err):
@@ -199,7 +199,7 @@ def run(command: Command, target: Target, world: World, log: Path, *, seed: int)
     if child == 0:
         _be_child(command, target, world, log, seed)
     watched = os.pidfd_open(child)
-    hung = not select.select([watched], [], [], HANGS)[0]
+    hung = not select.select([watched], [], [], target.seconds + HANGS)[0]
     os.close(watched)
     if hung:
         os.kill(child, signal.SIGKILL)

@@ -28,6 +28,7 @@ from loupe.data.extras import need
 from loupe.data.prepared import is_prepared, read
 from loupe.data.store import default_root
 from loupe.errors import DatasetError, UsageError
+from loupe.files.foreign import read_data
 from loupe.types import UNDECODABLE, Benchmark, Measure, PageSource, PdfPage, Prediction, Sample, Score
 
 Variant: TypeAlias = Literal["official", "tolerant", "opendataloader", "request001"]
@@ -69,7 +70,7 @@ _DEFAULTS = ("official", "all")
 def _published(root: Path, *, with_markdown: bool) -> Iterator[tuple[str, PageSource, dict[str, Any]]]:
     file = _reference_file(root)
     try:
-        pages = msgspec.json.decode(file.read_bytes(), type=dict[str, dict[str, Any]])
+        pages = msgspec.json.decode(read_data(file), type=dict[str, dict[str, Any]])
     except (*UNDECODABLE, OSError) as error:
         raise DatasetError(f"{file}: not the ground truth of DP-Bench ({error})", hint=_HINT) from None
     pdfs = next((folder for folder in (file.parent / "pdfs", root / "pdfs") if folder.is_dir()), file.parent / "pdfs")
@@ -106,7 +107,7 @@ def _markdown(file: Path, root: Path, stem: str) -> str:
             f"{places[0]} not found: the variant opendataloader compares with ground truth in Markdown",
             hint="take ground-truth/ of opendataloader-project/opendataloader-bench, or another variant",
         )
-    return found.read_text(encoding="utf-8")
+    return read_data(found).decode("utf-8")
 
 
 def _prepared(root: Path) -> Iterator[tuple[str, PageSource, dict[str, Any]]]:

@@ -19,6 +19,7 @@ from loupe.data.parquet import find_shards, rows
 from loupe.data.prepared import is_prepared, read
 from loupe.data.store import default_root
 from loupe.errors import DatasetError, UsageError
+from loupe.files.foreign import read_data
 from loupe.types import UNDECODABLE, AnswerLayout, Benchmark, Measure, PageSource, Prediction, Sample, Score
 
 Variant: TypeAlias = Literal["official", "vlmevalkit", "lmms_eval"]
@@ -69,7 +70,7 @@ def load(root: Path | None, variant: Variant = "official") -> Iterator[Sample]:
 
 def _json(file: Path, variant: Variant) -> Iterator[Sample]:
     try:
-        questions = msgspec.json.decode(file.read_bytes(), type=list[_Question])
+        questions = msgspec.json.decode(read_data(file), type=list[_Question])
     except (*UNDECODABLE, OSError) as error:
         raise DatasetError(f"{file}: not the list of questions that OCRBench publishes ({error})") from None
     images = file.parent / "OCRBench_Images"

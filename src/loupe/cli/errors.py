@@ -42,6 +42,13 @@ def describe(error: Exception) -> Described | None:
         return Described(message[:1].lower() + message[1:], f"{path} --help", USAGE)
     if isinstance(error, click.ClickException):
         return Described(error.format_message(), "", error.exit_code)
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "start new thread" in str(error)):
+        what = (
+            "the system gives no more memory" if isinstance(error, MemoryError) else "the system starts no more threads"
+        )
+        return Described(
+            what, "close other programs, or raise the limit of this shell (ulimit -a) or container", MISSING
+        )
     if isinstance(error, OSError) and is_refusal(error):
         return _refused(error)
     if isinstance(error, FileNotFoundError) and "temporary directory" in str(error.strerror):

@@ -18,6 +18,7 @@ from loupe.cli.output import print_data, prompt, say
 from loupe.data import trust
 from loupe.engines.shared.local_settings import ENGINES, SELECT, LocalSettings, read_settings
 from loupe.errors import UntrustedError, UsageError, word
+from loupe.files.foreign import read_data
 
 
 @click.command("trust")
@@ -93,9 +94,9 @@ def _look(file: Path) -> tuple[bytes, list[str]]:
     from loupe.engines.registry import known_names
 
     if file.suffix == ".py":
-        return file.read_bytes(), [f"{file}: its Python code runs when a run that names it is scored or shown"]
+        return read_data(file), [f"{file}: its Python code runs when a run that names it is scored or shown"]
     if file.suffix == ".json":
-        return file.read_bytes(), [f"{file}: the documents that it names are read and sent to engines"]
+        return read_data(file), [f"{file}: the documents that it names are read and sent to engines"]
     settings = read_settings(file)
     if settings is None:
         return b"", []

@@ -32,6 +32,7 @@ from loupe.data.manifest import (
 )
 from loupe.errors import DatasetError, word
 from loupe.files.folder import Folder
+from loupe.files.foreign import open_data, plain_file
 
 #: A manifest of a million files is about this large.
 _LARGEST_MANIFEST = 256 * 1024**2
@@ -64,7 +65,7 @@ def unpack(source: Path, root_of: Callable[[Manifest], Path], *, tell: Tell | No
     Raises DatasetError if anything in it is not as its manifest says, or the folder is there already.
     """
     try:
-        with tarfile.open(source, "r:") as tar:
+        with tarfile.open(plain_file(source), "r:") as tar:
             manifest = _first(tar, source)
             root = root_of(manifest)
             if root.exists():
@@ -90,7 +91,7 @@ def unzip(source: Path, folder: Folder, *, taken: Set[str] = frozenset()) -> lis
     """
     entries = []
     try:
-        with zipfile.ZipFile(source) as archive:
+        with zipfile.ZipFile(plain_file(source)) as archive:
             members = [member for member in archive.infolist() if not member.is_dir()]
             _check_zip(source, folder.path, members, taken)
             for member in members:
@@ -134,7 +135,7 @@ def _member(name: str, size: int) -> tarfile.TarInfo:
 def _add(tar: tarfile.TarFile, root: Path, entry: FileEntry, tell: Tell | None) -> None:
     path = root / entry.path
     try:
-        with path.open("rb") as file:
+        with open_data(path) as file:
             if os.fstat(file.fileno()).st_size != entry.size:
                 raise DatasetError(
                     f"{path}: not the size that the manifest says", hint=f"loupe data verify {word(root)}"

@@ -16,6 +16,7 @@ import msgspec
 
 from loupe.errors import DatasetError
 from loupe.files.folder import Folder
+from loupe.files.foreign import open_data
 from loupe.types import UNDECODABLE
 
 NAME = "loupe-data.json"
@@ -165,7 +166,7 @@ def describe_folder(root: Path, ident: str, tell: Callable[[int], None] | None =
     entries = []
     _refuse_stray_links(root)
     for path in files_below(root):
-        with (root / path).open("rb") as file:
+        with open_data(root / path) as file:
             digest = sha256_of(file, tell)
         entries.append(FileEntry(path=safe_path(path), size=(root / path).stat().st_size, sha256=digest))
     if not entries:
@@ -214,7 +215,7 @@ def _check_one(root: Path, entry: FileEntry, tell: Callable[[int], None] | None)
         size = path.stat().st_size
         if size != entry.size:
             return Finding(path=entry.path, problem="size", detail=f"{size:,} bytes instead of {entry.size:,}")
-        with path.open("rb") as file:
+        with open_data(path) as file:
             found = sha256_of(file, tell)
     except FileNotFoundError:
         return Finding(path=entry.path, problem="missing")

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from loupe.data.bounded import ask
 from loupe.data.parquet_reading import open_parquet
 from loupe.errors import DatasetError, PageError
+from loupe.files.foreign import plain_file
 from loupe.types import PackedImage
 
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ def _zip(version: _Version) -> zipfile.ZipFile:
     with _KEPT.lock:
         archive = _KEPT.zips.get(version)
         if archive is None:
-            archive = _KEPT.zips[version] = zipfile.ZipFile(version.path)
+            archive = _KEPT.zips[version] = zipfile.ZipFile(plain_file(version.path))
         _KEPT.zips.move_to_end(version)
         # Not closed: another thread may still be reading. The file closes with its last reader.
         while len(_KEPT.zips) > _FILES_OPEN:

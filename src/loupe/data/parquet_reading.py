@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from loupe.errors import DatasetError, MissingToolError
+from loupe.files.foreign import plain_file
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
@@ -99,7 +100,7 @@ def open_parquet(path: Path) -> ParquetFile:
         ) from None
     try:
         # A buffer makes it stream a column instead of reading all of a row group at once.
-        parquet = ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
+        parquet = ParquetFile(plain_file(path), buffer_size=1 << 20, pre_buffer=False)
         _refuse_absurd(path, parquet)
         return parquet
     except FileNotFoundError:

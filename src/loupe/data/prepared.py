@@ -16,6 +16,7 @@ from typing import Any
 
 from loupe.errors import DatasetError, UsageError
 from loupe.files.folder import Folder
+from loupe.files.foreign import data_lines
 from loupe.types import Sample
 
 METADATA = "metadata.jsonl"
@@ -44,16 +45,12 @@ def read(root: Path) -> Iterator[PreparedRow]:
     """The samples in file order, streamed. Raises DatasetError that names the line for what is not in the form."""
     path = root / METADATA
     try:
-        file = path.open(encoding="utf-8")
+        for number, line in data_lines(path):
+            yield _row(root, line.decode(), f"{path}, line {number}")
+    except UnicodeDecodeError:
+        raise DatasetError(f"{path}: not UTF-8") from None
     except OSError:
         raise DatasetError(f"{path} not found", hint="loupe data prepare BENCH --to DIR makes this form") from None
-    with file:
-        try:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    yield _row(root, line, f"{path}, line {number}")
-        except UnicodeDecodeError:
-            raise DatasetError(f"{path}: not UTF-8") from None
 
 
 def refuse_options(root: Path, **changed: bool) -> None:

@@ -12,6 +12,7 @@ import hashlib
 from pathlib import Path
 
 from loupe.files.folder import Folder
+from loupe.files.foreign import read_data
 
 _SEEN: set[str] = set()
 
@@ -68,4 +69,4 @@ def _folder() -> Path:
 def _digest(path: Path, content: bytes | None) -> str:
     """Of place and content: the same command in another folder may run another file."""
     place = str(path.resolve()).encode("utf-8", "surrogateescape")
-    return hashlib.sha256(place + b"\0" + (path.read_bytes() if content is None else content)).hexdigest()
+    return hashlib.sha256(place + b"\0" + (read_data(path) if content is None else content)).hexdigest()

@@ -16,6 +16,7 @@ import msgspec
 
 from loupe.engines.answers.steps import apply_adapters
 from loupe.errors import DatasetError, UsageError, did_you_mean
+from loupe.files.foreign import data_lines
 from loupe.pipeline import open_samples
 from loupe.runs.folder import RunFolder
 from loupe.types import UNDECODABLE, PackedImage, PageSource, PdfPage, Prediction, Sample
@@ -144,7 +145,7 @@ def _regions_of_file(path: Path) -> dict[str, list[Any]]:
     if not path.is_file():
         raise DatasetError(f"{path}: no such file", hint='lines of {"page_id": …, "regions": […]}')
     found: dict[str, list[Any]] = {}
-    for number, line in _lines(path):
+    for number, line in data_lines(path):
         try:
             row = msgspec.json.decode(line, type=_RegionLine)
         except UNDECODABLE as error:
@@ -182,7 +183,7 @@ def read_queries(path: Path) -> list[Query]:
     if not path.is_file():
         raise DatasetError(f"{path}: no such file", hint='lines of {"query_id": …, "text": …, "relevant": {page: 1}}')
     found: dict[str, Query] = {}
-    for number, line in _lines(path):
+    for number, line in data_lines(path):
         try:
             row = msgspec.json.decode(line, type=_QueryLine)
         except UNDECODABLE as error:
@@ -194,11 +195,6 @@ def read_queries(path: Path) -> list[Query]:
     if not found:
         raise DatasetError(f"{path}: no queries", hint='lines of {"query_id": …, "text": …, "relevant": {page: 1}}')
     return list(found.values())
-
-
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Lines that are not blank, with their numbers; the last one may lack its end."""
-    return ((number, line) for number, line in enumerate(path.read_bytes().splitlines(), 1) if line.strip())
 
 
 def _trouble(row: _QueryLine, found: Mapping[str, Query]) -> str:

@@ -15,7 +15,8 @@ import msgspec
 
 from loupe.engines.registry import Profile
 from loupe.engines.shared.source_digests import short_digest
-from loupe.errors import EngineError, EngineTimeoutError, RejectedError, UsageError
+from loupe.errors import EngineError, EngineTimeoutError, RejectedError, UnsafeFileError, UsageError
+from loupe.files.foreign import data_lines, read_data
 from loupe.files.names import safe_name
 from loupe.types import FAILED, RETRIED, UNDECODABLE, Engine, Outcome, Output, Predict, Request
 
@@ -110,9 +111,11 @@ def _inside(path: Path, folder: Path) -> bool:
 
 def _read_text(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8")
+        return read_data(path).decode("utf-8")
     except UnicodeDecodeError as error:
         raise EngineError(f"{path}: not UTF-8 (byte {error.start})") from None
+    except UnsafeFileError as error:
+        raise EngineError(error.message) from None
     except OSError as error:
         raise EngineError(f"{path}: {error.strerror}") from None
 
@@ -149,21 +152,18 @@ def _read_lines(path: Path) -> dict[str, _Line]:
     lines: dict[str, _Line] = {}
     decoder = msgspec.json.Decoder(_Line)
     of_a_run = False
-    with path.open("rb") as file:
-        for number, raw in enumerate(file, 1):
-            if not raw.strip():
-                continue
-            try:
-                line = decoder.decode(raw)
-            except UNDECODABLE as error:
-                if of_a_run and not raw.endswith(b"\n"):
-                    # The run was killed while it wrote this line; nobody was told that it was there.
-                    break
-                raise UsageError(f"{path}, line {number}: {error}") from None
-            ident = line.id or line.sample
-            if not ident:
-                raise UsageError(f"{path}, line {number}: no `id`")
-            of_a_run = of_a_run or line.outcome is not None
-            if ident not in lines or lines[ident].outcome in (None, *RETRIED) or line.outcome not in RETRIED:
-                lines[ident] = line
+    for number, raw in data_lines(path):
+        try:
+            line = decoder.decode(raw)
+        except UNDECODABLE as error:
+            if of_a_run and not raw.endswith(b"\n"):
+                # The run was killed while it wrote this line; nobody was told that it was there.
+                break
+            raise UsageError(f"{path}, line {number}: {error}") from None
+        ident = line.id or line.sample
+        if not ident:
+            raise UsageError(f"{path}, line {number}: no `id`")
+        of_a_run = of_a_run or line.outcome is not None
+        if ident not in lines or lines[ident].outcome in (None, *RETRIED) or line.outcome not in RETRIED:
+            lines[ident] = line
     return lines

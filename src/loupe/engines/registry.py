@@ -25,6 +25,7 @@ from loupe.engines.shared.local_settings import ENGINES, FILE, LocalSettings, re
 from loupe.engines.shared.prices import Price
 from loupe.engines.shared.redaction import redacted
 from loupe.errors import ProfileError, UsageError, did_you_mean
+from loupe.files.foreign import read_data
 
 BUILT_IN = Path(__file__).parent / "profiles"
 #: What msgspec calls types → what they are called in a message.
@@ -233,7 +234,7 @@ def _local_profile(local: LocalSettings, name: str) -> tuple[dict[str, Any], str
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        return parse_toml(path.read_text(encoding="utf-8"))
+        return parse_toml(read_data(path).decode("utf-8"))
     except FileNotFoundError:
         raise UsageError(f"no engine profile at {path}", hint="loupe engine list") from None
     except (ValueError, RecursionError, OSError) as error:

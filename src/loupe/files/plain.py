@@ -78,7 +78,7 @@ def open_plain(folder: int, name: str, place: Path, flags: int) -> int:
         except OSError as error:
             refuse_link(folder, name, place)
             if error.errno == errno.ENXIO:  # A pipe or a socket, opened for writing.
-                raise _not_a_file(place, os.stat(name, dir_fd=folder, follow_symlinks=False)) from None
+                raise not_a_file(place, os.stat(name, dir_fd=folder, follow_symlinks=False)) from None
             raise
         try:
             _check_plain(os.fstat(descriptor), place, writing=flags & os.O_ACCMODE != os.O_RDONLY)
@@ -119,7 +119,7 @@ def _check_plain(found: os.stat_result, place: Path, *, writing: bool) -> None:
     if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(place))
     if not stat.S_ISREG(found.st_mode):
-        raise _not_a_file(place, found)
+        raise not_a_file(place, found)
     if writing and found.st_nlink > 1:
         name = word(place)
         raise UnsafeFileError(
@@ -128,7 +128,8 @@ def _check_plain(found: os.stat_result, place: Path, *, writing: bool) -> None:
         )
 
 
-def _not_a_file(place: Path, found: os.stat_result) -> UnsafeFileError:
+def not_a_file(place: Path, found: os.stat_result) -> UnsafeFileError:
+    """What is said of a pipe, a device, a socket or a folder in the place of a file."""
     kind = _KINDS.get(stat.S_IFMT(found.st_mode), "something else")
     return UnsafeFileError(f"{place}: is {kind}, not a file", hint="move it away")
 

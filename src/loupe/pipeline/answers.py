@@ -16,7 +16,8 @@ import msgspec
 
 from loupe.benchmarks import get_benchmark
 from loupe.engines.registry import slug
-from loupe.errors import UsageError, did_you_mean
+from loupe.errors import UnsafeFileError, UsageError, did_you_mean
+from loupe.files.foreign import data_lines, read_data
 from loupe.inference.journal import encode
 from loupe.pipeline.matching import Answers, match_answers, nearly_named
 from loupe.pipeline.plan import Plan, make_info, samples_of, survey
@@ -211,36 +212,33 @@ def _unread(path: Path) -> list[str]:
 
 def _read_answer(name: str, file: Path) -> Prediction:
     try:
-        return _answer(name, file.read_bytes().decode("utf-8"))
-    except UnicodeDecodeError as error:
-        said = f"{file}: not UTF-8 (byte {error.start})"
+        return _answer(name, read_data(file).decode("utf-8"))
+    except (UnicodeDecodeError, UnsafeFileError) as error:
+        said = error.message if isinstance(error, UnsafeFileError) else f"{file}: not UTF-8 (byte {error.start})"
         return Prediction(sample=name, outcome="error", error=said, finish_reason=UNREADABLE)
 
 
 def _from_lines(path: Path) -> Iterator[Prediction]:
     """JSON lines; those of a run keep their class, and its last good line of a sample counts."""
     of_run: dict[str, Prediction] = {}
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if not line.strip():
+    for number, line in data_lines(path):
+        try:
+            if b'"class"' in line:
+                record = msgspec.json.decode(line, type=Prediction)
+                old = of_run.get(record.sample)
+                if old is None or old.outcome in RETRIED or record.outcome not in RETRIED:
+                    of_run[record.sample] = record
                 continue
-            try:
-                if b'"class"' in line:
-                    record = msgspec.json.decode(line, type=Prediction)
-                    old = of_run.get(record.sample)
-                    if old is None or old.outcome in RETRIED or record.outcome not in RETRIED:
-                        of_run[record.sample] = record
-                    continue
-                yield _from_object(msgspec.json.decode(line), f"{path}, line {number}")
-            except UNDECODABLE as error:
-                raise UsageError(f"{path}, line {number}: {error}") from None
+            yield _from_object(msgspec.json.decode(line), f"{path}, line {number}")
+        except UNDECODABLE as error:
+            raise UsageError(f"{path}, line {number}: {error}") from None
     yield from of_run.values()
 
 
 def _from_document(benchmark: str, path: Path, samples: Callable[[], Iterable[Sample]]) -> Iterator[Prediction]:
     """One JSON document: the official layout if the benchmark has one of its own, else id → text, or objects."""
     try:
-        document = msgspec.json.decode(path.read_bytes())
+        document = msgspec.json.decode(read_data(path))
     except UNDECODABLE as error:
         raise UsageError(f"{path}: {error}") from None
     official = get_benchmark(benchmark).answers.in_document

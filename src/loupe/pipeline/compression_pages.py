@@ -16,6 +16,7 @@ from loupe.benchmarks.fox_pages.files import FoxItem
 from loupe.benchmarks.registry import check_options
 from loupe.engines.shared.page_images import MIME_TYPES
 from loupe.errors import DatasetError, UsageError
+from loupe.files.foreign import read_data
 from loupe.types import UNDECODABLE, PageSource
 
 _TEXTS = (".txt", ".md")
@@ -114,7 +115,7 @@ def _truths(place: Path, images: list[Path]) -> Mapping[str, GroundTruth]:
 
 def _fox_truths(place: Path) -> Mapping[str, GroundTruth]:
     try:
-        items = msgspec.json.decode(place.read_bytes(), type=list[FoxItem])
+        items = msgspec.json.decode(read_data(place), type=list[FoxItem])
     except UNDECODABLE as error:
         raise DatasetError(
             f"{place}: not the list of image, len and conversations that Fox publishes ({error})",
@@ -125,6 +126,6 @@ def _fox_truths(place: Path) -> Mapping[str, GroundTruth]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_data(path).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise DatasetError(f"{path}: not a text in UTF-8", hint="save it as UTF-8") from None

@@ -17,6 +17,7 @@ from loupe.benchmarks.selection.questions import Phase
 from loupe.data.toml import parse_toml
 from loupe.engines.shared.local_settings import SELECT, read_settings
 from loupe.errors import MissingToolError, UsageError
+from loupe.files.foreign import read_data
 
 _FILE = Path(__file__).with_name("candidates.toml")
 
@@ -60,7 +61,7 @@ def default_models() -> ModelFile:
 def read_models(path: Path) -> ModelFile:
     """A file of models: TOML, JSON or YAML by its suffix. Raises UsageError where it is wrong."""
     try:
-        data = path.read_bytes()
+        data = read_data(path)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}", hint="--models FILE") from None
     return _checked(_decoded(path, data), str(path))

@@ -12,6 +12,7 @@ from loupe.data.packed import read_member
 from loupe.data.parquet import find_shards, rows
 from loupe.data.prepared import is_prepared, read
 from loupe.errors import DatasetError
+from loupe.files.foreign import plain_file, read_data
 from loupe.types import PackedImage, PageSource, Sample
 
 #: Simple printed, complex printed, screen capture, handwritten; in the order of the official script.
@@ -65,14 +66,14 @@ def _folder_tree(folder: Path) -> _Tree:
     return _Tree(
         path=folder,
         names=names,
-        read=lambda name: (folder / name).read_bytes(),
+        read=lambda name: read_data(folder / name),
         image=lambda name: folder / name,
     )
 
 
 def _zip_tree(path: Path) -> _Tree:
     try:
-        archive = zipfile.ZipFile(path)
+        archive = zipfile.ZipFile(plain_file(path))
     except (zipfile.BadZipFile, OSError) as error:
         raise DatasetError(f"{path}: not a zip, or a broken one ({error})", hint="loupe data verify") from None
     members = archive.namelist()

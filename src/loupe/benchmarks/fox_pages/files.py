@@ -16,6 +16,7 @@ import msgspec
 
 from loupe.data.packed import read_member
 from loupe.errors import DatasetError
+from loupe.files.foreign import plain_file, read_data
 from loupe.types import UNDECODABLE, PackedImage, PageSource
 
 Language: TypeAlias = Literal["en", "zh"]
@@ -108,12 +109,12 @@ def _in_folder(folder: Path) -> Files:
         inside = path.resolve().is_relative_to(folder.resolve())
         return path if inside and path.is_file() else None
 
-    return Files(folder, lambda name: (folder / name).read_bytes(), image)
+    return Files(folder, lambda name: read_data(folder / name), image)
 
 
 def _in_zip(path: Path) -> Files:
     try:
-        archive = zipfile.ZipFile(path)
+        archive = zipfile.ZipFile(plain_file(path))
     except (zipfile.BadZipFile, OSError) as error:
         raise DatasetError(f"{path}: not a zip, or a broken one ({error})", hint="loupe data verify") from None
     members = set(archive.namelist())

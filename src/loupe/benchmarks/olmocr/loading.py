@@ -10,6 +10,7 @@ from typing import Any
 
 from loupe.benchmarks.olmocr.records import BaselineRule, PageTest, TestRecordError, read_test
 from loupe.errors import DatasetError
+from loupe.files.foreign import read_data
 
 BASELINE = "baseline"
 _LAYOUT = "*.jsonl with tests and pdfs/ with the documents, or one .jsonl file beside pdfs/"
@@ -88,7 +89,7 @@ def read_tests(file: Path, documents: Collection[str]) -> list[PageTest]:
 
 def _records(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_data(file).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise DatasetError(f"{file}: cannot be read ({error})", hint=_HINT) from None
     for number, line in enumerate(text.split("\n"), 1):

@@ -15,6 +15,7 @@ from loupe.benchmarks.omnidoc.prediction_files import sample_id
 from loupe.benchmarks.omnidoc.records import Mode
 from loupe.data.prepared import is_prepared, read
 from loupe.errors import DatasetError, UsageError
+from loupe.files.foreign import read_data
 from loupe.types import UNDECODABLE, Sample
 
 _HINT = "loupe data get omnidocbench, or --data DIR with a copy that you have"
@@ -121,7 +122,7 @@ def reference_markdown(page: Mapping[str, Any]) -> str:
 def _published(file: Path) -> Iterator[tuple[dict[str, Any], Path, str]]:
     """Each page, its image, and what to call its place in messages."""
     try:
-        pages = msgspec.json.decode(file.read_bytes(), type=list[msgspec.Raw])
+        pages = msgspec.json.decode(read_data(file), type=list[msgspec.Raw])
     except (*UNDECODABLE, OSError) as error:
         raise DatasetError(f"{file}: not the ground truth of OmniDocBench ({error})", hint=_HINT) from None
     for number, raw in enumerate(pages, 1):

@@ -19,6 +19,7 @@ from loupe.benchmarks.own.labels import label_of
 from loupe.data.toml import parse_toml
 from loupe.errors import DatasetError, PageError, UsageError, word
 from loupe.files.folder import Folder, write_all_or_none
+from loupe.files.foreign import read_data
 from loupe.files.names import safe_name
 
 IMAGES = frozenset({".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".bmp", ".gif"})
@@ -214,7 +215,7 @@ def settled(folder: Path, found: Found, labels: Sequence[str], pages: int | None
     if config is None:
         raise problems[0].error()
     lacking = {
-        '[benchmark]\ntask = "fields"': "benchmark" not in parse_toml(file.read_text("utf-8")),
+        '[benchmark]\ntask = "fields"': "benchmark" not in parse_toml(read_data(file).decode()),
         '[fields]\ntotal = "amount"': config.task == "fields" and not config.fields,
         'labels = ["invoice", "letter"]': config.task == "class" and len(config.labels) < 2,
         'prompt = "What is the total?"': config.task == "question" and not config.prompt,

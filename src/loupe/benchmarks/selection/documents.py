@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loupe.errors import DatasetError
+from loupe.files.foreign import open_data
 from loupe.types import PageSource, PdfPage
 
 SUFFIXES = frozenset({".pdf", ".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff"})
@@ -101,7 +102,7 @@ def documents_in(folder: Path, *, positive: bool) -> list[Document]:
 
 def _digest(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with open_data(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise DatasetError(f"{path}: {error.strerror}") from None

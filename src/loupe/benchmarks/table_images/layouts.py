@@ -20,6 +20,7 @@ import msgspec
 from loupe.data.parquet import columns_of, rows
 from loupe.data.prepared import read
 from loupe.errors import DatasetError
+from loupe.files.foreign import data_lines, read_data
 from loupe.types import UNDECODABLE, PackedImage, PageSource, Sample
 
 Escape: TypeAlias = Literal["raw", "escaped"]
@@ -95,21 +96,18 @@ def read_lines(file: Path, *, split: str, escape: Escape) -> Iterator[TableImage
     decoder, annotations = msgspec.json.Decoder(_Line), msgspec.json.Decoder(Annotation)
     found: set[str] = set()
     yielded = False
-    with file.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
+    for number, line in data_lines(file):
+        try:
+            row = decoder.decode(line)
+            found.add(row.split)
+            if row.split not in SAME_SPLIT[split]:
                 continue
-            try:
-                row = decoder.decode(line)
-                found.add(row.split)
-                if row.split not in SAME_SPLIT[split]:
-                    continue
-                table = html_of_tokens(annotations.decode(row.html), escape)
-            except UNDECODABLE as error:
-                raise DatasetError(f"{file}, line {number}: {error}", hint="expected filename, split, html") from None
-            if table:
-                yielded = True
-                yield TableImage(row.filename, _picture(file.parent, row.split, row.filename), table, kind_of(table))
+            table = html_of_tokens(annotations.decode(row.html), escape)
+        except UNDECODABLE as error:
+            raise DatasetError(f"{file}, line {number}: {error}", hint="expected filename, split, html") from None
+        if table:
+            yielded = True
+            yield TableImage(row.filename, _picture(file.parent, row.split, row.filename), table, kind_of(table))
     if not yielded:
         there = ", ".join(sorted(found)) or "none"
         raise DatasetError(f"{file}: no tables of the split {split!r}; it has {there}", hint="-o split=NAME")
@@ -125,7 +123,7 @@ def _picture(folder: Path, split: str, name: str) -> Path:
 def read_ground_truth(file: Path) -> Iterator[TableImage]:
     """The tables of a ground-truth JSON of IBM's evaluation: file names, each with its `html` and `type`."""
     try:
-        tables = msgspec.json.decode(file.read_bytes(), type=dict[str, dict[str, Any]])
+        tables = msgspec.json.decode(read_data(file), type=dict[str, dict[str, Any]])
     except (*UNDECODABLE, OSError) as error:
         raise DatasetError(f"{file}: not a ground truth of PubTabNet ({error})") from None
     for name, table in tables.items():

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 from loupe.data.packed import packed_name, read_packed
 from loupe.data.pages import DEFAULT_DPI, load_page
 from loupe.data.rasters import MAX_BYTES, header, is_upright, open_image, shrink, to_rgb
-from loupe.errors import PageError
+from loupe.errors import PageError, UnsafeFileError
+from loupe.files.foreign import read_data
 from loupe.types import PackedImage, PageSource, PdfPage
 
 if TYPE_CHECKING:
@@ -200,9 +201,11 @@ def _read(path: Path) -> bytes:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise PageError(f"{path}: the file is larger than the limit of {MAX_BYTES >> 20} MB for an image")
-        data = path.read_bytes()
+        data = read_data(path)
     except FileNotFoundError:
         raise PageError(f"{path}: no such file") from None
+    except UnsafeFileError as error:
+        raise PageError(error.message) from None
     except (OSError, ValueError) as error:
         raise PageError(f"{path}: {error.__class__.__name__}: {error}") from None
     if not data:

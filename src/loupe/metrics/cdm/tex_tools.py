@@ -146,6 +146,8 @@ def _first_line(words: Sequence[str]) -> str:
 
 
 def _output(words: Sequence[str]) -> str:
+    if shutil.which(words[0]) is None:
+        return ""
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired):
