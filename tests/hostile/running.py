@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import faulthandler
 import hashlib
 import json
 import os
@@ -151,7 +152,8 @@ def judge(command: Command, ran: Ran, target: Target, log: Path) -> Iterator[Fin
             noted = json.loads(line)
             yield _finding(noted["kind"], noted["what"], command)
     if ran.hung:
-        yield _finding("hangs", f"still there after {target.seconds + HANGS} s, {ran.cpu:.1f} s of CPU time", command)
+        waited = f"still there after {target.seconds + HANGS} s, {ran.cpu:.1f} s of CPU time"
+        yield _finding("hangs", f"{waited}: {ran.err[-1200:]}", command)
     elif ran.code not in documented_codes():
         yield _finding("exit", f"code {ran.code}: {_last_lines(ran.err)}", command)
     elif found := _TRACEBACK.search(ran.err):
@@ -202,6 +204,8 @@ def run(command: Command, target: Target, world: World, log: Path, *, seed: int)
     hung = not select.select([watched], [], [], target.seconds + HANGS)[0]
     os.close(watched)
     if hung:
+        os.kill(child, signal.SIGABRT)  # It says where it is.
+        time.sleep(1)
         os.kill(child, signal.SIGKILL)
     _, status, used = os.wait4(child, 0)
     left, memory, cpu = _sweep()
@@ -284,6 +288,7 @@ def _be_child(command: Command, target: Target, world: World, log: Path, seed: i
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 31, 1 << 31))
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        faulthandler.enable(all_threads=True)
         import tests.hostile.guard.sitecustomize  # noqa: F401  it watches from here on
 
         code = _call(command.words, seed)
