@@ -137,6 +137,8 @@ def run_runner(base: Path, jobs: Sequence[tuple[str, int]], report: Any, *, show
     words = [sys.executable, "-m", "tests.hostile", "--runner", str(base)] + (["--show"] if show else [])
     environment = {**os.environ, "PYTHONPATH": str(running.ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    # The usual one claims a gigabyte, which every case would inherit and have too little left.
+    environment |= {"ARROW_DEFAULT_MEMORY_POOL": "system"}
     runner = subprocess.Popen(
         words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=running.ROOT
     )

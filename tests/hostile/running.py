@@ -142,7 +142,7 @@ def play(target: Target, number: int, world: World, log: Path) -> Iterator[tuple
 
 def _finding(kind: str, what: str, command: Command) -> Finding:
     where = "" if command.cwd == "." else f" (in {command.cwd})"
-    return Finding(kind=kind, what=what[:1500], words=" ".join(command.words) + where)
+    return Finding(kind=kind, what=what[:3000], words=" ".join(command.words) + where)
 
 
 def judge(command: Command, ran: Ran, target: Target, log: Path) -> Iterator[Finding]:
@@ -153,7 +153,8 @@ def judge(command: Command, ran: Ran, target: Target, log: Path) -> Iterator[Fin
             yield _finding(noted["kind"], noted["what"], command)
     if ran.hung:
         waited = f"still there after {target.seconds + HANGS} s, {ran.cpu:.1f} s of CPU time"
-        yield _finding("hangs", f"{waited}: {ran.err[-1200:]}", command)
+        trace = ran.err.partition("Extension modules:")[0]
+        yield _finding("hangs", f"{waited}: {trace[-2500:]}", command)
     elif ran.code not in documented_codes():
         yield _finding("exit", f"code {ran.code}: {_last_lines(ran.err)}", command)
     elif found := _TRACEBACK.search(ran.err):
