@@ -249,7 +249,7 @@ def test_a_file_that_is_read_whole_has_a_limit(tmp_path: Path) -> None:
     os.truncate(tmp_path / "a.json", 1 << 40)
     with pytest.raises(UnsafeFileError, match=r"a\.json: larger than 512 MB"):
         read_data(tmp_path / "a.json")
-    with pytest.raises(UnsafeFileError, match="line 1: longer than 512 MB"):
+    with pytest.raises(UnsafeFileError, match="line 1: longer than 256 MB"):
         list(data_lines(tmp_path / "a.json"))
 
 

@@ -25,7 +25,7 @@ from loupe.files.drafts import Draft, synced
 from loupe.files.plain import check_replaceable, link_error, open_folder, open_inside, open_plain, parts_of, writing
 
 #: A record is read whole into memory; a larger file is none.
-LARGEST_RECORD = 512 << 20
+LARGEST_RECORD = 256 << 20
 #: The disk is full, the quota is used up, the file is too large.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _DRAFT = re.compile(r"\.loupe-[0-9a-f]{16}\.tmp")
