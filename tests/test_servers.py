@@ -219,7 +219,7 @@ def test_one_ctrl_c_finishes_what_is_in_flight_and_stops_the_server(tmp_path: Pa
         (tmp_path / "go").touch()
         said += process.communicate(timeout=60)[1]
     assert process.returncode == 130 and said.startswith("finishing 1 in flight; again to stop now\n")
-    assert "stopped with 1 of 3 samples" in said and "Traceback" not in said
+    assert "stopped; 1 of 3 samples are read" in said and "Traceback" not in said
     assert record_of(tmp_path / "runs/served/words").state == "stopped"
 
 

@@ -51,7 +51,7 @@ def test_a_signal_lets_what_is_in_flight_finish_and_says_how_to_go_on(
             process.send_signal(number)  # as `timeout` and closing terminals do: an echo is no second wish
         _, said = process.communicate(timeout=30)
     assert (process.returncode, kept(tmp_path)) == (code, 2)
-    assert "stopped with 2 of 6 samples; to continue: loupe run mydocs" in said
+    assert "stopped; 2 of 6 samples are read; to continue: loupe run mydocs" in said
     assert "Traceback" not in said
 
 

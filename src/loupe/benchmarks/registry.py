@@ -31,9 +31,17 @@ def benchmark_ids() -> list[str]:
 
 
 def get_benchmark(name: str) -> Benchmark:
+    """The benchmark that the user calls `name`, who trusts it by naming it. Raises as `load_benchmark` does."""
+    if _is_python(name):
+        trust.remember(Path(name))
+    return load_benchmark(name)
+
+
+def load_benchmark(name: str) -> Benchmark:
     """The benchmark called `name`: an id, `id@version`, a `.py` file, or a folder in the folder format.
 
-    Raises UsageError for an unknown name or version, DatasetError for a folder that is not in the format.
+    A `.py` file is run: whether it may be is asked before, by `get_benchmark` or `benchmark_of_run`. Raises UsageError
+    for an unknown name or version, DatasetError for a folder that is not in the format.
     """
     ident, _, version = name.partition("@")
     if ident in benchmark_ids():
@@ -53,8 +61,7 @@ def get_benchmark(name: str) -> Benchmark:
         from loupe.benchmarks.own import open_folder
 
         return open_folder(path)
-    if path.suffix == ".py" and path.is_file():
-        trust.remember(path)
+    if _is_python(name):
         return _from_file(path)
     raise UsageError(f"no benchmark or folder {name!r}{did_you_mean(ident, benchmark_ids())}", hint="loupe bench list")
 
@@ -62,11 +69,15 @@ def get_benchmark(name: str) -> Benchmark:
 def benchmark_of_run(name: str) -> Benchmark:
     """The benchmark that a run.json names. Raises UntrustedError for a Python file that the user never ran here."""
     path = Path(name)
-    known = name.partition("@")[0] in benchmark_ids()
-    if not known and path.suffix == ".py" and path.is_file() and not trust.is_trusted(path):
+    if _is_python(name) and not trust.is_trusted(path):
         effect = "the run names it as its benchmark, whose Python code would run"
         raise UntrustedError(path, effect, changed=trust.was_trusted(path))
-    return get_benchmark(name)
+    return load_benchmark(name)
+
+
+def _is_python(name: str) -> bool:
+    path = Path(name)
+    return name.partition("@")[0] not in benchmark_ids() and path.suffix == ".py" and path.is_file()
 
 
 def benchmark_id(name: str) -> str:

@@ -159,7 +159,7 @@ def read_one(plan: Plan, stage: Stage, *, plain: bool, unit: str) -> tuple[RunFo
         say(progress.remark)
     if progress.stopping:
         ended = progress.resumed + progress.done
-        say(f"stopped with {ended:,} of {progress.total:,} samples; to continue: {continue_command()}")
+        say(f"stopped; {ended:,} of {progress.total:,} samples are read; to continue: {continue_command()}")
         return folder, INTERRUPTED
     if folder.info.stopped:
         needed = re.search(r"needs --max-cost ([\d.,]+)", folder.info.stopped)

@@ -34,7 +34,10 @@ def command(place: Path | None, yes: bool, listing: bool, remove: bool) -> None:
     change you are asked again. The programs and Python files that it names are not checked. Data needs no trust.
     """
     if listing:
-        for file in trust.trusted_files():
+        files = list(trust.trusted_files())
+        if not files:
+            say("no file is trusted yet; to trust one: loupe trust DIR")
+        for file in files:
             state = "" if _is_trusted(file) else "  (changed since)" if file.exists() else "  (not there any more)"
             print_data(f"{file}{state}")
         return

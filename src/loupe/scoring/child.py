@@ -64,11 +64,11 @@ def main() -> None:
     inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(tasks, inbox), daemon=True).start()
     start = msgspec.msgpack.decode(inbox.get(), type=Start)
-    from loupe.benchmarks.registry import get_benchmark
+    from loupe.benchmarks.registry import load_benchmark
     from loupe.scoring.scorer import one_line, prepare_samples, score_sample
 
     try:
-        benchmark = get_benchmark(start.benchmark)
+        benchmark = load_benchmark(start.benchmark)
         _limit_memory(start.memory)
     except Exception as error:  # noqa: BLE001  a worker's border: the parent says it to the user
         _send(answers, msgspec.msgpack.encode(Ready(error=one_line(error))))

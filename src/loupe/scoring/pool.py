@@ -20,7 +20,7 @@ from types import TracebackType
 
 import msgspec
 
-from loupe.benchmarks.registry import get_benchmark
+from loupe.benchmarks.registry import load_benchmark
 from loupe.engines.answers.steps import check_adapters
 from loupe.errors import LoupeError
 from loupe.scoring.batches import BatchSizes
@@ -58,7 +58,7 @@ class ScorePool:
     def __init__(
         self, benchmark: str, adapters: Sequence[str] = (), *, jobs: int | None = None, timeout: float = 120.0
     ) -> None:
-        self.benchmark = get_benchmark(benchmark)
+        self.benchmark = load_benchmark(benchmark)
         self._start = Start(benchmark=benchmark, adapters=list(check_adapters(adapters)), memory=_MEMORY)
         self._jobs = max(1, jobs or _cores())
         self._timeout = timeout
