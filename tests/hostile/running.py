@@ -342,5 +342,7 @@ def preload() -> None:
         importlib.import_module(f"loupe.benchmarks.{ident}")
     for name in ("PIL.Image", "numpy", "pypdfium2", "pyarrow.parquet", "starlette.applications", "uvicorn", "jinja2"):
         importlib.import_module(name)
+    for name in ("nltk.translate.meteor_score", "jieba", "scipy.stats", "scipy.optimize"):
+        importlib.import_module(name)
     for name in ("rich.console", "rich.table", "aiohttp", "nh3", "markdown_it", "lxml.html", "logging"):
         importlib.import_module(name)
