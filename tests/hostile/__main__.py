@@ -103,22 +103,24 @@ def hunt(base: Path, jobs: Sequence[tuple[str, int]], *, show: bool = False) -> 
     log = base / f"watch-{os.getpid()}" / "log"
     log.parent.mkdir()
     for name, number in jobs:
-        lines = []
-        for command, ran, findings in running.play(ALL[name], number, world, log):
-            if show:
-                said = ran.out[-3000:] + ran.err[-3000:]
-                print(f"loupe {' '.join(command.words)} -> {ran.code}, {ran.cpu:.1f} s\n{said}", file=sys.stderr)
-            lines.append(
-                {
-                    "words": command.words[0],
-                    "code": ran.code,
-                    "memory": ran.memory,
-                    "cpu": ran.cpu,
-                    "seconds": ran.seconds,
-                }
-                | {"findings": [asdict(each) for each in findings]}
-            )
+        lines: list[dict[str, Any]] = []
+        try:
+            for command, ran, findings in running.play(ALL[name], number, world, log):
+                if show:
+                    said = ran.out[-3000:] + ran.err[-3000:]
+                    print(f"loupe {' '.join(command.words)} -> {ran.code}, {ran.cpu:.1f} s\n{said}", file=sys.stderr)
+                lines.append(
+                    {"code": ran.code, "memory": ran.memory, "cpu": ran.cpu, "seconds": ran.seconds}
+                    | {"findings": [asdict(each) for each in findings]}
+                )
+        except Exception as error:  # noqa: BLE001  a fault of the harness costs its case, not those that follow
+            lines.append(_broken(f"{type(error).__name__}: {error}"))
         print(json.dumps({"target": name, "case": number, "commands": lines}), flush=True)
+
+
+def _broken(what: str) -> dict[str, Any]:
+    finding = {"kind": "harness", "what": what, "words": ""}
+    return {"code": -1, "memory": 0, "cpu": 0, "seconds": 0, "findings": [finding]}
 
 
 def plan(targets: Sequence[Target], count: int, start: int) -> list[tuple[str, int]]:
@@ -151,8 +153,7 @@ def run_runner(base: Path, jobs: Sequence[tuple[str, int]], report: Any, *, show
         done += 1
     if runner.wait() or done < len(jobs):
         name, number = jobs[min(done, len(jobs) - 1)]
-        failed = {"kind": "harness", "what": f"the runner ended with {runner.returncode}", "words": ""}
-        broken = {"code": -1, "memory": 0, "cpu": 0, "seconds": 0, "findings": [failed]}
+        broken = _broken(f"the runner ended with {runner.returncode}")
         report({"target": name, "case": number, "commands": [broken]})
 
 

@@ -65,13 +65,21 @@ def packed_name(source: PackedImage) -> Path:
 
 
 def read_member(archive: zipfile.ZipFile, name: str) -> bytes:
-    """A file of a published zip. Raises DatasetError for one without bounds: a few kilobytes can unpack to any size."""
-    size = archive.getinfo(name).file_size
+    """A file of a published zip. Raises DatasetError for one that is broken, missing or without bounds.
+
+    A few kilobytes can unpack to any size.
+    """
     try:
+        size = archive.getinfo(name).file_size
         if size <= _LARGEST_MEMBER:
             return archive.read(name)
+    except KeyError:
+        raise DatasetError(f"{archive.filename}: holds no {name!r}", hint="fetch the data set again") from None
     except MemoryError:
         pass
+    except _BROKEN_ZIP as error:
+        said = f"{archive.filename}: {name!r} is broken ({' '.join(str(error).split())[:200]})"
+        raise DatasetError(said, hint="fetch the data set again") from None
     raise DatasetError(f"{archive.filename}: {name!r} would unpack to {size:,} bytes", hint="fetch the data set again")
 
 
