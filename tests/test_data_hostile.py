@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import random
 import resource
 import subprocess
@@ -21,11 +22,12 @@ from loupe.data import bounded
 from loupe.data.archives import pack, unpack, unzip
 from loupe.data.bounds import MEMORY, TOO_MUCH_MEMORY
 from loupe.data.manifest import NAME
-from loupe.data.packed import read_packed
+from loupe.data.packed import read_member, read_packed
 from loupe.data.parquet import row_count, rows
 from loupe.errors import DatasetError, LoupeError, PageError
 from loupe.files.folder import Folder
 from loupe.types import PackedImage
+from tests.command_line import loupe
 
 
 def test_fifty_million_empty_rows_are_refused_at_once(tmp_path: Path) -> None:
@@ -218,3 +220,39 @@ def test_a_zip_with_a_device_or_a_file_below_a_file_is_one_clear_line(tmp_path: 
         with pytest.raises(DatasetError, match=said):
             unzip(tmp_path / f"{name}.zip", Folder(tmp_path))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["below.zip", "device.zip"]
+
+
+def test_a_member_of_a_zip_that_is_broken_or_missing_is_one_clear_line(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("labels.txt", "a b c\n" * 50)
+    whole = (tmp_path / "a.zip").read_bytes()
+    for place, what in ((0, "Bad magic number"), (42, "Bad CRC")):
+        (tmp_path / "b.zip").write_bytes(whole[:place] + bytes([whole[place] ^ 255]) + whole[place + 1 :])
+        with zipfile.ZipFile(tmp_path / "b.zip") as archive:
+            with pytest.raises(DatasetError, match=r"b\.zip: 'labels\.txt' is broken \(" + what):
+                read_member(archive, "labels.txt")
+            with pytest.raises(DatasetError, match="holds no 'others'"):
+                read_member(archive, "others")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("data/validation-00000-of-00001.parquet", ("infer", "pubtabnet")),
+        ("UniMER-Test.zip", ("infer", "unimer_test")),
+        ("focus_benchmark_test.zip", ("infer", "fox")),
+        ("OmniDocBench.json", ("infer", "omnidocbench")),
+        ("metadata.jsonl", ("infer", "iam_lines")),
+    ],
+)
+def test_a_pipe_or_an_endless_device_in_the_place_of_data_is_not_waited_for(
+    name: str, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    place = tmp_path / "data" / name
+    place.parent.mkdir(parents=True)
+    os.mkfifo(place)
+    for _ in range(2):
+        done = loupe(*words, "--data", str(tmp_path / "data"), "-e", "predictions:.", cwd=tmp_path)
+        assert done.returncode in (2, 4) and done.stderr.startswith("error: "), done.stderr
+        place.unlink()
+        place.symlink_to("/dev/zero")
