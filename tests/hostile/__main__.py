@@ -196,7 +196,7 @@ class Tally:
             codes = ", ".join(f"{code}: {count:,}" for code, count in sorted(row.codes.items()))
             lines.append(
                 f"| {name} | {row.cases:,} | {row.commands:,} | {row.findings:,} | {row.memory >> 20:,} MiB "
-                f"| {row.cpu:.1f} s, {row.whole_cpu / row.commands:.2f} s | {codes} |"
+                f"| {row.cpu:.1f} s, {row.whole_cpu / max(1, row.commands):.2f} s | {codes} |"
             )
         return "\n".join(lines)
 

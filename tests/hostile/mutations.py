@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import socket
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -353,7 +354,7 @@ def replace_node(dice: random.Random, path: Path, canary: Path) -> None:
 
 def _socket(path: Path) -> None:
     """A listening address without anybody behind it; the name of a socket is short, so it is made and moved."""
-    made = Path(f"/tmp/.s{os.getpid()}")
+    made = Path(tempfile.gettempdir()) / f".s{os.getpid()}"
     made.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(made))
