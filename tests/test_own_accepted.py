@@ -65,3 +65,20 @@ def test_a_run_without_any_label_says_so_and_shows_no_figures_of_text(tmp_path: 
     assert result is not None and "empty" in result.diagnostics
     assert not {"insertion_rate", "prediction_length", "reference_length"} & result.diagnostics.keys()
     assert "word for word" not in printed
+
+
+def test_a_task_of_the_wrong_type_is_a_problem_of_its_line(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "loupe.toml").write_text('[benchmark]\ntask = "text"\n')
+    row = {
+        "id": "a",
+        "text": "x",
+        "task": ["text"],
+        "reference": "b",
+        "truth": {"status": "verified", "drafts": {"a": "b"}},
+    }
+    (tmp_path / "own" / "samples.jsonl").write_text(json.dumps(row) + "\n")
+    for words, code in ((("bench", "check"), 2), (("bench", "show"), 0), (("draft",), 2)):
+        more = ("-e", "predictions:own") if words == ("draft",) else ()
+        done = loupe(*words, "own", *more, cwd=tmp_path)
+        assert done.returncode == code and "Traceback" not in done.stderr, done.stderr

@@ -97,7 +97,8 @@ def _other_parquet(dice: random.Random, place: Path) -> None:
     if change < 0.2:
         made = made.slice(0, 0)
     elif change < 0.3:
-        made = pa.table({name: pa.nulls(2_000_000) for name in table.column_names})
+        count = dice.choice([300_000, 3_000_000])
+        made = pa.table({name: pa.nulls(count) for name in table.column_names})
     with contextlib.suppress(OSError):  # A change has put a folder there.
         pq.write_table(made, file)
 

@@ -19,7 +19,7 @@ from loupe.data.parquet import find_shards, rows
 from loupe.data.prepared import is_prepared, read
 from loupe.data.store import default_root
 from loupe.errors import DatasetError, UsageError
-from loupe.files.foreign import read_data
+from loupe.files.foreign import is_inside, read_data
 from loupe.types import UNDECODABLE, AnswerLayout, Benchmark, Measure, PageSource, Prediction, Sample, Score
 
 Variant: TypeAlias = Literal["official", "vlmevalkit", "lmms_eval"]
@@ -77,7 +77,7 @@ def _json(file: Path, variant: Variant) -> Iterator[Sample]:
     images = (images if images.is_dir() else file.parent).resolve()
     for index, question in enumerate(questions):
         image = images / question.image_path
-        if not image.resolve().is_relative_to(images):
+        if not is_inside(image, images):
             raise DatasetError(f"{file}: image_path {question.image_path!r} leaves the folder")
         yield _sample(f"{index:04d}", image, question, variant)
 

@@ -16,7 +16,7 @@ import msgspec
 
 from loupe.errors import DatasetError
 from loupe.files.folder import Folder
-from loupe.files.foreign import open_data
+from loupe.files.foreign import is_inside, open_data, real_path
 from loupe.types import UNDECODABLE
 
 NAME = "loupe-data.json"
@@ -179,7 +179,7 @@ def _refuse_stray_links(root: Path) -> None:
 
     In a folder from a stranger those could be private ones. The hub's own cache keeps its files in `blobs`.
     """
-    real = root.resolve()
+    real = real_path(root)
     places = (real, real.parent.parent / "blobs") if real.parent.name == "snapshots" else (real,)
     for folder, names, files in os.walk(root):
         for name in (*names, *files):
@@ -187,9 +187,9 @@ def _refuse_stray_links(root: Path) -> None:
             if path.is_symlink() and not path.is_file() and not name.startswith("."):
                 kind = "a folder" if path.is_dir() else "nothing"
                 raise DatasetError(f"{path} is a link to {kind}", hint="copy its files there, or remove it")
-            if path.is_symlink() and not any(path.resolve().is_relative_to(place) for place in places):
+            if path.is_symlink() and not any(is_inside(path, place) for place in places):
                 raise DatasetError(
-                    f"{path} is a link to {path.resolve()}, outside of the folder",
+                    f"{path} is a link to {real_path(path)}, outside of the folder",
                     hint="copy the file there, or remove it",
                 )
 

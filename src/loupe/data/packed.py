@@ -64,17 +64,23 @@ def packed_name(source: PackedImage) -> Path:
     return source.path / source.member
 
 
-def read_member(archive: zipfile.ZipFile, name: str) -> bytes:
-    """A file of a published zip. Raises DatasetError for one that is broken, missing or without bounds.
-
-    A few kilobytes can unpack to any size.
-    """
+def open_zip(path: Path) -> zipfile.ZipFile:
+    """A published zip. Raises DatasetError for what is none, or a broken one."""
     try:
-        size = archive.getinfo(name).file_size
+        return zipfile.ZipFile(plain_file(path))
+    except _BROKEN_ZIP as error:
+        raise DatasetError(f"{path}: not a zip, or a broken one ({error})", hint="loupe data verify") from None
+
+
+def read_member(archive: zipfile.ZipFile, name: str) -> bytes:
+    """A file of a published zip; a few kilobytes can unpack to any size.
+
+    Raises KeyError where there is none of this name, DatasetError for one that is broken or too large.
+    """
+    size = archive.getinfo(name).file_size
+    try:
         if size <= _LARGEST_MEMBER:
             return archive.read(name)
-    except KeyError:
-        raise DatasetError(f"{archive.filename}: holds no {name!r}", hint="fetch the data set again") from None
     except MemoryError:
         pass
     except _BROKEN_ZIP as error:

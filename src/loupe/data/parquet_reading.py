@@ -25,7 +25,7 @@ _BATCH_BYTES = 64 << 20
 #: Readings that are kept, for those who read several files, or one several times, side by side.
 _READINGS = 4
 #: More rows than any set of pages has; a few kilobytes can claim them all.
-MOST_ROWS = 2_000_000
+MOST_ROWS = 1_000_000
 #: Deeper columns hold no pages: each level costs stack.
 _MOST_COLUMNS, _DEEPEST = 10_000, 50
 

@@ -12,12 +12,15 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from loupe.errors import DatasetError, UsageError
+from loupe.errors import DatasetError, PageError, UsageError
 from loupe.files.folder import Folder
 from loupe.files.foreign import data_lines
 from loupe.types import Sample
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 METADATA = "metadata.jsonl"
 _UNFINISHED = ".unfinished"
@@ -109,6 +112,17 @@ def write(samples: Iterable[Sample], root: Path, *, tell: Callable[[int], None] 
     return count
 
 
+def _save(picture: Image, file: BinaryIO, place: str) -> None:
+    """As JPEG. Raises PageError for a picture that is too large for one."""
+    try:
+        picture.save(file, "JPEG", quality=95, subsampling=0)
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # It is the disk's.
+        size = f"{picture.width:,} × {picture.height:,} pixels"
+        raise PageError(f"{place}: {size} cannot be written as JPEG ({error})", hint="leave the page out") from None
+
+
 def _write(samples: Iterable[Sample], folder: Folder, tell: Callable[[int], None] | None) -> int:
     import msgspec
 
@@ -119,7 +133,7 @@ def _write(samples: Iterable[Sample], folder: Folder, tell: Callable[[int], None
         for count, sample in enumerate(samples, 1):
             for page, source in enumerate(sample.images, 1):
                 with folder.draft(image_name(count - 1, page), sync=False) as image:
-                    load_page(source).save(image.file, "JPEG", quality=95, subsampling=0)
+                    _save(load_page(source), image.file, f"sample {sample.id!r}, page {page}")
                     image.replace()
             row = {"idx": count - 1, "sample_id": sample.id, "ground_truth": sample.truth, "metadata": _facts(sample)}
             lines.file.write(msgspec.json.encode(row, enc_hook=_plain) + b"\n")

@@ -15,6 +15,7 @@ from loupe.embedding.inputs import PageRecord, Query, Region, pages_of_run
 from loupe.embedding.journal import key_of
 from loupe.embedding.plan import Plan
 from loupe.errors import PageError
+from loupe.files.foreign import is_inside
 from loupe.files.names import safe_name
 from loupe.runs.folder import RunFolder
 from loupe.types import PageSource
@@ -152,7 +153,7 @@ def _kept_crop(region: Region, run: Path) -> Path | None:
         return None
     path = run / region.crop
     try:
-        inside = path.resolve().is_relative_to(run.resolve()) and path.is_file()
+        inside = is_inside(path, run) and path.is_file()
         return path if inside and min(page_size(path)) >= SMALLEST else None
     except (PageError, OSError, ValueError):
         return None

@@ -16,7 +16,7 @@ import msgspec
 from loupe.engines.registry import Profile
 from loupe.engines.shared.source_digests import short_digest
 from loupe.errors import EngineError, EngineTimeoutError, RejectedError, UnsafeFileError, UsageError
-from loupe.files.foreign import data_lines, read_data
+from loupe.files.foreign import data_lines, is_inside, read_data
 from loupe.files.names import safe_name
 from loupe.types import FAILED, RETRIED, UNDECODABLE, Engine, Outcome, Output, Predict, Request
 
@@ -67,7 +67,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     path = Path(settings.folder).expanduser()
     if path.is_dir():
         files = sorted(
-            file for file in path.rglob("*") if file.suffix in _SUFFIXES and file.is_file() and _inside(file, path)
+            file for file in path.rglob("*") if file.suffix in _SUFFIXES and file.is_file() and is_inside(file, path)
         )
         source = await asyncio.to_thread(short_digest, files, below=path)
         yield Engine(predict=_from_folder(path), facts={"source": source})
@@ -84,7 +84,7 @@ def _from_folder(folder: Path) -> Predict:
             for suffix in _SUFFIXES:
                 # An id is data: it must not lead out of the folder.
                 path = folder / f"{stem}{suffix}"
-                if path.is_file() and not _inside(path, folder):
+                if path.is_file() and not is_inside(path, folder):
                     raise EngineError(f"{path}: is a link out of the folder, and not read")
                 if path.is_file():
                     return Output(text=await asyncio.to_thread(_read_text, path))
@@ -100,13 +100,6 @@ def _stems(ident: str) -> list[str]:
     if path.suffix.lower() in _IMAGE_SUFFIXES:
         names += [str(path.with_suffix("")), safe_name(str(path.with_suffix("")))]
     return list(dict.fromkeys(names))
-
-
-def _inside(path: Path, folder: Path) -> bool:
-    try:
-        return path.resolve().is_relative_to(folder.resolve())
-    except (OSError, ValueError):
-        return False
 
 
 def _read_text(path: Path) -> str:

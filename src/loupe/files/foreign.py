@@ -27,6 +27,19 @@ def plain_file(path: Path) -> Path:
     return path
 
 
+def real_path(path: Path) -> Path:
+    """Where a path leads, every link followed; a link that leads to itself leads to itself, which no file is."""
+    return Path(os.path.realpath(path))
+
+
+def is_inside(path: Path, folder: Path) -> bool:
+    """Whether a path stays in the folder when every link is followed; one that no system could have does not."""
+    try:
+        return real_path(path).is_relative_to(real_path(folder))
+    except (OSError, ValueError):
+        return False
+
+
 def open_data(path: Path) -> BufferedReader:
     """The file, for reading. Raises UnsafeFileError for what is no plain file, else OSError."""
     plain_file(path)

@@ -17,7 +17,7 @@ import msgspec
 from loupe.benchmarks import get_benchmark
 from loupe.engines.registry import slug
 from loupe.errors import UnsafeFileError, UsageError, did_you_mean
-from loupe.files.foreign import data_lines, read_data
+from loupe.files.foreign import data_lines, is_inside, read_data
 from loupe.inference.journal import encode
 from loupe.pipeline.matching import Answers, match_answers, nearly_named
 from loupe.pipeline.plan import Plan, make_info, samples_of, survey
@@ -183,14 +183,10 @@ def _from_folder(folder: Path) -> Iterator[Prediction]:
 
 
 def _text_files(folder: Path) -> Iterator[Path]:
+    """Those that lie in the folder really: a link could make an answer of any file of the user's."""
     for file in sorted(folder.rglob("*")):
-        if _is_text(file) and file.is_file() and _is_inside(file, folder):
+        if _is_text(file) and file.is_file() and is_inside(file, folder):
             yield file
-
-
-def _is_inside(file: Path, folder: Path) -> bool:
-    """Whether the file lies in the folder really: a link could make an answer of any file of the user's."""
-    return file.resolve().is_relative_to(folder.resolve())
 
 
 def _is_text(file: Path) -> bool:
@@ -206,7 +202,7 @@ def _unread(path: Path) -> list[str]:
     return [
         name.as_posix() if not _is_text(file) else f"{name.as_posix()} (a link out of the folder)"
         for name, file in shown
-        if not _is_text(file) or not _is_inside(file, path)
+        if not _is_text(file) or not is_inside(file, path)
     ]
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from loupe.errors import PageError
+from loupe.files.foreign import is_inside, real_path
 from loupe.types import PageSource, PdfPage
 
 _IMAGES = frozenset({".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".bmp", ".gif"})
@@ -54,13 +55,9 @@ class Documents:
         outside = PageError(f"{document}: not below {self.folder}, so it is not shown")
         if Path(document).is_absolute() or ".." in Path(document).parts:
             raise outside
-        try:
-            path = (self.folder / document).resolve()
-            root = self.folder.resolve()
-        except (OSError, ValueError, RuntimeError):
-            raise PageError(f"{document}: no such file") from None
-        if not path.is_relative_to(root):
+        if not is_inside(self.folder / document, self.folder):
             raise outside
+        path = real_path(self.folder / document)
         if not path.is_file():
             raise PageError(f"{document}: not in {self.folder}", hint="--data DIR")
         return path

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import io
-import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from loupe.data.packed import read_member
+from loupe.data.packed import open_zip, read_member
 from loupe.data.parquet import find_shards, rows
 from loupe.data.prepared import is_prepared, read
 from loupe.errors import DatasetError
-from loupe.files.foreign import plain_file, read_data
+from loupe.files.foreign import read_data
 from loupe.types import PackedImage, PageSource, Sample
 
 #: Simple printed, complex printed, screen capture, handwritten; in the order of the official script.
@@ -72,10 +71,7 @@ def _folder_tree(folder: Path) -> _Tree:
 
 
 def _zip_tree(path: Path) -> _Tree:
-    try:
-        archive = zipfile.ZipFile(plain_file(path))
-    except (zipfile.BadZipFile, OSError) as error:
-        raise DatasetError(f"{path}: not a zip, or a broken one ({error})", hint="loupe data verify") from None
+    archive = open_zip(path)
     members = archive.namelist()
     top = next((name[: -len("spe.txt")] for name in members if name.rpartition("/")[2] == "spe.txt"), None)
     if top is None:

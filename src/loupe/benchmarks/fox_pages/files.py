@@ -6,7 +6,6 @@ refused with what was expected.
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +13,9 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from loupe.data.packed import read_member
+from loupe.data.packed import open_zip, read_member
 from loupe.errors import DatasetError
-from loupe.files.foreign import plain_file, read_data
+from loupe.files.foreign import is_inside, read_data
 from loupe.types import UNDECODABLE, PackedImage, PageSource
 
 Language: TypeAlias = Literal["en", "zh"]
@@ -85,7 +84,7 @@ def read_pages(files: Files, language: Language) -> Iterator[PageItem]:
     except (OSError, KeyError):
         hint = f"-o language={'zh' if language == 'en' else 'en'} leaves it out; expected {LAYOUT}"
         raise DatasetError(f"{files.path}: {name} is missing", hint=hint) from None
-    except (*UNDECODABLE, zipfile.BadZipFile) as error:
+    except UNDECODABLE as error:
         message = f"{files.path}: {name} is not the list of image, len and conversations that Fox publishes ({error})"
         raise DatasetError(message, hint="loupe data verify") from None
     seen: dict[str, int] = {}
@@ -106,17 +105,13 @@ def read_pages(files: Files, language: Language) -> Iterator[PageItem]:
 def _in_folder(folder: Path) -> Files:
     def image(name: str) -> Path | None:
         path = folder / name
-        inside = path.resolve().is_relative_to(folder.resolve())
-        return path if inside and path.is_file() else None
+        return path if is_inside(path, folder) and path.is_file() else None
 
     return Files(folder, lambda name: read_data(folder / name), image)
 
 
 def _in_zip(path: Path) -> Files:
-    try:
-        archive = zipfile.ZipFile(plain_file(path))
-    except (zipfile.BadZipFile, OSError) as error:
-        raise DatasetError(f"{path}: not a zip, or a broken one ({error})", hint="loupe data verify") from None
+    archive = open_zip(path)
     members = set(archive.namelist())
     known = (name for name in sorted(members) if name.endswith("_page_ocr.json"))
     first = next(known, None)

@@ -11,6 +11,7 @@ from loupe.benchmarks.own.rows import Row, file_name, page_source, paths_of, rea
 from loupe.benchmarks.own.scorers import TASKS
 from loupe.benchmarks.own.task_measures import measures_of
 from loupe.errors import PageError, did_you_mean, word
+from loupe.files.foreign import real_path
 from loupe.types import Measure, PageSource, PdfPage
 
 
@@ -58,7 +59,7 @@ def missing_files(shown: Path, folder: Path, row: Row) -> Iterator[Problem]:
         return
     for path in paths_of(row.values) or ():
         name = file_name(path)
-        target = (folder / name).resolve()
+        target = real_path(folder / name)
         message, hint = "", ""
         if not target.is_relative_to(folder):
             message, hint = f"{name!r} leads out of the folder through a link", "copy the file into the folder"

@@ -19,7 +19,7 @@ from loupe.benchmarks.own.labels import label_of
 from loupe.data.toml import parse_toml
 from loupe.errors import DatasetError, PageError, UsageError, word
 from loupe.files.folder import Folder, write_all_or_none
-from loupe.files.foreign import read_data
+from loupe.files.foreign import is_inside, read_data
 from loupe.files.names import safe_name
 
 IMAGES = frozenset({".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".bmp", ".gif"})
@@ -111,7 +111,7 @@ def _document(folder: Path, path: Path, name: str) -> Document:
 
     if "\\" in name or "#page=" in name or any(ord(char) < 32 or 0xD800 <= ord(char) < 0xE000 for char in name):
         raise PageError("its name cannot be written into samples.jsonl; rename it")
-    if not path.resolve().is_relative_to(folder.resolve()):
+    if not is_inside(path, folder):
         raise PageError("it leads out of the folder through a link")
     if not name.lower().endswith(".pdf"):
         page_size(path)

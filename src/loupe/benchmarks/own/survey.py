@@ -60,7 +60,7 @@ def contents_of(folder: Path, config: FolderConfig) -> Contents:
                 continue
             _count_state(values, states)
             drafters.update(_drafters(values))
-            for engine in _accepted(values) if task in _TEXTS else ():
+            for engine in _accepted(values) if isinstance(task, str) and task in _TEXTS else ():
                 accepted.setdefault(engine, set()).add(str(values.get("id")))
             if isinstance(task, str):
                 tasks.add(task)
