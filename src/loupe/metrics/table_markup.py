@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from html.entities import html5
-from html.parser import HTMLParser
 from typing import Final, NamedTuple
 
-from loupe.metrics.table_tree import TableTooLargeError
+from loupe.metrics.html_tokens import Kind, html_tokens
 
 _RENAMED: Final = {"th": "td"}
 
@@ -66,23 +66,17 @@ _PLAIN = re.compile(f"(?:{_PLAIN_TAG}[^<&]*+(?:&(?:amp|lt|gt|quot);[^<&]*+)*+)*+
 _PIECE = re.compile("<(/?)([a-z]++)([^>]*+)>([^<]*+)")
 _ATTRIBUTE = re.compile(' ([a-z]++)="([^"]*+)"')
 
-#: html.parser reads to the end of the markup for each tag, comment or declaration that never ends.
-_MAX_UNFINISHED: Final = 200
-
 
 def simplify(markup: str, rules: Simplification = REQUEST001) -> str:
     """The markup under these rules.
 
     Raises AssertionError or ValueError where html.parser or BeautifulSoup does, and TableTooLargeError where more tags
-    than any honest table has are never finished.
+    than any honest table has never end.
     """
     plain = simplify_plain(markup, rules)
     if plain is not None:
         return plain
-    reader = _Simplifier(rules)
-    reader.feed(markup)
-    reader.close()
-    return reader.finish()
+    return _Simplifier(rules).simplified(markup)
 
 
 def simplify_plain(markup: str, rules: Simplification) -> str | None:
@@ -111,11 +105,10 @@ def simplify_plain(markup: str, rules: Simplification) -> str | None:
     return "".join(parts) if not stack else None
 
 
-class _Simplifier(HTMLParser):
+class _Simplifier:
     """Writes each tag and text as soon as BeautifulSoup would have it in its tree."""
 
     def __init__(self, rules: Simplification) -> None:
-        super().__init__(convert_charrefs=False)
         self._unwrapped, self._dropped, self._math_becomes_dollars = rules
         self._parts: list[str] = []
         self._data: list[str] = []
@@ -123,65 +116,48 @@ class _Simplifier(HTMLParser):
         self._open: Counter[str] = Counter()
         self._closed: Counter[str] = Counter()  # void tags whose end tag may still come
         self._skipped: int | None = None  # how deep the element stands whose contents are left out
-        self._unfinished = 0
 
-    def parse_starttag(self, i: int) -> int:
-        """Where this ends, as the four methods below; -1 where it does not."""
-        return self._counted(super().parse_starttag(i))
-
-    def parse_endtag(self, i: int) -> int:
-        """Where an end tag ends."""
-        return self._counted(super().parse_endtag(i))
-
-    def parse_comment(self, i: int, report: bool = True) -> int:
-        """Where a comment ends."""
-        return self._counted(super().parse_comment(i, report))
-
-    def parse_pi(self, i: int) -> int:
-        """Where a processing instruction ends."""
-        return self._counted(super().parse_pi(i))
-
-    def parse_html_declaration(self, i: int) -> int:
-        """Where a declaration ends."""
-        return self._counted(super().parse_html_declaration(i))
-
-    def _counted(self, end: int) -> int:
-        self._unfinished += end < 0
-        if self._unfinished > _MAX_UNFINISHED:
-            raise TableTooLargeError(f"more than {_MAX_UNFINISHED} tags of a table never end: too many to be read")
-        return end
-
-    def finish(self) -> str:
-        """Everything that was read, with what is still open closed."""
+    def simplified(self, markup: str) -> str:
+        """Everything that is read, with what is still open at the end closed."""
+        takes: dict[Kind, Callable[..., None]] = {
+            "start": self._start_tag,
+            "empty": self._empty_tag,
+            "end": self._end_tag,
+            "text": self._data.append,
+            "number": self._number,
+            "entity": self._entity,
+            "comment": lambda data: self._special("<!--", data, "-->"),
+            "doctype": lambda data: self._special("<!DOCTYPE ", data[len("DOCTYPE ") :], ">\n"),
+            "section": self._section,
+            "instruction": lambda data: self._special("<?", data, ">"),
+        }
+        for kind, *found in html_tokens(markup):
+            takes[kind](*found)
         self._end_text()
         while self._stack:
             self._pop()
         return "".join(self._parts)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def _start_tag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Open an element; a void one is closed at once."""
         self._start(tag, attrs)
         if tag in _VOID:
             self._end(tag)
             self._closed[tag] += 1
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def _empty_tag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Open and close an element."""
         self._start(tag, attrs)
         self._end(tag)
 
-    def handle_endtag(self, tag: str) -> None:
+    def _end_tag(self, tag: str) -> None:
         """Close elements up to the last one of this name, if there is one."""
         if self._closed[tag]:
             self._closed[tag] -= 1
         else:
             self._end(tag)
 
-    def handle_data(self, data: str) -> None:
-        """Collect text."""
-        self._data.append(data)
-
-    def handle_charref(self, name: str) -> None:
+    def _number(self, name: str) -> None:
         """Collect a numbered character, and what html.parser took for a part of its number."""
         hexadecimal = name[:1] in ("x", "X")
         digits, base = (name[1:], 16) if hexadecimal else (name, 10)
@@ -191,28 +167,16 @@ class _Simplifier(HTMLParser):
             match = re.match(r"([0-9a-f]+)(.*)" if hexadecimal else "([0-9]+)(.*)", digits)
             self._data += (_character(int(match[1], base)), match[2]) if match else ("", digits)
 
-    def handle_entityref(self, name: str) -> None:
+    def _entity(self, name: str) -> None:
         """Collect a named character."""
         self._data.append(html5.get(f"{name};") or html5.get(name) or f"&{name}")
 
-    def handle_comment(self, data: str) -> None:
-        """Write a comment."""
-        self._special("<!--", data, "-->")
-
-    def handle_decl(self, decl: str) -> None:
-        """Write a document type."""
-        self._special("<!DOCTYPE ", decl[len("DOCTYPE ") :], ">\n")
-
-    def unknown_decl(self, data: str) -> None:
+    def _section(self, data: str) -> None:
         """Write a CDATA section or another declaration."""
         if data.upper().startswith("CDATA["):
             self._special("<![CDATA[", data[len("CDATA[") :], "]]>")
         else:
             self._special("<?", data, "?>")
-
-    def handle_pi(self, data: str) -> None:
-        """Write a processing instruction."""
-        self._special("<?", data, ">")
 
     def _special(self, prefix: str, data: str, suffix: str) -> None:
         self._end_text()
