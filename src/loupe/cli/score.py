@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from loupe.cli.output import as_json, json_option, plain_option, say, shared_option, tables
 from loupe.errors import RunError, UsageError, word
+from loupe.typed import convert
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -96,7 +96,7 @@ def command(
 def _options_of_run(run: str, pairs: object) -> dict[str, str]:
     from loupe.cli.options import split_pairs
 
-    return split_pairs(msgspec.convert(pairs, tuple[str, ...]), hint=f"loupe score {word(run)} -o KEY=VALUE")
+    return split_pairs(convert(pairs, tuple[str, ...]), hint=f"loupe score {word(run)} -o KEY=VALUE")
 
 
 def _check_flags(target: tuple[str, ...], flags: Mapping[str, object]) -> None:
@@ -146,7 +146,7 @@ def take_answers(benchmark: str, answers: Path, flags: dict[str, object]) -> Pat
 
     if not answers.exists():
         raise RunError(f"no answers at {answers}", hint=f"loupe score {word(benchmark)} FOLDER_OR_FILE")
-    reading = msgspec.convert({**flags, "engine": (f"predictions:{answers}",)}, Flags)
+    reading = convert({**flags, "engine": (f"predictions:{answers}",)}, Flags)
     folder, found = file_answers(make_plans(benchmark, reading)[0], answers)
     double = len(found.double) + len(found.passed_over)
     say(

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
 from loupe.cli.api_key import API_KEY, API_KEY_FILE
 from loupe.cli.errors import MISSING
@@ -18,6 +17,7 @@ from loupe.cli.options import DEFAULT
 from loupe.cli.output import plain_option, say, shared_option
 from loupe.cli.select_flags import Flags, check_asking, models_of, review_command, rules_of
 from loupe.cli.select_results import Results, check_targets
+from loupe.typed import convert
 
 if TYPE_CHECKING:
     from loupe.benchmarks.selection.questions import Known, Phase
@@ -88,7 +88,7 @@ def command(context: click.Context, /, **flags: Any) -> None:
     have confirmed. The phases are independent. Nothing is written but ground-truth files, unless --json or --save is
     given.
     """
-    chosen = msgspec.convert(flags, Flags)
+    chosen = convert(flags, Flags)
     from loupe.selection.scratch import scratch_folder
 
     with scratch_folder() as folder:

@@ -23,6 +23,7 @@ from loupe.pipeline.matching import Answers, match_answers, nearly_named
 from loupe.pipeline.plan import Plan, make_info, samples_of, survey
 from loupe.runs.folder import RUN, RunFolder, claim
 from loupe.runs.info import RunInfo
+from loupe.typed import json_decoder
 from loupe.types import RETRIED, UNDECODABLE, UNREADABLE, Prediction, Sample
 
 _TEXT_SUFFIXES = frozenset({".txt", ".md", ".html", ".json", ".mmd", ".tex"})
@@ -224,7 +225,7 @@ def _from_lines(path: Path) -> Iterator[Prediction]:
     for number, line in data_lines(path):
         try:
             if b'"class"' in line:
-                record = msgspec.json.decode(line, type=Prediction)
+                record = json_decoder(Prediction).decode(line)
                 old = of_run.get(record.sample)
                 if old is None or old.outcome in RETRIED or record.outcome not in RETRIED:
                     of_run[record.sample] = record

@@ -15,6 +15,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from loupe.errors import LoupeError, PageError, RunError
+from loupe.typed import json_decoder
 from loupe.view.board import Board
 from loupe.view.grid import Wanted, wanted_of
 from loupe.view.pages import LONGEST_EDITED, STATIC_FILES, Pages, sample_script
@@ -218,7 +219,7 @@ class _Handlers:
 
     async def score(self, request: Request) -> Response:
         try:
-            edited = msgspec.json.decode(await read_body(request), type=Edited)
+            edited = json_decoder(Edited).decode(await read_body(request))
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise HTTPException(400, f"not an answer: {error}") from None
         board = await run_in_threadpool(self._board, edited.board)
