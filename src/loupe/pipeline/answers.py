@@ -59,7 +59,7 @@ def file_answers(plan: Plan, path: Path) -> tuple[RunFolder, Answers]:
         folder.drop_result()
         records = [answers.found.get(ident) or _missing(ident, path) for ident in asked]
         folder.write_predictions(map(encode, records))
-        folder.write_info(msgspec.structs.replace(info, notes=_notes(answers, path)))
+        folder.write_info(msgspec.structs.replace(info, data=folder.info.data, notes=_notes(answers, path)))
     return folder, answers
 
 

@@ -258,7 +258,10 @@ def _continued(files: Folder, info: RunInfo, hint: str) -> RunInfo:
         )
     run = RunFolder.open(files)
     check_same(files.path, run.info, info, hint=hint)
-    info = msgspec.structs.replace(info, created=run.info.created, facts=run.info.facts, notes=run.info.notes)
+    kept = {name: getattr(run.info, name) for name in ("created", "facts", "notes")}
+    # Where data was named once and is found by itself now, it still lies there as well.
+    data = info.data or (run.info.data if run.info.data and Path(run.info.data).exists() else "")
+    info = msgspec.structs.replace(info, **kept, data=data)
     # A finished run does not shrink because somebody asked for less of it.
     if info.total < run.info.total and RESULT in names:
         info = msgspec.structs.replace(info, limit=run.info.limit, total=run.info.total)
