@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from loupe.typed import convert
+from loupe.typed import convert, decode_json
 
 _OPENING = re.compile(r'\ufeff?\s*\{\s*"elements"\s*:')
 #: Categories whose text does not count, in lower case.
@@ -57,7 +57,7 @@ def elements_in_answer(answer: str) -> list[Element] | None:
     if answer[:1] not in ("{", "["):
         return None
     try:
-        found = msgspec.json.decode(answer)
+        found = decode_json(answer)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return None
     elements = found.get("elements") if isinstance(found, dict) else found

@@ -16,7 +16,7 @@ from loupe.benchmarks.omnidoc.records import Mode
 from loupe.data.prepared import is_prepared, read
 from loupe.errors import DatasetError, UsageError
 from loupe.files.foreign import read_data
-from loupe.typed import convert, json_decoder
+from loupe.typed import convert, decode_json, json_decoder
 from loupe.types import UNDECODABLE, Sample
 
 _HINT = "loupe data get omnidocbench, or --data DIR with a copy that you have"
@@ -129,7 +129,7 @@ def _published(file: Path) -> Iterator[tuple[dict[str, Any], Path, str]]:
     for number, raw in enumerate(pages, 1):
         place = f"{file}, page {number}"
         try:
-            page = msgspec.json.decode(raw)
+            page = decode_json(raw)
         except UNDECODABLE as error:
             raise DatasetError(f"{place}: {error}", hint=_HINT) from None
         yield _checked(page, place), _image(file.parent, page["page_info"]["image_path"]), place
