@@ -51,7 +51,11 @@ _PHASES: dict[str, tuple[Phase, ...]] = {"a": ("a",), "b": ("b",), "both": ("a",
     help="Phase b: reuse keeps the files that exist and drafts those that are missing, regenerate drafts all anew, ask "
     "needs a terminal. Default: ask.",
 )
-@click.option("--yes", is_flag=True, help="Take the ground truth as reviewed; says nothing about --ground-truth.")
+@click.option(
+    "--yes",
+    is_flag=True,
+    help="Go on without a review: ground truth that nobody confirmed stays a draft, and the table says so.",
+)
 @click.option("--vlm", multiple=True, metavar="ID", help="Vision model instead of the list; again for more.")
 @click.option("--textllm", multiple=True, metavar="ID", help="Text model instead of the list; again for more.")
 @click.option("--models", type=_FOLDER, metavar="FILE", help="TOML, JSON or YAML with `vlm` and `textllm` lists.")
@@ -155,6 +159,7 @@ class _Phases:
     ocr: tuple[str, Profile] | None
     terminal: Terminal
     progress: Progress
+    unread: Sequence[Truth] = ()
 
     def run(self, phases: Sequence[Phase]) -> int:
         """The exit code: something is missing where no model of a phase came to the end."""
@@ -170,7 +175,9 @@ class _Phases:
         selection, models = self.selection, self.lists[phase]
         known = {}
         if phase == "b":
-            known = selection.known(self._truths() if truths is None else truths)
+            truths = self._truths() if truths is None else truths
+            self.unread = [truth for truth in truths.values() if not truth.verified]
+            known = selection.known(truths)
         samples = selection.samples(phase, known)
         ended: list[Assessment] = []
         runs = self._saved_runs(phase, known) if self.flags.save else None
@@ -205,6 +212,7 @@ class _Phases:
             models=self.lists[phase],
             served=selection.backend.describe(phase),
             standings=stand(phase, samples, assessments),
+            unread=self.unread,
         )
 
     def _saved_runs(self, phase: Phase, known: Mapping[str, Known]) -> SavedRuns:
@@ -243,7 +251,7 @@ class _Phases:
             choice=self.flags.ground_truth,
             draft=drafter.draft,
             person=self.terminal,
-            confirmed=self.flags.yes,
+            unattended=self.flags.yes,
         )
         return flow.settle()
 
