@@ -141,7 +141,7 @@ def test_works_without_the_data_folder_and_says_so(browser: Browser, tmp_path: P
     (toy.root / "samples.jsonl").unlink()
     write_report(toy.runs, tmp_path / "report.html")
     with opened(browser, tmp_path / "report.html") as seen:
-        assert "images and references are missing" in seen.text(".warning")
+        assert "Pages and references are not here" in seen.text(".warning")
         seen.open_sample("book/page-0001")
         assert "The reference is not here" in seen.text(".pane.reference")
         assert "harbour book" in seen.text(".pane.answer")
@@ -153,7 +153,7 @@ def test_works_without_the_benchmark_and_says_so(browser: Browser, tmp_path: Pat
     (toy.root / "toy.py").unlink()
     write_report(toy.runs, tmp_path / "report.html")
     with opened(browser, tmp_path / "report.html") as seen:
-        assert "was not found" in seen.text(".warning")
+        assert f"To bring them: copy toy.py to {toy.root}/toy.py" in seen.text(".warning")
         assert "0.00 %" in seen.text(".leaderboard .headline .value")
         assert len(seen.names()) == 3
 

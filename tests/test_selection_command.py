@@ -361,6 +361,8 @@ def test_what_cannot_be_saved_is_said_and_the_other_phase_is_run_all_the_same(
     assert main([*flags, "--save"]) == 5
     out, error = capsys.readouterr()
     assert "vision models, by image" in out and "text models, by text" in out
+    assert "right *" in out and "* measured against its own drafts: " in out
+    assert "confirmed by nobody: loupe review DIR --type invoice" in " ".join(out.split())
     assert error.count("not saved: ") == 2 and "error: " in error.splitlines()[-2]
 
 

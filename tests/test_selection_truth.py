@@ -67,7 +67,7 @@ class Case:
                     document.truth_file.write_text(json.dumps({**content, **change}))
 
     def settle(
-        self, *answers: str | Callable[[], object], choice: Choice = "ask", confirmed: bool = False
+        self, *answers: str | Callable[[], object], choice: Choice = "ask", unattended: bool = False
     ) -> tuple[Script, dict[str, Truth]]:
         person = Script(list(answers))
         self.person = person
@@ -77,7 +77,7 @@ class Case:
             choice=choice,
             draft=self.draft,
             person=person,
-            confirmed=confirmed,
+            unattended=unattended,
         )
         return person, flow.settle()
 
@@ -176,7 +176,7 @@ def test_what_cannot_be_used_is_never_overwritten_unless_asked(case: Case) -> No
 def test_a_file_of_another_type_counts_as_missing_and_stays(case: Case) -> None:
     case.write("p0.png", "p1.png", documentType="letter")
     with pytest.raises(UsageError, match="documentType is 'letter'"):
-        case.settle(choice="reuse", confirmed=True)
+        case.settle(choice="reuse", unattended=True)
     assert case.drafted == []
 
 
@@ -189,7 +189,7 @@ def test_ground_truth_of_another_selection_beside_a_negative_is_left_alone_and_s
     person, truths = case.settle("ok", choice="reuse")
     assert case.drafted == [["p0.png", "p1.png"]] and len(truths) == 2
     assert person.told == [f"{case.folder / 'n0.json'}: documentType is 'prescription', not 'invoice'; stays as it is"]
-    case.settle(choice="regenerate", confirmed=True)
+    case.settle(choice="regenerate", unattended=True)
     assert (case.folder / "n0.json").read_bytes() == before
 
 
@@ -197,7 +197,7 @@ def test_without_any_positive_file_a_broken_one_of_a_negative_is_not_overwritten
     broken = case.folder / "n0.json"
     broken.write_text("{broken but mine")
     with pytest.raises(UsageError, match=r"n0\.json: no valid JSON"):
-        case.settle(choice="reuse", confirmed=True)
+        case.settle(choice="reuse", unattended=True)
     assert broken.read_text() == "{broken but mine" and case.drafted == [["p0.png", "p1.png"]]
 
 
@@ -213,14 +213,14 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(case: Case) -> None:
     os.mkfifo(case.folder / "p0.json")
     case.write("p1.png")
     with pytest.raises(UsageError, match=r"p0\.json: is a pipe, not a file"):
-        case.settle(choice="reuse", confirmed=True)
+        case.settle(choice="reuse", unattended=True)
 
 
 def test_flags_answer_for_the_person_and_yes_never_regenerates(case: Case) -> None:
     case.write("p0.png", verified=False)
-    person, truths = case.settle(choice="reuse", confirmed=True)
+    person, truths = case.settle(choice="reuse", unattended=True)
     assert person.asked == [] and len(person.shown) == 1 and case.drafted == [["p1.png"]]
-    assert [each.name for each in truths.values()] == ["Foo", "Draft"] and all(case.truths())
+    assert [each.name for each in truths.values()] == ["Foo", "Draft"]
     case.settle("ok", choice="regenerate")
     assert case.drafted[1:] == [["p0.png", "p1.png"]]
 
@@ -249,3 +249,14 @@ def test_every_confirmed_file_that_a_draft_replaces_is_kept(tmp_path: Path) -> N
         keep_verified(document, "invoice")
     kept = {file.name: json.loads(file.read_text())["secondaryField"] for file in tmp_path.glob("*.old*")}
     assert kept == {"a.json.old": "One", "a.json.old-2": "Two", "a.json.old-3": "Three"}
+
+
+@pytest.mark.parametrize("choice", ["reuse", "regenerate"])
+def test_what_nobody_was_asked_to_read_never_becomes_verified(case: Case, choice: Choice) -> None:
+    case.write("p0.png", verified=False)
+    for _ in range(2):
+        _, truths = case.settle(choice=choice, unattended=True)
+        assert [each.verified for each in truths.values()] == [False, False]
+        assert [each.verified for each in (read_truth(one, "invoice").truth for one in case.documents[:2]) if each] == [
+            False
+        ] * 2

@@ -29,6 +29,7 @@ from loupe.data.prepared import is_prepared, read
 from loupe.data.store import default_root
 from loupe.errors import DatasetError, UsageError
 from loupe.files.foreign import read_data
+from loupe.typed import convert, json_decoder
 from loupe.types import UNDECODABLE, Benchmark, Measure, PageSource, PdfPage, Prediction, Sample, Score
 
 Variant: TypeAlias = Literal["official", "tolerant", "opendataloader", "request001"]
@@ -70,7 +71,7 @@ _DEFAULTS = ("official", "all")
 def _published(root: Path, *, with_markdown: bool) -> Iterator[tuple[str, PageSource, dict[str, Any]]]:
     file = _reference_file(root)
     try:
-        pages = msgspec.json.decode(read_data(file), type=dict[str, dict[str, Any]])
+        pages = json_decoder(dict[str, dict[str, Any]]).decode(read_data(file))
     except (*UNDECODABLE, OSError) as error:
         raise DatasetError(f"{file}: not the ground truth of DP-Bench ({error})", hint=_HINT) from None
     pdfs = next((folder for folder in (file.parent / "pdfs", root / "pdfs") if folder.is_dir()), file.parent / "pdfs")
@@ -127,7 +128,7 @@ def _truth(page: Any, place: str) -> dict[str, Any]:
     """Category and content of each element; where they stand on the page is never compared."""
     elements = page.get("elements") if isinstance(page, dict) else page
     try:
-        return {"elements": msgspec.to_builtins(msgspec.convert(elements, list[Element]))}
+        return {"elements": msgspec.to_builtins(convert(elements, list[Element]))}
     except msgspec.ValidationError as error:
         raise DatasetError(
             f"{place}: {error}", hint='expected {"elements": [{"category": .., "content": {..}}]}'

@@ -20,6 +20,7 @@ from loupe.data.prepared import is_prepared, read
 from loupe.data.store import default_root
 from loupe.errors import DatasetError, UsageError
 from loupe.files.foreign import is_inside, read_data
+from loupe.typed import json_decoder
 from loupe.types import UNDECODABLE, AnswerLayout, Benchmark, Measure, PageSource, Prediction, Sample, Score
 
 Variant: TypeAlias = Literal["official", "vlmevalkit", "lmms_eval"]
@@ -70,7 +71,7 @@ def load(root: Path | None, variant: Variant = "official") -> Iterator[Sample]:
 
 def _json(file: Path, variant: Variant) -> Iterator[Sample]:
     try:
-        questions = msgspec.json.decode(read_data(file), type=list[_Question])
+        questions = json_decoder(list[_Question]).decode(read_data(file))
     except (*UNDECODABLE, OSError) as error:
         raise DatasetError(f"{file}: not the list of questions that OCRBench publishes ({error})") from None
     images = file.parent / "OCRBench_Images"

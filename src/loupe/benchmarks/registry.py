@@ -20,6 +20,7 @@ import msgspec
 from loupe.data import trust
 from loupe.data.python_file import load_python_file
 from loupe.errors import LoupeError, UntrustedError, UsageError, did_you_mean
+from loupe.typed import convert
 from loupe.types import Benchmark
 
 
@@ -146,7 +147,7 @@ def check_options(benchmark: Benchmark, options: Mapping[str, str]) -> dict[str,
         if kind is inspect.Parameter.empty:
             kind = str
         try:
-            checked[name] = msgspec.convert(value, kind, strict=False)
+            checked[name] = convert(value, kind, strict=False)
         except (msgspec.ValidationError, TypeError) as error:
             if get_origin(kind) is not Literal:
                 raise UsageError(f"option {name}={value}: {error}") from None

@@ -32,6 +32,7 @@ from loupe.metrics import (
     strip_formula_wrapping,
 )
 from loupe.metrics.cdm.pairs import Renderer
+from loupe.typed import convert
 from loupe.types import (
     Benchmark,
     Conclusion,
@@ -107,7 +108,7 @@ def prepare(pairs: Sequence[tuple[Sample, Prediction]]) -> None:
 
 def conclude(rows: Sequence[SampleScores]) -> Conclusion:
     """`figures`: CDM as upstream prints it, rounded; warnings about formulas that are not drawn."""
-    outcomes = {row.sample: msgspec.convert(row.details["cdm"], CdmOutcome) for row in rows if "cdm" in row.details}
+    outcomes = {row.sample: convert(row.details["cdm"], CdmOutcome) for row in rows if "cdm" in row.details}
     values = [outcome.f1 for outcome in outcomes.values() if outcome.counted and outcome.f1 is not None]
     figures: dict[str, Any] = {"cdm_profile": _CDM} if outcomes else {}
     if values:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
 from loupe.cli.errors import SOME_FAILED, show_error
 from loupe.cli.options import Flags, make_plans, reading_options
 from loupe.cli.output import as_json, json_option, plain_option, say, table
 from loupe.cli.run import carry_out, read_all
 from loupe.errors import UsageError, word
+from loupe.typed import convert
 
 if TYPE_CHECKING:
     from loupe.benchmarks.own.config import FolderConfig
@@ -49,7 +49,7 @@ def command(context: click.Context, /, folder: Path, json: bool, plain: bool, **
     if config is None:
         raise problems[0].error()
     check_questions(folder, config)
-    given = msgspec.convert(flags, Flags)
+    given = convert(flags, Flags)
     plans = make_plans(str(folder), given)
     if len({plan.name or plan.label for plan in plans}) < len(plans):
         raise UsageError("--name goes with one engine", hint="loupe draft DIR -e ENGINE --name NAME")

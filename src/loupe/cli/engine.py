@@ -104,9 +104,10 @@ def test(
 
     from loupe.cli.engine_settings import caution, given_prompt
     from loupe.cli.options import Flags, configure, override_table
+    from loupe.typed import convert
 
     prompt = given_prompt(prompt, prompt_file)
-    reading = msgspec.convert(flags, Flags)
+    reading = convert(flags, Flags)
     label, profile = configure(name, override_table(reading))
     if unproven := caution(profile):
         say(f"{label}: {unproven}")

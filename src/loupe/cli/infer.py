@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import click
-import msgspec
 
 from loupe.cli.errors import INTERRUPTED
 from loupe.cli.options import Flags, allow_unverified, make_plans, reading_options
 from loupe.cli.output import as_json, json_option, plain_option, print_data, say
 from loupe.cli.run import headline_of, pointing_to_check, read_all
 from loupe.errors import word
+from loupe.typed import convert
 
 
 @click.command("infer")
@@ -27,7 +27,7 @@ def command(context: click.Context, /, benchmark: str, json: bool, plain: bool, 
     The run folder it prints holds every answer. Scoring them needs no engine, no GPU and no network.
     """
     with pointing_to_check(benchmark):
-        plans = make_plans(benchmark, msgspec.convert(flags, Flags))
+        plans = make_plans(benchmark, convert(flags, Flags))
         from loupe.pipeline import infer
 
         folders, worst = read_all(plans, infer, plain=plain, unit=headline_of(benchmark).unit)

@@ -14,6 +14,7 @@ from loupe.cli.options import Flags, asking_options, make_plans
 from loupe.cli.output import as_json, plain_option, print_data, say, tables
 from loupe.cli.progress import supervise
 from loupe.errors import UsageError
+from loupe.typed import convert
 
 if TYPE_CHECKING:
     from loupe.pipeline.load import Level, LoadTest, Percentiles
@@ -81,7 +82,7 @@ def command(
         )
     if plot is not None and plot.suffix.lower() not in (".svg", ".html"):
         raise UsageError(f"--plot {plot}: the picture is SVG or HTML", hint=f"--plot {plot.with_suffix('.svg')}")
-    plans = make_plans(benchmark, msgspec.convert(flags, Flags))
+    plans = make_plans(benchmark, convert(flags, Flags))
     if len(plans) != 1:
         raise UsageError("loupe load measures one engine at a time", hint="-e NAME once")
     from loupe.inference.progress import Progress

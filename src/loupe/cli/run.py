@@ -21,6 +21,7 @@ from loupe.cli.output import as_json, json_option, plain_option, print_line, say
 from loupe.cli.progress import supervise
 from loupe.cli.suites import SUITES, check_target, run_suite
 from loupe.errors import DatasetError, LoupeError, RunError, UsageError
+from loupe.typed import convert
 from loupe.types import FAILED, Measure, Result
 
 if TYPE_CHECKING:
@@ -55,12 +56,12 @@ def command(
     strict, fail_under, skip_missing = (flags.pop(name) for name in ("strict", "fail_under", "skip_missing"))
     check_target(benchmark, suite, skip_missing=skip_missing, fail_under=fail_under)
     if suite:
-        reading = msgspec.convert(flags, Flags)
+        reading = convert(flags, Flags)
         context.exit(run_suite(suite, reading, skip_missing=skip_missing, strict=strict, json=json, plain=plain))
     with pointing_to_check(benchmark):
         headline = headline_of(benchmark)
         floor = None if fail_under is None else parse_floor(fail_under, headline)
-        plans = make_plans(benchmark, msgspec.convert(flags, Flags))
+        plans = make_plans(benchmark, convert(flags, Flags))
         from loupe.pipeline import run
 
         say_of_cache(benchmark)

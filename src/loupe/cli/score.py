@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from loupe.cli.output import as_json, json_option, plain_option, say, shared_option, tables
 from loupe.errors import RunError, UsageError, word
+from loupe.typed import convert
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,6 +38,7 @@ def command(
 ) -> None:
     """Score the predictions of a run again; no engine is needed.
 
+    With --data, a RUN takes the same data from DIR from then on, for example after it was copied from another machine.
     A RUN on a folder of your own is scored against its references as they are now, also where they were mended since.
     With -o, a RUN is scored under other options of its benchmark, which are its own from then on, as long as its engine
     would have been asked the same.
@@ -58,6 +59,8 @@ def command(
     from loupe.runs.folder import RunFolder
 
     options = _options_of_run(target[0], flags["option"]) if len(target) == 1 else {}
+    moved = flags["data"] if len(target) == 1 else None
+    assert moved is None or isinstance(moved, Path)
     paths = [Path(target[0])]
     published: list[PublishedRow] = []
     if len(target) > 1:
@@ -70,7 +73,7 @@ def command(
     # Files and folders that a run names are the business of what scores it.
     if (benchmark := RunFolder.open(paths[0]).info.benchmark) in benchmark_ids():
         say_of_cache(benchmark)
-    results = [(path, score_run(path, jobs=jobs, options=options, say=say)) for path in paths]
+    results = [(path, score_run(path, jobs=jobs, options=options, data=moved, say=say)) for path in paths]
     if with_published and not published:
         published = published_of(results[0][1].benchmark, results[0][1].version)
     if json:
@@ -96,12 +99,12 @@ def command(
 def _options_of_run(run: str, pairs: object) -> dict[str, str]:
     from loupe.cli.options import split_pairs
 
-    return split_pairs(msgspec.convert(pairs, tuple[str, ...]), hint=f"loupe score {word(run)} -o KEY=VALUE")
+    return split_pairs(convert(pairs, tuple[str, ...]), hint=f"loupe score {word(run)} -o KEY=VALUE")
 
 
 def _check_flags(target: tuple[str, ...], flags: Mapping[str, object]) -> None:
     """Refuse what a run has settled already, instead of passing over it."""
-    given = [f"--{name}" for name in ("data", "limit", "name", "shared") if flags.get(name)] if len(target) == 1 else []
+    given = [f"--{name}" for name in ("limit", "name", "shared") if flags.get(name)] if len(target) == 1 else []
     if given:
         raise UsageError(f"{given[0]} is for answers, not for a run", hint="loupe score BENCHMARK ANSWERS")
 
@@ -146,7 +149,7 @@ def take_answers(benchmark: str, answers: Path, flags: dict[str, object]) -> Pat
 
     if not answers.exists():
         raise RunError(f"no answers at {answers}", hint=f"loupe score {word(benchmark)} FOLDER_OR_FILE")
-    reading = msgspec.convert({**flags, "engine": (f"predictions:{answers}",)}, Flags)
+    reading = convert({**flags, "engine": (f"predictions:{answers}",)}, Flags)
     folder, found = file_answers(make_plans(benchmark, reading)[0], answers)
     double = len(found.double) + len(found.passed_over)
     say(

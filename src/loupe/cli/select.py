@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
 from loupe.cli.api_key import API_KEY, API_KEY_FILE
 from loupe.cli.errors import MISSING
@@ -18,6 +17,7 @@ from loupe.cli.options import DEFAULT
 from loupe.cli.output import plain_option, say, shared_option
 from loupe.cli.select_flags import Flags, check_asking, models_of, review_command, rules_of
 from loupe.cli.select_results import Results, check_targets
+from loupe.typed import convert
 
 if TYPE_CHECKING:
     from loupe.benchmarks.selection.questions import Known, Phase
@@ -51,7 +51,11 @@ _PHASES: dict[str, tuple[Phase, ...]] = {"a": ("a",), "b": ("b",), "both": ("a",
     help="Phase b: reuse keeps the files that exist and drafts those that are missing, regenerate drafts all anew, ask "
     "needs a terminal. Default: ask.",
 )
-@click.option("--yes", is_flag=True, help="Take the ground truth as reviewed; says nothing about --ground-truth.")
+@click.option(
+    "--yes",
+    is_flag=True,
+    help="Go on without a review: ground truth that nobody confirmed stays a draft, and the table says so.",
+)
 @click.option("--vlm", multiple=True, metavar="ID", help="Vision model instead of the list; again for more.")
 @click.option("--textllm", multiple=True, metavar="ID", help="Text model instead of the list; again for more.")
 @click.option("--models", type=_FOLDER, metavar="FILE", help="TOML, JSON or YAML with `vlm` and `textllm` lists.")
@@ -88,7 +92,7 @@ def command(context: click.Context, /, **flags: Any) -> None:
     have confirmed. The phases are independent. Nothing is written but ground-truth files, unless --json or --save is
     given.
     """
-    chosen = msgspec.convert(flags, Flags)
+    chosen = convert(flags, Flags)
     from loupe.selection.scratch import scratch_folder
 
     with scratch_folder() as folder:
@@ -155,6 +159,7 @@ class _Phases:
     ocr: tuple[str, Profile] | None
     terminal: Terminal
     progress: Progress
+    unread: Sequence[Truth] = ()
 
     def run(self, phases: Sequence[Phase]) -> int:
         """The exit code: something is missing where no model of a phase came to the end."""
@@ -170,7 +175,9 @@ class _Phases:
         selection, models = self.selection, self.lists[phase]
         known = {}
         if phase == "b":
-            known = selection.known(self._truths() if truths is None else truths)
+            truths = self._truths() if truths is None else truths
+            self.unread = [truth for truth in truths.values() if not truth.verified]
+            known = selection.known(truths)
         samples = selection.samples(phase, known)
         ended: list[Assessment] = []
         runs = self._saved_runs(phase, known) if self.flags.save else None
@@ -205,6 +212,7 @@ class _Phases:
             models=self.lists[phase],
             served=selection.backend.describe(phase),
             standings=stand(phase, samples, assessments),
+            unread=self.unread,
         )
 
     def _saved_runs(self, phase: Phase, known: Mapping[str, Known]) -> SavedRuns:
@@ -243,7 +251,7 @@ class _Phases:
             choice=self.flags.ground_truth,
             draft=drafter.draft,
             person=self.terminal,
-            confirmed=self.flags.yes,
+            unattended=self.flags.yes,
         )
         return flow.settle()
 

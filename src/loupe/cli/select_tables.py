@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from loupe.benchmarks.selection.prompts import FIELDS
 from loupe.benchmarks.selection.questions import Phase
+from loupe.benchmarks.selection.truth_files import Truth
 from loupe.report.terminal import Section, format_range
 from loupe.selection.candidates import ModelList
 from loupe.selection.progress_line import clock
@@ -28,7 +31,7 @@ _COUNTS: dict[Phase, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """The outcome of one phase, and how it came about."""
+    """The outcome of one phase, and how it came about. `unread`: the ground truth that no person has confirmed."""
 
     phase: Phase
     document_type: str
@@ -39,6 +42,12 @@ class Ranked:
     models: ModelList
     served: str
     standings: list[Standing]
+    unread: Sequence[Truth] = ()
+
+    @property
+    def drafters(self) -> Counter[str]:
+        """How many of the unread files each model has drafted, alone or with another one."""
+        return Counter(model for truth in self.unread for model in {truth.text_model, truth.vlm_model} - {""})
 
 
 def sections(ranked: Ranked) -> list[Section]:
@@ -72,14 +81,19 @@ def _row(ranked: Ranked, standing: Standing) -> tuple[str, ...]:
     place = str(standing.rank) if standing.rank is not None else standing.assessment.status
     elapsed = clock(standing.assessment.elapsed)
     if not standing.assessment.asked:
-        return (place, name_of(standing), *["–"] * (len(_HEAD) + len(_COLUMNS[ranked.phase]) + 2), elapsed)
+        return (place, _row_name(ranked, standing), *["–"] * (len(_HEAD) + len(_COLUMNS[ranked.phase]) + 2), elapsed)
     counts = [_count(ranked, standing, name) for name in _COUNTS[ranked.phase]]
     seconds = "–" if standing.seconds is None else f"{standing.seconds:.2f}"
     return (
-        *(place, name_of(standing), str(standing.score), str(standing.most), _percent(standing.share)),
+        *(place, _row_name(ranked, standing), str(standing.score), str(standing.most), _percent(standing.share)),
         *counts,
         *(str(standing.timeouts), str(standing.errors), str(standing.unparsable), seconds, elapsed),
     )
+
+
+def _row_name(ranked: Ranked, standing: Standing) -> str:
+    """The name, marked where the model is measured by what it has written itself."""
+    return name_of(standing) + (" *" if ranked.drafters[standing.assessment.model.id] else "")
 
 
 def _count(ranked: Ranked, standing: Standing, name: str) -> str:
@@ -99,6 +113,13 @@ def _notes(ranked: Ranked) -> list[str]:
     without = no_ground_truth(ranked.standings[0]) if ranked.phase == "b" and ranked.standings else []
     if without:
         lines.append(f"no ground truth, extraction not scored: {', '.join(without)}")
+    if ranked.unread:
+        drafted = ", ".join(f"{count} drafted by {model}" for model, count in ranked.drafters.items())
+        lines += [f"* measured against its own drafts: {drafted}"] if drafted else []
+        lines.append(
+            f"ground truth of {len(ranked.unread)} of {ranked.positives} positive documents confirmed by nobody: "
+            f"loupe review DIR --type {shlex.quote(ranked.document_type)}"
+        )
     return lines
 
 
@@ -146,6 +167,7 @@ def json_document(ranked: Ranked) -> dict[str, Any]:
         "timeout": ranked.timeout,
         "list": ranked.models.source,
         "served": ranked.served,
+        "unread_ground_truth": {"documents": len(ranked.unread), "drafted_by": dict(ranked.drafters)},
         "models": [_json_model(each) for each in ranked.standings],
         "not_significantly_different": [
             {

@@ -27,6 +27,7 @@ from loupe.data.native_values import untagged
 from loupe.data.python_process import python_command
 from loupe.data.rasters import MAX_PIXELS
 from loupe.errors import LoupeError, PageError
+from loupe.typed import msgpack_decoder
 from loupe.types import PackedImage, PdfPage
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class _Reader:
             deadline = time.monotonic() + SECONDS
             self._send(connection, pickle.dumps(order))
             taken = self._frame(connection, deadline) == b""
-            reply = msgspec.msgpack.decode(self._frame(connection, deadline), type=Reply, ext_hook=untagged)
+            reply = msgpack_decoder(Reply, untagged).decode(self._frame(connection, deadline))
             value = self._picture(connection, reply.size, deadline) if reply.size else reply.value
             whole = True
         except TimeoutError:

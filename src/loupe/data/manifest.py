@@ -17,6 +17,7 @@ import msgspec
 from loupe.errors import DatasetError
 from loupe.files.folder import Folder
 from loupe.files.foreign import is_inside, open_data, real_path
+from loupe.typed import json_decoder
 from loupe.types import UNDECODABLE
 
 NAME = "loupe-data.json"
@@ -84,7 +85,7 @@ def read_manifest(root: Path) -> Manifest:
 def parse_manifest(data: bytes, place: str) -> Manifest:
     """A manifest from JSON. Raises DatasetError, also for paths that would leave the folder or stand there twice."""
     try:
-        manifest = msgspec.json.decode(data, type=Manifest)
+        manifest = json_decoder(Manifest).decode(data)
     except UNDECODABLE as error:
         raise DatasetError(f"{place}: not a manifest ({error})") from None
     if manifest.format != 1:

@@ -14,6 +14,7 @@ from loupe.embedding.scoring import KEPT, Retrieval
 from loupe.errors import DatasetError, word
 from loupe.files.folder import Folder
 from loupe.stats.comparison import Difference, compare
+from loupe.typed import json_decoder
 from loupe.types import UNDECODABLE, Measure, SampleScores, Score
 
 
@@ -27,7 +28,7 @@ def differences(here: Retrieval, folder: Path, name: str = "retrieval.json") -> 
     Raises DatasetError where the other folder has no scores, or no query is the same.
     """
     try:
-        there = msgspec.json.decode(Folder(folder).read(name), type=_Stored).per_query
+        there = json_decoder(_Stored).decode(Folder(folder).read(name)).per_query
     except (*UNDECODABLE, OSError):
         raise DatasetError(
             f"{folder}: no {name} that can be read", hint=f"loupe embed {word(folder)} --queries FILE makes it"

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loupe.errors import EngineError
+from loupe.typed import json_decoder
 
 Vector: TypeAlias = npt.NDArray[np.float32]
 _MOST_DIMENSIONS = 1_000_000
@@ -46,7 +47,7 @@ def read_vectors(body: bytes, asked: int, dimension: int | None) -> list[Vector 
     Raises MalformedAnswerError where vectors cannot be told apart: too few, too many, an index that comes twice.
     """
     try:
-        rows = msgspec.json.decode(body, type=_Answer).data
+        rows = json_decoder(_Answer).decode(body).data
     except (msgspec.DecodeError, RecursionError) as error:
         raise MalformedAnswerError(f"the answer is no list of embeddings: {error}") from None
     if len(rows) != asked:

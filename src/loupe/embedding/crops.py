@@ -20,6 +20,7 @@ from loupe.engines.shared.page_images import EncodedImage, encode, parse_rule
 from loupe.engines.shared.page_reader import ask_about_page
 from loupe.engines.shared.worker import Loaded
 from loupe.files.folder import Folder
+from loupe.typed import convert, json_decoder
 from loupe.types import Output, PageSource, Request
 
 #: Smaller crops, in pixels a side, are skipped.
@@ -61,7 +62,7 @@ class Cutter:
     async def cut(self, page: PageSource, cuts: Sequence[Cut]) -> list[Made]:
         """Make crops of a page. Raises PageError if the page cannot be read."""
         answer = await self._ask(page, _Order(cuts=list(cuts)))
-        return msgspec.convert((answer.response or {})["made"], list[Made])
+        return convert((answer.response or {})["made"], list[Made])
 
     async def encode(self, crop: Path) -> EncodedImage:
         """A crop as it is sent. Raises PageError if it cannot be read, or is 200 times as long as wide."""
@@ -86,7 +87,7 @@ def load() -> Loaded:
 
 def _work(request: Request) -> Output:
     (source,) = request.images
-    order = msgspec.json.decode(request.prompt, type=_Order)
+    order = json_decoder(_Order).decode(request.prompt)
     if order.encode:
         image = encode(source, parse_rule(IMAGE_RULE))
         return Output(text="", response={"mime": image.mime, "data": image.data})

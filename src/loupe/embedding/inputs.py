@@ -19,6 +19,7 @@ from loupe.errors import DatasetError, UsageError, did_you_mean
 from loupe.files.foreign import data_lines
 from loupe.pipeline import open_samples
 from loupe.runs.folder import RunFolder
+from loupe.typed import json_decoder
 from loupe.types import UNDECODABLE, PackedImage, PageSource, PdfPage, Prediction, Sample
 
 _OWN_IDS = "--page-ids sample takes the ids of the samples, which differ"
@@ -147,7 +148,7 @@ def _regions_of_file(path: Path) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for number, line in data_lines(path):
         try:
-            row = msgspec.json.decode(line, type=_RegionLine)
+            row = json_decoder(_RegionLine).decode(line)
         except UNDECODABLE as error:
             raise DatasetError(f"{path}:{number}: {error}", hint="docs/embedding.md shows the form") from None
         if row.page_id in found:
@@ -185,7 +186,7 @@ def read_queries(path: Path) -> list[Query]:
     found: dict[str, Query] = {}
     for number, line in data_lines(path):
         try:
-            row = msgspec.json.decode(line, type=_QueryLine)
+            row = json_decoder(_QueryLine).decode(line)
         except UNDECODABLE as error:
             raise DatasetError(f"{path}:{number}: {error}", hint="docs/embedding.md shows the form") from None
         trouble = _trouble(row, found)

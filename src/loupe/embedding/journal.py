@@ -19,6 +19,7 @@ from loupe.embedding.answers import Vector
 from loupe.errors import RunError
 from loupe.files.folder import Folder
 from loupe.files.records import RecordLog, read_lines
+from loupe.typed import json_decoder
 from loupe.types import UNDECODABLE
 
 NAME = "vectors.jsonl"
@@ -119,7 +120,7 @@ class VectorJournal:
             return None
         with self._folder.open(NAME) as file:
             file.seek(known.offset)
-            line = msgspec.json.decode(file.read(known.length), type=_Line)
+            line = json_decoder(_Line).decode(file.read(known.length))
         return np.frombuffer(base64.b64decode(line.vector), dtype="<f4")
 
     def _append(self, line: _Line, *, sync: bool = True) -> None:
@@ -156,7 +157,7 @@ def differences(old: Settings, new: Settings) -> list[str]:
 
 def _decode(path: Path, number: int, line: bytes) -> _Line:
     try:
-        return msgspec.json.decode(line, type=_Line)
+        return json_decoder(_Line).decode(line)
     except UNDECODABLE as error:
         raise RunError(
             f"{path}:{number}: not a vector of this folder: {error}", hint=f"delete line {number}, then go on"

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from loupe.embedding.answers import Vector
 from loupe.errors import DatasetError, LoupeError
 from loupe.files.folder import Folder
+from loupe.typed import json_decoder
 from loupe.types import UNDECODABLE
 
 Matrix: TypeAlias = npt.NDArray[np.float32]
@@ -196,7 +197,7 @@ def _matrix(folder: Folder, name: str, failed: set[tuple[str, int]]) -> Matrix:
 def _region_lines(folder: Folder, name: str) -> list[RegionLine]:
     path = folder.path / name
     try:
-        return msgspec.json.Decoder(RegionLine).decode_lines(folder.read(name))
+        return json_decoder(RegionLine).decode_lines(folder.read(name))
     except FileNotFoundError:
         raise DatasetError(f"{path} is missing", hint="loupe embed RUN makes it") from None
     except UNDECODABLE as error:
@@ -206,7 +207,7 @@ def _region_lines(folder: Folder, name: str) -> list[RegionLine]:
 def _decoded(folder: Folder, name: str, kind: Any) -> Any:
     path = folder.path / name
     try:
-        return msgspec.json.decode(folder.read(name), type=kind)
+        return json_decoder(kind).decode(folder.read(name))
     except FileNotFoundError:
         raise DatasetError(f"{path} is missing", hint="loupe embed RUN makes it") from None
     except UNDECODABLE as error:

@@ -18,6 +18,7 @@ from loupe.engines.shared.source_digests import short_digest
 from loupe.errors import EngineError, EngineTimeoutError, RejectedError, UnsafeFileError, UsageError
 from loupe.files.foreign import data_lines, is_inside, read_data
 from loupe.files.names import safe_name
+from loupe.typed import json_decoder
 from loupe.types import FAILED, RETRIED, UNDECODABLE, Engine, Outcome, Output, Predict, Request
 
 ARGUMENT = "folder"
@@ -143,7 +144,7 @@ def _failure(line: _Line, message: str) -> EngineError:
 def _read_lines(path: Path) -> dict[str, _Line]:
     """Lines by sample; of several lines of a sample the last good one counts, else the last one."""
     lines: dict[str, _Line] = {}
-    decoder = msgspec.json.Decoder(_Line)
+    decoder = json_decoder(_Line)
     of_a_run = False
     for number, raw in data_lines(path):
         try:

@@ -26,6 +26,7 @@ from loupe.engines.shared.prices import Price
 from loupe.engines.shared.redaction import redacted
 from loupe.errors import ProfileError, UsageError, did_you_mean
 from loupe.files.foreign import read_data
+from loupe.typed import convert
 
 BUILT_IN = Path(__file__).parent / "profiles"
 #: What msgspec calls types → what they are called in a message.
@@ -160,7 +161,7 @@ def load_profile(name: str, overrides: Mapping[str, Any] | None = None) -> tuple
         raise ProfileError(f"{where}: no `kind`", hint=f"kinds: {', '.join(engine_kinds())}")
     settings: type[Profile] = engine_module(str(table["kind"])).Settings
     try:
-        profile = msgspec.convert(table, settings)
+        profile = convert(table, settings)
     except msgspec.ValidationError as error:
         raise ProfileError(f"{where}: {_explain(str(error), table, settings)}") from None
     for mistake in _impossible_numbers(profile):
@@ -173,7 +174,7 @@ def _with_differences(profile: Profile, written: Mapping[str, Any]) -> Profile:
     if not profile.version:
         return profile
     # A copy of somebody's own that still bears our version is compared with ours.
-    base = built_in(profile.version) or msgspec.convert(written, type(profile))
+    base = built_in(profile.version) or convert(written, type(profile))
     changed = changed_settings(profile, base)
     return msgspec.structs.replace(profile, version="+".join([profile.version, *changed])) if changed else profile
 
@@ -186,7 +187,7 @@ def built_in(version: str) -> Profile | None:
         return None
     table = _read_toml(path)
     settings: type[Profile] = engine_module(table["kind"]).Settings
-    return msgspec.convert(table, settings) if table.get("version") == version else None
+    return convert(table, settings) if table.get("version") == version else None
 
 
 def changed_settings(profile: Profile, base: Profile) -> dict[str, tuple[Any, Any]]:

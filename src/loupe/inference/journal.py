@@ -12,6 +12,7 @@ import msgspec
 
 from loupe.errors import WriteError
 from loupe.files.records import RecordLog
+from loupe.typed import storable
 from loupe.types import Prediction
 
 #: A line, and who waits for it.
@@ -19,20 +20,11 @@ Waiting: TypeAlias = "tuple[bytes, asyncio.Future[None]]"
 
 
 def encode(prediction: Prediction) -> bytes:
-    """One line of `predictions.jsonl`. Lone surrogates, which no file can hold, become U+FFFD."""
+    """One line of `predictions.jsonl`. Lone surrogates, which UTF-8 cannot hold, become U+FFFD."""
     try:
         return msgspec.json.encode(prediction)
     except UnicodeEncodeError:
-        plain = msgspec.to_builtins(prediction)
-        return msgspec.json.encode({key: _storable(value) for key, value in plain.items()})
-
-
-def _storable(value: object) -> object:
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, dict):
-        return {str(_storable(key)): _storable(item) for key, item in value.items()}
-    return [_storable(item) for item in value] if isinstance(value, list) else value
+        return msgspec.json.encode(storable(msgspec.to_builtins(prediction)))
 
 
 class Journal:

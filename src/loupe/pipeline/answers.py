@@ -23,6 +23,7 @@ from loupe.pipeline.matching import Answers, match_answers, nearly_named
 from loupe.pipeline.plan import Plan, make_info, samples_of, survey
 from loupe.runs.folder import RUN, RunFolder, claim
 from loupe.runs.info import RunInfo
+from loupe.typed import decode_json, json_decoder
 from loupe.types import RETRIED, UNDECODABLE, UNREADABLE, Prediction, Sample
 
 _TEXT_SUFFIXES = frozenset({".txt", ".md", ".html", ".json", ".mmd", ".tex"})
@@ -58,7 +59,7 @@ def file_answers(plan: Plan, path: Path) -> tuple[RunFolder, Answers]:
         folder.drop_result()
         records = [answers.found.get(ident) or _missing(ident, path) for ident in asked]
         folder.write_predictions(map(encode, records))
-        folder.write_info(msgspec.structs.replace(info, notes=_notes(answers, path)))
+        folder.write_info(msgspec.structs.replace(info, data=folder.info.data, notes=_notes(answers, path)))
     return folder, answers
 
 
@@ -220,12 +221,12 @@ def _from_lines(path: Path) -> Iterator[Prediction]:
     for number, line in data_lines(path):
         try:
             if b'"class"' in line:
-                record = msgspec.json.decode(line, type=Prediction)
+                record = json_decoder(Prediction).decode(line)
                 old = of_run.get(record.sample)
                 if old is None or old.outcome in RETRIED or record.outcome not in RETRIED:
                     of_run[record.sample] = record
                 continue
-            yield _from_object(msgspec.json.decode(line), f"{path}, line {number}")
+            yield _from_object(decode_json(line), f"{path}, line {number}")
         except UNDECODABLE as error:
             raise UsageError(f"{path}, line {number}: {error}") from None
     yield from of_run.values()
@@ -234,7 +235,7 @@ def _from_lines(path: Path) -> Iterator[Prediction]:
 def _from_document(benchmark: str, path: Path, samples: Callable[[], Iterable[Sample]]) -> Iterator[Prediction]:
     """One JSON document: the official layout if the benchmark has one of its own, else id → text, or objects."""
     try:
-        document = msgspec.json.decode(read_data(path))
+        document = decode_json(read_data(path))
     except UNDECODABLE as error:
         raise UsageError(f"{path}: {error}") from None
     official = get_benchmark(benchmark).answers.in_document

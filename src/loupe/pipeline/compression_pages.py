@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from loupe.benchmarks import fox, get_benchmark
 from loupe.benchmarks.fox_pages.files import FoxItem
 from loupe.benchmarks.registry import check_options
 from loupe.engines.shared.page_images import MIME_TYPES
 from loupe.errors import DatasetError, UsageError
 from loupe.files.foreign import read_data
+from loupe.typed import json_decoder
 from loupe.types import UNDECODABLE, PageSource
 
 _TEXTS = (".txt", ".md")
@@ -115,7 +114,7 @@ def _truths(place: Path, images: list[Path]) -> Mapping[str, GroundTruth]:
 
 def _fox_truths(place: Path) -> Mapping[str, GroundTruth]:
     try:
-        items = msgspec.json.decode(read_data(place), type=list[FoxItem])
+        items = json_decoder(list[FoxItem]).decode(read_data(place))
     except UNDECODABLE as error:
         raise DatasetError(
             f"{place}: not the list of image, len and conversations that Fox publishes ({error})",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from loupe.inference.scheduler import Policy
 from loupe.runs.folder import RUNS, runs_folder
 from loupe.runs.info import RunInfo, digest_of, host_facts, package_versions, signature
 from loupe.servers.wanted import wanted_server
+from loupe.typed import storable
 from loupe.types import Benchmark, Sample
 
 
@@ -93,7 +94,19 @@ def samples_of(
     for count, sample in enumerate(benchmark.load(data, **check_options(benchmark, options))):
         if limit is not None and count >= limit:
             return
-        yield sample
+        yield _with_whole_characters(sample)
+
+
+def _with_whole_characters(sample: Sample) -> Sample:
+    """The sample as its answers are stored: half a surrogate pair is U+FFFD on both sides of a comparison."""
+    texts = {name: getattr(sample, name) for name in ("id", "truth", "prompt", "text", "group", "tags")}
+    try:
+        msgspec.json.encode(texts, enc_hook=lambda _: None)
+    except UnicodeEncodeError:
+        return replace(sample, **storable(texts))
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        pass  # A truth of some other kind: whoever stores it says so.
+    return sample
 
 
 def survey(

@@ -6,13 +6,13 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
 from loupe.engines.shared.prices import Price, Usage, busy_seconds_of
 from loupe.errors import RunError
 from loupe.files.records import read_lines
 from loupe.runs.folder import PREDICTIONS, Place, RunFolder
+from loupe.typed import convert, json_decoder
 from loupe.types import FAILED, UNDECODABLE
 
 #: Percentiles of the seconds that single pages took.
@@ -67,7 +67,7 @@ def usages(folder: RunFolder) -> Iterator[Usage]:
     """What every record of a run says of its cost and time, also those that another one has replaced."""
     for number, _, line in read_lines(folder.files, PREDICTIONS):
         try:
-            yield msgspec.json.decode(line, type=Usage)
+            yield json_decoder(Usage).decode(line)
         except UNDECODABLE as error:
             raise RunError(f"{folder.predictions_file}:{number}: not a record of this run: {error}") from None
 
@@ -75,7 +75,7 @@ def usages(folder: RunFolder) -> Iterator[Usage]:
 def price_of(folder: RunFolder) -> Price | None:
     """The prices in the profile that the run was last continued with."""
     stored = folder.info.profile.get("price")
-    return msgspec.convert(stored, Price) if stored else None
+    return convert(stored, Price) if stored else None
 
 
 def _tokens(counted: list[Usage]) -> dict[str, float]:

@@ -73,16 +73,18 @@ def score_run(
     *,
     jobs: int | None = None,
     options: Mapping[str, str] | None = None,
+    data: Path | None = None,
     say: Say | None = None,
 ) -> Result:
     """Score the predictions of a run again; unchanged samples are reused. No engine, no network.
 
-    `options` of the benchmark are from now on those of the run. In a folder of one's own references may have changed,
-    which `say` is told. Raises RunError if the ground truth is another one than the run was made on, UsageError for
-    options under which other things would have been asked.
+    `data` is where the same data lies from now on, `options` of the benchmark are from now on those of the run. In a
+    folder of one's own references may have changed, which `say` is told. Raises RunError if the ground truth is another
+    one than the run was made on, UsageError for options under which other things would have been asked.
     """
     old = RunFolder.open(place)
-    with claim(old.files, old.info) as folder:
+    info = msgspec.structs.replace(old.info, data=str(data.resolve())) if data else old.info
+    with claim(old.files, info) as folder:
         if (changed := follow_references(folder)) and say:
             say(changed)
         found = check_truth(folder)

@@ -13,6 +13,7 @@ import msgspec
 from loupe.benchmarks.own.class_figures import FIGURE
 from loupe.benchmarks.own.folder import TRUTH_TAG
 from loupe.report.terminal import Section, format_margin, format_value
+from loupe.typed import convert
 from loupe.types import Estimate, Result
 
 
@@ -42,7 +43,7 @@ def class_sections(result: Result) -> list[Section]:
 def class_tables(result: Result) -> list[tuple[str, str, Table]]:
     """(title, head of the first column, table): ratios by label, then the matrix."""
     try:
-        figures = msgspec.convert(result.figures.get(FIGURE), _Figures)
+        figures = convert(result.figures.get(FIGURE), _Figures)
     except msgspec.ValidationError:
         return []
     answers = list(dict.fromkeys(name for row in figures.matrix.values() for name in row))

@@ -19,6 +19,7 @@ from loupe.report.flags import Flags
 from loupe.report.formulas import Formulas
 from loupe.report.group_titles import tell_apart
 from loupe.report.markup import without_surrogates
+from loupe.report.missing_data import missing_data
 from loupe.report.partial_runs import Summarize, other_composites, without
 from loupe.report.pictures import picture_bytes
 from loupe.report.samples import Answer, SampleJob
@@ -144,7 +145,7 @@ def make_group(entrants: list[Entrant]) -> Group:
     try:
         group = Group(entrants=entrants, benchmark=benchmark_of_run(name))
     except (LoupeError, OSError) as error:
-        group = Group(entrants=entrants, benchmark=None, note=f"The benchmark {name} was not found: {error}")
+        group = Group(entrants=entrants, benchmark=None, note=missing_data(entrants[0].run, error))
     summarize = group.benchmark.summarize if group.benchmark else None
     group.entrants = _comparable(group, summarize)
     # Where no run has the headline, they stand in the order of the first measure that any has.
@@ -193,11 +194,11 @@ def _samples(group: Group) -> Iterator[Sample]:
     """The samples again, as many as the largest run asked for; none, with a note, where the data is gone."""
     if group.benchmark is None:
         return
-    largest = max((entrant.run.info for entrant in group.entrants), key=lambda info: info.total)
+    largest = max((entrant.run for entrant in group.entrants), key=lambda run: run.info.total)
     try:
-        yield from open_samples(largest)
-    except (LoupeError, OSError) as error:
-        group.note = f"The data was not found, so images and references are missing: {error}"
+        yield from open_samples(largest.info)
+    except Exception as error:  # noqa: BLE001  whatever half of a data set raises, numbers and answers are shown
+        group.note = missing_data(largest, error)
 
 
 def image_bytes(group: Group, limit: int) -> int:
@@ -227,17 +228,23 @@ def sample_job(group: Group, sample: Sample, *, folder: Path, embed: bool) -> Sa
         images=sample.images,
         prompt=sample.prompt,
         text=sample.text,
-        reference=_reference(group, sample),
+        reference=reference_of(group, sample),
         answers=tuple(answers),
         folder=folder,
         embed=embed,
     )
 
 
-def _reference(group: Group, sample: Sample) -> str:
-    """The text to compare with; where the truth is no text, its JSON says more than nothing."""
-    text = group.benchmark.reference(sample) if group.benchmark else ""
-    if text or sample.truth is None or isinstance(sample.truth, str):
+def reference_of(group: Group, sample: Sample) -> str:
+    """The text to compare with, "" where the truth is gone; where it is no text, its JSON says more than nothing."""
+    if group.benchmark is None or sample.truth is None:
+        return ""
+    try:
+        text = group.benchmark.reference(sample)
+    except Exception as error:  # noqa: BLE001  one reference that cannot be shown must not end a report
+        group.note = f"The reference of {sample.id} cannot be shown: {error}"
+        return ""
+    if text or isinstance(sample.truth, str):
         return text
     return msgspec.json.format(msgspec.json.encode(sample.truth, enc_hook=str), indent=2).decode()
 

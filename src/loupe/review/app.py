@@ -25,6 +25,7 @@ from loupe.review.line_file import ConflictError
 from loupe.review.rendering import Preview, Previews, previews
 from loupe.review.session import Review
 from loupe.review.views import STATIC_FILES, Views
+from loupe.typed import json_decoder
 from loupe.web.answers import MEDIA_TYPES, html, number_in, read_body, refused, static_answer, with_body
 from loupe.web.pages import SIZES, Pages, page_pictures
 
@@ -168,14 +169,14 @@ class _Handlers:
         return Response(path.read_bytes(), media_type="font/woff2", headers={"Cache-Control": "private, max-age=600"})
 
     def change(self, body: bytes) -> Response:
-        asked = msgspec.json.decode(body, type=Asked)
+        asked = json_decoder(Asked).decode(body)
         before = self._review.revision
         change = Change(status=asked.status, fields=asked.fields, going=asked.going[:64], confirmed=asked.confirmed)
         number = self._review.change(asked.number, asked.seen, change)
         return JSONResponse(self._views.changed(number, alone=asked.known == before))
 
     def undo(self, body: bytes) -> Response:
-        asked = msgspec.json.decode(body, type=Undone)
+        asked = json_decoder(Undone).decode(body)
         before = self._review.revision
         done = self._review.undo()
         if done is None:
@@ -186,7 +187,7 @@ class _Handlers:
     async def preview(self, request: Request) -> Response:
         """How a text looks, and how values are read; nothing is changed."""
         try:
-            asked = msgspec.json.decode(await read_body(request), type=Shown)
+            asked = json_decoder(Shown).decode(await read_body(request))
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise HTTPException(400, f"nothing to show: {error}") from None
         hint = self._review.truth.hint
@@ -195,7 +196,7 @@ class _Handlers:
         return JSONResponse({"html": shown.html, "notice": shown.notice, "hints": hints})
 
     def leave(self, body: bytes) -> Response:
-        self._review.leave(msgspec.json.decode(body, type=Left).tab)
+        self._review.leave(json_decoder(Left).decode(body).tab)
         return JSONResponse({})
 
 

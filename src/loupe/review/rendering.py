@@ -10,6 +10,7 @@ import msgspec
 from loupe.engines.shared.isolation import WorkerPool, worker_pool
 from loupe.engines.shared.worker import Loaded
 from loupe.errors import EngineError
+from loupe.typed import json_decoder
 from loupe.types import Request
 
 _SECONDS = 8.0
@@ -46,7 +47,7 @@ class Previews:
             output = await self._pool.ask(Request(id="preview", text=text), timeout=_SECONDS)
         except EngineError as error:
             return Preview(notice=f"No preview: {error.message}")
-        return msgspec.json.decode(output.text, type=Preview)
+        return json_decoder(Preview).decode(output.text)
 
 
 @asynccontextmanager

@@ -20,6 +20,7 @@ from loupe.files.names import safe_name
 from loupe.files.records import RecordLog, read_lines
 from loupe.runs.info import RunInfo, differences, signature
 from loupe.runs.lock import LOCK, locked
+from loupe.typed import json_decoder
 from loupe.types import RETRIED, UNDECODABLE, Prediction, Result, SampleScores
 
 _KEEP_BOTH = "--name NAME keeps both, --fresh starts over (the old folder is moved aside)"
@@ -75,7 +76,7 @@ class RunFolder:
         """The run in a folder. Raises RunError where there is none, or where its run.json is damaged."""
         files = place if isinstance(place, Folder) else Folder(place)
         try:
-            return cls(files, msgspec.json.decode(files.read(RUN), type=RunInfo))
+            return cls(files, json_decoder(RunInfo).decode(files.read(RUN)))
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             raise RunError(f"no run at {files.path}", hint="loupe runs") from None
         except UNDECODABLE as error:
@@ -152,7 +153,7 @@ class RunFolder:
     def result(self) -> Result | None:
         """The finished result, or None while there is none."""
         try:
-            return msgspec.json.decode(self.files.read(RESULT), type=Result)
+            return json_decoder(Result).decode(self.files.read(RESULT))
         except FileNotFoundError:
             return None
         except UNDECODABLE as error:
@@ -202,7 +203,7 @@ class RunFolder:
     def _record(self, data: bytes, kind: type[Record], name: str, place: Place) -> Record:
         """A whole record, of which only the head was looked at so far. Raises RunError with the number of its line."""
         try:
-            return msgspec.json.decode(data, type=kind)
+            return json_decoder(kind).decode(data)
         except UNDECODABLE:
             before = self._read(name, Place(0, place.offset, ""))
             return _decode(data, kind, self.path / name, before.count(b"\n") + 1)
@@ -257,7 +258,10 @@ def _continued(files: Folder, info: RunInfo, hint: str) -> RunInfo:
         )
     run = RunFolder.open(files)
     check_same(files.path, run.info, info, hint=hint)
-    info = msgspec.structs.replace(info, created=run.info.created, facts=run.info.facts, notes=run.info.notes)
+    kept = {name: getattr(run.info, name) for name in ("created", "facts", "notes")}
+    # Where data was named once and is found by itself now, it still lies there as well.
+    data = info.data or (run.info.data if run.info.data and Path(run.info.data).exists() else "")
+    info = msgspec.structs.replace(info, **kept, data=data)
     # A finished run does not shrink because somebody asked for less of it.
     if info.total < run.info.total and RESULT in names:
         info = msgspec.structs.replace(info, limit=run.info.limit, total=run.info.total)
@@ -302,7 +306,7 @@ def find_runs(root: Path) -> tuple[list[RunFolder], dict[Path, RunError]]:
 
 def _decode(line: bytes, kind: type[Record], path: Path, number: int) -> Record:
     try:
-        return msgspec.json.decode(line, type=kind)
+        return json_decoder(kind).decode(line)
     except UNDECODABLE as error:
         raise RunError(
             f"{path}:{number}: not a record of this run: {error}", hint=f"delete or mend line {number}, then go on"

@@ -19,6 +19,7 @@ import time
 import msgspec
 
 from loupe.data.bounds import lower_limit, outlive_signals
+from loupe.typed import msgpack_decoder
 from loupe.types import Prediction, Sample, SampleScores
 
 #: Each message is its length in eight bytes, then its bytes.
@@ -63,7 +64,7 @@ def main() -> None:
     os.dup2(nowhere, 1)
     inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(tasks, inbox), daemon=True).start()
-    start = msgspec.msgpack.decode(inbox.get(), type=Start)
+    start = msgpack_decoder(Start).decode(inbox.get())
     from loupe.benchmarks.registry import load_benchmark
     from loupe.scoring.scorer import one_line, prepare_samples, score_sample
 

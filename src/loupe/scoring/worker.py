@@ -16,6 +16,7 @@ import msgspec
 from loupe.data.python_process import python_command
 from loupe.engines.shared.child_environment import without_secrets
 from loupe.scoring.child import HEAD, Prepared, Ready, Reply, Start, frame
+from loupe.typed import msgpack_decoder
 
 #: Seconds between two looks at the pool while waiting for a score.
 TICK = 0.25
@@ -109,7 +110,7 @@ class Worker:
                 raise WorkerLostError(self._death())
             self._buffer += data
         try:
-            return msgspec.msgpack.decode(body, type=kind)
+            return msgpack_decoder(kind).decode(body)
         except (msgspec.DecodeError, msgspec.ValidationError) as error:
             raise WorkerLostError(f"scorer's answer is no score: {error}") from None
 

@@ -18,6 +18,7 @@ from loupe.data.toml import parse_toml
 from loupe.engines.shared.local_settings import SELECT, read_settings
 from loupe.errors import MissingToolError, UsageError
 from loupe.files.foreign import read_data
+from loupe.typed import convert
 
 _FILE = Path(__file__).with_name("candidates.toml")
 
@@ -55,7 +56,7 @@ class ModelList:
 
 def default_models() -> ModelFile:
     """The lists that come with Loupe."""
-    return msgspec.convert(tomllib.loads(_FILE.read_text(encoding="utf-8")), ModelFile)
+    return convert(tomllib.loads(_FILE.read_text(encoding="utf-8")), ModelFile)
 
 
 def read_models(path: Path) -> ModelFile:
@@ -122,7 +123,7 @@ def _decoded(path: Path, data: bytes) -> Any:
 
 def _checked(table: Any, where: str) -> ModelFile:
     try:
-        models = msgspec.convert(table, ModelFile)
+        models = convert(table, ModelFile)
     except msgspec.ValidationError as error:
         raise UsageError(f"{where}: {error}", hint='vlm = ["ID", …] and textllm = ["ID", …]') from None
     if any(not each.id.strip() for each in _candidates([*models.vlm, *models.textllm])):

@@ -45,14 +45,14 @@ class Person(Protocol):
 
 @dataclass(slots=True)
 class GroundTruth:
-    """The flow. `confirmed`: the review needs no answer (`--yes`)."""
+    """The flow. `unattended`: nobody is asked to review (`--yes`), so nothing becomes verified."""
 
     documents: Sequence[Document]
     document_type: str
     choice: Choice
     draft: Draft
     person: Person
-    confirmed: bool = False
+    unattended: bool = False
     _found: dict[str, Found] = field(default_factory=dict)
     _replaced: bool = False
 
@@ -144,7 +144,7 @@ class GroundTruth:
         """List, and wait for a clear word; Enter alone is none."""
         self.person.show([self._row(document) for document in self._positives])
         while True:
-            answer = "ok" if self.confirmed else self.person.answer(f"{_REVIEW}:")
+            answer = "ok" if self.unattended else self.person.answer(f"{_REVIEW}:")
             word = "q" if answer is None else answer.strip().casefold()
             if word in ("q", "quit"):
                 raise QuitError("quit before the review was confirmed", hint=self._what_stays())
@@ -165,10 +165,13 @@ class GroundTruth:
         return str(document.truth_file), found.truth.date, found.truth.name
 
     def _confirm(self) -> bool:
-        """Read every file again; with none wrong, mark all as verified. Raises UsageError where nobody mends them."""
+        """Read every file again; with none wrong, mark all as verified that a person was asked to read.
+
+        Raises UsageError where nobody mends them.
+        """
         self._read()
         wrong = list(self._problems())
-        if wrong and self.confirmed:
+        if wrong and self.unattended:
             listed = "".join(f"\n  {each}" for each in wrong)
             hint = "edit these files, or move them away, or --ground-truth regenerate"
             raise UsageError(f"ground truth cannot be used:{listed}", hint=hint)
@@ -178,7 +181,7 @@ class GroundTruth:
             return False
         for document in self.documents:
             truth = self._found[document.id].truth
-            if truth is not None and not truth.verified:
+            if truth is not None and not truth.verified and not self.unattended:
                 confirmed = replace(truth, verified=True)
                 write_truth(document, self.document_type, confirmed)
                 self._found[document.id] = Found(truth=confirmed)

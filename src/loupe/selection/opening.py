@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from loupe.engines.shared.worker import Loaded
+from loupe.typed import json_decoder
 from loupe.types import PageSource, PdfPage, Request
 
 #: Pixels of the longer side of a picture, and how far a small image is enlarged.
@@ -36,7 +37,7 @@ def _read(request: Request) -> str:
     from loupe.engines.pdf_text import page_text
 
     source = request.images[0]
-    target, texts = msgspec.json.decode(request.text, type=tuple[str, bool])
+    target, texts = json_decoder(tuple[str, bool]).decode(request.text)
     _draw(source, Path(target))
     if not isinstance(source, PdfPage):
         pages = 1 + (_unpack(source, Path(target)) if texts else 0)

@@ -20,6 +20,7 @@ from loupe.errors import EngineError, LoupeError, PageError
 from loupe.files.folder import Folder
 from loupe.selection.opening import PAGES, Found, frame_file
 from loupe.servers.served_engine import open_profile
+from loupe.typed import json_decoder
 from loupe.types import Engine, PageSource, PdfPage, Request
 
 #: A text layer with so many characters is used as it stands; no text is longer.
@@ -86,7 +87,7 @@ async def _open(pool: WorkerPool, document: Document, target: Path, *, texts: bo
     asked = msgspec.json.encode([str(target), texts]).decode()
     request = Request(id=document.id, images=(document.page,), text=asked)
     output = await pool.ask(request, timeout=_PATIENCE)
-    return msgspec.json.decode(output.text, type=Found)
+    return json_decoder(Found).decode(output.text)
 
 
 def _layer(found: Found) -> str | None:

@@ -13,6 +13,7 @@ import msgspec
 from loupe.errors import LoupeError
 from loupe.files.folder import Folder
 from loupe.servers.processes import boot, family, find
+from loupe.typed import json_decoder
 from loupe.types import UNDECODABLE
 
 FILE = "server.json"
@@ -67,7 +68,7 @@ class ServerRecord(msgspec.Struct, frozen=True, kw_only=True):
 def read_record(folder: Folder) -> ServerRecord | None:
     """The record in a run folder, None if there is none that can be read."""
     try:
-        return msgspec.json.decode(folder.read(FILE), type=ServerRecord)
+        return json_decoder(ServerRecord).decode(folder.read(FILE))
     except (*UNDECODABLE, LoupeError, OSError):
         return None
 

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from loupe.errors import UsageError, did_you_mean
+from loupe.typed import convert
 
 _FILE = Path(__file__).with_name("templates.toml")
 
@@ -67,7 +68,7 @@ class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 @cache
 def templates() -> dict[str, Template]:
     """Every kind of server by its name."""
-    return msgspec.convert(tomllib.loads(_FILE.read_text(encoding="utf-8")), dict[str, Template])
+    return convert(tomllib.loads(_FILE.read_text(encoding="utf-8")), dict[str, Template])
 
 
 def server_kind(written: str) -> str:

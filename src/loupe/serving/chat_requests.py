@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from loupe.serving.api_errors import ApiError
+from loupe.typed import json_decoder
 from loupe.types import UNDECODABLE
 
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;[\w.+-]+=[^;,]*)*(;base64)?,", re.IGNORECASE)
@@ -74,7 +75,7 @@ class ChatRequest:
 def parse_chat_request(raw: bytes) -> ChatRequest:
     """Check a request body. Raises ApiError (400) that says which part is wrong."""
     try:
-        body = msgspec.json.decode(raw, type=_Body)
+        body = json_decoder(_Body).decode(raw)
     except UNDECODABLE as error:
         raise ApiError(400, f"the body is not a chat request: {error}", code="invalid_body") from None
     if body.n not in (None, 1):

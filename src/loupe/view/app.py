@@ -15,6 +15,9 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from loupe.errors import LoupeError, PageError, RunError
+from loupe.report.collect import reference_of
+from loupe.typed import json_decoder
+from loupe.types import Sample
 from loupe.view.board import Board
 from loupe.view.grid import Wanted, wanted_of
 from loupe.view.pages import LONGEST_EDITED, STATIC_FILES, Pages, sample_script
@@ -212,13 +215,12 @@ class _Handlers:
             return board, ident, run, found.text if found else ""
 
         board, ident, run, text = self._read(request, answer)
-        sample, benchmark = board.samples().get(ident), board.group().benchmark
-        reference = benchmark.reference(sample) if sample and benchmark else ""
+        reference = reference_of(board.group(), board.samples().get(ident) or Sample(id=ident))
         return html(self._pages.what_if(board, run, ident, text, reference, dict(request.query_params)))
 
     async def score(self, request: Request) -> Response:
         try:
-            edited = msgspec.json.decode(await read_body(request), type=Edited)
+            edited = json_decoder(Edited).decode(await read_body(request))
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise HTTPException(400, f"not an answer: {error}") from None
         board = await run_in_threadpool(self._board, edited.board)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from loupe.benchmarks.published import published_rows
-from loupe.errors import LoupeError
 from loupe.pipeline import open_samples
 from loupe.report import page
 from loupe.report.changed_references import CHANGED, is_other_truth
@@ -20,6 +19,7 @@ from loupe.report.collect import Group, make_group, sample_job, values_of
 from loupe.report.facts import FactIndex
 from loupe.report.flags import Flags
 from loupe.report.formulas import Formulas
+from loupe.report.missing_data import missing_data
 from loupe.report.samples import SampleJob
 from loupe.report.summaries import rightly_empty, shown_outcome, shown_value
 from loupe.types import Measure, Sample, SampleScores
@@ -131,7 +131,8 @@ class Board:
     def samples(self) -> dict[str, Sample]:
         """The samples again, by id in the order of the data; none, with a note, where the data is gone."""
         with self._lock:
-            largest = max((run.folder.info for run in self.runs), key=lambda info: info.total)
+            run = max((run.folder for run in self.runs), key=lambda folder: folder.info.total)
+            largest = run.info
             key = largest.benchmark, largest.data, repr(largest.options), largest.limit, largest.total
             if self._samples is None or self._samples[0] != key:
                 found: dict[str, Sample] = {}
@@ -140,8 +141,8 @@ class Board:
                     if benchmark is not None:
                         found = {sample.id: sample for sample in open_samples(largest)}
                         other = is_other_truth(benchmark, largest)
-                except (LoupeError, OSError) as error:
-                    note = f"The data was not found, so images and references are missing: {error}"
+                except Exception as error:  # noqa: BLE001  whatever half of a data set raises, numbers are shown
+                    note = missing_data(run, error)
                 self._samples = key, found, note, other
             return self._samples[1]
 

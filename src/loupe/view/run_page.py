@@ -16,6 +16,7 @@ from loupe.pipeline.speed import latency_figures, page_seconds
 from loupe.report.speed import speed_rows, speed_text
 from loupe.report.terminal import format_headline, format_margin, format_value
 from loupe.scoring.running import RunningScore
+from loupe.typed import convert
 from loupe.types import FAILED, Estimate
 from loupe.view.board import Board, Cell
 from loupe.view.grid import NOT_ANSWERED, OUTCOMES
@@ -230,11 +231,11 @@ def changed(run: RunIndex) -> JsonObject:
     try:
         settings_of: type[Profile] = engine_module(kind).Settings
         needed = {field.name: stored.get(field.name) for field in msgspec.structs.fields(settings_of) if field.required}
-        base = built_in(version) if version else msgspec.convert(needed, settings_of)
+        base = built_in(version) if version else convert(needed, settings_of)
         if base is None:
             return {"base": name, "rows": [], "note": f"This Loupe does not have the profile {name} any more."}
         known = {key: value for key, value in stored.items() if key in settings_of.__struct_fields__}
-        found = changed_settings(msgspec.convert(known, settings_of), base)
+        found = changed_settings(convert(known, settings_of), base)
     except (LoupeError, msgspec.ValidationError, ValueError) as error:
         return {"base": name, "rows": [], "note": f"The settings cannot be compared with a profile: {error}"}
     rows = [(key, shown(before), shown(after)) for key, (before, after) in found.items()]

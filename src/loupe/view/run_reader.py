@@ -17,6 +17,7 @@ from loupe.errors import LoupeError
 from loupe.files.folder import Folder
 from loupe.runs.folder import PREDICTIONS, SCORES, Place, RunFolder, counts_instead
 from loupe.runs.lock import LOCK
+from loupe.typed import json_decoder
 from loupe.types import FAILED, UNDECODABLE, SampleScores
 from loupe.view.growing import GrowingFile
 from loupe.view.run_index import Answered, RunIndex, one_line
@@ -145,7 +146,7 @@ class RunReader:
         records = []
         for offset, line in lines:
             try:
-                records.append((offset, len(line), msgspec.json.decode(line, type=kind)))
+                records.append((offset, len(line), json_decoder(kind).decode(line)))
             except UNDECODABLE as error:
                 said = f"{name}, at byte {offset}: not a record of this run: {error}"
                 self._problems.setdefault(name, said)

@@ -11,6 +11,7 @@ import msgspec
 
 from loupe.engines.shared.isolation import WorkerPool, worker_pool
 from loupe.errors import EngineError, PageError
+from loupe.typed import json_decoder
 from loupe.types import Output, PageSource, Request
 from loupe.web.page_worker import Found, Order
 
@@ -42,7 +43,7 @@ class Pages:
     async def find(self, source: PageSource, phrases: Sequence[str]) -> Found:
         """The size of the page, and where each phrase stands: boxes in fractions of the page. Raises PageError."""
         output = await self._ask(source, Order(task="find", phrases=list(phrases)))
-        return msgspec.json.decode(output.text, type=Found)
+        return json_decoder(Found).decode(output.text)
 
     async def _ask(self, source: PageSource, order: Order) -> Output:
         request = Request(id=order.task, prompt=msgspec.json.encode(order).decode(), images=(source,))

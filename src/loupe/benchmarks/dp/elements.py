@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from loupe.typed import convert, decode_json
+
 _OPENING = re.compile(r'\ufeff?\s*\{\s*"elements"\s*:')
 #: Categories whose text does not count, in lower case.
 IGNORED: frozenset[str] = frozenset({"figure", "table", "chart"})
@@ -43,7 +45,7 @@ class Element(msgspec.Struct, frozen=True):
 
 def elements_of(truth: Iterable[Any]) -> list[Element]:
     """Elements from what a sample holds as its truth."""
-    return msgspec.convert(list(truth), list[Element])
+    return convert(list(truth), list[Element])
 
 
 def elements_in_answer(answer: str) -> list[Element] | None:
@@ -55,7 +57,7 @@ def elements_in_answer(answer: str) -> list[Element] | None:
     if answer[:1] not in ("{", "["):
         return None
     try:
-        found = msgspec.json.decode(answer)
+        found = decode_json(answer)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return None
     elements = found.get("elements") if isinstance(found, dict) else found

@@ -15,6 +15,7 @@ from loupe.data.extras import need
 from loupe.errors import MissingToolError
 from loupe.metrics import CdmResult, cdm_pairs
 from loupe.metrics.cdm.pairs import Renderer
+from loupe.typed import convert
 
 if TYPE_CHECKING:
     from loupe.metrics.cdm.render_cache import RenderCache
@@ -121,7 +122,7 @@ def cdm_warnings(
     outcomes: Mapping[str, CdmOutcome | Mapping[str, Any]], *, profile: str, measure: str = "CDM"
 ) -> list[str]:
     """What a reader must know of the pairs (by sample): not computed, not drawn, left out."""
-    known = {name: msgspec.convert(outcome, CdmOutcome) for name, outcome in outcomes.items()}
+    known = {name: convert(outcome, CdmOutcome) for name, outcome in outcomes.items()}
     absent = {name: outcome.failure for name, outcome in known.items() if outcome.f1 is None}
     found = []
     if absent:

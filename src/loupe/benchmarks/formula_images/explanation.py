@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from loupe.benchmarks.formula_images.cdm_options import renderer_of
 from loupe.benchmarks.formula_images.cdm_scores import CdmOutcome
 from loupe.explanation import Explanation, FormulaPair, Unit
+from loupe.typed import convert
 from loupe.types import Sample, SampleScores
 
 
@@ -15,7 +14,7 @@ def explain_formula(sample: Sample, scores: SampleScores, *, reference: str, pro
     renderer = renderer_of(sample, "layout")
     if renderer is None or "cdm" not in scores.details or "compared" not in scores.details:
         return None
-    outcome = msgspec.convert(scores.details["cdm"], CdmOutcome)
+    outcome = convert(scores.details["cdm"], CdmOutcome)
     prediction = str(scores.details["compared"])
     pair = FormulaPair(
         prediction=prediction,

@@ -16,6 +16,7 @@ import msgspec
 from loupe.data.packed import open_zip, read_member
 from loupe.errors import DatasetError
 from loupe.files.foreign import is_inside, read_data
+from loupe.typed import json_decoder
 from loupe.types import UNDECODABLE, PackedImage, PageSource
 
 Language: TypeAlias = Literal["en", "zh"]
@@ -80,7 +81,7 @@ def read_pages(files: Files, language: Language) -> Iterator[PageItem]:
     code = UPSTREAM[language]
     name = f"{code}_page_ocr.json"
     try:
-        items = msgspec.json.decode(files.read(name), type=list[FoxItem])
+        items = json_decoder(list[FoxItem]).decode(files.read(name))
     except (OSError, KeyError):
         hint = f"-o language={'zh' if language == 'en' else 'en'} leaves it out; expected {LAYOUT}"
         raise DatasetError(f"{files.path}: {name} is missing", hint=hint) from None

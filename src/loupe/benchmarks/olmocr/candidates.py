@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 
 import msgspec
 
+from loupe.typed import json_decoder
 from loupe.types import Prediction
 
 _FILE = re.compile(r"(.+)_pg\d+_repeat\d+\.md", re.DOTALL)
@@ -61,5 +62,5 @@ def repeats_of(prediction: Prediction) -> list[str | None]:
     if prediction.joined:
         # An adapter may have taken the list apart, and an answer that could not be scored is replaced by an empty one.
         with contextlib.suppress(msgspec.DecodeError):
-            return msgspec.json.decode(prediction.text, type=list[str | None]) or [prediction.text]
+            return json_decoder(list[str | None]).decode(prediction.text) or [prediction.text]
     return [prediction.text]

@@ -16,6 +16,7 @@ from loupe.benchmarks.omnidoc.records import Mode
 from loupe.data.prepared import is_prepared, read
 from loupe.errors import DatasetError, UsageError
 from loupe.files.foreign import read_data
+from loupe.typed import convert, decode_json, json_decoder
 from loupe.types import UNDECODABLE, Sample
 
 _HINT = "loupe data get omnidocbench, or --data DIR with a copy that you have"
@@ -99,7 +100,7 @@ def parse_selection(text: str) -> dict[str, Any]:
     hint = "-o 'filter=language=english;layout=double_column'"
     if text.lstrip().startswith("{"):
         try:
-            return msgspec.json.decode(text, type=dict[str, Any])
+            return json_decoder(dict[str, Any]).decode(text)
         except UNDECODABLE as error:
             raise UsageError(f"filter is no JSON object: {error}", hint=hint) from None
     found = {}
@@ -122,13 +123,13 @@ def reference_markdown(page: Mapping[str, Any]) -> str:
 def _published(file: Path) -> Iterator[tuple[dict[str, Any], Path, str]]:
     """Each page, its image, and what to call its place in messages."""
     try:
-        pages = msgspec.json.decode(read_data(file), type=list[msgspec.Raw])
+        pages = json_decoder(list[msgspec.Raw]).decode(read_data(file))
     except (*UNDECODABLE, OSError) as error:
         raise DatasetError(f"{file}: not the ground truth of OmniDocBench ({error})", hint=_HINT) from None
     for number, raw in enumerate(pages, 1):
         place = f"{file}, page {number}"
         try:
-            page = msgspec.json.decode(raw)
+            page = decode_json(raw)
         except UNDECODABLE as error:
             raise DatasetError(f"{place}: {error}", hint=_HINT) from None
         yield _checked(page, place), _image(file.parent, page["page_info"]["image_path"]), place
@@ -166,10 +167,10 @@ def _image(folder: Path, image_path: str) -> Path:
 def _checked(page: Any, place: str) -> dict[str, Any]:
     """The page as it is, if it has all that scoring needs."""
     try:
-        checked = msgspec.convert(page, _Page)
+        checked = convert(page, _Page)
         for relation in (checked.extra and checked.extra.relation) or ():
             if relation.get("relation_type") == "truncated":
-                msgspec.convert(relation, _Cut)
+                convert(relation, _Cut)
     except msgspec.ValidationError as error:
         raise DatasetError(f"{place}: {error}", hint=_HINT) from None
     if not PurePosixPath(checked.page_info.image_path).name:

@@ -11,6 +11,7 @@ import msgspec
 from loupe.benchmarks.omnidoc.prediction_files import cut_extension_like_official
 from loupe.benchmarks.omnidoc.records import MatchedSample, PageMatch, ReadingOrder
 from loupe.errors import RunError
+from loupe.typed import convert
 from loupe.types import SampleScores
 
 
@@ -53,7 +54,7 @@ def from_details(row: SampleScores) -> ScoredPage | None:
     if not row.details:
         return None
     try:
-        return msgspec.convert(row.details, ScoredPage)
+        return convert(row.details, ScoredPage)
     except msgspec.ValidationError as error:
         raise RunError(f"scores of {row.sample!r}: {error}", hint="loupe score RUN makes them anew") from None
 

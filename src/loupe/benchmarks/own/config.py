@@ -21,6 +21,7 @@ from loupe.data.toml import parse_toml
 from loupe.errors import did_you_mean, word
 from loupe.files.folder import Folder
 from loupe.metrics.dates import DateOrder
+from loupe.typed import convert
 
 CONFIG = "loupe.toml"
 SAMPLES = "samples.jsonl"
@@ -93,7 +94,7 @@ def read_config(folder: Path) -> tuple[FolderConfig | None, list[Problem]]:
     # One by one: a reader of a whole table would name only the first key that is wrong.
     for part in [{key: value} for key, value in settings.items()] if isinstance(settings, dict) else [settings]:
         try:
-            msgspec.convert(part, Config)
+            convert(part, Config)
         except msgspec.ValidationError as error:
             problems.append(_explain(path, text, str(error), part))
     if not problems:
@@ -102,7 +103,7 @@ def read_config(folder: Path) -> tuple[FolderConfig | None, list[Problem]]:
             problems.append(Problem(file=str(path), line=lines, message=message, hint="one label for each kind"))
     fields = tables.get("fields", {})
     problems += _field_problems(path, text, fields)
-    return (None if problems else msgspec.convert({**settings, "fields": fields}, FolderConfig)), problems
+    return (None if problems else convert({**settings, "fields": fields}, FolderConfig)), problems
 
 
 def _field_problems(path: Path, text: str, fields: Any) -> Iterator[Problem]:

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import msgspec
 
 from loupe.errors import did_you_mean
+from loupe.typed import convert
 
 Status: TypeAlias = Literal["draft", "verified", "skipped"]
 
@@ -37,7 +38,7 @@ class TruthState(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_onl
 
 def truth_state(values: Mapping[str, Any]) -> TruthState:
     """The state of a line that `truth_mistakes` finds nothing wrong with."""
-    return msgspec.convert(values["truth"], TruthState) if "truth" in values else TruthState(status="verified")
+    return convert(values["truth"], TruthState) if "truth" in values else TruthState(status="verified")
 
 
 def may_lack_reference(values: Mapping[str, Any]) -> bool:
@@ -64,6 +65,6 @@ def truth_mistakes(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         meant = did_you_mean(status, STATUSES) if isinstance(status, str) else ""
         yield f"truth: no status {status!r}{meant}", f"one of {', '.join(STATUSES)}"
     try:
-        msgspec.convert({"status": "draft", **{key: truth[key] for key in known[1:] if key in truth}}, TruthState)
+        convert({"status": "draft", **{key: truth[key] for key in known[1:] if key in truth}}, TruthState)
     except msgspec.ValidationError as error:
         yield f"truth: {str(error).replace(' - at `$', ' at `truth')}", example

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from loupe.typed import convert
 from loupe.types import PublishedRow
 
 _FOLDER = Path(__file__).parent
@@ -52,7 +53,7 @@ def published_rows(benchmark: str, version: str = "") -> list[PublishedRow]:
     """What is published on a benchmark, in the order of its file; with a version only what is of that version."""
     if benchmark not in published_benchmarks():
         return []
-    found = msgspec.convert(tomllib.loads((_FOLDER / f"{benchmark}.toml").read_text(encoding="utf-8")), _File)
+    found = convert(tomllib.loads((_FOLDER / f"{benchmark}.toml").read_text(encoding="utf-8")), _File)
     if version not in ("", found.version):
         return []
     return [_row(benchmark, found.version, table, row) for table in found.table for row in table.rows]

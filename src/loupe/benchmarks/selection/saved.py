@@ -28,6 +28,7 @@ from loupe.data import trust
 from loupe.errors import DatasetError, UntrustedError
 from loupe.files.folder import Folder
 from loupe.metrics.dates import DateOrder
+from loupe.typed import json_decoder
 from loupe.types import UNDECODABLE, Benchmark, Sample
 
 FILE = "selection.json"
@@ -82,7 +83,7 @@ def open_selection(folder: Path) -> Benchmark:
     """The benchmark of a saved selection. Raises DatasetError where its file is damaged."""
     file = folder / FILE
     try:
-        selection = msgspec.json.decode(Folder(folder).read(FILE), type=Selection)
+        selection = json_decoder(Selection).decode(Folder(folder).read(FILE))
     except (*UNDECODABLE, OSError) as error:
         raise DatasetError(f"{file}: {error}", hint="loupe select --save writes it anew") from None
     if selection.documents and not trust.is_trusted(file):

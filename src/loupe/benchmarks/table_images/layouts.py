@@ -21,6 +21,7 @@ from loupe.data.parquet import columns_of, rows
 from loupe.data.prepared import read
 from loupe.errors import DatasetError
 from loupe.files.foreign import data_lines, read_data
+from loupe.typed import convert, json_decoder
 from loupe.types import UNDECODABLE, PackedImage, PageSource, Sample
 
 Escape: TypeAlias = Literal["raw", "escaped"]
@@ -93,7 +94,7 @@ def kind_of(table: str) -> str:
 
 def read_lines(file: Path, *, split: str, escape: Escape) -> Iterator[TableImage]:
     """The tables of one split in `PubTabNet_2.0.0.jsonl`, streamed; those without a structure are left out."""
-    decoder, annotations = msgspec.json.Decoder(_Line), msgspec.json.Decoder(Annotation)
+    decoder, annotations = json_decoder(_Line), json_decoder(Annotation)
     found: set[str] = set()
     yielded = False
     for number, line in data_lines(file):
@@ -123,7 +124,7 @@ def _picture(folder: Path, split: str, name: str) -> Path:
 def read_ground_truth(file: Path) -> Iterator[TableImage]:
     """The tables of a ground-truth JSON of IBM's evaluation: file names, each with its `html` and `type`."""
     try:
-        tables = msgspec.json.decode(read_data(file), type=dict[str, dict[str, Any]])
+        tables = json_decoder(dict[str, dict[str, Any]]).decode(read_data(file))
     except (*UNDECODABLE, OSError) as error:
         raise DatasetError(f"{file}: not a ground truth of PubTabNet ({error})") from None
     for name, table in tables.items():
@@ -185,7 +186,7 @@ def _literal(value: Any, place: str) -> Annotation:
     try:
         if isinstance(value, str):
             value = json.loads(value) if value.lstrip().startswith('{"') else ast.literal_eval(value)
-        return msgspec.convert(value, Annotation)
+        return convert(value, Annotation)
     except (ValueError, SyntaxError, RecursionError, MemoryError) as error:
         raise DatasetError(f"{place}: html holds no structure and cells ({error})") from None
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-import msgspec
-
 from loupe.engines.layout.page_regions import CutPage
 from loupe.engines.shared.isolation import WorkerPool
 from loupe.errors import EngineError, EngineTimeoutError, EngineUnavailableError
+from loupe.typed import msgpack_decoder
 from loupe.types import Request
 
 
@@ -56,7 +55,7 @@ class Cutter:
 
     async def _once(self, request: Request) -> CutPage:
         output = await self.pool.ask(request, timeout=self.timeout)
-        return msgspec.msgpack.decode((output.response or {})["page"], type=CutPage)
+        return msgpack_decoder(CutPage).decode((output.response or {})["page"])
 
     async def _note_failure(self, said: str) -> None:
         self._failures += 1

@@ -20,6 +20,7 @@ from loupe.engines.shared.http_failures import is_fatal
 from loupe.engines.shared.page_images import EncodedImage, ImageRule, encode_image
 from loupe.engines.shared.worker import Loaded
 from loupe.errors import EngineUnavailableError, LoupeError, PageError
+from loupe.typed import json_decoder
 from loupe.types import Output, PdfPage, Request
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class CutPage(msgspec.Struct, frozen=True, kw_only=True):
 
 def load(*, order: bytes) -> Loaded:
     """The cutter as a worker uses it; `order` is an `Order` in JSON."""
-    cut = msgspec.json.decode(order, type=Order)
+    cut = json_decoder(Order).decode(order)
     detector = load_detector(cut.detector, cut.options)
 
     def read(request: Request) -> Output:

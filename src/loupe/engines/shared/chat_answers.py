@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from loupe.errors import TransientEngineError
+from loupe.typed import convert, json_decoder
 from loupe.types import Output
 
 #: Bytes, or a part of them.
@@ -91,7 +92,7 @@ class _Outline(msgspec.Struct):
         """The answer without what is too large to be stored beside its text."""
         if len(memoryview(self.message.content)) > MOST_BESIDE and "content" not in self.texts():
             raise TransientEngineError(f"the server's answer has a content of {size // 10**6} MB that is no plain text")
-        message = {name: msgspec.json.decode(raw, type=str) for name, raw in self.texts().items()}
+        message = {name: json_decoder(str).decode(raw) for name, raw in self.texts().items()}
         choice = self.choices.choice if self.choices else None
         said = {name: message for name in ("message", "delta") if choice and getattr(choice, name)}
         choices = [{**said, "finish_reason": _small(choice.finish_reason)}] if choice else []
@@ -140,7 +141,7 @@ def _decode(body: Buffer, content_type: str) -> Any:
     try:
         if len(body) <= MOST_BESIDE:
             return msgspec.json.decode(body)
-        outline = msgspec.json.decode(body, type=_Outline)
+        outline = json_decoder(_Outline).decode(body)
         beside = len(body) - sum(len(memoryview(raw)) for raw in outline.texts().values())
         return msgspec.json.decode(body) if beside <= MOST_BESIDE else outline.essence(beside)
     except msgspec.ValidationError as error:
@@ -152,7 +153,7 @@ def _decode(body: Buffer, content_type: str) -> Any:
 
 def _check(raw: Any, content_type: str) -> ChatAnswer:
     try:
-        answer = msgspec.convert(raw, ChatAnswer)
+        answer = convert(raw, ChatAnswer)
     except msgspec.ValidationError as error:
         raise TransientEngineError(f"the server's answer is no chat completion ({error})") from None
     if answer.error and not answer.choices:
@@ -252,7 +253,7 @@ class FirstToken:
 
 def _has_words(event: Buffer) -> bool:
     try:
-        choices = msgspec.json.decode(event, type=ChatAnswer).choices or []
+        choices = json_decoder(ChatAnswer).decode(event).choices or []
     except _UNREADABLE:
         return False
     pieces = (choice.delta or choice.message for choice in choices)

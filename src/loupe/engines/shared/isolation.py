@@ -27,6 +27,7 @@ from loupe.data.python_process import python_command
 from loupe.engines.shared.child_environment import without_secrets
 from loupe.engines.shared.worker import HEAD, Reply, Start, frame
 from loupe.errors import EngineError, EngineTimeoutError, EngineUnavailableError, LoupeError, WriteError
+from loupe.typed import msgpack_decoder
 from loupe.types import Output
 
 #: Seconds between two looks at whether the process still lives; a grandchild may keep its socket open.
@@ -233,7 +234,7 @@ class _Worker:
                 if dead and not reading.done():
                     break
             if reading.done():
-                return msgspec.msgpack.decode(reading.result(), type=Reply)
+                return msgpack_decoder(Reply).decode(reading.result())
         except (EOFError, OSError):
             pass
         except msgspec.MsgspecError as error:

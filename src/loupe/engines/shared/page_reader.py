@@ -21,6 +21,7 @@ from loupe.engines.shared.isolation import WorkerPool, worker_pool
 from loupe.engines.shared.page_images import EncodedImage, ImageRule, encode
 from loupe.engines.shared.worker import Loaded
 from loupe.errors import EngineError, EngineUnavailableError, PageError
+from loupe.typed import json_decoder
 from loupe.types import Output, PackedImage, PageSource, PdfPage, Request
 
 #: No page takes longer than this, in seconds, to be decoded: the largest allowed take a tenth of it.
@@ -94,7 +95,7 @@ def load() -> Loaded:
 
 def _read(request: Request) -> Output:
     (source,) = request.images
-    order = msgspec.json.decode(request.prompt, type=_Order)
+    order = json_decoder(_Order).decode(request.prompt)
     if order.task == "count":
         assert isinstance(source, PdfPage)
         return Output(text=str(pdf_page_count(source.path)))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from loupe.engines.shared.http_body import read_body
+from loupe.typed import json_decoder
 
 if TYPE_CHECKING:
     import aiohttp
@@ -39,7 +40,7 @@ class ServerTokenizer:
         """The token ids of a text, with those that the tokenizer puts around it if `special`."""
         answer = await self._ask("tokenize", {"prompt": text, "add_special_tokens": special})
         try:
-            return msgspec.json.decode(answer, type=_Tokens).tokens if answer else None
+            return json_decoder(_Tokens).decode(answer).tokens if answer else None
         except (msgspec.DecodeError, UnicodeDecodeError):
             return None
 
@@ -47,7 +48,7 @@ class ServerTokenizer:
         """The text that token ids stand for."""
         answer = await self._ask("detokenize", {"tokens": tokens})
         try:
-            return msgspec.json.decode(answer, type=_Text).prompt if answer else None
+            return json_decoder(_Text).decode(answer).prompt if answer else None
         except (msgspec.DecodeError, UnicodeDecodeError):
             return None
 

@@ -23,6 +23,7 @@ import msgspec
 
 from loupe.data.bounds import TOO_MUCH_MEMORY, bound_process, is_bounded, outlive_signals
 from loupe.errors import LoupeError, WriteError, no_room
+from loupe.typed import msgpack_decoder
 from loupe.types import Output
 
 #: Each message is its length in eight bytes, then its bytes.
@@ -73,7 +74,7 @@ def main(descriptor: int) -> None:
     connection = socket.socket(fileno=descriptor)
     inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(connection, inbox), daemon=True).start()
-    start = msgspec.msgpack.decode(inbox.get(), type=Start)
+    start = msgpack_decoder(Start).decode(inbox.get())
     if start.bounded:
         bound_process()
     loaded = _load(start)

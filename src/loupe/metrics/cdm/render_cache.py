@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 import msgspec
+from msgspec.msgpack import Decoder
 
 from loupe.metrics.blob_cache import BlobCache
 
@@ -29,7 +30,7 @@ class RenderCache:
         self._kept = BlobCache(folder / "cdm.sqlite") if folder else None
         self._memory: OrderedDict[bytes, bytes] = OrderedDict()
 
-    def get(self, kind: str, formulas: Sequence[str], form: type[Value]) -> list[Value | None]:
+    def get(self, kind: str, formulas: Sequence[str], form: Decoder[Value]) -> list[Value | None]:
         """What is remembered of each formula, None where nothing is."""
         keys = [_key(kind, formula) for formula in formulas]
         known = {key: self._memory[key] for key in keys if key in self._memory}
@@ -60,11 +61,11 @@ class RenderCache:
             self._memory.popitem(last=False)
 
 
-def _decoded(value: bytes | None, form: type[Value]) -> Value | None:
+def _decoded(value: bytes | None, form: Decoder[Value]) -> Value | None:
     if value is None:
         return None
     try:
-        return msgspec.msgpack.decode(value, type=form)
+        return form.decode(value)
     except (msgspec.DecodeError, msgspec.ValidationError):
         return None
 

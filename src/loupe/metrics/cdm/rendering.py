@@ -54,6 +54,9 @@ class Rendering(msgspec.Struct, frozen=True, kw_only=True):
         return any(self.boxes)
 
 
+_RENDERINGS: Final = msgspec.msgpack.Decoder(Rendering)
+
+
 def render(
     formulas: Sequence[str], *, profile: CdmProfile, renderer: Renderer = "layout", cache: RenderCache | None = None
 ) -> list[Rendering]:
@@ -67,7 +70,7 @@ def render(
     cache = cache or RenderCache(None)
     kind = f"{profile.name} {renderer} {tools.version}"
     wanted = list(dict.fromkeys(formulas))
-    found = dict(zip(wanted, cache.get(kind, wanted, Rendering), strict=True))
+    found = dict(zip(wanted, cache.get(kind, wanted, _RENDERINGS), strict=True))
     missing = [formula for formula, rendering in found.items() if rendering is None]
     fresh = dict(_rendered(missing, profile, renderer))
     cache.put(kind, {formula: rendering for formula, rendering in fresh.items() if rendering.is_known})

@@ -26,6 +26,7 @@ from loupe.benchmarks.olmocr.rendering.own_folder import new_folder, temporary_f
 from loupe.data.extras import need
 from loupe.data.katex import read_katex
 from loupe.errors import LoupeError
+from loupe.typed import json_decoder
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page, Playwright
@@ -163,7 +164,7 @@ class EquationBrowser:
         except Error as error:
             raise _LostError(f"the browser was lost: {error.message.splitlines()[0]}", "crash") from None
         try:
-            return msgspec.json.decode(answer, type=list[Drawing])
+            return json_decoder(list[Drawing]).decode(answer)
         except msgspec.DecodeError as error:
             raise _LostError(f"what the browser drew cannot be read: {error}", "unreadable") from None
 

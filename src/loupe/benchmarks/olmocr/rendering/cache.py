@@ -11,6 +11,7 @@ import msgspec
 
 from loupe.benchmarks.olmocr.rendering.drawing import Drawing
 from loupe.metrics.blob_cache import BlobCache
+from loupe.typed import msgpack_decoder
 
 _LARGEST_DRAWING = 64 << 20
 
@@ -49,6 +50,6 @@ def _packed(drawing: Drawing) -> bytes:
 def _unpacked(packed: bytes) -> Drawing | None:
     """The drawing, or None for bytes that are none."""
     try:
-        return msgspec.msgpack.decode(zlib.decompressobj().decompress(packed, _LARGEST_DRAWING), type=Drawing)
+        return msgpack_decoder(Drawing).decode(zlib.decompressobj().decompress(packed, _LARGEST_DRAWING))
     except (zlib.error, msgspec.DecodeError):
         return None

@@ -1,0 +1,121 @@
+"""Typed values out of JSON, msgpack and plain objects, safe in threads, whatever text the JSON carries.
+
+On first use of a type msgspec (0.22.0) collects what it knows of it, and a second thread that meets the type meanwhile
+ends the process with a segmentation fault. So this module alone builds types, one at a time.
+
+JSON can escape half a surrogate pair, which is no character: msgspec refuses to read it and UTF-8 cannot hold it. Here
+it is read, and stored, as U+FFFD: one character that says that there was none.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+import threading
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
+
+import msgspec
+
+Json: TypeAlias = bytes | str | memoryview
+
+if TYPE_CHECKING:
+    Hook: TypeAlias = Callable[[int, memoryview], Any]
+
+Value = TypeVar("Value")
+Read = TypeVar("Read")
+#: An escape in JSON: both halves of a pair, one half alone, or any other.
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+
+#: Held while msgspec may build a type. A `__post_init__` may read a value of its own meanwhile.
+_BUILDING = threading.RLock()
+
+
+class JsonDecoder(Generic[Value]):
+    """Reads JSON into one type."""
+
+    def __init__(self, kind: Any) -> None:
+        with _BUILDING:
+            self._strict: msgspec.json.Decoder[Value] = msgspec.json.Decoder(kind)
+
+    def decode(self, data: Json) -> Value:
+        """The value. Raises msgspec.DecodeError for what is no JSON, ValidationError for another type."""
+        return self._read(self._strict.decode, data)
+
+    def decode_lines(self, data: Json) -> list[Value]:
+        """The values of JSON lines; raises as `decode`."""
+        return self._read(self._strict.decode_lines, data)
+
+    def _read(self, read: Callable[[Json], Read], data: Json) -> Read:
+        try:
+            return read(data)
+        except msgspec.ValidationError:
+            raise
+        except msgspec.DecodeError:
+            whole = _with_whole_characters(data)
+            if whole is None:
+                raise
+        return read(whole)
+
+
+def json_decoder(kind: type[Value]) -> JsonDecoder[Value]:
+    """The one decoder of JSON into this type."""
+    return _json_decoder(cast(Hashable, kind))
+
+
+def decode_json(data: Json) -> Any:
+    """Any JSON as plain objects. Raises msgspec.DecodeError."""
+    return _json_decoder(Any).decode(data)
+
+
+def storable(value: Any) -> Any:
+    """Objects as UTF-8 can hold them: half a surrogate pair is U+FFFD, two halves side by side their character.
+
+    >>> storable({"a": ["x\\ud800"]}) == {"a": ["x\\ufffd"]}
+    True
+    """
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {storable(key): storable(item) for key, item in value.items()}
+    if isinstance(value, msgspec.Struct):
+        return msgspec.structs.replace(
+            value, **{key: storable(item) for key, item in msgspec.structs.asdict(value).items()}
+        )
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        texts = {field.name: storable(getattr(value, field.name)) for field in dataclasses.fields(value) if field.init}
+        return dataclasses.replace(value, **texts)
+    return type(value)(map(storable, value)) if type(value) in (list, tuple) else value
+
+
+def _with_whole_characters(data: Json) -> bytes | None:
+    """JSON with U+FFFD in place of escaped halves of surrogate pairs; None where there are none."""
+    raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else bytes(data)
+    whole = _ESCAPE.sub(lambda escape: rb"\ufffd" if escape["half"] else escape[0], raw)
+    return whole if whole != raw else None
+
+
+def msgpack_decoder(kind: type[Value], ext_hook: Hook | None = None) -> msgspec.msgpack.Decoder[Value]:
+    """The one decoder of msgpack into this type; `ext_hook` reads what the format has no type for."""
+    return _msgpack_decoder(cast(Hashable, kind), ext_hook)
+
+
+def convert(value: Any, kind: type[Value], *, strict: bool = True) -> Value:
+    """A plain value as this type; numbers may be strings unless `strict`. Raises msgspec.ValidationError."""
+    with _BUILDING:
+        return msgspec.convert(value, kind, strict=strict)
+
+
+@functools.cache
+def _json_decoder(kind: Any) -> JsonDecoder[Any]:
+    return JsonDecoder(kind)
+
+
+@functools.cache
+def _msgpack_decoder(kind: Any, ext_hook: Hook | None) -> msgspec.msgpack.Decoder[Any]:
+    with _BUILDING:
+        return msgspec.msgpack.Decoder(kind, ext_hook=ext_hook)
