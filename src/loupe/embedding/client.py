@@ -18,6 +18,7 @@ from loupe.embedding.answers import BadVector, MalformedAnswerError, Vector, rea
 from loupe.engines.shared.discovery import Patience, join_url, probe, root_url
 from loupe.engines.shared.http_body import read_body
 from loupe.engines.shared.http_failures import check_wait, failure
+from loupe.engines.shared.posting import post
 from loupe.engines.shared.redaction import Redaction
 from loupe.errors import (
     EngineError,
@@ -179,7 +180,7 @@ class Client:
         pooling = self.endpoint == "pooling"
         url = f"{root_url(self.base_url)}/pooling" if pooling else join_url(self.base_url, "embeddings")
         try:
-            async with self.session.post(url, data=body, allow_redirects=False) as response:
+            async with post(self.session, url, body) as response:
                 answer = await read_body(response, _MOST_BYTES)
         except TimeoutError:
             raise EngineTimeoutError("no full answer within the time limit") from None
