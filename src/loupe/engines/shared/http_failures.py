@@ -46,6 +46,13 @@ _MOST_TOKENS = re.compile(
     r"\d > |\[1, ?)(\d{1,9})(?!\d)",
     re.I,
 )
+#: An input that is too long for a server, whatever number it answers with: llama-server's embeddings say 500.
+_TOO_LARGE = re.compile(rb"too large to process|exceeds the available context size")
+#: What servers say whose model gets no images, with any number: llama-server, Ollama, OpenRouter, LM Studio.
+_NO_IMAGES = re.compile(
+    rb"image input is not supported|missing data required for image input|"
+    rb"no endpoints found that support image|does not support (?:images|image input|vision)"
+)
 _AGAIN = "finished samples are kept, and the same command continues"
 
 
@@ -82,6 +89,18 @@ def failure(status: int, body: bytes, retry_after: str | None, *, location: str 
             f"the server sends requests elsewhere: {said}",
             hint=f"--base-url for {word(location) if location else 'the new address'}",
         )
+    if _NO_IMAGES.search(lowered):
+        return EngineUnavailableError(
+            f"the model gets no images: {said}",
+            hint="llama-server wants the model's image projector: --server-arg=--mmproj=FILE.gguf "
+            "(started by hand: --mmproj FILE.gguf)"
+            if b"mmproj" in lowered
+            else "name a model that reads images: --model ID",
+        )
+    if status == 501:
+        return EngineUnavailableError(f"the server cannot do this: {said}", hint="start it as it says, or another one")
+    if status >= 500 and _TOO_LARGE.search(lowered):
+        return RejectedError(said)
     wait = parse_retry_after(retry_after)
     if status == 429 or (status == 503 and wait is not None):
         return TransientEngineError(said, retry_after=wait, rate=True)
