@@ -237,6 +237,30 @@ def test_a_server_that_cannot_go_on_ends_the_run(reply: Reply) -> None:
         ask(reply)
 
 
+@pytest.mark.parametrize(
+    ("status", "words", "hint"),
+    [
+        (
+            500,
+            "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj",
+            "--server-arg=--mmproj=FILE.gguf",
+        ),
+        (500, "failed to process inputs: this model is missing data required for image input", "--model ID"),
+        (404, "No endpoints found that support image input", "--model ID"),
+    ],
+)
+def test_a_model_that_gets_no_images_ends_the_run_with_what_is_missing(status: int, words: str, hint: str) -> None:
+    with pytest.raises(EngineUnavailableError, match="the model gets no images") as raised:
+        ask(Reply(status=status, error=words))
+    assert words in raised.value.message
+    assert hint in raised.value.hint
+
+
+def test_a_fault_of_one_image_is_no_word_about_all_images() -> None:
+    with pytest.raises(RejectedError):
+        ask(Reply(status=400, error="this server does not support image format WEBP"))
+
+
 CONTEXT_ERROR = (
     "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens "
     "(1000 in the messages, 4000 in the completion)."

@@ -142,6 +142,7 @@ def _show(
     from loupe.embedding.inputs import check_relevant, read_queries
     from loupe.embedding.matrices import read_embeddings, write_json
     from loupe.embedding.scoring import score
+    from loupe.engines.shared.endpoints import unlisted_model
 
     found = read_embeddings(folder, mixed=flags["mixed"])
     retrieval: Retrieval | None = None
@@ -173,6 +174,8 @@ def _show(
         print_line(f"saved in {folder}")
     for error in failed[:LISTED]:
         say(f"failed: {error.id}: {error.error}")
+    if unlisted := unlisted_model(found.meta.server):
+        say(unlisted)
     for kind in lost:
         say(f"all failed: not one vector of the {kind}")
     context.exit(SOME_FAILED if lost or (failed and flags["strict"]) else 0)
