@@ -58,6 +58,18 @@ def test_the_servers_own_error_is_what_is_shown(name: str, said: str, hint: str)
             "ValueError: The repository x",
             "--trust-remote-code",
         ),
+        (
+            "OSError: You are trying to access a gated repo.\nMake sure to have access to it.\n\n"
+            "401 Client Error. (Request ID: Root=1)",
+            "OSError: You are trying to access a gated repo. Make sure to have access to it.",
+            "HF_TOKEN",
+        ),
+        (
+            "ValueError: The repository x contains custom code which must be executed to load the model. You can "
+            "inspect the repository.\n You can inspect it.\nPlease pass the argument `trust_remote_code=True`.\n",
+            "ValueError: The repository x contains custom code",
+            "--trust-remote-code",
+        ),
         ("ERROR 11-22 21:34:19 [fa.py:1] no flash attention\nTraceback …\nOSError: disk is gone", "OSError: disk", ""),
     ],
 )

@@ -32,6 +32,13 @@ _OWN_ERROR = re.compile(
 )
 #: The last line of a traceback.
 _EXCEPTION = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception)\b(?:: |$)")
+#: Lines that tell and do not complain, and those of a debugger.
+_TOLD = re.compile(r"\b(?:INFO|DEBUG|WARN(?:ING)?)\b|^\d+(?:\.\d+){2,3} [DIW] |^\d+\t|\bServerArgs\(")
+#: Lines that do not go on with the message of an exception.
+_OTHER = re.compile(
+    rf"{_TOLD.pattern}|{_EXCEPTION.pattern}|\.py:\d+: |further information"
+    r"|^(?:\[|Traceback|Process |During handling|The above exception| +File )"
+)
 #: Exceptions that only pass on another one.
 _PASSED_ON = re.compile(r"see root cause above|initialization failed|worker failed with error", re.I)
 #: Lines of its own errors that are shown of a server without a traceback.
@@ -75,8 +82,13 @@ def explain(log: Path, start: int, template: Template) -> tuple[str, str]:
     """
     if fatal := fatal_line(log, start):
         return fatal, memory_hint(template)
-    said = _cause(_raw_lines(log, start))
-    return said, next((hint for pattern, hint in _KNOWN if re.search(pattern, said, re.I)), "")
+    lines = _raw_lines(log, start)
+    said = [cause] if (cause := _cause(lines)) else [line.strip() for line in reversed(lines) if not _TOLD.search(line)]
+    for pattern, hint in _KNOWN:
+        for words in said:
+            if re.search(pattern, words, re.I):
+                return words, hint
+    return cause, ""
 
 
 def _cause(lines: list[str]) -> str:
@@ -96,14 +108,12 @@ def _own_words(line: str) -> str | None:
 
 
 def _exceptions(lines: list[str]) -> list[str]:
-    """Every exception with its message, which may go on in indented lines."""
+    """Every exception with its message, which may go on in the next lines."""
     found = []
     for number, line in enumerate(lines):
         if _EXCEPTION.match(line):
-            rest = itertools.takewhile(
-                lambda each: each.startswith("  ") and "further information" not in each, lines[number + 1 :]
-            )
-            found.append(" ".join(part.strip() for part in (line, *itertools.islice(rest, 3)))[:_LONGEST])
+            rest = itertools.takewhile(lambda each: not _OTHER.search(each), lines[number + 1 : number + 4])
+            found.append(" ".join(part.strip() for part in (line, *rest))[:_LONGEST])
     return found
 
 
