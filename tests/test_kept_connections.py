@@ -11,7 +11,7 @@ from loupe.engines.openai import open_engine
 from loupe.errors import TransientEngineError
 from loupe.types import Output, Request
 from tests.asking import ASK, settings
-from tests.chat_server import ChatServer, Reply, Script, chat_server
+from tests.chat_server import ChatServer, Reply, Script, chat_server, in_thread
 from tests.command_line import loupe
 
 
@@ -63,21 +63,17 @@ def test_an_answer_that_has_begun_is_not_asked_for_again() -> None:
 
 def test_a_large_page_is_sent_whole_the_second_time() -> None:
     text = "words " * 400_000
-    outputs, server = [], None
 
-    async def main() -> ChatServer:
+    async def main() -> list[bool]:
         async with chat_server("read", forgets=True) as server, open_engine(settings(server.url)) as engine:
             for _ in range(3):
-                outputs.append(await engine.predict(Request(id="a", prompt=text, max_tokens=10)))
-            return server
+                await engine.predict(Request(id="a", prompt=text, max_tokens=10))
+            return [request.prompt == text for request in server.requests]
 
-    server = asyncio.run(main())
-    assert [request.prompt == text for request in server.requests] == [True] * 3
+    assert asyncio.run(main()) == [True] * 3
 
 
 def test_a_load_test_counts_no_error_for_a_connection_that_was_closed(tmp_path: Path) -> None:
-    from tests.chat_server import in_thread
-
     with in_thread("read", forgets=True) as server:
         words = ("load", "sample_pages", "--base-url", server.url, "--sweep", "4", "--no-stream", "--plain")
         done = loupe(*words, cwd=tmp_path)
