@@ -90,11 +90,15 @@ Script: TypeAlias = str | Reply | Sequence[str | Reply] | Callable[[Received], s
 
 @dataclass
 class ChatServer:
-    """The state of a running server. `requests` holds chat requests only, `others` the rest."""
+    """The state of a running server. `requests` holds chat requests only, `others` the rest.
+
+    `forgets`: each connection has one answer, the next request over it is read and dropped, as if it had met the end.
+    """
 
     script: Script
     get: Mapping[str, Any]
     keep_bodies: bool = True
+    forgets: bool = False
     port: int = 0
     requests: list[Received] = field(default_factory=list)
     others: list[Received] = field(default_factory=list)
@@ -118,6 +122,9 @@ class ChatServer:
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             while (request := await _read(reader)) is not None:
                 if not await self._answer(request, writer):
+                    break
+                if self.forgets:
+                    await _read(reader)
                     break
         writer.close()
         with contextlib.suppress(ConnectionError):
@@ -215,9 +222,11 @@ async def chat_server(
     get: Mapping[str, Any] | None = None,
     port: int = 0,
     keep_bodies: bool = True,
+    forgets: bool = False,
 ) -> AsyncIterator[ChatServer]:
     """A server that answers as `script` says until the block ends. `models` answers /v1/models."""
-    state = ChatServer(script, {"/v1/models": models, "/health": {"status": "ok"}} | dict(get or {}), keep_bodies)
+    answers = {"/v1/models": models, "/health": {"status": "ok"}} | dict(get or {})
+    state = ChatServer(script, answers, keep_bodies, forgets)
     tasks: set[asyncio.Task[None]] = set()
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

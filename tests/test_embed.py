@@ -236,9 +236,56 @@ def test_a_server_that_fails_at_everything_ends_the_stage_and_says_so(run: Path,
     wrong = Fault(rows=lambda rows: [{**row, "embedding": [1.0] * 7} for row in rows])
     lines = [{"query_id": f"q{n}", "text": f"word{n}"} for n in range(30)]
     (tmp_path / "q.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    with embedding_server(lambda *_: wrong) as server, pytest.raises(EngineUnavailableError, match="20 items in a row"):
+    with (
+        embedding_server(lambda *_: wrong) as server,
+        pytest.raises(EngineUnavailableError, match="20 requests in a row"),
+    ):
         ask(run, tmp_path / "out", server.url, queries=tmp_path / "q.jsonl", dimension=DIMENSION, with_regions=False)
     assert not (tmp_path / "out/embedding_meta.json").exists()
+
+
+def said(message: str, status: int) -> Fault:
+    return Fault(status=status, body=json.dumps({"error": {"message": message, "code": status}}).encode())
+
+
+def test_a_server_that_has_no_embeddings_is_asked_once(run: Path, tmp_path: Path) -> None:
+    none = said("This server does not support embeddings. Start it with `--embeddings`", 501)
+    with embedding_server(lambda *_: none) as server:
+        with pytest.raises(EngineUnavailableError, match="Start it with `--embeddings`"):
+            ask(run, tmp_path, server.url, with_regions=False)
+        assert len(server.bodies) == 1
+
+
+def test_a_text_that_is_too_long_for_the_server_costs_itself_and_no_pause(run: Path, tmp_path: Path) -> None:
+    long = said("input (7500 tokens) is too large to process. increase the physical batch size", 500)
+    with embedding_server(poison("gamma", long)) as server:
+        ask(run, tmp_path, server.url, with_regions=False)
+        (error,) = read_embeddings(tmp_path).meta.errors
+        assert (error.id, error.outcome) == ("doc2_p0", "rejected")
+        # The whole, and then halves of ten: 5 and 5, 2 and 3, 1 and 2, 1 and 1.
+        assert len(server.bodies) <= 9
+
+
+def test_what_failed_as_a_batch_is_not_waited_for_again_in_its_halves(run: Path, tmp_path: Path) -> None:
+    with embedding_server(lambda *_: Fault(status=500, headers={"Retry-After": "0"})) as server:
+        ask(run, tmp_path, server.url, with_regions=False)
+        assert len(server.bodies) == 5 + 18
+
+
+def test_where_every_page_failed_the_command_says_so_invents_no_dimension_and_makes_no_scores(
+    run: Path, tmp_path: Path
+) -> None:
+    queries = write_queries(tmp_path / "q.jsonl")
+    refused = poison("page", Fault(status=400))
+    with embedding_server(refused) as server:
+        words = ("embed", run, "-o", "out", "--queries", queries, "--base-url", server.url, "--no-regions", "--plain")
+        done = loupe(*words, cwd=tmp_path)
+        assert done.returncode == 3, done.stderr
+        assert "all failed: not one vector of the pages" in done.stderr
+        assert not (tmp_path / "out/retrieval.json").exists()
+        server.fault = lambda *_: Fault(status=400)
+        done = loupe("embed", run, "-o", "none", "--base-url", server.url, "--no-regions", "--json", cwd=tmp_path)
+    assert (done.returncode, json.loads(done.stdout)["shapes"]["texts"]) == (3, [10, 0])
 
 
 def test_a_server_without_the_endpoint_and_one_that_refuses_everything_leave_nothing_settled(

@@ -237,6 +237,30 @@ def test_a_server_that_cannot_go_on_ends_the_run(reply: Reply) -> None:
         ask(reply)
 
 
+@pytest.mark.parametrize(
+    ("status", "words", "hint"),
+    [
+        (
+            500,
+            "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj",
+            "--server-arg=--mmproj=FILE.gguf",
+        ),
+        (500, "failed to process inputs: this model is missing data required for image input", "--model ID"),
+        (404, "No endpoints found that support image input", "--model ID"),
+    ],
+)
+def test_a_model_that_gets_no_images_ends_the_run_with_what_is_missing(status: int, words: str, hint: str) -> None:
+    with pytest.raises(EngineUnavailableError, match="the model gets no images") as raised:
+        ask(Reply(status=status, error=words))
+    assert words in raised.value.message
+    assert hint in raised.value.hint
+
+
+def test_a_fault_of_one_image_is_no_word_about_all_images() -> None:
+    with pytest.raises(RejectedError):
+        ask(Reply(status=400, error="this server does not support image format WEBP"))
+
+
 CONTEXT_ERROR = (
     "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens "
     "(1000 in the messages, 4000 in the completion)."
@@ -265,10 +289,61 @@ def test_a_context_error_that_stays_is_a_refusal_after_two_questions() -> None:
     assert seen == [1, 2]
 
 
+VLLM_LIMIT = (
+    "max_tokens=4000 cannot be greater than max_model_len=2048. Please request fewer output tokens. "
+    "(parameter=max_tokens, value=4000)"
+)
+
+
+def test_a_limit_above_the_models_length_is_asked_once_more_with_that_length_and_then_with_what_fits() -> None:
+    left = (
+        "This model's maximum context length is 2048 tokens and your request has 1000 input tokens (2048 > 2048 - 1000)"
+    )
+    request = Request(id="a", prompt="Read.", max_tokens=4000)
+    for replies, sent in [
+        ([Reply(status=400, error=VLLM_LIMIT), "read"], [4000, 2048]),
+        ([Reply(status=400, error=VLLM_LIMIT), Reply(status=400, error=left), "read"], [4000, 2048, 1047]),
+    ]:
+        output, server = ask(replies, request)
+        assert (output.text, [each.body["max_tokens"] for each in server.requests]) == ("read", sent)
+        assert output.response is not None
+        assert output.response["max_tokens_reduced_to"] == sent[-1]
+
+
+def test_a_server_that_always_wants_fewer_tokens_is_asked_three_times() -> None:
+    def fewer(received: Received) -> Reply:
+        return Reply(status=400, error=f"max_tokens must be less than or equal to {received.body['max_tokens'] - 1}")
+
+    with pytest.raises(RejectedError, match="less than or equal to 3997"):
+        ask(fewer, Request(id="a", prompt="Read.", max_tokens=4000))
+
+
+def test_an_answer_that_was_cut_at_the_servers_own_limit_is_not_asked_for_with_more_room() -> None:
+    request = Request(id="a", prompt="Read.", max_tokens=4000)
+    output, server = ask([Reply(status=400, error=VLLM_LIMIT), CUT], request, retry_truncated=8000)
+    assert (output.text, len(server.requests)) == ("cut o", 2)
+
+
 @pytest.mark.parametrize(
     ("message", "asked", "fitting"),
     [
         (CONTEXT_ERROR, 4000, 3095),
+        (VLLM_LIMIT, 4000, 2048),
+        (VLLM_LIMIT, 2048, None),
+        (
+            "max_tokens is too large: 8000. This model supports at most 4096 completion tokens, whereas you provided "
+            "8000.",
+            8000,
+            4096,
+        ),
+        ("Invalid max_tokens value, the valid range of max_tokens is [1, 8192]", 9000, 8192),
+        ("`max_tokens` must be less than or equal to `16384`, the maximum value for `max_tokens` …", 20_000, 16_384),
+        (
+            "The parameter `max_completion_tokens` specified in the request are not valid: integer above maximum "
+            "value, expected a value <= 12288, but got 32000 instead.",
+            32_000,
+            12_288,
+        ),
         (
             "'max_tokens' or 'max_completion_tokens' is too large: 8192. This model's maximum context length is 8192 "
             "tokens and your request has 1000 input tokens (8192 > 8192 - 1000).",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +19,8 @@ from loupe.errors import (
 )
 from loupe.types import Engine, Request
 from tests.asking import ASK, settings
-from tests.chat_server import Reply, chat_server
+from tests.chat_server import Reply, chat_server, in_thread
+from tests.command_line import loupe
 
 
 @pytest.fixture(autouse=True)
@@ -173,3 +176,20 @@ def test_as_many_questions_as_wanted_are_open_at_once_and_no_more() -> None:
             return server.peak, server.connections
 
     assert asyncio.run(main()) == (8, 8)
+
+
+def test_a_model_that_the_server_does_not_list_is_said_and_what_it_lists_is_kept(tmp_path: Path) -> None:
+    get = {"/props": {"default_generation_settings": {}, "build_info": "b1"}}
+    with in_thread("read", models={"data": [{"id": "real-model"}]}, get=get) as server:
+        words = ("run", "sample_pages", "--base-url", server.url, "--limit", "2", "--json")
+        done = loupe(*words, "--model", "other-name", cwd=tmp_path)
+        listed = loupe(*words, "--model", "real-model", cwd=tmp_path)
+        load = ("load", "sample_pages", "--base-url", server.url, "--sweep", "1", "--requests", "4", "--plain")
+        said = loupe(*load, "--model", "other-name", cwd=tmp_path).stderr
+    note = "the server does not list 'other-name', only: real-model"
+    found = json.loads(done.stdout)
+    assert any(note in warning for warning in found["warnings"]), found["warnings"]
+    info = json.loads((tmp_path / found["run"] / "run.json").read_text())
+    assert info["facts"]["models_listed"] == "real-model"
+    assert not any("does not list" in warning for warning in json.loads(listed.stdout)["warnings"])
+    assert note in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -82,6 +83,20 @@ def test_every_python_from_3_11_to_3_14_is_promised() -> None:
     promised = {line.rpartition(" ")[2] for line in PROJECT["classifiers"] if " :: Python :: 3." in line}
     assert promised == {"3.11", "3.12", "3.13", "3.14"}
     assert PROJECT["requires-python"] == ">=3.11"
+
+
+def test_nothing_raises_inside_an_except_star_clause() -> None:
+    # Before Python 3.11.4 what is raised there is wrapped in a group, which no handler of ours expects (gh-103590).
+    trees = {path: ast.parse(path.read_bytes()) for path in (ROOT / "src").rglob("*.py")}
+    assert not [
+        f"{path}:{node.lineno}"
+        for path, tree in trees.items()
+        for clause in ast.walk(tree)
+        if isinstance(clause, ast.TryStar)
+        for handler in clause.handlers
+        for node in ast.walk(handler)
+        if isinstance(node, ast.Raise)
+    ]
 
 
 def test_every_pin_has_a_hash_and_names_no_index() -> None:

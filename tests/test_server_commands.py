@@ -65,6 +65,29 @@ def test_every_kind_is_started_as_its_template_says(serve: str, expected: str) -
 @pytest.mark.parametrize(
     ("engine", "arguments"),
     [
+        ("glm-ocr", "--trust-remote-code --disable-radix-cache --context-length 16384"),
+        ("paddleocr-vl", "--trust-remote-code --disable-radix-cache"),
+        ("deepseek-ocr", "--disable-radix-cache --context-length 8192"),
+    ],
+)
+def test_the_same_holds_for_sglang(engine: str, arguments: str) -> None:
+    assert line(engine, serve="sglang").endswith(f"{LOCAL} {arguments}")
+
+
+def test_llama_server_gets_a_repository_that_has_gguf_files_or_none() -> None:
+    assert line("glm-ocr", serve="llama-server").startswith(
+        "llama-server -hf ggml-org/GLM-OCR-GGUF -a zai-org/GLM-OCR "
+    )
+    with pytest.raises(UsageError, match="reads GGUF files, and the name of deepseek-ai/DeepSeek-OCR") as caught:
+        wanted("deepseek-ocr", serve="llama-server")
+    assert "--serve llama-server:NAME/REPOSITORY-GGUF" in caught.value.hint
+    # Who names a repository knows it.
+    assert "-hf somebody/Ocr " in line("deepseek-ocr", serve="llama-server:somebody/Ocr")
+
+
+@pytest.mark.parametrize(
+    ("engine", "arguments"),
+    [
         ("glm-ocr", f"--trust-remote-code {PLAIN} --max-model-len 16384"),
         ("paddleocr-vl", f"--trust-remote-code {PLAIN} --max-num-batched-tokens 16384"),
         ("deepseek-ocr2", f"--trust-remote-code {PLAIN} --max-model-len 8192"),

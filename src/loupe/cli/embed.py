@@ -142,24 +142,26 @@ def _show(
     from loupe.embedding.inputs import check_relevant, read_queries
     from loupe.embedding.matrices import read_embeddings, write_json
     from loupe.embedding.scoring import score
+    from loupe.engines.shared.endpoints import unlisted_model
 
     found = read_embeddings(folder, mixed=flags["mixed"])
     retrieval: Retrieval | None = None
+    lost = found.without_any()
     if flags["queries"]:
         queries = read_queries(flags["queries"])
         check_relevant(queries, found.page_ids, flags["queries"])
-        if any(query.relevant for query in queries):
+        if any(query.relevant for query in queries) and not {"pages", "queries"} & set(lost):
             retrieval = score(found, queries, _texts(plan) if plan else None)
             write_json(plan.folder if plan else Folder(folder), RETRIEVAL, retrieval)
     elif plan is None:
         raise UsageError("vectors that exist are scored with --queries FILE", hint="docs/embedding.md")
     compared = None
     if flags["against"]:
-        if retrieval is None:
+        if retrieval is None and not lost:
             raise UsageError("--against compares scores: there are none", hint="--queries FILE with relevant pages")
         from loupe.embedding.against import differences
 
-        compared = differences(retrieval, flags["against"], RETRIEVAL)
+        compared = differences(retrieval, flags["against"], RETRIEVAL) if retrieval else None
     failed = [error for error in found.meta.errors if error.outcome != "empty"]
     if json:
         shapes = {"texts": found.texts.shape, "regions": found.regions.shape}
@@ -172,7 +174,11 @@ def _show(
         print_line(f"saved in {folder}")
     for error in failed[:LISTED]:
         say(f"failed: {error.id}: {error.error}")
-    context.exit(SOME_FAILED if failed and flags["strict"] else 0)
+    if unlisted := unlisted_model(found.meta.server):
+        say(unlisted)
+    for kind in lost:
+        say(f"all failed: not one vector of the {kind}")
+    context.exit(SOME_FAILED if lost or (failed and flags["strict"]) else 0)
 
 
 def _texts(plan: Plan) -> Iterator[str]:

@@ -36,6 +36,8 @@ def command(context: click.Context, /, benchmark: str, json: bool, plain: bool, 
     for folder in folders:
         if not json:
             print_data(folder.path)
+        for note in folder.info.notes:
+            say(note)
         if worst != INTERRUPTED:
             say(f"to score: loupe score {word(folder.path)}")
     context.exit(worst)

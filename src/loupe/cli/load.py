@@ -160,6 +160,7 @@ def _p50(seconds: Percentiles | None) -> str:
 
 def notes_of(test: LoadTest) -> list[str]:
     """What a reader must know: the knee and its rule, and what makes the figures other than those of a run."""
+    from loupe.engines.shared.endpoints import unlisted_model
     from loupe.inference.budget import money
 
     notes = []
@@ -177,6 +178,8 @@ def notes_of(test: LoadTest) -> list[str]:
         notes.append(
             f"{test.pages:,} pages were asked more than once: a server that caches prompts is slower on new ones"
         )
+    if unlisted := unlisted_model(test.facts):
+        notes.append(unlisted)
     if not test.streamed:
         notes.append("the time to the first token was not measured: answers were not streamed")
     if test.cost:

@@ -18,7 +18,7 @@ from loupe.data.hub import RemoteFile, file_url, refused, request_headers
 from loupe.data.manifest import FileEntry
 from loupe.data.patience import PASSING, Patience, retry_after_seconds
 from loupe.data.sets import DataSet
-from loupe.errors import DatasetError, LoupeError, cannot_write
+from loupe.errors import DatasetError, cannot_write
 from loupe.files.folder import Folder
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ class Fetcher:
                 async with asyncio.TaskGroup() as group:
                     for _ in range(self.jobs):
                         group.create_task(self._work(session, waiting))
-            except* LoupeError as errors:
+            except BaseExceptionGroup as errors:
+                # Not `except*`: what is raised in there comes out in a group again before Python 3.11.4.
                 raise first_leaf(errors) from None
 
     async def _work(self, session: aiohttp.ClientSession, waiting: Iterator[RemoteFile]) -> None:
@@ -223,7 +224,7 @@ class _Part:
             self.sha1.update(piece)
 
 
-def first_leaf(group: BaseExceptionGroup[LoupeError]) -> LoupeError:
+def first_leaf(group: BaseExceptionGroup[BaseException]) -> BaseException:
     """The first error that stopped a group of tasks."""
     error = group.exceptions[0]
     return first_leaf(error) if isinstance(error, BaseExceptionGroup) else error

@@ -18,6 +18,7 @@ from loupe.embedding.answers import BadVector, MalformedAnswerError, Vector, rea
 from loupe.engines.shared.discovery import Patience, join_url, probe, root_url
 from loupe.engines.shared.http_body import read_body
 from loupe.engines.shared.http_failures import check_wait, failure
+from loupe.engines.shared.posting import post
 from loupe.engines.shared.redaction import Redaction
 from loupe.errors import (
     EngineError,
@@ -39,7 +40,7 @@ _BACKOFF, _BACKOFF_CAP = 0.5, 8.0
 _RATE_WAITS = 30
 #: A server that computes may take a while to say that it is there.
 _PATIENCE = Patience(5.0, 30.0)
-#: Items that failed one after the other, of whatever kind: the server is at fault, not they.
+#: Requests without a vector one after the other, of whatever kind: the server is at fault, not the items.
 _MOST_IN_A_ROW = 20
 
 
@@ -73,12 +74,12 @@ class Client:
 
         Raises EngineUnavailableError where the server cannot go on.
         """
-        return await self._halves(list(range(len(texts))), texts, keep)
+        return await self._halves(list(range(len(texts))), texts, keep, retries=self.retries)
 
     async def chat(self, messages: Sequence[Mapping[str, Any]]) -> Vector | Failed:
         """Ask for one item as a conversation: an image with its caption, or a query with its instruction."""
         try:
-            (found,) = await self._ask({"messages": list(messages)}, 1)
+            (found,) = await self._ask({"messages": list(messages)}, 1, self.retries)
         except EngineUnavailableError:
             raise
         except EngineError as error:
@@ -86,19 +87,29 @@ class Client:
         return await self._note(found)
 
     async def _halves(
-        self, places: list[int], texts: Sequence[Text], keep: Callable[[Sequence[tuple[int, Vector]]], None]
+        self,
+        places: list[int],
+        texts: Sequence[Text],
+        keep: Callable[[Sequence[tuple[int, Vector]]], None],
+        *,
+        retries: int,
     ) -> dict[int, Failed]:
-        """Ask for the texts at these places; where the whole batch fails, for either half."""
+        """Ask for the texts at these places; where the whole batch fails, at once for either half.
+
+        What may pass had its time while the whole batch was tried again.
+        """
         try:
-            found = await self._ask({"input": [texts[place] for place in places]}, len(places))
+            found = await self._ask({"input": [texts[place] for place in places]}, len(places), retries)
         except EngineUnavailableError:
             raise
         except EngineError as error:
             if len(places) == 1:
                 return {places[0]: await self._note_failure(error)}
+            if not isinstance(error, RejectedError):
+                await self._note_failure(error)
             middle = len(places) // 2
-            failed = await self._halves(places[:middle], texts, keep)
-            return failed | await self._halves(places[middle:], texts, keep)
+            failed = await self._halves(places[:middle], texts, keep, retries=0)
+            return failed | await self._halves(places[middle:], texts, keep, retries=0)
         bad: dict[int, Failed] = {}
         good: list[tuple[int, Vector]] = []
         for place, one in zip(places, found, strict=True):
@@ -113,7 +124,7 @@ class Client:
         # The others are kept; what came back bad is asked once more, alone.
         failed = {}
         for place in bad:
-            failed |= await self._halves([place], texts, keep)
+            failed |= await self._halves([place], texts, keep, retries=retries)
         return failed
 
     def _good(self, vector: Vector) -> None:
@@ -127,14 +138,14 @@ class Client:
         return found
 
     async def _note_failure(self, error: EngineError) -> Failed:
-        """A failed item, unless the server is gone."""
+        """A failed item, or a batch that nothing says the items of are wrong, unless the server is gone."""
         return await self._counted(Failed(error.message[:500], final=isinstance(error, RejectedError)))
 
     async def _counted(self, failed: Failed) -> Failed:
         self._failed_in_a_row += 1
         if self._failed_in_a_row >= _MOST_IN_A_ROW:
             raise EngineUnavailableError(
-                f"{self._failed_in_a_row} items in a row have no vector; the last one: {failed.reason}",
+                f"{self._failed_in_a_row} requests in a row brought no vector; the last one: {failed.reason}",
                 hint="is this an embedding model, and does it take images? what came back so far is kept",
             )
         if not failed.final and await probe(self.session, self.base_url, _PATIENCE) is None:
@@ -144,8 +155,8 @@ class Client:
             )
         return failed
 
-    async def _ask(self, what: Mapping[str, Any], count: int) -> list[Vector | BadVector]:
-        """One request, tried again while trying again may help."""
+    async def _ask(self, what: Mapping[str, Any], count: int, retries: int) -> list[Vector | BadVector]:
+        """One request, tried again up to `retries` times while trying again may help."""
         body = msgspec.json.encode({"model": self.model, **what, "encoding_format": "float"})
         tries, waits, asked_again = 0, 0, False
         while True:
@@ -159,7 +170,7 @@ class Client:
                 check_wait(error)
                 if error.rate and waits < (_RATE_WAITS if self.retries else 0):
                     waits += 1
-                elif not error.rate and tries < self.retries:
+                elif not error.rate and tries < retries:
                     tries += 1
                 else:
                     raise
@@ -179,7 +190,7 @@ class Client:
         pooling = self.endpoint == "pooling"
         url = f"{root_url(self.base_url)}/pooling" if pooling else join_url(self.base_url, "embeddings")
         try:
-            async with self.session.post(url, data=body, allow_redirects=False) as response:
+            async with post(self.session, url, body) as response:
                 answer = await read_body(response, _MOST_BYTES)
         except TimeoutError:
             raise EngineTimeoutError("no full answer within the time limit") from None

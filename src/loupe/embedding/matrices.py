@@ -98,6 +98,16 @@ class Embeddings:
     query_ids: list[str] = field(default_factory=list)
     meta: Meta = field(default_factory=Meta)
 
+    def without_any(self) -> list[str]:
+        """What has items, of which some failed, and not one vector: `pages`, `regions`, `queries`."""
+        kinds = {"pages": (TEXTS, self.texts), "regions": (REGIONS, self.regions), "queries": (QUERIES, self.queries)}
+        found = []
+        for kind, (name, matrix) in kinds.items():
+            outcomes = [error.outcome for error in self.meta.errors if error.matrix == name]
+            if matrix is not None and len(outcomes) == len(matrix) and set(outcomes) - {"empty"}:
+                found.append(kind)
+        return found
+
 
 def write_matrix(folder: Folder, name: str, rows: Iterable[Vector | None], shape: tuple[int, int]) -> None:
     """Write rows as they come, None as zeros; the file is whole or not there, and memory holds one row."""

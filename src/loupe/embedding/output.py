@@ -32,15 +32,16 @@ from loupe.embedding.matrices import (
 from loupe.embedding.plan import Plan
 from loupe.runs.folder import RunFolder
 
-#: Of matrices without a single vector; that of the model of request document 001.
-_DEFAULT_DIMENSION = 2048
 _LIBRARIES = ("numpy", "pillow", "aiohttp")
 
 
 def write_outputs(plan: Plan, run: RunFolder, journal: VectorJournal, corpus: Corpus, uncounted: Iterable[str]) -> None:
-    """Write every file, then read them back as anybody would, so that what is wrong is known now."""
+    """Write every file, then read them back as anybody would, so that what is wrong is known now.
+
+    Without a single vector nobody knows how many numbers one has: the matrices are as wide as was asked for, or 0.
+    """
     folder = plan.folder
-    dimension = journal.dimension or plan.dimension or _DEFAULT_DIMENSION
+    dimension = journal.dimension or plan.dimension or 0
     figures = [figure.row for figure in corpus.figures]
     # The meta file comes last: without it, rows of zeros are errors.
     folder.remove(META)

@@ -22,6 +22,7 @@ from loupe.embedding.output import write_outputs
 from loupe.embedding.plan import Plan, dimension_of, query_format_of
 from loupe.engines.shared.discovery import choose_model
 from loupe.engines.shared.endpoints import NO_KEY, check_served, key_for, reach, server_facts
+from loupe.engines.shared.posting import open_session
 from loupe.engines.shared.redaction import Redaction
 from loupe.engines.shared.server_tokens import ServerTokenizer
 from loupe.errors import EngineUnavailableError, UsageError
@@ -129,7 +130,7 @@ async def _opened(
     }
     timeout = aiohttp.ClientTimeout(total=plan.timeout, sock_connect=30.0)
     connector = aiohttp.TCPConnector(limit=plan.image_batch + TEXT_REQUESTS)
-    async with aiohttp.ClientSession(headers=headers, timeout=timeout, connector=connector) as session:
+    async with open_session(headers=headers, timeout=timeout, connector=connector) as session:
         with redaction.errors():
             try:
                 found = await reach(plan.base_urls, session, connect_timeout=30.0)

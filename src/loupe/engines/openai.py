@@ -23,6 +23,7 @@ from loupe.engines.shared.endpoints import NO_KEY, check_served, key_for, places
 from loupe.engines.shared.memory import keep_freed_memory
 from loupe.engines.shared.page_images import parse_rule
 from loupe.engines.shared.page_reader import page_reader
+from loupe.engines.shared.posting import open_session
 from loupe.engines.shared.redaction import Redaction, redacted
 from loupe.runs.info import digest_of
 from loupe.types import Engine
@@ -133,10 +134,9 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
         "Accept-Encoding": "identity",
         "User-Agent": f"loupe/{__version__}",
     }
-    async with aiohttp.ClientSession(
+    async with open_session(
         connector=connector,
         headers=headers,
-        cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=settings.timeout, sock_connect=settings.connect_timeout),
     ) as session:
         with redaction.errors():

@@ -22,6 +22,7 @@ from loupe.data.pages import page_size
 from loupe.engines.answers.steps import apply_adapters, check_adapters
 from loupe.engines.registry import Profile, engine_module
 from loupe.engines.shared.endpoints import key_for
+from loupe.engines.shared.posting import open_session
 from loupe.engines.shared.server_tokens import ServerTokenizer
 from loupe.errors import PageError
 from loupe.inference.progress import Progress
@@ -227,7 +228,7 @@ async def _count(texts: Iterable[str], facts: Mapping[str, str], profile: Profil
         "User-Agent": f"loupe/{__version__}",
     }
     timeout = aiohttp.ClientTimeout(total=_TOKENIZER_SECONDS)
-    async with aiohttp.ClientSession(headers=headers, timeout=timeout) as session:
+    async with open_session(headers=headers, timeout=timeout) as session:
         tokenizer = ServerTokenizer(session, facts.get("base_url", "").split(", ")[0], facts.get("model", ""))
         for text in dict.fromkeys(texts):
             tokens = await tokenizer.tokens(text)

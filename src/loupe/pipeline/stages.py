@@ -16,6 +16,7 @@ from loupe.benchmarks import benchmark_id, benchmark_of_run, get_benchmark
 from loupe.engines.answers.steps import apply_adapters, check_adapters
 from loupe.engines.registry import Profile
 from loupe.engines.shared.answer_memory import AnswerMemory, make_room
+from loupe.engines.shared.endpoints import unlisted_model
 from loupe.errors import DatasetError, LoupeError, word
 from loupe.files.folder import Folder
 from loupe.inference.budget import BudgetSpentError
@@ -177,6 +178,8 @@ def _notes_of(facts: Mapping[str, str]) -> Iterator[str]:
         yield _UNKNOWN_SERVER
     if differ := facts.get("servers_differ"):
         yield f"answers come from servers that differ: {differ}"
+    if unlisted := unlisted_model(facts):
+        yield unlisted
 
 
 def policy_of(profile: Profile) -> Policy:

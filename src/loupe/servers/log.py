@@ -5,6 +5,7 @@ Source: protocols/engines.md A3 (markers after which nothing helps), C2 (hints).
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from pathlib import Path
@@ -16,8 +17,33 @@ from loupe.servers.templates import Template
 LAST_LINES = 50
 #: Bytes at the end of a log that are looked at.
 _TAIL = 256 << 10
+#: Characters of a line that are looked at, and shown.
+_LONGEST = 500
 _FATAL = re.compile("|".join([*map(re.escape, FATAL_MARKERS), "detected errors during sampling"]), re.I)
-#: What stands in a log → what to do; the first that is found counts.
+#: The process that a line is from, where a server has several: vLLM's `(EngineCore pid=17) `.
+_PROCESS = re.compile(r"^\(\w[\w -]{0,40} pid=\d+\) ")
+#: A line that the server itself calls an error, and its words: of Python's logging, llama.cpp, argparse and Go, C++.
+_OWN_ERROR = re.compile(
+    r"^(?:\[?[\d:T,. -]{8,30}\]? ?)?(?:ERROR|CRITICAL|FATAL)\b:?(?: [\d-]+ [\d:,.]+)?(?: +\[[^\]\s]{1,80}\])? "
+    r"(?P<log>.*)"
+    r"|^\d+(?:\.\d+){2,3} E +(?P<llama>.*)"
+    r"|^(?P<usage>(?:[\w .-]{1,60}: )?[Ee]rror: .*)"
+    r"|^(?P<abort>.*GGML_ASSERT.*|\s*what\(\): .*)"
+)
+#: The last line of a traceback.
+_EXCEPTION = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception)\b(?:: |$)")
+#: Lines that tell and do not complain, and those of a debugger.
+_TOLD = re.compile(r"\b(?:INFO|DEBUG|WARN(?:ING)?)\b|^\d+(?:\.\d+){2,3} [DIW] |^\d+\t|\bServerArgs\(")
+#: Lines that do not go on with the message of an exception.
+_OTHER = re.compile(
+    rf"{_TOLD.pattern}|{_EXCEPTION.pattern}|\.py:\d+: |further information"
+    r"|^(?:\[|Traceback|Process |During handling|The above exception| +File )"
+)
+#: Exceptions that only pass on another one.
+_PASSED_ON = re.compile(r"see root cause above|initialization failed|worker failed with error", re.I)
+#: Lines of its own errors that are shown of a server without a traceback.
+_OWN_LINES = 4
+#: What stands in these lines → what to do; the first that is found counts.
 _KNOWN = (
     (r"address already in use", "the port is taken: --server-port auto"),
     (r"trust[_-]remote[_-]code", "--server-arg=--trust-remote-code, if you trust the model's own code"),
@@ -40,7 +66,7 @@ def fatal_line(log: Path, start: int = 0) -> str:
 
     Only what was written after the first `start` bytes counts.
     """
-    return next((line for line in _lines(log, start) if _FATAL.search(line)), "")
+    return next((_own_words(line) or line for line in _lines(log, start) if _FATAL.search(line)), "")
 
 
 def last_lines(log: Path, start: int = 0) -> str:
@@ -49,15 +75,46 @@ def last_lines(log: Path, start: int = 0) -> str:
 
 
 def explain(log: Path, start: int, template: Template) -> tuple[str, str]:
-    """The line of the log that says why the server ended, and what to do; both "" where we know none."""
+    """What the server itself says of why it ended, and what to do; both "" where it does not say, or we do not know.
+
+    An exception in its own error lines comes first, where it was raised first; then the last one of a traceback; then
+    error lines. Other lines (arguments that are told, a debugger's) say nothing of it.
+    """
     if fatal := fatal_line(log, start):
         return fatal, memory_hint(template)
-    lines = _lines(log, start)
+    lines = _raw_lines(log, start)
+    said = [cause] if (cause := _cause(lines)) else [line.strip() for line in reversed(lines) if not _TOLD.search(line)]
     for pattern, hint in _KNOWN:
-        for line in reversed(lines):
-            if re.search(pattern, line, re.I):
-                return line, hint
-    return "", ""
+        for words in said:
+            if re.search(pattern, words, re.I):
+                return words, hint
+    return cause, ""
+
+
+def _cause(lines: list[str]) -> str:
+    own = [words for line in lines if (words := _own_words(line)) is not None]
+    if raised := _exceptions(own):
+        return raised[0]
+    if raised := _exceptions([_PROCESS.sub("", line) for line in lines]):
+        return next((each for each in reversed(raised) if not _PASSED_ON.search(each)), raised[-1])
+    said = dict.fromkeys(words.strip() for words in own if words.strip())
+    return "\n  ".join(itertools.islice(said, _OWN_LINES))
+
+
+def _own_words(line: str) -> str | None:
+    """The words of a line that the server calls an error, without level, time and place; None for other lines."""
+    found = _OWN_ERROR.match(_PROCESS.sub("", line))
+    return next(words for words in found.groups() if words is not None) if found else None
+
+
+def _exceptions(lines: list[str]) -> list[str]:
+    """Every exception with its message, which may go on in the next lines."""
+    found = []
+    for number, line in enumerate(lines):
+        if _EXCEPTION.match(line):
+            rest = itertools.takewhile(lambda each: not _OTHER.search(each), lines[number + 1 : number + 4])
+            found.append(" ".join(part.strip() for part in (line, *rest))[:_LONGEST])
+    return found
 
 
 def memory_hint(template: Template) -> str:
@@ -66,6 +123,11 @@ def memory_hint(template: Template) -> str:
 
 
 def _lines(log: Path, start: int) -> list[str]:
+    """The last lines of the log without the space around them."""
+    return [line.strip() for line in _raw_lines(log, start)]
+
+
+def _raw_lines(log: Path, start: int) -> list[str]:
     """The last lines of the log, each bounded: progress bars are one line without an end."""
     try:
         with log.open("rb") as file:
@@ -75,4 +137,4 @@ def _lines(log: Path, start: int) -> list[str]:
             text = file.read(_TAIL).decode(errors="replace")
     except OSError:
         return []
-    return [line.strip()[:300] for line in re.split(r"[\r\n]+", text)]
+    return [line[:_LONGEST] for line in re.split(r"[\r\n]+", text)]

@@ -255,7 +255,7 @@ class Server:
     def _end_of_start(self) -> EngineUnavailableError:
         line, hint = server_log.explain(self._log, self._log_start, self.wanted.template)
         if line:
-            return EngineUnavailableError(f"{self.title} did not start: {line}", hint=hint)
+            return EngineUnavailableError(f"{self.title} did not start: {line}", hint=hint or f"less {self._log}")
         code = self._child.poll() if self._child is not None else None
         how = f"it ended with signal {-code}" if code is not None and code < 0 else f"it ended with exit code {code}"
         said = server_log.last_lines(self._log, self._log_start)

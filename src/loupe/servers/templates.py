@@ -43,7 +43,8 @@ class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     the name differs from the model. `says` is what `discovery.identify` calls it. `health` is the path of the shallow
     check, `ready` what must hold before it is used. `gpus` is the argument for the number of GPUs. `pass_env` are keys
     that it may see. `neutral` are arguments that change no answer. `folder`: where it runs, the user's folder or the
-    run's. `memory` is the advice when memory runs out.
+    run's. `format`: what names of its models hold where it reads other files than those that a model's makers publish.
+    `memory` is the advice when memory runs out.
     """
 
     title: str
@@ -54,6 +55,7 @@ class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ready: list[Probe]
     install: str
     memory: str
+    format: str = ""
     arguments: list[str] = []
     named: list[str] = []
     values: dict[str, int] = {}

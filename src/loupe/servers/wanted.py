@@ -107,9 +107,15 @@ def wanted_server(profile: Profile) -> Wanted | None:
     for name, settings in profile.servers.items():
         table |= settings if server_kind(name) == kind else {}
     usual = str(table.pop(_MODEL, ""))
-    model = model or usual or profile.model
+    named = model or usual
+    model = named or profile.model
     if not model:
         raise UsageError(f"--serve {kind}: which model?", hint=f"--serve {kind}:MODEL, or -e ENGINE with a model")
+    if not named and template.format.lower() not in model.lower():
+        raise UsageError(
+            f"{template.title} reads {template.format} files, and the name of {model} says nothing of them",
+            hint=f"--serve {kind}:NAME/REPOSITORY-{template.format}, or {kind}:./FILE.{template.format.lower()}",
+        )
     absolute = _as_it_is if template.folder == "here" else _absolute
     if template.folder == "run":
         refuse_folder_instead(model)

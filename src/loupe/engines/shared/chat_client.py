@@ -6,7 +6,6 @@ A page is read and encoded once per request; what is asked again sends the same 
 from __future__ import annotations
 
 import asyncio
-import io
 import itertools
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from loupe.engines.shared.endpoint_pool import EndpointPool, NoConnectionError, 
 from loupe.engines.shared.endpoints import is_listed
 from loupe.engines.shared.http_body import read_body
 from loupe.engines.shared.http_failures import OutOfMemoryError, failure, fitting_max_tokens
+from loupe.engines.shared.posting import post
 from loupe.engines.shared.redaction import Redaction
 from loupe.errors import EngineTimeoutError, RejectedError, TransientEngineError
 from loupe.types import Output, Request
@@ -32,9 +32,9 @@ DEFAULT_MAX_TOKENS = 4096
 #: Longer answers are no answers.
 MOST_ANSWER_BYTES = 64_000_000
 
-#: Above this, aiohttp wants a stream, so that one write does not hold up the event loop.
-_ONE_WRITE = 1_000_000
 _HEALTH_SECONDS = 5.0
+#: What says in `Output.response` that fewer tokens were asked for.
+_REDUCED = "max_tokens_reduced_to"
 
 
 @dataclass(slots=True)
@@ -61,7 +61,8 @@ class ChatClient:
         except TransientEngineError:
             self._keep(request, body)
             raise
-        if output.finish_reason == "length" and (self.settings.retry_truncated or 0) > limit:
+        more_is_wanted = (self.settings.retry_truncated or 0) > limit and _REDUCED not in (output.response or {})
+        if output.finish_reason == "length" and more_is_wanted:
             return await self._ask_longer(body, limit, output)
         if not output.text.strip():
             self._keep(request, body)
@@ -102,16 +103,20 @@ class ChatClient:
         while len(self._kept) > self.concurrency:
             del self._kept[next(iter(self._kept))]
 
-    async def _ask_within_context(self, body: bytes, limit: int) -> Output:
-        """Ask; if prompt and limit exceed the context and the server gives the numbers, once more with what fits."""
+    async def _ask_within_context(self, body: bytes, limit: int, reductions: int = 2) -> Output:
+        """Ask; where that is more tokens than the server gives, and it says how many it does, ask for these.
+
+        A server may first name its own limit, then what the prompt leaves of it.
+        """
         try:
             return await self._ask(body)
         except RejectedError as error:
-            fitting = fitting_max_tokens(error.message, limit)
+            fitting = fitting_max_tokens(error.message, limit) if reductions else None
             if fitting is None:
                 raise
-        output = await self._ask(self.bodies.with_limit(body, limit, fitting))
-        return replace(output, response={**(output.response or {}), "max_tokens_reduced_to": fitting})
+        fewer = self.bodies.with_limit(body, limit, fitting)
+        output = await self._ask_within_context(fewer, fitting, reductions - 1)
+        return replace(output, response={_REDUCED: fitting, **(output.response or {})})
 
     async def _ask(self, body: bytes) -> Output:
         """The answer of the least loaded server. One that is not there or refuses more requests passes it to the next.
@@ -141,7 +146,6 @@ class ChatClient:
         """One HTTP request, with every failure as an error of ours."""
         import aiohttp
 
-        data = body if len(body) <= _ONE_WRITE else io.BytesIO(body)
         url = join_url(place.base_url, "chat/completions")
         at = f" ({shown(place.base_url)})" if len(self.pool.places) > 1 else ""
         first = FirstToken()
@@ -150,7 +154,7 @@ class ChatClient:
         try:
             async with (
                 asyncio.timeout(self.settings.timeout) as limit,
-                self.session.post(url, data=data, allow_redirects=False, timeout=connecting) as response,
+                post(self.session, url, body, timeout=connecting) as response,
             ):
                 see = first.see if response.content_type == "text/event-stream" else None
                 answer = await read_body(response, MOST_ANSWER_BYTES, see=see, limit=limit)

@@ -186,6 +186,9 @@ def server_facts(model: str, found: Sequence[Found], silent: Sequence[str] = ())
     addresses = [shown(each.endpoint.base_url) for each in found]
     facts = {"model": model, "base_url": ", ".join([*addresses, *map(shown, silent)])}
     facts |= {name: ", ".join(sorted({each[name] for each in told} - {""})) for name in told[0]}
+    listed = list(dict.fromkeys(name for each in found for name in each.endpoint.model_ids))
+    if listed and not is_listed(model, listed):
+        facts["models_listed"] = ", ".join(listed[:10]) + (", …" if len(listed) > 10 else "")
     if any(each != told[0] for each in told):
         facts["servers_differ"] = "; ".join(
             f"{address}: {each['server']} {each['server_version'] or 'of unknown version'}"
@@ -193,6 +196,14 @@ def server_facts(model: str, found: Sequence[Found], silent: Sequence[str] = ())
             for address, each in zip(addresses, told, strict=True)
         )
     return {key: value for key, value in facts.items() if value}
+
+
+def unlisted_model(facts: Mapping[str, str]) -> str:
+    """What to say of servers that do not list the model that they were asked for; "" where they do, or list none."""
+    listed = facts.get("models_listed")
+    return (
+        f"the server does not list {facts['model']!r}, only: {listed}; it may have answered with that" if listed else ""
+    )
 
 
 def _told(model: str, found: Found) -> dict[str, str]:

@@ -35,6 +35,24 @@ _OUT_OF_QUOTA = re.compile(
 #: A limit by the day; one that Google words like a used-up quota may be by the minute, which passes.
 _BY_THE_DAY = re.compile(r"per[-_ ]?day|daily|\((?:rpd|tpd)\)")
 _BY_THE_MINUTE = re.compile(r"per[-_ ]?min")
+_CONTEXT = re.compile(r"(?:maximum context length (?:is|of)|context length is only|max_model_len=)\D{0,20}(\d+)", re.I)
+_PROMPT = re.compile(
+    r"(\d+)\s+(?:in the (?:messages|prompt)|input tokens|prompt tokens)|prompt contains at least (\d+)", re.I
+)
+#: The most tokens that may be asked for, whatever the prompt: vLLM, OpenAI, Groq, Ark, Anthropic and DeepSeek.
+_MOST_TOKENS = re.compile(
+    r"max_(?:completion_|output_|new_)?tokens\b.{0,120}?(?:"
+    r"cannot be greater than (?:max_model_len=)?|supports at most |(?:less than or equal to|<=) `?|"
+    r"\d > |\[1, ?)(\d{1,9})(?!\d)",
+    re.I,
+)
+#: An input that is too long for a server, whatever number it answers with: llama-server's embeddings say 500.
+_TOO_LARGE = re.compile(rb"too large to process|exceeds the available context size")
+#: What servers say whose model gets no images, with any number: llama-server, Ollama, OpenRouter, LM Studio.
+_NO_IMAGES = re.compile(
+    rb"image input is not supported|missing data required for image input|"
+    rb"no endpoints found that support image|does not support (?:images|image input|vision)"
+)
 _AGAIN = "finished samples are kept, and the same command continues"
 
 
@@ -50,12 +68,6 @@ def is_fatal(message: str) -> bool:
     """Whether these words say that nothing sensible will be answered any more."""
     lowered = message[:100_000].lower()
     return any(marker in lowered for marker in FATAL_MARKERS)
-
-
-_CONTEXT = re.compile(r"(?:maximum context length (?:is|of)|context length is only|max_model_len=)\D{0,20}(\d+)", re.I)
-_PROMPT = re.compile(
-    r"(\d+)\s+(?:in the (?:messages|prompt)|input tokens|prompt tokens)|prompt contains at least (\d+)", re.I
-)
 
 
 def failure(status: int, body: bytes, retry_after: str | None, *, location: str = "") -> EngineError:
@@ -77,6 +89,18 @@ def failure(status: int, body: bytes, retry_after: str | None, *, location: str 
             f"the server sends requests elsewhere: {said}",
             hint=f"--base-url for {word(location) if location else 'the new address'}",
         )
+    if _NO_IMAGES.search(lowered):
+        return EngineUnavailableError(
+            f"the model gets no images: {said}",
+            hint="llama-server wants the model's image projector: --server-arg=--mmproj=FILE.gguf "
+            "(started by hand: --mmproj FILE.gguf)"
+            if b"mmproj" in lowered
+            else "name a model that reads images: --model ID",
+        )
+    if status == 501:
+        return EngineUnavailableError(f"the server cannot do this: {said}", hint="start it as it says, or another one")
+    if status >= 500 and _TOO_LARGE.search(lowered):
+        return RejectedError(said)
     wait = parse_retry_after(retry_after)
     if status == 429 or (status == 503 and wait is not None):
         return TransientEngineError(said, retry_after=wait, rate=True)
@@ -123,13 +147,18 @@ def parse_retry_after(value: str | None, *, now: datetime | None = None) -> floa
 
 
 def fitting_max_tokens(message: str, asked: int) -> int | None:
-    """How many tokens may be asked for after a context-length error, None if the message does not say.
+    """How many tokens may be asked for after a refusal of too many, None if the message does not say.
 
     >>> fitting_max_tokens("maximum context length is 100 tokens. However, you requested 130 (80 in the messages)", 50)
     19
+    >>> fitting_max_tokens("max_tokens=5000 cannot be greater than max_model_len=2048. Please request fewer", 5000)
+    2048
     """
     limit, prompt = _CONTEXT.search(message), _PROMPT.search(message)
-    if not limit or not prompt:
+    if limit and prompt:
+        fitting = int(limit[1]) - int(prompt[1] or prompt[2]) - 1
+    elif stated := _MOST_TOKENS.search(message):
+        fitting = int(stated[1])
+    else:
         return None
-    fitting = int(limit[1]) - int(prompt[1] or prompt[2]) - 1
     return fitting if 1 <= fitting < asked else None

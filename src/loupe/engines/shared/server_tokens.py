@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from loupe.engines.shared.http_body import read_body
+from loupe.engines.shared.posting import post
 from loupe.typed import json_decoder
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class ServerTokenizer:
         url = f"{self.base_url.removesuffix('/').removesuffix('/v1')}/{path}"
         data = msgspec.json.encode({"model": self.model, **body})
         try:
-            async with self.session.post(url, data=data, allow_redirects=False) as response:
+            async with post(self.session, url, data) as response:
                 if response.status == 200:
                     return await read_body(response, _MOST_BYTES)
                 # 404 and 405: there is none; anything else may be about this one text.
