@@ -23,14 +23,13 @@ from loupe.report.terminal import (
     Section,
     failed_count,
     format_margin,
-    format_range,
     format_value,
     part_of_published,
 )
 from loupe.report.unverified import accepted_drafts, truth_cell, unverified, unverified_warning
-from loupe.report.visible_differences import no_ranks, visible_differences
+from loupe.report.visible_differences import DIFFERENCE_HEADER, difference_cells, no_ranks, visible_differences
 from loupe.runs.folder import RunFolder
-from loupe.stats.comparison import LEVEL, Difference
+from loupe.stats.comparison import Difference
 from loupe.stats.ranks import Standings, standings
 from loupe.types import Estimate, Result, SampleScores
 
@@ -240,32 +239,11 @@ def _pair_section(compared: Compared, pair: Pair) -> Section:
             continue
         unit = compared.units.get(name, "fraction")
         cells = [name, format_value(found.value_a, unit), format_value(found.value_b, unit)]
-        cells += [_signed(found.difference, unit), format_range(found.low, found.high, unit)]
-        cells += [_probability(found.p_holm), _verdict(found, compared.directions.get(name, True))]
-        rows.append(cells)
+        better = compared.directions.get(name, True)
+        rows.append([*cells, *difference_cells(found, unit, higher_is_better=better)])
     base = next(item.engine for item in compared.runs if item.run == compared.baseline)
     count = f"{pair.samples:,} sample{'' if pair.samples == 1 else 's'}"
     grouped = f" in {pair.shared:,} groups" if pair.shared not in (0, pair.samples) else ""
     title = f"{pair.engine} minus {base}, on what both have read: {count}{grouped}"
-    header = ("measure", pair.engine, base, "difference", "95 % interval", "p (Holm)", "")
+    header = ("measure", pair.engine, base, *DIFFERENCE_HEADER)
     return Section(title=title, header=header, rows=rows)
-
-
-def _verdict(found: Difference, higher_is_better: bool) -> str:
-    if found.p_holm is None or found.difference is None:
-        return "too few to tell"
-    if found.p_holm >= LEVEL:
-        return "no clear difference"
-    return "better" if (found.difference > 0) == higher_is_better else "worse"
-
-
-def _signed(difference: float | None, unit: str) -> str:
-    if difference is None:
-        return "–"
-    return f"{100 * difference:+.2f}" if unit == "fraction" else f"{difference:+.3f}"
-
-
-def _probability(p: float | None) -> str:
-    if p is None:
-        return "–"
-    return "<0.001" if p < 0.001 else f"{p:.3f}"
