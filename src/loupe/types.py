@@ -181,6 +181,7 @@ class Measure:
     is nan: not computed). `pooled` measures get all their rows, shape (n, k), instead, and pay with a slower interval.
     `unit` is "fraction" (shown in percent) or "number"; `bounded` numbers lie between 0 and 1, as fractions do.
     `of_parts` is made of what other measures tell: where samples have fewer of these, it is another number.
+    `sampled=False` counts what happened in a run, which is no sample of anything: the same in every draw, no interval.
     """
 
     name: str
@@ -191,6 +192,7 @@ class Measure:
     unit: Literal["fraction", "number"] = "fraction"
     bounded: bool = False
     of_parts: bool = False
+    sampled: bool = True
 
 
 class Edit(NamedTuple):

@@ -109,6 +109,8 @@ def _rates(figures: Mapping[str, Any]) -> dict[str, str]:
     found = {name.replace("_", " "): _figure(value) for name, value in single.items()}
     if half is not None and "overall" in figures:
         found["overall"] = f"{100 * figures['overall']:.1f} % ± {100 * half:.1f}"
+    if status := figures.get("official_status"):
+        found["overall"] = f"{found.get('overall', '–')}; the official program prints {status}"
     for name, table in figures.items():
         rows = table.items() if isinstance(table, dict) else ()
         for row, value in rows if all(isinstance(value, dict) and "rate" in value for _, value in rows) else ():

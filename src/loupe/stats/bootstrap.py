@@ -141,7 +141,8 @@ def _arrays(measures: Sequence[Measure], scores: Clustered, *, draws: int, seed:
         # Leaving out every cluster in turn would cost as much again; without it the percentiles are not shifted.
         left_out = np.full(size if draws else 0, point)
         arrays[measure.name] = np.concatenate([[point], pooled_draws[:, column], left_out])
-    return arrays
+    fixed = {measure.name for measure in measures if not measure.sampled}
+    return {name: np.full_like(values, values[0]) if name in fixed else values for name, values in arrays.items()}
 
 
 def value_of(measure: Measure, sums: Floats) -> Floats:
