@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -28,10 +28,11 @@ from loupe.report.terminal import (
 )
 from loupe.report.unverified import accepted_drafts, truth_cell, unverified, unverified_warning
 from loupe.report.visible_differences import DIFFERENCE_HEADER, difference_cells, no_ranks, visible_differences
+from loupe.report.worst_samples import moved_section, movement
 from loupe.runs.folder import RunFolder
-from loupe.stats.comparison import Difference
+from loupe.stats.comparison import scored_samples
 from loupe.stats.ranks import Standings, standings
-from loupe.types import Estimate, Result, SampleScores
+from loupe.types import Estimate, Result
 
 #: Of a headline that is none of a run's measures.
 _NO_VALUE = Estimate(value=None)
@@ -107,7 +108,14 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
         differing=differing_parts(folders),
         runs=_ranked(paths, results, found),
         pairs=[
-            _pair(path, result, against, base=scores[0], measures=found.pairs[str(path), str(paths[0])])
+            Pair(
+                run=str(path),
+                engine=result.engine,
+                samples=len(scored_samples(against) & scored_samples(scores[0])),
+                shared=max((one.shared for one in found.pairs[str(path), str(paths[0])].values()), default=0),
+                measures=found.pairs[str(path), str(paths[0])],
+                moved=movement(benchmark, against, scores[0]),
+            )
             for path, result, against in zip(paths[1:], results[1:], scores[1:], strict=True)
         ],
         notes=left_out_sentences(
@@ -147,19 +155,6 @@ def _ranked(paths: Sequence[Path], results: list[Result], compared: Standings) -
     ]
 
 
-def _pair(
-    path: Path,
-    result: Result,
-    scores: list[SampleScores],
-    *,
-    base: list[SampleScores],
-    measures: dict[str, Difference],
-) -> Pair:
-    shared = max((difference.shared for difference in measures.values()), default=0)
-    samples = len({item.sample for item in scores if item.scores} & {item.sample for item in base if item.scores})
-    return Pair(run=str(path), engine=result.engine, samples=samples, shared=shared, measures=measures)
-
-
 def sections(compared: Compared) -> list[Section]:
     """The comparison as tables: who ranks where, then every difference with its interval."""
     unit = compared.units.get(compared.headline, "fraction")
@@ -192,7 +187,7 @@ def sections(compared: Compared) -> list[Section]:
         Section(title=title, header=header, rows=rows),
         *_below_ranks(compared),
         *published_sections(compared.published, compared.units),
-        *(_pair_section(compared, pair) for pair in compared.pairs),
+        *(section for pair in compared.pairs for section in _pair_sections(compared, pair)),
         *visible_sections(compared),
     ]
 
@@ -232,7 +227,15 @@ def ranking(paths: Sequence[Path]) -> list[Section]:
     return [*ranks, *_below_ranks(compared), *visible_sections(compared)]
 
 
-def _pair_section(compared: Compared, pair: Pair) -> Section:
+def _pair_sections(compared: Compared, pair: Pair) -> Iterator[Section]:
+    base = next(item.engine for item in compared.runs if item.run == compared.baseline)
+    yield _measured(compared, pair, base)
+    unit = compared.units.get(pair.moved.measure, "fraction")
+    if (moved := moved_section(pair.moved, unit, after=pair.engine, before=base)) is not None:
+        yield moved
+
+
+def _measured(compared: Compared, pair: Pair, base: str) -> Section:
     rows = []
     for name, found in pair.measures.items():
         if found.value_a is None and found.value_b is None:
@@ -241,7 +244,6 @@ def _pair_section(compared: Compared, pair: Pair) -> Section:
         cells = [name, format_value(found.value_a, unit), format_value(found.value_b, unit)]
         better = compared.directions.get(name, True)
         rows.append([*cells, *difference_cells(found, unit, higher_is_better=better)])
-    base = next(item.engine for item in compared.runs if item.run == compared.baseline)
     count = f"{pair.samples:,} sample{'' if pair.samples == 1 else 's'}"
     grouped = f" in {pair.shared:,} groups" if pair.shared not in (0, pair.samples) else ""
     title = f"{pair.engine} minus {base}, on what both have read: {count}{grouped}"

@@ -51,12 +51,13 @@ class Section:
     alarm: bool = False
 
 
-def result_sections(result: Result) -> list[Section]:
-    """Everything a person should see of one result, most important first."""
+def result_sections(result: Result, worst: Section | None = None) -> list[Section]:
+    """Everything a person should see of one result, most important first; `worst` are its worst samples."""
     found = [
         _measures(result),
         *_below_measures(result),
         _not_computed(result),
+        worst,
         _worst_slices(result),
         _not_as_it_is(result),
         _failures(result),

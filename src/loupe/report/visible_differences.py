@@ -44,7 +44,7 @@ DIFFERENCE_HEADER = ("difference", "95 % interval (Holm)", "p (Holm)", "")
 def difference_cells(found: Difference, unit: str, *, higher_is_better: bool) -> tuple[str, str, str, str]:
     """A difference for a table: with its direction, its interval, its p-value and the verdict."""
     interval = format_range(found.low, found.high, unit)
-    return _signed(found.difference, unit), interval, _probability(found.p_holm), verdict(found, higher_is_better)
+    return signed(found.difference, unit), interval, _probability(found.p_holm), verdict(found, higher_is_better)
 
 
 def verdict(found: Difference, higher_is_better: bool) -> str:
@@ -56,7 +56,8 @@ def verdict(found: Difference, higher_is_better: bool) -> str:
     return "better" if (found.difference > 0) == higher_is_better else "worse"
 
 
-def _signed(difference: float | None, unit: str) -> str:
+def signed(difference: float | None, unit: str) -> str:
+    """A difference with its direction, fractions in points of a hundred."""
     if difference is None:
         return "–"
     return f"{100 * difference:+.2f}" if unit == "fraction" else f"{difference:+.3f}"

@@ -19,6 +19,7 @@ from loupe.stats.clusters import Floats
 
 #: Differences of equal sums may differ by rounding (times the value, if that is larger); so much counts as reaching.
 _SLACK = 1e-12
+_ROUNDED = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,10 @@ class Contrast:
         if least < 1 or self.error is None:
             return None
         low, high = float(self.lows[least - 1]), float(self.highs[-least])
-        return (low, high) if math.isfinite(low) and math.isfinite(high) else None
+        if not (math.isfinite(low) and math.isfinite(high)):
+            return None
+        # An end that is 0 but for rounding is 0; on its other side it would contradict p.
+        return 0.0 if -_ROUNDED < low < 0 else low, 0.0 if 0 < high < _ROUNDED else high
 
 
 def contrast(difference: float, exchanged: Floats, weights: Floats, *, clusters: int) -> Contrast | None:
