@@ -55,7 +55,7 @@ def test_an_extra_comes_from_where_the_installation_came(
     words = shlex.split(install_command("web"))
     assert words[words.index("install") + 1 :][-len(wanted) :] == wanted
     assert sys.executable in words
-    assert ("-m" in words) == (find_spec("pip") is not None)
+    assert ("--python" in words) == (find_spec("pip") is None)
     assert "-U" in shlex.split(install_command("web", "-U"))
 
 

@@ -40,9 +40,12 @@ def install_command(extra: str, *options: str) -> str:
     An index may not have Loupe, or another release of it: what came from a checkout, a wheel or a repository is
     completed from there.
     """
-    # Without pip it was uv that made the environment, and that knows no other one than it is told.
-    pip = [sys.executable, "-m", "pip", "install"]
-    words = pip if find_spec("pip") else ["uv", "pip", "install", "--python", sys.executable]
+    if find_spec("pip"):
+        words = [sys.executable, "-m", "pip", "install"]
+    else:
+        # uv made the environment, may itself be in it, and knows no other one than it is told.
+        uv = [sys.executable, "-m", "uv"] if find_spec("uv") else ["uv"]
+        words = [*uv, "pip", "install", "--python", sys.executable]
     return shlex.join([*words, *options, *_requirement(f"[{extra}]" if extra else "")])
 
 
