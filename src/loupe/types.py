@@ -349,7 +349,8 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
 
     `failed_are` says what samples without an answer are to its numbers: empty ones, or (as upstream has it) left out.
     `official` is the row of an official table in one line, where it is not simply the measures. `not_computed` says why
-    measures have no value ("": they are none of this run, and not worth a word).
+    measures have no value ("": they are none of this run, and not worth a word). `slices` are further ones, by
+    attributes of what is smaller than a sample.
     """
 
     figures: dict[str, Any] = {}
@@ -357,6 +358,7 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
     warnings: list[str] = []
     official: str = ""
     not_computed: dict[str, str] = {}
+    slices: dict[str, dict[str, dict[str, Estimate]]] = {}
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):

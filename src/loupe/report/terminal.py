@@ -174,7 +174,7 @@ def _worst_slices(result: Result) -> Section | None:
             estimate = measures.get(name)
             if estimate is not None and estimate.value is not None:
                 found.append((estimate.value, f"{tag} = {value}", estimate))
-            else:
+            elif any(name in other for other in values.values()):
                 without += 1
     larger = [item for item in found if item[2].n > 1]
     single = len(found) - len(larger) if larger else 0
