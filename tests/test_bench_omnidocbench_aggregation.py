@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from loupe.benchmarks.omnidoc.aggregation import OFFICIAL_METRICS, ElementMetrics, metric_result, per_page_edit
+from loupe.benchmarks.omnidoc.attribute_slices import attribute_slices
 from loupe.benchmarks.omnidoc.headline import headline_row, unrounded_row
 from loupe.benchmarks.omnidoc.scored_pages import ScoredPage, samples_by_element
 from tests.omnidoc_oracles import differences, page_of_samples
@@ -53,6 +54,26 @@ def test_figures_of_whole_runs_are_the_official_ones(folder: str, case: dict[str
     assert len(columns) == 6
     row = {name: 0.0 if value is None and "TEDS" in name else value for name, value in unrounded_row(result).items()}
     assert differences({name: row[name] for name in columns}, columns) == []
+
+
+@pytest.mark.parametrize(("folder", "case"), RUNS[:20], ids=[folder + case["id"] for folder, case in RUNS[:20]])
+def test_slices_by_attributes_of_blocks_are_the_official_figures(folder: str, case: dict[str, Any]) -> None:
+    """Every figure of the official `group` tables of text and tables is there, and none else."""
+    slices = attribute_slices(metric_result(pages_of_run(folder, case)))
+    official = case["expected"]["metric_result"]
+    for noun, element, metric, measure in (
+        ("text", "text_block", "Edit_dist", "text_edit"),
+        ("table", "table", "TEDS", "table_teds"),
+    ):
+        wanted = {name: mean for name, mean in official[element]["group"].get(metric, {}).items() if mean is not None}
+        shown = {
+            f"{tag.removeprefix(noun + '.')}: {value}": estimates[measure].value
+            for tag, values in slices.items()
+            if tag.startswith(f"{noun}.")
+            for value, estimates in values.items()
+            if measure in estimates
+        }
+        assert shown == pytest.approx({name.removeprefix(f"{noun}_"): mean for name, mean in wanted.items()}, abs=1e-6)
 
 
 def pages_of_config(case: dict[str, Any]) -> list[ScoredPage]:

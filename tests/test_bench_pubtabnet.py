@@ -12,6 +12,7 @@ import pytest
 from loupe.benchmarks import get_benchmark
 from loupe.benchmarks.table_answers.soup import need_table_tools
 from loupe.benchmarks.table_images.layouts import Annotation, html_of_tokens
+from loupe.data.extras import install_command
 from loupe.errors import DatasetError, MissingToolError, UsageError
 from loupe.metrics.table_tree import TableTooLargeError
 from loupe.pipeline.answers import find_all
@@ -295,4 +296,4 @@ def test_without_the_extra_that_reads_tables_its_installation_is_named(
     for name in ("pubtabnet", "teds_test", "dp_bench"):
         with pytest.raises(MissingToolError, match="scoring tables needs lxml") as caught:
             list(get_benchmark(name).load(tmp_path))
-        assert caught.value.hint == "pip install 'loupe-ocr[tables]'"
+        assert caught.value.hint == install_command("tables")

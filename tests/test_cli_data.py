@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from loupe.data.extras import install_command
 from tests.chat_server import in_thread
 from tests.command_line import READER, command, complaint, environment, loupe
 from tests.hub_server import COMMIT, Fault, hub_server
@@ -336,4 +337,4 @@ def test_without_the_extra_the_message_names_it(tmp_path: Path, package: str, wo
     (tmp_path / "copy/data/test-00000-of-00001.parquet").write_bytes(ocrbench())
     done = loupe(*words, cwd=tmp_path, env=here(tmp_path, PYTHONPATH=str(tmp_path / "without")))
     error, hint = complaint(done)
-    assert (done.returncode, hint) == (4, "pip install 'loupe-ocr[data]'") and package in error
+    assert (done.returncode, hint) == (4, install_command("data")) and package in error

@@ -14,6 +14,7 @@ import pytest
 import loupe as loupe_package
 from loupe.cli import options
 from loupe.cli.options import Flags
+from loupe.data.extras import install_command
 from loupe.engines.shared.discovery import choose
 from loupe.errors import EngineUnavailableError, did_you_mean
 from tests.command_line import complaint, loupe, make_folder, trusted
@@ -99,7 +100,7 @@ def test_without_a_server_the_hint_names_only_what_would_help(here: Path, monkey
     monkeypatch.setattr(options, "find_spec", lambda name: None)
     for flags, end in (
         (Flags(model="m"), "/v1"),
-        (Flags(), "-e rapidocr, which comes with: pip install 'loupe-ocr[rapidocr]'"),
+        (Flags(), f"-e rapidocr, which comes with: {install_command('rapidocr')}"),
     ):
         with pytest.raises(EngineUnavailableError) as caught:
             options.choose_engines(flags)

@@ -9,14 +9,17 @@ import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
+import click
 import pytest
+from PIL import Image
 
 from loupe import __version__
 from loupe.cli.errors import describe
-from loupe.cli.root import SECTIONS
+from loupe.cli.root import SECTIONS, root
 from loupe.report.control_characters import printable
 from loupe.types import Outcome
 from tests.command_line import complaint, loupe
@@ -180,3 +183,32 @@ def test_an_error_of_the_file_system_names_the_file() -> None:
     found = describe(PermissionError(13, "Permission denied", "/some/where"))
     assert found is not None
     assert (found.message, found.exit_code) == ("/some/where: permission denied", 2)
+
+
+def leaves(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+    """Every command that does something, by its words."""
+    if not isinstance(command, click.Group):
+        yield " ".join(path), command
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        found = command.get_command(context, name)
+        assert found is not None
+        yield from leaves(found, (*path, name))
+
+
+def test_every_command_takes_plain_and_short_options_are_the_same_everywhere() -> None:
+    commands = dict(leaves(root))
+    options = {name: [tuple(each.opts) for each in command.params] for name, command in commands.items()}
+    assert len(commands) > 30
+    assert [name for name, found in options.items() if ("--plain",) not in found] == []
+    assert [name for name, found in options.items() if ("--output",) in found or ("--jobs",) in found] == []
+
+
+def test_a_command_without_tables_is_plain_when_asked(tmp_path: Path) -> None:
+    (tmp_path / "pages").mkdir()
+    Image.new("RGB", (40, 40), "white").save(tmp_path / "pages" / "a.png")
+    made = loupe("init", "pages", "--task", "text", "--plain", cwd=tmp_path)
+    assert (made.returncode, (tmp_path / "pages" / "loupe.toml").is_file()) == (0, True)
+    error, _ = complaint(loupe("export", "nowhere", "--to", "request", "-o", "there", "--plain", cwd=tmp_path))
+    assert "nowhere" in error

@@ -22,13 +22,16 @@ from loupe.benchmarks.olmocr.html_tables import parse_html_tables
 from loupe.benchmarks.olmocr.loading import PdfTests
 from loupe.benchmarks.olmocr.normalization import compose
 from loupe.benchmarks.olmocr.page_facts import check_page
+from loupe.benchmarks.olmocr.plain_words import why_failed
 from loupe.benchmarks.olmocr.records import read_test
 from loupe.benchmarks.olmocr.table_cells import ReadTable
 from loupe.benchmarks.olmocr.table_grid import TableReadError
 from loupe.benchmarks.olmocr.text_search import find_near_matches
-from loupe.benchmarks.olmocr_bench import PageTruth, score
+from loupe.benchmarks.olmocr_bench import Missing, PageTruth, benchmark, score
 from loupe.metrics import levenshtein_distance
-from loupe.types import Prediction, Sample, SampleScores, Scored
+from loupe.report.losses import official_rows
+from loupe.stats.estimates import estimate
+from loupe.types import Prediction, Result, Sample, SampleScores, Scored
 
 _PIECES = [
     "*",
@@ -203,6 +206,67 @@ def test_what_the_browser_did_not_survive_is_counted_and_warned_of() -> None:
     found = conclude([SampleScores(sample="a", group="", tags={}, outcome="ok", scores=[], details=details)])
     assert found.figures["not_judged"] == {"math_tests": 1, "equations": 3, "table_tests": 0}
     assert found.warnings[0].startswith("3 equations in 1 failed math tests were not compared")
+
+
+#: The cell on the right spans further down than its table once the wide one has overwritten it.
+OVERLAPPING = "<table><tr><td>a</td><td rowspan=9>b</td></tr><tr><td colspan=2>c</td></tr></table>"
+
+
+def scored_pages(missing: Missing, broken: int) -> list[SampleScores]:
+    """Twenty pages with one table test each; the tables of the first `broken` ones end the official evaluator."""
+    pages = []
+    for number in range(20):
+        test = {"pdf": f"{number}.pdf", "page": 1, "id": f"t{number}", "type": "table", "cell": "c"}
+        truth = PageTruth(
+            PdfTests(f"{number}.pdf", 1, (read_test(test, category="table_tests"),)), ("table_tests",), missing
+        )
+        answer = OVERLAPPING if number < broken else "|a|b|\n|c|d|\n"
+        found = score(Sample(id=f"{number}_pg1_repeat1", images=(), truth=truth), Prediction(text=answer))
+        pages.append(SampleScores(sample=f"{number}", scores=list(found.scores), details=dict(found.details)))
+    return pages
+
+
+@pytest.mark.parametrize("broken", [1, 3])
+def test_errors_of_a_candidate_are_as_many_as_there_are_and_void_all_scores_without_an_interval(broken: int) -> None:
+    rows = [(page.sample, one) for page in scored_pages("official", broken) for one in page.scores]
+    found = estimate(benchmark.measures, rows, summarize=benchmark.summarize)
+    errors = found["candidate_errors"]
+    assert (errors.value, errors.low, errors.high) == (broken, None, None)
+    for name in ("overall", "table_tests"):
+        assert (found[name].value, found[name].low, found[name].high) == (0.0, None, None)
+
+
+def test_official_figures_say_where_the_official_program_prints_none() -> None:
+    found = conclude(scored_pages("empty", 2))
+    assert found.figures["overall"] == 0.9
+    assert "official program prints FAILED (errors) and 0 instead: test t0 raises IndexError" in found.official
+    assert " and 1 more" in found.official
+    result = Result(
+        benchmark="olmocr_bench",
+        version="1.0",
+        engine="e",
+        total=20,
+        headline="overall",
+        signature="",
+        measures={},
+        directions={},
+        units={},
+        figures=found.figures,
+    )
+    _, rows = official_rows([("e", result)])
+    assert dict(rows)["overall"][0].endswith("; the official program prints FAILED (errors)")
+    sound = conclude(scored_pages("empty", 0))
+    assert "FAILED" not in sound.official and "official_status" not in sound.figures
+
+
+def test_a_test_that_raises_is_explained_once() -> None:
+    (page, *_) = scored_pages("empty", 1)
+    fact = page.details["tests"][0]
+    test = read_test({"pdf": "0.pdf", "page": 1, "id": "t0", "type": "table", "cell": "c"}, category="table_tests")
+    assert why_failed(test, fact) == (
+        "The official evaluator ends in an error here, so the test has not passed: "
+        "IndexError: a rowspan that was overwritten reaches below the table."
+    )
 
 
 def test_no_number_of_repeats_is_an_error_of_the_test_as_upstream() -> None:

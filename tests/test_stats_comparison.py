@@ -250,6 +250,12 @@ def test_engines_that_cannot_be_told_apart_share_a_rank() -> None:
     assert next(iter(found)) == "best" and list(found)[-1] == "worst"
 
 
+def test_twenty_engines_that_differ_plainly_have_twenty_ranks() -> None:
+    pages = noise(21, 20, 0.2)
+    runs = {f"{place}": rows_of(plus(pages, noise(22 + place, 20, 0.01), -0.1 * place)) for place in range(20)}
+    assert list(ranks(runs, [MEAN], "mean").values()) == list(range(1, 21))
+
+
 def test_lower_errors_rank_first() -> None:
     runs = {"more": rows_of(plus(noise(17), [0.5] * 60)), "fewer": rows_of(noise(18))}
     assert list(ranks(runs, [ERRORS], "mean").items()) == [("fewer", 1), ("more", 2)]

@@ -49,7 +49,9 @@ def test_no_number_of_documents_shows_no_difference() -> None:
     assert clusters_needed(0.02, 30, 0.0) is None
     assert needed(Difference(difference=0.0, shared=30, p=1.0, detectable=0.1)) == "no number: no difference"
     assert needed(Difference(difference=0.001, shared=30, p=0.8, detectable=0.1, needed=12345)) == "about 12,000 more"
-    assert needed(Difference(difference=0.2, shared=30, p=0.01, detectable=0.1, needed=9)) == "shown already"
+    assert (
+        needed(Difference(difference=0.2, shared=30, p=0.01, p_holm=0.01, detectable=0.1, needed=9)) == "shown already"
+    )
 
 
 def section(found: Difference) -> tuple[str, ...]:

@@ -181,6 +181,7 @@ class Measure:
     is nan: not computed). `pooled` measures get all their rows, shape (n, k), instead, and pay with a slower interval.
     `unit` is "fraction" (shown in percent) or "number"; `bounded` numbers lie between 0 and 1, as fractions do.
     `of_parts` is made of what other measures tell: where samples have fewer of these, it is another number.
+    `sampled=False` counts what happened in a run, which is no sample of anything: the same in every draw, no interval.
     """
 
     name: str
@@ -191,6 +192,7 @@ class Measure:
     unit: Literal["fraction", "number"] = "fraction"
     bounded: bool = False
     of_parts: bool = False
+    sampled: bool = True
 
 
 class Edit(NamedTuple):
@@ -347,7 +349,8 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
 
     `failed_are` says what samples without an answer are to its numbers: empty ones, or (as upstream has it) left out.
     `official` is the row of an official table in one line, where it is not simply the measures. `not_computed` says why
-    measures have no value ("": they are none of this run, and not worth a word).
+    measures have no value ("": they are none of this run, and not worth a word). `slices` are further ones, by
+    attributes of what is smaller than a sample.
     """
 
     figures: dict[str, Any] = {}
@@ -355,6 +358,7 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
     warnings: list[str] = []
     official: str = ""
     not_computed: dict[str, str] = {}
+    slices: dict[str, dict[str, dict[str, Estimate]]] = {}
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from script.check_sdk_signatures import parameters
 
+from loupe.data.extras import install_command
 from loupe.engines.registry import load_profile
 from loupe.errors import EngineError, EngineUnavailableError, MissingToolError, ProfileError, UsageError
 from loupe.types import Output
@@ -51,7 +52,7 @@ def test_a_package_that_is_not_here_is_named_with_the_command_that_brings_it(
     with pytest.raises(MissingToolError) as error:
         answer(engine, page)
     assert error.value.message == f"the package {package} is not installed"
-    assert error.value.hint == f"pip install 'loupe-ocr[{extra}]'"
+    assert error.value.hint == install_command(extra)
     assert error.value.exit_code == 4
 
 

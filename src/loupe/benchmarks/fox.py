@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 from loupe.benchmarks.fox_pages.compression import ratio_bin, token_bin
 from loupe.benchmarks.fox_pages.files import LAYOUT, UPSTREAM, Language, PageItem, find_files, read_pages
 from loupe.benchmarks.fox_pages.words import PageScores, score_page, score_page_swapped_like_official
-from loupe.data.extras import installed
+from loupe.data.extras import install_command, installed
 from loupe.data.pages import page_size
 from loupe.data.prepared import is_prepared, read
 from loupe.data.store import default_root
@@ -101,7 +101,7 @@ def _check_tools(words: Words) -> None:
     without = "or leave the word measures out: -o words=none"
     if words != "none" and not (find_spec("nltk") and find_spec("jieba")):
         raise MissingToolError(
-            "BLEU, METEOR and F1 of Fox need nltk and jieba", hint=f"pip install 'loupe-ocr[fox]'; {without}"
+            "BLEU, METEOR and F1 of Fox need nltk and jieba", hint=f"{install_command('fox')}; {without}"
         )
     if words == "wordnet" and installed_wordnet() is None:
         raise MissingToolError(

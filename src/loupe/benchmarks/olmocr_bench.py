@@ -139,10 +139,10 @@ def score(sample: Sample, prediction: Prediction) -> Scored:
     ]
     scores.append(Score(measure="overall", counts=_sums(facts, truth.categories)))
     details: dict[str, Any] = {"tests": facts, **sample.scoring}
+    errors = _candidate_errors(truth.page, repeats, facts, absent=absent)
+    details |= {"candidate_errors": errors} if errors else {}
     if truth.missing == "official":
-        errors = _candidate_errors(truth.page, repeats, facts, absent=absent)
         scores.append(Score(measure="candidate_errors", counts=(float(len(errors)),)))
-        details |= {"candidate_errors": errors} if errors else {}
     return Scored(scores=scores, details=details)
 
 
@@ -229,19 +229,23 @@ def _candidate_errors(
     if absent:
         return [f"no readable answer to {page.pdf} page {page.page} ({name}.md)"]
     unreadable = [f"an answer to {page.pdf} page {page.page} cannot be read"] * repeats.count(None)
-    return unreadable + [f"test {fact['id']} raises" for fact in facts if fact["explanation"] == "run_error"]
+    return unreadable + [
+        f"test {fact['id']} raises {fact.get('figures', {}).get('error', 'an error')}"
+        for fact in facts
+        if fact["explanation"] == "run_error"
+    ]
 
 
 def summarize(values: Values) -> Values:
-    """Any error of a candidate makes all its scores 0 (`missing=official` only, section 12.5).
-
-    The errors are those of this candidate, and no sample of anything: they have no interval.
-    """
+    """Any error of a candidate makes all its scores 0 (`missing=official` only, section 12.5)."""
     errors = values.get("candidate_errors")
-    if errors is None or not np.max(errors) > 0:
+    if errors is None or not np.any(np.asarray(errors) > 0):
         return {}
-    zeros = {name: np.zeros_like(value) for name, value in values.items()}
-    return zeros | {"candidate_errors": np.full_like(errors, np.max(errors))}
+    return {
+        name: np.where(np.asarray(errors) > 0, 0.0, value)
+        for name, value in values.items()
+        if name != "candidate_errors"
+    }
 
 
 def answers_in_folder(samples: Iterable[Sample], names: Iterable[str]) -> dict[str, list[str]]:
@@ -279,6 +283,7 @@ benchmark = Benchmark(
             higher_is_better=False,
             unit="number",
             value=_first_count,
+            sampled=False,
         ),
     ),
     headline="overall",

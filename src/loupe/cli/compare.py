@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -23,16 +23,16 @@ from loupe.report.terminal import (
     Section,
     failed_count,
     format_margin,
-    format_range,
     format_value,
     part_of_published,
 )
 from loupe.report.unverified import accepted_drafts, truth_cell, unverified, unverified_warning
-from loupe.report.visible_differences import no_ranks, visible_differences
+from loupe.report.visible_differences import DIFFERENCE_HEADER, difference_cells, no_ranks, visible_differences
+from loupe.report.worst_samples import moved_section, movement
 from loupe.runs.folder import RunFolder
-from loupe.stats.comparison import LEVEL, Difference
+from loupe.stats.comparison import scored_samples
 from loupe.stats.ranks import Standings, standings
-from loupe.types import Estimate, Result, SampleScores
+from loupe.types import Estimate, Result
 
 #: Of a headline that is none of a run's measures.
 _NO_VALUE = Estimate(value=None)
@@ -108,7 +108,14 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
         differing=differing_parts(folders),
         runs=_ranked(paths, results, found),
         pairs=[
-            _pair(path, result, against, base=scores[0], measures=found.pairs[str(path), str(paths[0])])
+            Pair(
+                run=str(path),
+                engine=result.engine,
+                samples=len(scored_samples(against) & scored_samples(scores[0])),
+                shared=max((one.shared for one in found.pairs[str(path), str(paths[0])].values()), default=0),
+                measures=found.pairs[str(path), str(paths[0])],
+                moved=movement(benchmark, against, scores[0]),
+            )
             for path, result, against in zip(paths[1:], results[1:], scores[1:], strict=True)
         ],
         notes=left_out_sentences(
@@ -148,19 +155,6 @@ def _ranked(paths: Sequence[Path], results: list[Result], compared: Standings) -
     ]
 
 
-def _pair(
-    path: Path,
-    result: Result,
-    scores: list[SampleScores],
-    *,
-    base: list[SampleScores],
-    measures: dict[str, Difference],
-) -> Pair:
-    shared = max((difference.shared for difference in measures.values()), default=0)
-    samples = len({item.sample for item in scores if item.scores} & {item.sample for item in base if item.scores})
-    return Pair(run=str(path), engine=result.engine, samples=samples, shared=shared, measures=measures)
-
-
 def sections(compared: Compared) -> list[Section]:
     """The comparison as tables: who ranks where, then every difference with its interval."""
     unit = compared.units.get(compared.headline, "fraction")
@@ -193,7 +187,7 @@ def sections(compared: Compared) -> list[Section]:
         Section(title=title, header=header, rows=rows),
         *_below_ranks(compared),
         *published_sections(compared.published, compared.units),
-        *(_pair_section(compared, pair) for pair in compared.pairs),
+        *(section for pair in compared.pairs for section in _pair_sections(compared, pair)),
         *visible_sections(compared),
     ]
 
@@ -233,39 +227,25 @@ def ranking(paths: Sequence[Path]) -> list[Section]:
     return [*ranks, *_below_ranks(compared), *visible_sections(compared)]
 
 
-def _pair_section(compared: Compared, pair: Pair) -> Section:
+def _pair_sections(compared: Compared, pair: Pair) -> Iterator[Section]:
+    base = next(item.engine for item in compared.runs if item.run == compared.baseline)
+    yield _measured(compared, pair, base)
+    unit = compared.units.get(pair.moved.measure, "fraction")
+    if (moved := moved_section(pair.moved, unit, after=pair.engine, before=base)) is not None:
+        yield moved
+
+
+def _measured(compared: Compared, pair: Pair, base: str) -> Section:
     rows = []
     for name, found in pair.measures.items():
         if found.value_a is None and found.value_b is None:
             continue
         unit = compared.units.get(name, "fraction")
         cells = [name, format_value(found.value_a, unit), format_value(found.value_b, unit)]
-        cells += [_signed(found.difference, unit), format_range(found.low, found.high, unit)]
-        cells += [_probability(found.p_holm), _verdict(found, compared.directions.get(name, True))]
-        rows.append(cells)
-    base = next(item.engine for item in compared.runs if item.run == compared.baseline)
+        better = compared.directions.get(name, True)
+        rows.append([*cells, *difference_cells(found, unit, higher_is_better=better)])
     count = f"{pair.samples:,} sample{'' if pair.samples == 1 else 's'}"
     grouped = f" in {pair.shared:,} groups" if pair.shared not in (0, pair.samples) else ""
     title = f"{pair.engine} minus {base}, on what both have read: {count}{grouped}"
-    header = ("measure", pair.engine, base, "difference", "95 % interval", "p (Holm)", "")
+    header = ("measure", pair.engine, base, *DIFFERENCE_HEADER)
     return Section(title=title, header=header, rows=rows)
-
-
-def _verdict(found: Difference, higher_is_better: bool) -> str:
-    if found.p_holm is None or found.difference is None:
-        return "too few to tell"
-    if found.p_holm >= LEVEL:
-        return "no clear difference"
-    return "better" if (found.difference > 0) == higher_is_better else "worse"
-
-
-def _signed(difference: float | None, unit: str) -> str:
-    if difference is None:
-        return "–"
-    return f"{100 * difference:+.2f}" if unit == "fraction" else f"{difference:+.3f}"
-
-
-def _probability(p: float | None) -> str:
-    if p is None:
-        return "–"
-    return "<0.001" if p < 0.001 else f"{p:.3f}"

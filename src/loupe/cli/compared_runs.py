@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from loupe.report.worst_samples import Movement
 from loupe.stats.comparison import Difference
 from loupe.types import Estimate, PublishedRow
 
@@ -28,13 +29,17 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """Run minus baseline over the `samples` that both have read, in `shared` groups (pages, or documents of pages)."""
+    """Run minus baseline over the `samples` that both have read, in `shared` groups (pages, or documents of pages).
+
+    `moved` names the samples that make up most of the difference.
+    """
 
     run: str
     engine: str
     samples: int
     shared: int
     measures: dict[str, Difference]
+    moved: Movement = Movement()
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ import click
 
 from loupe.cli.errors import INTERRUPTED, show_error
 from loupe.cli.output import as_json, json_option, plain_option, print_line, say, tables
+from loupe.data.extras import install_command
 from loupe.errors import LoupeError, MissingToolError
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def command(context: click.Context, /, runs: Path, output: Path, limit: int, jso
     if interrupted:
         context.exit(INTERRUPTED)
     if not folders:
-        raise MissingToolError("no local engine could read the pages", hint="pip install 'loupe-ocr[rapidocr]'")
+        raise MissingToolError("no local engine could read the pages", hint=install_command("rapidocr"))
     paths = tuple(folder.path for folder in folders)
     compared = compare_runs(paths) if len(paths) > 1 else None
     write_report(paths, output)
@@ -93,7 +94,7 @@ def read_pages(runs: Path, limit: int, *, plain: bool) -> tuple[list[RunFolder],
 def what_is_missing(name: str) -> str:
     """What this engine needs and what brings it; empty if it is all here."""
     if name == "rapidocr" and not (find_spec("rapidocr") and find_spec("onnxruntime")):
-        return "it comes with: pip install 'loupe-ocr[rapidocr]'"
+        return f"it comes with: {install_command('rapidocr')}"
     if name == "tesseract" and which("tesseract") is None:
         return "it comes with: apt-get install tesseract-ocr, or brew install tesseract"
     return ""

@@ -16,6 +16,7 @@ import msgspec
 
 from loupe.cli.errors import MISSING
 from loupe.cli.output import as_json, json_option, plain_option, say, tables
+from loupe.data.extras import install_command
 
 PACKAGE = "loupe-ocr"
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -68,7 +69,7 @@ def _packages() -> Iterator[Check]:
     try:
         needed = metadata.requires(PACKAGE) or []
     except metadata.PackageNotFoundError:
-        yield Check(part="core", name=PACKAGE, here=False, fix=f"pip install {PACKAGE}", required=True)
+        yield Check(part="core", name=PACKAGE, here=False, fix=install_command(""), required=True)
         return
     extras: dict[str, list[str]] = {}
     for line in needed:
@@ -77,12 +78,12 @@ def _packages() -> Iterator[Check]:
         extras.setdefault(marker[1] if marker else "", []).append(name)
     for name in extras.pop("", []):
         found = _version(name)
-        fix = f"pip install --force-reinstall {PACKAGE}"
+        fix = install_command("", "--force-reinstall")
         yield Check(part="core", name=name, here=bool(found), detail=found, fix=fix, required=True)
     for extra in sorted(extras.keys() - {"dev", "all"}):
         versions = {name: _version(name) for name in extras[extra]}
         detail = ", ".join(f"{name} {version or 'missing'}" for name, version in versions.items())
-        fix = f"pip install '{PACKAGE}[{extra}]'"
+        fix = install_command(extra)
         yield Check(part="extra", name=extra, here=all(versions.values()), detail=detail, fix=fix)
 
 
@@ -133,7 +134,7 @@ def _formulas() -> Iterator[Check]:
     for profile, formula in (("unimernet", r"\frac{a}{b}"), ("omnidocbench", r"\frac{a}{b}\text{中}")):
         tools = tex_tools(profile_named(profile))
         detail, here = f"missing: {', '.join(tools.missing)}", not tools.missing
-        fix = tools.hint or f"pip install '{PACKAGE}[cdm]'"
+        fix = tools.hint or install_command("cdm")
         if here:
             try:
                 found = cdm(formula, formula, profile=profile)

@@ -214,20 +214,15 @@ def _sections(found: Embeddings, retrieval: Retrieval | None) -> list[Section]:
 
 def _compared(found: Mapping[str, Mapping[str, Difference]], other: Path) -> Iterator[Section]:
     """How much better these vectors are found than those of another run, over the queries of both."""
-    from loupe.report.terminal import Section, format_range
+    from loupe.report.terminal import Section
+    from loupe.report.visible_differences import DIFFERENCE_HEADER, difference_cells
 
     rows = [
-        (
-            system,
-            name,
-            f"{100 * one.difference:+.2f}",
-            format_range(one.low, one.high, "fraction"),
-            "–" if one.p_holm is None else f"{one.p_holm:.3f}",
-        )
+        (system, name, *difference_cells(one, "fraction", higher_is_better=True))
         for system, measures in found.items()
         for name, one in measures.items()
         if one.difference is not None and name.startswith("ndcg")
     ]
     if rows:
-        header = ("system", "measure", "difference", "95 % interval", "p (Holm)")
+        header = ("system", "measure", *DIFFERENCE_HEADER)
         yield Section(title=f"minus {other}, paired by query", header=header, rows=rows)

@@ -28,6 +28,7 @@ REQUEST, OMNIDOCBENCH = "request", "omnidocbench"
     ),
 )
 @click.option(
+    "-o",
     "--output",
     type=click.Path(path_type=Path),
     metavar="DIR",

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from loupe.cli.output import take_plain
 from loupe.errors import did_you_mean
 
 #: Section of the help → command → its summary. The command `x` is the function `command` of `loupe.cli.x`.
@@ -45,7 +46,7 @@ class LazyGroup(SuggestingGroup):
             return None
         command = importlib.import_module(f"loupe.cli.{cmd_name}").command
         assert isinstance(command, click.Command)
-        return command
+        return take_plain(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the sections of the help."""

@@ -26,6 +26,7 @@ from loupe.cli.server_options import (
     served_by,
     served_model,
 )
+from loupe.data.extras import install_command
 from loupe.engines.registry import Profile, engine_kinds, load_profile, profile_names, slug
 from loupe.errors import EngineUnavailableError, ProfileError, UsageError, word
 from loupe.types import Outcome
@@ -308,7 +309,7 @@ def choose_engines(flags: Flags) -> list[tuple[str, Profile]]:
                 error.hint = error.hint.partition("; without a server")[0]  # these settings speak of one
                 raise
             if find_spec(DEFAULT) is None:
-                error.hint += f", which comes with: pip install 'loupe-ocr[{DEFAULT}]'"
+                error.hint += f", which comes with: {install_command(DEFAULT)}"
                 raise
             say(
                 f"no model server answers on this machine: reading with {DEFAULT} (-e NAME or --base-url URL to choose)"

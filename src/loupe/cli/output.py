@@ -41,15 +41,26 @@ def shared_option(function: F) -> F:
 
 
 def plain_option(function: F) -> F:
-    """`--plain`."""
-
-    def chosen(_: click.Context, __: click.Parameter, plain: bool) -> bool:
-        if plain:
-            os.environ["NO_COLOR"] = "1"  # errors and worker processes follow it, too
-        return plain
-
+    """`--plain`, for a command with tables."""
     text = "No colour, no live display; tables are tab-separated."
-    return click.option("--plain", is_flag=True, is_eager=True, callback=chosen, help=text)(function)
+    return click.option("--plain", is_flag=True, is_eager=True, callback=_without_colour, help=text)(function)
+
+
+def take_plain(command: click.Command) -> click.Command:
+    """The command, or all of a group, with `--plain` also where there is no table to show."""
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            take_plain(each)
+    elif not any("--plain" in parameter.opts for parameter in command.params):
+        settings: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False}
+        command.params.append(click.Option(["--plain"], help="No colour.", callback=_without_colour, **settings))
+    return command
+
+
+def _without_colour(_: click.Context, __: click.Parameter, plain: bool) -> bool:
+    if plain:
+        os.environ["NO_COLOR"] = "1"  # errors and worker processes follow it, too
+    return plain
 
 
 def on_terminal() -> bool:

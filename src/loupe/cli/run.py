@@ -26,6 +26,7 @@ from loupe.types import FAILED, Measure, Result
 
 if TYPE_CHECKING:
     from loupe.pipeline import Plan
+    from loupe.report.terminal import Section
     from loupe.runs.folder import RunFolder
 
 #: `loupe.pipeline.run` or `infer`; they take a `keeper` of servers, too.
@@ -240,13 +241,24 @@ def json_document(results: list[tuple[Path, Result]], *, several: bool = False) 
 
 
 def show_result(path: Path, result: Result, *, plain: bool) -> None:
-    """The tables of one result, its signature, and where it is stored."""
+    """The tables of one result with its worst samples, its signature, and where it is stored."""
     from loupe.report.class_tables import class_sections
     from loupe.report.terminal import result_sections
 
-    tables([*result_sections(result), *class_sections(result)], plain=plain)
+    tables([*result_sections(result, _worst_samples(path)), *class_sections(result)], plain=plain)
     print_line(result.signature)
     print_line(f"saved in {path}")
+
+
+def _worst_samples(path: Path) -> Section | None:
+    """The samples that cost a run most; none where only one was read."""
+    from loupe.benchmarks.registry import benchmark_of_run
+    from loupe.report.worst_samples import worst_section
+    from loupe.runs.folder import RunFolder
+
+    folder = RunFolder.open(path)
+    rows = (msgspec.structs.replace(row, details={}) for row in folder.scores())
+    return worst_section(benchmark_of_run(folder.info.benchmark), rows) if len(folder.score_places()) > 1 else None
 
 
 def show_ranking(paths: list[Path], *, plain: bool) -> None:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distribution, version
 from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
+import msgspec
+
+import loupe
 from loupe.errors import MissingToolError
+
+NAME = "loupe-ocr"
 
 
 def need(*modules: str, extra: str, purpose: str) -> None:
@@ -19,8 +30,42 @@ def need(*modules: str, extra: str, purpose: str) -> None:
         verb = "is" if len(missing) == 1 else "are"
         raise MissingToolError(
             f"{purpose} needs {' and '.join(missing)}, which {verb} not installed",
-            hint=f"pip install 'loupe-ocr[{extra}]'",
+            hint=install_command(extra),
         )
+
+
+def install_command(extra: str, *options: str) -> str:
+    """The command that adds an extra ("": none) to the installation that is running, from where that came (PEP 610).
+
+    An index may not have Loupe, or another release of it: what came from a checkout, a wheel or a repository is
+    completed from there.
+    """
+    if find_spec("pip"):
+        words = [sys.executable, "-m", "pip", "install"]
+    else:
+        # uv made the environment, may itself be in it, and knows no other one than it is told.
+        uv = [sys.executable, "-m", "uv"] if find_spec("uv") else ["uv"]
+        words = [*uv, "pip", "install", "--python", sys.executable]
+    return shlex.join([*words, *options, *_requirement(f"[{extra}]" if extra else "")])
+
+
+def _requirement(extra: str) -> list[str]:
+    try:
+        written = distribution(NAME).read_text("direct_url.json")
+        origin = msgspec.json.decode(written, type=dict[str, Any]) if written else {}
+    except PackageNotFoundError:
+        # The code is run from where it lies, without having been installed.
+        return ["-e", f"{Path(loupe.__file__).parents[2]}{extra}"]
+    except msgspec.DecodeError:
+        origin = {}
+    url = str(origin.get("url", ""))
+    if not url:
+        return [f"{NAME}{extra}"]
+    if (folder := origin.get("dir_info")) is not None:
+        return [*(["-e"] if folder.get("editable") else []), f"{url2pathname(urlsplit(url).path)}{extra}"]
+    if repository := origin.get("vcs_info"):
+        url = f"{repository.get('vcs', 'git')}+{url}@{repository.get('commit_id', 'HEAD')}"
+    return [f"{NAME}{extra} @ {url}"]
 
 
 @cache

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from loupe.data.extras import install_command
 from loupe.data.manifest import safe_path
 from loupe.data.patience import PASSING, Patience, retry_after_seconds
 from loupe.data.sets import DataSet
@@ -114,7 +115,7 @@ def _hub() -> HfApi:
         from huggingface_hub import HfApi
     except ImportError:
         raise MissingToolError(
-            "fetching data needs huggingface_hub, which is not installed", hint="pip install 'loupe-ocr[data]'"
+            "fetching data needs huggingface_hub, which is not installed", hint=install_command("data")
         ) from None
     return HfApi(endpoint=_endpoint(), library_name="loupe")
 

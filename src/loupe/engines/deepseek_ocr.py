@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from loupe.data.extras import install_command
 from loupe.engines.sdk.opening import Work, installed, open_package
 from loupe.engines.sdk.settings import SdkSettings
 from loupe.engines.shared.child_environment import without_secrets
@@ -23,10 +24,7 @@ from loupe.types import Engine
 
 WAY = "direct"
 UNPROVEN = "never run with the model: calls follow the vendor's and vLLM's code, the rest is checked with a stand-in"
-_INSTALL = {
-    "transformers": "pip install 'loupe-ocr[deepseek]'",
-    "vllm": "pip install 'vllm>=0.11.1'",
-}
+_INSTALL_VLLM = "pip install 'vllm>=0.11.1'"
 
 
 class Settings(SdkSettings, frozen=True, kw_only=True):
@@ -80,7 +78,7 @@ class Settings(SdkSettings, frozen=True, kw_only=True):
 async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     """Load the model in a worker, then yield the engine. Raises MissingToolError without the back end."""
     packages = ("torch", "transformers") if settings.backend == "transformers" else ("vllm",)
-    facts = installed(*packages, install=_INSTALL[settings.backend])
+    facts = installed(*packages, install=_INSTALL_VLLM if settings.backend == "vllm" else install_command("deepseek"))
     facts |= {"model": settings.model, "backend": settings.backend, "mode": settings.mode}
     _check_code(settings)
     arguments: dict[str, object] = {

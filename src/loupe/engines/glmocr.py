@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from loupe.data.extras import install_command
 from loupe.engines.sdk.opening import Work, installed, open_package
 from loupe.engines.sdk.outbound import Outbound, loading, reading_here, without_proxies
 from loupe.engines.sdk.regions import WHOLE, region
@@ -31,7 +32,7 @@ from loupe.types import Engine, Output, Request
 
 WAY = "pipeline"
 UNPROVEN = "never run with its models: glmocr 0.1.5 ran with a stand-in for its layout model and for the model server"
-_INSTALL = "pip install 'loupe-ocr[glmocr]'"
+_EXTRA = "glmocr"
 _START = "vllm serve zai-org/GLM-OCR --port 8080 --served-model-name glm-ocr"
 _MODELS = "hf download PaddlePaddle/PP-DocLayoutV3_safetensors"
 #: Where the vendor's cloud is.
@@ -86,7 +87,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
 
     Raises MissingToolError without the package, EngineUnavailableError without the server, UsageError for the cloud.
     """
-    facts = installed("glmocr", install=_INSTALL)
+    facts = installed("glmocr", install=install_command(_EXTRA))
     server = one_server(settings.base_url)
     if server.host.endswith(_CLOUD):
         raise UsageError(f"{server.host} is the vendor's cloud; Loupe sends no document there", hint=_START)
@@ -148,7 +149,9 @@ def load(*, config: dict[str, Any], layout_device: str | None, host: str, downlo
     complaints = _Complaints()
     logging.getLogger("glmocr").addHandler(complaints)
     if reader.config_model.pipeline.maas.enabled or getattr(reader, "_use_maas", False):
-        raise EngineUnavailableError("glmocr insists on the vendor's cloud: nothing is read", hint=_INSTALL)
+        raise EngineUnavailableError(
+            "glmocr insists on the vendor's cloud: nothing is read", hint=install_command(_EXTRA)
+        )
 
     def read(request: Request) -> Output:
         (path,) = request.images

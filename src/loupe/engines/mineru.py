@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from loupe.data.extras import install_command
 from loupe.engines.sdk.opening import Work, installed, open_package
 from loupe.engines.sdk.outbound import Outbound, loading, reading_here, without_proxies
 from loupe.engines.sdk.servers import ModelServer, one_server, reach_server
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 WAY = "pipeline"
 UNPROVEN = "never run with its models: mineru 4.0.12 read the text of PDFs (tier flash), 3.4.5 is checked by signature"
-_INSTALL = "pip install 'loupe-ocr[mineru]'"
+_EXTRA = "mineru"
 _START = "mineru-openai-server --port 30000"
 #: Variables that would have version 4 ask somebody else, over what the profile says.
 _STEERING = ("MINERU_LLM_AIDED", "MINERU_MODEL_VLM", "MINERU_VL_", "MINERU_CONFIG")
@@ -71,7 +72,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
 
     Raises MissingToolError without the package, or with a version that has neither interface.
     """
-    facts = installed("mineru", install=_INSTALL)
+    facts = installed("mineru", install=install_command(_EXTRA))
     major = major_version(facts["mineru"])
     facts |= {"interface": "MinerUParser" if major == _LAST else "do_parse"}
     facts |= {"tier": settings.tier} if major == _LAST else {"backend": settings.backend}
@@ -102,7 +103,8 @@ def major_version(version: str) -> int:
     found = re.match(r"\d+", version)
     if found is None or not _FIRST <= int(found[0]) <= _LAST:
         raise MissingToolError(
-            f"mineru {version} has none of the interfaces that Loupe knows ({_FIRST}.x to {_LAST}.x)", hint=_INSTALL
+            f"mineru {version} has none of the interfaces that Loupe knows ({_FIRST}.x to {_LAST}.x)",
+            hint=install_command(_EXTRA),
         )
     return int(found[0])
 

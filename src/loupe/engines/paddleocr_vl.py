@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from loupe.data.extras import install_command
 from loupe.engines.sdk.opening import Work, installed, open_package
 from loupe.engines.sdk.outbound import Outbound, loading, reading_here, without_proxies
 from loupe.engines.sdk.regions import region
@@ -25,7 +26,7 @@ from loupe.types import Engine, Output, Request
 
 WAY = "pipeline"
 UNPROVEN = "never run with its models: calls and results are checked against paddleocr 3.7.0 and paddlex 3.7.2"
-_INSTALL = "pip install 'loupe-ocr[paddleocr]'"
+_EXTRA = "paddleocr"
 _START = "paddleocr genai_server --model_name PaddleOCR-VL-1.5-0.9B --backend vllm --port 8080"
 _MODELS = "-o download=true for one page: the package fetches its models when it is opened"
 #: The package looks for its four model hosts first; it is not needed for models that are here.
@@ -89,7 +90,9 @@ _SAME_NAME = (
 @asynccontextmanager
 async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     """Check package and server, load the models, then yield the engine. Raises MissingToolError without the package."""
-    facts = installed("paddleocr", "paddlex", *(("paddle",) if settings.backend == "native" else ()), install=_INSTALL)
+    facts = installed(
+        "paddleocr", "paddlex", *(("paddle",) if settings.backend == "native" else ()), install=install_command(_EXTRA)
+    )
     facts |= {"pipeline_version": settings.pipeline_version, "backend": settings.backend}
     server: ModelServer | None = None
     if settings.backend != "native":

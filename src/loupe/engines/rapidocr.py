@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from loupe.data.extras import install_command
 from loupe.engines.registry import Profile
 from loupe.engines.shared.child_environment import without_secrets
 from loupe.engines.shared.cores import cores, processes
@@ -65,7 +66,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     """Load the models in a worker, then yield the engine. Raises MissingToolError without the extra."""
     for package in ("rapidocr", "onnxruntime"):
         if find_spec(package) is None:
-            raise MissingToolError(f"the package {package} is not installed", hint="pip install 'loupe-ocr[rapidocr]'")
+            raise MissingToolError(f"the package {package} is not installed", hint=install_command("rapidocr"))
     workers = settings.concurrency or 1
     threads = max(1, cores() // workers)
     arguments = {

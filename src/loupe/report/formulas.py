@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from loupe.data.extras import install_command
 from loupe.engines.shared.worker import Loaded
 from loupe.errors import EngineError
 from loupe.explanation import Explanation, FormulaPair
@@ -143,7 +144,7 @@ def _packed(pairs: Sequence[tuple[str, FormulaPair]]) -> tuple[list[tuple[str, s
     except MissingTexError as error:
         return found, f"TeX is missing here ({', '.join(error.missing)}); {error.hint}"
     except ImportError:
-        return found, "SciPy is missing here; pip install 'loupe-ocr[cdm]'"
+        return found, f"SciPy is missing here; {install_command('cdm')}"
     finally:
         cache.close()
     return found, ""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from loupe.report.collect import Group
 from loupe.report.costs import Costs
 from loupe.types import Measure, Result
+
+if TYPE_CHECKING:
+    from loupe.report.collect import Group
 
 #: Samples listed for one engine.
 LISTED = 12
@@ -29,49 +31,55 @@ class LossRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossTable:
-    """The dearest samples of one engine and, in a sentence, what they cost together."""
+    """The dearest samples of one engine and, in a sentence, what they cost together, or why none is listed."""
 
     engine: str
     sentence: str
-    note: str
-    parts: list[str]
-    rows: list[LossRow]
+    note: str = ""
+    parts: Sequence[str] = ()
+    rows: Sequence[LossRow] = ()
 
 
 def loss_tables(group: Group) -> list[LossTable]:
-    """One table for each engine that loses anything, where more than one sample was scored."""
-    headline = next((measure for measure in group.measures if measure.name == group.headline), None)
-    if headline is None:
-        return []
-    return [
-        _table(entrant.label, costs, headline, group.measures)
+    """One table for each engine, where any of them loses something."""
+    tables = [
+        loss_table(costs, group.measures, engine=entrant.label, headline=group.headline)
+        if entrant.result
+        else LossTable(engine=entrant.label, sentence="Not scored yet")
         for entrant, costs in zip(group.entrants, group.costs, strict=True)
-        if len(costs.by_sample) > 1
     ]
+    return tables if any(table.rows for table in tables) else []
 
 
-def _table(engine: str, costs: Costs, headline: Measure, measures: Sequence[Measure]) -> LossTable:
-    shown = list(costs.by_sample)[:LISTED]
-    together = sum(costs.by_sample[sample] for sample in shown)
-    names = [m for m in measures if any(m.name in part for part in costs.parts.values()) and m.name != headline.name]
+def loss_table(
+    costs: Costs, measures: Sequence[Measure], *, engine: str, headline: str, listed: int = LISTED
+) -> LossTable:
+    """The dearest samples of one engine."""
+    by_name = {measure.name: measure for measure in measures}
     titles = {measure.name: measure.title or measure.name for measure in measures}
-    largest = costs.by_sample[shown[0]]
-    missing = ", ".join(titles[name] for name in costs.without)
-    count = len(costs.by_sample)
-    subject = f"These {len(shown)} of {count:,} faulty samples" if count > len(shown) else f"All {count} faulty samples"
+    if not costs.measure:
+        return LossTable(
+            engine=engine, sentence=f"What one sample costs of the {titles.get(headline, headline)} is unknown"
+        )
+    measure = by_name[costs.measure]
+    if not costs.by_sample:
+        return LossTable(engine=engine, sentence="Every sample is right: nothing is lost")
+    shown = list(costs.by_sample)[:listed]
+    names = [m for m in measures if any(m.name in part for part in costs.parts.values()) and m.name != measure.name]
     return LossTable(
         engine=engine,
-        sentence=f"{subject} cost {points(together, headline)} of the {points(costs.lost, headline, unit=True)} lost",
-        note=f"{missing}: not computed, so its part of the {titles[headline.name]} is not in here." if missing else "",
-        parts=[titles[measure.name] for measure in names],
+        sentence=_sentence(costs, shown, measure)
+        + ("" if measure.name == headline else f", by {titles[measure.name]}"),
+        note=_without(costs, titles),
+        parts=[titles[part.name] for part in names],
         rows=[
             LossRow(
                 sample=sample,
-                cost=points(costs.by_sample[sample], headline),
-                bar=round(100 * costs.by_sample[sample] / largest, 1),
+                cost=points(costs.by_sample[sample], measure.unit),
+                bar=round(100 * costs.by_sample[sample] / costs.by_sample[shown[0]], 1),
                 parts=[
-                    points(costs.parts[sample][measure.name], headline) if measure.name in costs.parts[sample] else ""
-                    for measure in names
+                    points(costs.parts[sample][part.name], measure.unit) if part.name in costs.parts[sample] else ""
+                    for part in names
                 ],
             )
             for sample in shown
@@ -79,10 +87,25 @@ def _table(engine: str, costs: Costs, headline: Measure, measures: Sequence[Meas
     )
 
 
-def points(value: float, measure: Measure, *, unit: bool = False) -> str:
+def _sentence(costs: Costs, shown: Sequence[str], measure: Measure) -> str:
+    """What the samples that are shown cost together."""
+    together = points(sum(costs.by_sample[sample] for sample in shown), measure.unit)
+    lost, count = points(costs.lost, measure.unit, named=True), len(costs.by_sample)
+    if count == 1:
+        return f"The one faulty sample costs {together} of the {lost} lost"
+    subject = f"These {len(shown)} of {count:,} faulty samples" if count > len(shown) else f"All {count} faulty samples"
+    return f"{subject} cost {together} of the {lost} lost"
+
+
+def _without(costs: Costs, titles: Mapping[str, str]) -> str:
+    missing = ", ".join(titles[name] for name in costs.without)
+    return f"{missing}: not computed, so its part of the {titles[costs.measure]} is not in here." if missing else ""
+
+
+def points(value: float, unit: str, *, named: bool = False) -> str:
     """A loss in the unit of its measure: fractions in points of a hundred."""
-    if measure.unit == "fraction":
-        return f"{100 * value:.2f}" + (" points" if unit else "")
+    if unit == "fraction":
+        return f"{100 * value:.2f}" + (" points" if named else "")
     return f"{value:.4g}"
 
 
@@ -109,6 +132,8 @@ def _rates(figures: Mapping[str, Any]) -> dict[str, str]:
     found = {name.replace("_", " "): _figure(value) for name, value in single.items()}
     if half is not None and "overall" in figures:
         found["overall"] = f"{100 * figures['overall']:.1f} % ± {100 * half:.1f}"
+    if status := figures.get("official_status"):
+        found["overall"] = f"{found.get('overall', '–')}; the official program prints {status}"
     for name, table in figures.items():
         rows = table.items() if isinstance(table, dict) else ()
         for row, value in rows if all(isinstance(value, dict) and "rate" in value for _, value in rows) else ():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from loupe.report.collect import Group
-from loupe.report.visible_differences import FEW, is_shown, needed, no_ranks, shown_at_all, size
+from loupe.report.visible_differences import FEW, needed, no_ranks, shown_at_all, size
+from loupe.stats.comparison import is_clear
 from loupe.stats.ranks import Standings, standings
 from loupe.types import Result, SampleScores
 
@@ -68,7 +69,7 @@ def visible_to_best(group: Group, compared: Standings | None) -> list[str]:
             f"{group.entrants[place].label} and {group.entrants[scored[0]].label} "
             f"differ by {size(found.difference, unit)}"
         )
-        if is_shown(found):
+        if is_clear(found):
             sentences.append(f"{differ}, which {found.shared} documents show.")
         else:
             sentences.append(f"{differ}; {shown_at_all(found, unit)}; needed: {needed(found)}.")

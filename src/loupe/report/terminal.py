@@ -51,12 +51,13 @@ class Section:
     alarm: bool = False
 
 
-def result_sections(result: Result) -> list[Section]:
-    """Everything a person should see of one result, most important first."""
+def result_sections(result: Result, worst: Section | None = None) -> list[Section]:
+    """Everything a person should see of one result, most important first; `worst` are its worst samples."""
     found = [
         _measures(result),
         *_below_measures(result),
         _not_computed(result),
+        worst,
         _worst_slices(result),
         _not_as_it_is(result),
         _failures(result),
@@ -173,7 +174,7 @@ def _worst_slices(result: Result) -> Section | None:
             estimate = measures.get(name)
             if estimate is not None and estimate.value is not None:
                 found.append((estimate.value, f"{tag} = {value}", estimate))
-            else:
+            elif any(name in other for other in values.values()):
                 without += 1
     larger = [item for item in found if item[2].n > 1]
     single = len(found) - len(larger) if larger else 0

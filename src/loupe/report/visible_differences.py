@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from loupe.report.terminal import Section
-from loupe.stats.comparison import FEWEST, LEVEL, Difference
+from loupe.report.terminal import Section, format_range
+from loupe.stats.comparison import FEWEST, LEVEL, Difference, is_clear
 
 #: With more documents than this (or groups of them) intervals are narrow enough to speak for themselves.
 FEW = 200
@@ -37,10 +37,39 @@ def size(difference: float | None, unit: str) -> str:
     return f"{100 * abs(difference):.2f} points" if unit == "fraction" else f"{abs(difference):.3f}"
 
 
-def is_shown(found: Difference) -> bool:
-    """Whether these documents show the difference, as the ranks have it: corrected over all pairs of runs."""
-    p = found.p if found.p_holm is None else found.p_holm
-    return p is not None and p < LEVEL
+#: Above what `difference_cells` gives. Where several questions are asked at once the interval is wider than 95 %.
+DIFFERENCE_HEADER = ("difference", "95 % interval (Holm)", "p (Holm)", "")
+
+
+def difference_cells(found: Difference, unit: str, *, higher_is_better: bool) -> tuple[str, str, str, str]:
+    """A difference for a table: with its direction, its interval, its p-value and the verdict."""
+    interval = format_range(found.low, found.high, unit)
+    return signed(found.difference, unit), interval, _probability(found.p_holm), verdict(found, higher_is_better)
+
+
+def verdict(found: Difference, higher_is_better: bool) -> str:
+    """What the difference says of the first of the two runs."""
+    if found.p_holm is None or found.difference is None:
+        return "too few to tell"
+    if not is_clear(found):
+        return "no clear difference"
+    return "better" if (found.difference > 0) == higher_is_better else "worse"
+
+
+def signed(difference: float | None, unit: str) -> str:
+    """A difference with its direction, fractions in points of a hundred."""
+    if difference is None:
+        return "–"
+    return f"{100 * difference:+.2f}" if unit == "fraction" else f"{difference:+.3f}"
+
+
+def _probability(p: float | None) -> str:
+    """Three digits; what rounding would lift to the level is said to be below it."""
+    if p is None:
+        return "–"
+    if p < 0.001:
+        return "<0.001"
+    return f"<{LEVEL:.3f}" if p < LEVEL and f"{p:.3f}" == f"{LEVEL:.3f}" else f"{p:.3f}"
 
 
 def smallest(found: Difference, unit: str) -> str:
@@ -77,7 +106,7 @@ def _off_the_scale(found: Difference, unit: str) -> bool:
 
 def needed(found: Difference) -> str:
     """How many documents would show the difference that was found."""
-    if is_shown(found):
+    if is_clear(found):
         return "shown already"
     if found.p is not None and found.p < LEVEL:
         return "these, were the two compared alone"

@@ -62,7 +62,8 @@ def summarise(
             }
             for tag, values in sorted(seen.slices.items())
             if values is not None
-        },
+        }
+        | conclusion.slices,
         total=total,
         outcomes=dict(seen.outcomes + Counter(missing=len(missing))),
         failures=seen.failures,

@@ -16,7 +16,7 @@ from loupe.selection.assessment import Assessment
 from loupe.stats.clusters import Row, sort_into_clusters
 from loupe.stats.comparison import FEWEST
 from loupe.stats.estimates import estimate
-from loupe.stats.permutation import permutation_p_values
+from loupe.stats.permutation import contrasts
 from loupe.stats.proportions import mcnemar_exact, wilson_interval
 from loupe.types import Prediction, Sample, Score, Scored
 
@@ -134,7 +134,8 @@ def _pair(first: Standing, second: Standing) -> Pair:
 def _points_p(first: Standing, second: Standing) -> float | None:
     measures = TEXT_MEASURES[:1]
     mine, other = (sort_into_clusters(_point_rows(each.calls), ["score"]) for each in (first, second))
-    return permutation_p_values(measures, mine, other).get("score")
+    found = contrasts(measures, mine, other).get("score")
+    return None if found is None else found.p_value()
 
 
 def _standing(phase: Phase, samples: Sequence[Sample], assessment: Assessment) -> Standing:

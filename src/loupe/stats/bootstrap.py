@@ -41,15 +41,6 @@ class Resampled:
     left_out: Floats
     clusters: int
 
-    def minus(self, other: Resampled) -> Resampled:
-        """The difference to another run over the same clusters and draws."""
-        return Resampled(
-            self.point - other.point,
-            self.draws - other.draws,
-            self.left_out - other.left_out,
-            min(self.clusters, other.clusters),
-        )
-
 
 class Computed(dict[str, Floats]):
     """Values by measure for `summarize`: a measure that was not computed reads as nan, and is not iterated over."""
@@ -85,7 +76,7 @@ def resample(
     }
 
 
-def can_vary(values: Resampled) -> bool:
+def _can_vary(values: Resampled) -> bool:
     """Whether the draws can say anything: more than one cluster, and a measure that most draws define."""
     defined = int(np.count_nonzero(np.isfinite(values.draws)))
     return math.isfinite(values.point) and values.clusters > 1 and 2 * defined > values.draws.size
@@ -97,7 +88,7 @@ def interval(values: Resampled, *, share: bool = False) -> tuple[float, float] |
     A bootstrap cannot draw what has never occurred, so an interval without width would claim certainty. With `share`,
     a value of exactly 0 or 1 on all clusters gets the exact binomial bound on the share of clusters that differ.
     """
-    if not can_vary(values):
+    if not _can_vary(values):
         return None
     draws = values.draws[np.isfinite(values.draws)]
     if float(np.ptp(draws)) <= _SLACK * max(1.0, abs(values.point)):
@@ -150,7 +141,8 @@ def _arrays(measures: Sequence[Measure], scores: Clustered, *, draws: int, seed:
         # Leaving out every cluster in turn would cost as much again; without it the percentiles are not shifted.
         left_out = np.full(size if draws else 0, point)
         arrays[measure.name] = np.concatenate([[point], pooled_draws[:, column], left_out])
-    return arrays
+    fixed = {measure.name for measure in measures if not measure.sampled}
+    return {name: np.full_like(values, values[0]) if name in fixed else values for name, values in arrays.items()}
 
 
 def value_of(measure: Measure, sums: Floats) -> Floats:

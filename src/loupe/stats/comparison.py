@@ -1,7 +1,7 @@
 """Paired comparison of runs: the same clusters are drawn for both, so that hard pages are hard for both.
 
-Sources: P. Koehn, "Statistical significance tests for machine translation evaluation", EMNLP 2004 (paired bootstrap,
-the intervals); permutation.py (p-values); S. Holm, Scandinavian Journal of Statistics 6 (1979). docs/statistics.md.
+One method decides and shows: p-value, interval and verdict come from the same exchanges of the runs (permutation.py,
+contrast.py), corrected with the method of S. Holm, Scandinavian Journal of Statistics 6 (1979). docs/statistics.md.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import msgspec
 
-from loupe.stats.bootstrap import DRAWS, Resampled, can_vary, interval, resample
+from loupe.stats.bootstrap import DRAWS, Resampled, resample
 from loupe.stats.clusters import Clustered, Row, sort_into_clusters
-from loupe.stats.permutation import permutation_p_values
-from loupe.stats.power import clusters_needed, detectable_difference, standard_error, unseen_share
+from loupe.stats.contrast import Contrast
+from loupe.stats.permutation import contrasts
+from loupe.stats.power import clusters_needed, detectable_difference, unseen_share
 from loupe.types import Measure, SampleScores, Values
 
 #: With fewer shared clusters no exchange of scores is rare enough to be called significant: 2 / 2⁵ is above 5 %.
@@ -27,11 +28,13 @@ LEVEL = 0.05
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """One measure of two runs over the samples that both have, of `shared` clusters: a minus b.
 
-    None where it was not computed in one of the runs; interval and p-values are None for a single cluster, too, and the
-    interval where the difference is the same in all draws. `detectable` is the smallest difference that these clusters
-    show in four of five cases, `needed` how many clusters would show the one found (None: it is 0, or over a million).
-    Where all clusters differ alike, there is no spread to tell these from; `unseen` is then the share of clusters that
-    could differ otherwise. All three are None for fewer clusters than any test needs.
+    None where it was not computed in one of the runs; interval and p-values are None for fewer clusters than any test
+    needs, too, and the interval where all clusters differ alike. The interval is as strict as `p_holm`: 95 %, or wider
+    where several questions are asked at once; 0 lies outside of it exactly where `p_holm` is below `LEVEL`.
+    `detectable` is the smallest difference that these clusters show in four of five cases, `needed` how many clusters
+    would show the one found (None: it is 0, or over a million). Where all clusters differ alike, there is no spread to
+    tell these from; `unseen` is then the share of clusters that could differ otherwise. All three are None for fewer
+    clusters than any test needs.
     """
 
     value_a: float | None = None
@@ -63,19 +66,24 @@ def compare(
     Only samples with a score in both runs are used, so values may differ from those of the whole runs.
     """
     shared = scored_samples(samples_a) & scored_samples(samples_b)
-    a, b = (
-        draw(measures, samples, shared, summarize=summarize, draws=draws, seed=seed)
-        for samples in (samples_a, samples_b)
-    )
-    return compare_drawn(measures, a, b, headline=headline, summarize=summarize, draws=draws, seed=seed)
+    a, b = (side(measures, samples, shared, summarize=summarize) for samples in (samples_a, samples_b))
+    return compare_sides(measures, a, b, headline=headline, summarize=summarize, draws=draws, seed=seed).measures
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
-    """A run over the samples that another one has, too: its scores in clusters, and its measures in every draw."""
+class Side:
+    """A run over the samples that another one has, too: its scores in clusters, and its measures."""
 
     scores: Clustered
     measures: dict[str, Resampled]
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Two runs compared, and the contrast of the headline, with which it can be asked again more strictly."""
+
+    measures: dict[str, Difference]
+    headline: Contrast | None
 
 
 def scored_samples(samples: Iterable[SampleScores]) -> frozenset[str]:
@@ -83,50 +91,62 @@ def scored_samples(samples: Iterable[SampleScores]) -> frozenset[str]:
     return frozenset(item.sample for item in samples if item.scores)
 
 
-def draw(
+def side(
     measures: Sequence[Measure],
     samples: Iterable[SampleScores],
     shared: frozenset[str],
     *,
     summarize: Callable[[Values], Values] | None,
-    draws: int,
-    seed: int,
-) -> Drawn:
-    """The half of a comparison that one run makes, for `compare_drawn`.
+) -> Side:
+    """The half of a comparison that one run makes, for `compare_sides`.
 
     A document of which the other run has read half is compared by that half.
     """
     rows = rows_of(item for item in samples if item.sample in shared)
     scores = sort_into_clusters(rows, [measure.name for measure in measures])
-    return Drawn(scores, resample(measures, scores, summarize=summarize, draws=draws, seed=seed))
+    return Side(scores, resample(measures, scores, summarize=summarize, draws=0))
 
 
-def compare_drawn(
+def compare_sides(
     measures: Sequence[Measure],
-    a: Drawn,
-    b: Drawn,
+    a: Side,
+    b: Side,
     *,
     headline: str,
     summarize: Callable[[Values], Values] | None,
     draws: int,
     seed: int,
-) -> dict[str, Difference]:
-    """As `compare`, of two runs drawn over the same samples in the same way."""
+) -> Sides:
+    """As `compare`, of two runs over the same samples."""
     clusters = len(a.scores.labels)
-    p_values: dict[str, float] = {}
+    found: dict[str, Contrast] = {}
     if clusters >= FEWEST:
-        p_values = permutation_p_values(measures, a.scores, b.scores, summarize=summarize, draws=draws, seed=seed)
+        found = contrasts(measures, a.scores, b.scores, summarize=summarize, draws=draws, seed=seed)
     differences = {
-        measure.name: _difference(
-            a.measures.get(measure.name), b.measures.get(measure.name), p_values.get(measure.name)
-        )
+        measure.name: _difference(a.measures.get(measure.name), b.measures.get(measure.name), found.get(measure.name))
         for measure in measures
     }
     corrected = _corrected(differences, headline)
-    return {
-        name: msgspec.structs.replace(found, p_holm=corrected.get(name), shared=clusters)
-        for name, found in differences.items()
-    }
+    return Sides(
+        {
+            name: msgspec.structs.replace(
+                one if (p_holm := corrected.get(name)) is None else decided(one, found[name], p_holm), shared=clusters
+            )
+            for name, one in differences.items()
+        },
+        found.get(headline),
+    )
+
+
+def decided(found: Difference, contrast: Contrast, p_holm: float) -> Difference:
+    """The difference with this corrected p-value, and the interval that says the same."""
+    low, high = contrast.interval(LEVEL * contrast.p_value() / p_holm) or (None, None)
+    return msgspec.structs.replace(found, p_holm=p_holm, low=low, high=high)
+
+
+def is_clear(found: Difference) -> bool:
+    """Whether the difference is more than chance, after correction."""
+    return found.p_holm is not None and found.p_holm < LEVEL
 
 
 def same_test(one: Difference, other: Difference) -> bool:
@@ -165,24 +185,20 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def _difference(a: Resampled | None, b: Resampled | None, p: float | None) -> Difference:
+def _difference(a: Resampled | None, b: Resampled | None, contrast: Contrast | None) -> Difference:
     value_a, value_b = (None if run is None or not math.isfinite(run.point) else run.point for run in (a, b))
     if a is None or b is None or value_a is None or value_b is None:
         return Difference(value_a=value_a, value_b=value_b)
-    difference = a.minus(b)
-    low, high = interval(difference) or (None, None)
-    # Where clusters are too few for any interval, they are too few for a test.
-    p = p if can_vary(difference) else None
-    testable = can_vary(difference) and difference.clusters >= FEWEST
-    error = standard_error(difference) if testable else None
+    difference = value_a - value_b
+    clusters = min(a.clusters, b.clusters)
+    testable = contrast is not None and clusters >= FEWEST
+    error = contrast.error if contrast is not None and testable else None
     return Difference(
         value_a=value_a,
         value_b=value_b,
-        difference=difference.point,
-        low=low,
-        high=high,
-        p=p,
-        detectable=None if error is None else detectable_difference(error, difference.clusters),
-        needed=None if error is None else clusters_needed(error, difference.clusters, difference.point),
-        unseen=unseen_share(difference.clusters) if testable and error is None else None,
+        difference=difference,
+        p=None if contrast is None else contrast.p_value(),
+        detectable=None if error is None else detectable_difference(error, clusters),
+        needed=None if error is None else clusters_needed(error, clusters, difference),
+        unseen=unseen_share(clusters) if testable and error is None else None,
     )

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from loupe.stats.bootstrap import DRAWS, Resampled, interval, resample
-from loupe.stats.clusters import Row, sort_into_clusters
+from loupe.stats.clusters import Floats, Row, sort_into_clusters
 from loupe.types import Estimate, Measure, Values
 
 
@@ -33,8 +33,15 @@ def estimate(
     for measure in measures:
         of_measure = scores.measures.get(measure.name)
         n = len(scores.labels) if of_measure is None else len(of_measure.counts)
-        results[measure.name] = _estimate(found.get(measure.name), n, share=is_share(measure))
+        share = of_measure is not None and is_share(measure) and is_all_or_nothing(of_measure.counts)
+        results[measure.name] = _estimate(found.get(measure.name), n, share=share)
     return results
+
+
+def is_all_or_nothing(counts: Floats) -> bool:
+    """Whether shares are 0 or 1 by what was counted, and not because a benchmark's rule makes them so."""
+    earned, most = counts.sum(axis=0)
+    return bool(earned in (0.0, most))
 
 
 def is_share(measure: Measure) -> bool:

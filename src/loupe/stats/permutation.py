@@ -7,21 +7,22 @@ than the bootstrap. Unlike the bootstrap's tails it keeps its level with few pag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from loupe.stats.bootstrap import DRAWS, Computed, value_of
 from loupe.stats.clusters import Clustered, Floats, MeasureRows
+from loupe.stats.contrast import Contrast, contrast
 from loupe.types import Measure, Values
 
 #: Signs drawn at a time; bounds the memory of a draw.
 _CHUNK = 2_000_000
-#: Differences of equal sums may differ by rounding; what is this close to the observed one counts as reaching it.
-_SLACK = 1e-12
+#: How far a measure is moved to see what a composite makes of it.
+_STEP = 1e-5
 
 
-def permutation_p_values(
+def contrasts(
     measures: Sequence[Measure],
     a: Clustered,
     b: Clustered,
@@ -29,26 +30,65 @@ def permutation_p_values(
     summarize: Callable[[Values], Values] | None = None,
     draws: int = DRAWS,
     seed: int = 0,
-) -> dict[str, float]:
-    """Two-sided p-value of each measure that both runs have, both sorted over the same clusters.
-
-    p = (draws at least as far apart as observed + 1) / (draws + 1); never 0. Identical runs: 1.
-    """
+) -> dict[str, Contrast]:
+    """Run a against run b by each measure that both have and that exchanges can tell; both over the same clusters."""
     common = [measure for measure in measures if measure.name in a.measures and measure.name in b.measures]
+    if not common:
+        return {}
     runs = _Exchangeable(common, a, b)
-    names = [measure.name for measure in measures]
-    observed: dict[str, float] = {}
-    reached = dict.fromkeys(names, 0)
-    for number, signs in enumerate(_signs(len(a.labels), draws=draws, seed=seed)):
-        differences = _differences(*runs.values(signs), summarize)
-        if number == 0:
-            observed = {name: abs(float(found[0])) for name, found in differences.items() if name in reached}
-            differences = {name: found[1:] for name, found in differences.items()}
-        for name, least in observed.items():
-            # A draw in which the measure is not defined speaks against nothing: it counts as reaching.
-            far = ~(np.abs(differences[name]) < least - _SLACK)
-            reached[name] += int(np.count_nonzero(far))
-    return {name: (reached[name] + 1) / (draws + 1) for name, least in observed.items() if np.isfinite(least)}
+    weights = _weights(common, a, b) if summarize is None else _weights_of_all(runs, _weights(common, a, b), summarize)
+    names = [measure.name for measure in measures if measure.name in weights]
+    moved: dict[str, list[Floats]] = {name: [] for name in names}
+    kept: dict[str, list[Floats]] = {name: [] for name in names}
+    for signs in _signs(len(a.labels), draws=draws, seed=seed):
+        first, second = (_with_composites(values, summarize) for values in runs.values(signs))
+        for name in names:
+            moved[name].append(first[name] - second[name])
+            kept[name].append(signs @ weights[name])
+    clusters = {one.name: min(run.measures[one.name].clusters() for run in (a, b)) for one in common}
+    weakest = min(clusters.values())
+    found = {name: (np.concatenate(moved[name]), np.concatenate(kept[name])) for name in names}
+    compared = {
+        name: contrast(float(apart[0]), apart[1:], shares[1:], clusters=clusters.get(name, weakest))
+        for name, (apart, shares) in found.items()
+    }
+    return {name: one for name, one in compared.items() if one is not None}
+
+
+def _weights(measures: Sequence[Measure], a: Clustered, b: Clustered) -> dict[str, Floats]:
+    """How much each cluster weighs in a measure: its share of the denominators, else of the rows. They add up to 1."""
+    size = len(a.labels)
+    found = {}
+    for measure in measures:
+        both = a.measures[measure.name], b.measures[measure.name]
+        if measure.pooled or both[0].counts.shape[1] != 2:
+            first, second = (np.bincount(rows.cluster, minlength=size).astype(np.float64) for rows in both)
+        else:
+            first, second = (rows.sums(size)[:, 1] for rows in both)
+        found[measure.name] = _shares(np.maximum(first + second, 0.0))
+    return found
+
+
+def _weights_of_all(
+    runs: _Exchangeable, weights: Mapping[str, Floats], summarize: Callable[[Values], Values]
+) -> dict[str, Floats]:
+    """The same with composites: the weights of what a composite is made of, each by how much it moves it."""
+    size = next(iter(weights.values())).size
+    first, second = runs.values(np.ones((1, size)))
+    middle = {name: (first[name][0] + second[name][0]) / 2 for name in weights}
+    steps = np.concatenate([np.zeros((1, len(weights))), _STEP * np.eye(len(weights))])
+    composites = _summarized({name: middle[name] + steps[:, place] for place, name in enumerate(weights)}, summarize)
+    found = dict(weights)
+    for name, values in composites.items():
+        slopes = np.nan_to_num(np.abs(values[1:] - values[0]), posinf=0.0)
+        slopes = slopes if slopes.any() else np.ones(len(weights))
+        found[name] = _shares(slopes @ np.stack(list(weights.values())))
+    return found
+
+
+def _shares(weights: Floats) -> Floats:
+    total = float(weights.sum())
+    return weights / total if total > 0 else np.full(weights.size, 1 / weights.size)
 
 
 def _signs(clusters: int, *, draws: int, seed: int) -> Iterator[Floats]:
@@ -98,15 +138,14 @@ def _exchanged(measure: Measure, mine: MeasureRows, others: MeasureRows, signs: 
     return float(measure.value(rows)) if measure.value is not None and len(rows) else float("nan")
 
 
-def _differences(
-    a: dict[str, Floats], b: dict[str, Floats], summarize: Callable[[Values], Values] | None
-) -> dict[str, Floats]:
-    if summarize is not None and a:
-        shape = next(iter(a.values())).shape
-        with np.errstate(all="ignore"):
-            composites = [summarize(Computed(values)) for values in (a, b)]
-        a, b = (
-            values | {name: np.broadcast_to(np.asarray(value, float), shape) for name, value in extra.items()}
-            for values, extra in zip((a, b), composites, strict=True)
-        )
-    return {name: a[name] - b[name] for name in a if name in b}
+def _with_composites(values: dict[str, Floats], summarize: Callable[[Values], Values] | None) -> dict[str, Floats]:
+    return values if summarize is None else values | _summarized(values, summarize)
+
+
+def _summarized(values: dict[str, Floats], summarize: Callable[[Values], Values]) -> dict[str, Floats]:
+    shape = next(iter(values.values())).shape
+    with np.errstate(all="ignore"):
+        return {
+            name: np.broadcast_to(np.asarray(value, float), shape)
+            for name, value in summarize(Computed(values)).items()
+        }

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from loupe.stats.bootstrap import CONFIDENCE, Resampled, can_vary
+from loupe.stats.bootstrap import CONFIDENCE
 from loupe.stats.student import t_quantile
 
 #: How often a difference of this size is to be found.
@@ -19,15 +17,6 @@ POWER = 0.80
 #: Nobody has more documents than this.
 MOST = 1_000_000
 _FEWEST = 6
-
-
-def standard_error(difference: Resampled) -> float | None:
-    """Of a paired difference, from its draws, widened from n to n − 1; None where the draws say nothing."""
-    if not can_vary(difference):
-        return None
-    draws = difference.draws[np.isfinite(difference.draws)]
-    found = float(np.std(draws)) * math.sqrt(difference.clusters / (difference.clusters - 1))
-    return found if found > 1e-12 * max(1.0, abs(difference.point)) else None
 
 
 def detectable_difference(error: float, clusters: int) -> float:

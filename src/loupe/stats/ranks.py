@@ -9,25 +9,27 @@ from functools import lru_cache
 from itertools import combinations
 from typing import TypeAlias
 
-import msgspec
-
 from loupe.stats.bootstrap import DRAWS, resample
 from loupe.stats.clusters import sort_into_clusters
 from loupe.stats.comparison import (
-    LEVEL,
     Difference,
-    Drawn,
-    compare_drawn,
-    draw,
+    Side,
+    Sides,
+    compare_sides,
+    decided,
     holm,
+    is_clear,
     rows_of,
     same_test,
     scored_samples,
+    side,
 )
 from loupe.types import Measure, SampleScores, Values
 
 #: One run minus another one.
 Pair: TypeAlias = tuple[str, str]
+#: Then the smallest p-value that exchanges can give is 0.025 after correction.
+_DRAWS_PER_PAIR = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,9 @@ def standings(
             return -math.inf
         return found.point if higher_is_better else -found.point
 
+    # Holm's correction multiplies the smallest p-value by the number of pairs: without more exchanges than usual no
+    # difference among many runs could be called clear.
+    draws = max(draws, _DRAWS_PER_PAIR * math.comb(len(runs), 2))
     gains = {run: -math.inf if run in unranked else gain(samples) for run, samples in runs.items()}
     pairs = _corrected_over_pairs(_compare_all(runs, measures, headline, summarize, draws, seed), headline)
     beaten = dict.fromkeys(runs, 0)
@@ -76,7 +81,7 @@ def standings(
         one = found[headline]
         if later in unranked or earlier in unranked:
             continue
-        if one.difference is not None and one.p_holm is not None and one.p_holm < LEVEL:
+        if one.difference is not None and is_clear(one):
             beaten[earlier if (one.difference > 0) == higher_is_better else later] += 1
     tested = any(found[headline].p is not None for found in pairs.values())
     ranked = tested or sum(math.isfinite(value) for value in gains.values()) < 2
@@ -92,33 +97,33 @@ def _compare_all(
     summarize: Callable[[Values], Values] | None,
     draws: int,
     seed: int,
-) -> dict[Pair, dict[str, Difference]]:
-    """Every later run minus every earlier one; a run is drawn once for all that share the same samples with it."""
+) -> dict[Pair, Sides]:
+    """Every later run minus every earlier one; a run is sorted once for all that share the same samples with it."""
     scored = {run: scored_samples(samples) for run, samples in runs.items()}
 
     @lru_cache(maxsize=2 * len(runs))
-    def drawn(run: str, shared: frozenset[str]) -> Drawn:
-        return draw(measures, runs[run], shared, summarize=summarize, draws=draws, seed=seed)
+    def side_of(run: str, shared: frozenset[str]) -> Side:
+        return side(measures, runs[run], shared, summarize=summarize)
 
-    def difference(a: str, b: str) -> dict[str, Difference]:
+    def compared(a: str, b: str) -> Sides:
         shared = scored[a] & scored[b]
-        first, second = drawn(a, shared), drawn(b, shared)
-        return compare_drawn(measures, first, second, headline=headline, summarize=summarize, draws=draws, seed=seed)
+        first, second = side_of(a, shared), side_of(b, shared)
+        return compare_sides(measures, first, second, headline=headline, summarize=summarize, draws=draws, seed=seed)
 
-    return {(later, earlier): difference(later, earlier) for earlier, later in combinations(runs, 2)}
+    return {(later, earlier): compared(later, earlier) for earlier, later in combinations(runs, 2)}
 
 
-def _corrected_over_pairs(pairs: dict[Pair, dict[str, Difference]], headline: str) -> dict[Pair, dict[str, Difference]]:
+def _corrected_over_pairs(pairs: dict[Pair, Sides], headline: str) -> dict[Pair, dict[str, Difference]]:
     """The headline is asked of every pair, so its p-values are corrected over the pairs."""
-    p_values: dict[Pair, float] = {}
-    for pair, found in pairs.items():
-        if (p := found[headline].p) is not None:
-            p_values[pair] = p
+    p_values = {pair: sides.headline.p_value() for pair, sides in pairs.items() if sides.headline is not None}
     corrected = dict(zip(p_values, holm(list(p_values.values())), strict=True))
-    return pairs | {pair: _with_p_holm(pairs[pair], headline, p) for pair, p in corrected.items()}
+    return {pair: _decided(sides, headline, corrected.get(pair)) for pair, sides in pairs.items()}
 
 
-def _with_p_holm(found: dict[str, Difference], headline: str, p_holm: float) -> dict[str, Difference]:
+def _decided(sides: Sides, headline: str, p_holm: float | None) -> dict[str, Difference]:
     """The same with this corrected p-value of the headline, and of measures that are the same figures."""
+    found = sides.measures
+    if sides.headline is None or p_holm is None:
+        return found
     same = {name for name, one in found.items() if same_test(one, found[headline])}
-    return found | {name: msgspec.structs.replace(found[name], p_holm=p_holm) for name in same}
+    return found | {name: decided(found[name], sides.headline, p_holm) for name in same}

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from loupe.report.leaderboard import round_step
-from loupe.report.terminal import format_range, format_value
-from loupe.stats.comparison import LEVEL, Difference, compare
+from loupe.report.terminal import format_value
+from loupe.report.visible_differences import difference_cells
+from loupe.stats.comparison import Difference, compare
 from loupe.types import FAILED, Measure
 from loupe.view.board import Board, Cell, Row
 from loupe.view.grid import NOT_ANSWERED, OUTCOMES
@@ -173,22 +174,10 @@ def _is_known(found: Difference | None) -> bool:
 
 
 def _line(measure: Measure, found: Difference) -> JsonObject:
-    sign = "–"
-    if found.difference is not None:
-        percent = measure.unit == "fraction"
-        sign = f"{100 * found.difference:+.2f}" if percent else f"{found.difference:+.3f}"
-    if found.p_holm is None or found.difference is None:
-        verdict = "too few to tell"
-    elif found.p_holm >= LEVEL:
-        verdict = "no clear difference"
-    else:
-        verdict = "better" if (found.difference > 0) == measure.higher_is_better else "worse"
+    cells = difference_cells(found, measure.unit, higher_is_better=measure.higher_is_better)
     return {
         "measure": measure,
         "a": format_value(found.value_b, measure.unit),
         "b": format_value(found.value_a, measure.unit),
-        "difference": sign,
-        "interval": format_range(found.low, found.high, measure.unit),
-        "p": "–" if found.p_holm is None else "<0.001" if found.p_holm < 0.001 else f"{found.p_holm:.3f}",
-        "verdict": verdict,
+        **dict(zip(("difference", "interval", "p", "verdict"), cells, strict=True)),
     }

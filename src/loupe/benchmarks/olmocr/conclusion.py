@@ -21,6 +21,8 @@ CATEGORIES = (
     "long_tiny_text",
     BASELINE,
 )
+#: What the official program prints of a candidate with any error, in place of its figures.
+FAILED = "FAILED (errors)"
 #: Errors of a candidate that are named; the others are counted.
 _NAMED = 10
 
@@ -28,28 +30,31 @@ _NAMED = 10
 def conclude(rows: Sequence[SampleScores]) -> Conclusion:
     """`figures` as the official command prints them, and the interval it would print with the seed 0.
 
-    Candidate errors are there with `missing=official` only; then every score is 0 and there is no interval.
+    With `missing=official` errors of the candidate make every score 0, and there is no interval; by default they are
+    named beside the figures, where the official program prints FAILED.
     """
     facts = [fact for row in rows for fact in row.details.get("tests", ())]
     if not facts:
         return Conclusion()
     errors = [error for row in rows for error in row.details.get("candidate_errors", ())]
+    voided = bool(errors) and any(score.measure == "candidate_errors" for row in rows for score in row.scores)
     categories = _by_category(facts)
     passed = {name: sum(fact["passed"] for fact in found) for name, found in categories.items()}
-    rates = {name: 0.0 if errors else passed[name] / len(found) for name, found in categories.items()}
+    rates = {name: 0.0 if voided else passed[name] / len(found) for name, found in categories.items()}
     figures: dict[str, Any] = {
         "overall": sum(rates.values()) / len(rates),
         "tests": len(facts),
         "categories": {
-            name: {"passed": 0 if errors else passed[name], "total": len(found), "rate": rates[name]}
+            name: {"passed": 0 if voided else passed[name], "total": len(found), "rate": rates[name]}
             for name, found in categories.items()
         },
         "types": _by_type(facts),
     }
     if errors:
         figures["candidate_errors"] = {"count": len(errors), "first": errors[:_NAMED]}
-        more = f" and {len(errors) - 1:,} more" if len(errors) > 1 else ""
-        warning = f"candidate errors void every score, as officially: {errors[0]}{more}; by default they do not"
+        figures["official_status"] = FAILED
+    if voided:
+        warning = f"candidate errors void every score, as officially: {_first_of(errors)}; by default they do not"
         return Conclusion(figures=figures, warnings=[warning, *_left_out(rows)], not_computed=_not_computed(figures))
     if unjudged := _unjudged(facts):
         figures["not_judged"] = unjudged
@@ -65,17 +70,22 @@ def conclude(rows: Sequence[SampleScores]) -> Conclusion:
     return Conclusion(
         figures=figures,
         warnings=[*_left_out(rows), *_limits_met(unjudged)],
-        official=official_line(figures),
+        official=official_line(figures, errors),
         not_computed=_not_computed(figures),
     )
 
 
-def official_line(figures: Mapping[str, Any]) -> str:
-    """The score and the pass rates by type of test, as the official command prints them."""
+def official_line(figures: Mapping[str, Any], errors: Sequence[str] = ()) -> str:
+    """The score and the pass rates by type of test, as the official command prints them, or would but for errors."""
     overall, half = 100 * figures["overall"], 100 * figures["interval"]["half_width"]
     kinds = [f"{name} {100 * kind['rate']:.1f} of {kind['tests']:,}" for name, kind in figures["types"].items()]
     margin = "official interval: tests drawn within categories"
-    return f"official figures: {overall:.1f} ± {half:.1f} ({margin}); % passed by type: {', '.join(kinds)}"
+    failed = f" – the official program prints {FAILED} and 0 instead: {_first_of(errors)}" if errors else ""
+    return f"official figures: {overall:.1f} ± {half:.1f} ({margin}){failed}; % passed by type: {', '.join(kinds)}"
+
+
+def _first_of(errors: Sequence[str]) -> str:
+    return errors[0] + (f" and {len(errors) - 1:,} more" if len(errors) > 1 else "")
 
 
 def _not_computed(figures: Mapping[str, Any]) -> dict[str, str]:

@@ -96,7 +96,9 @@ def why_failed(test: PageTest, fact: Mapping[str, Any]) -> str:
         case "baseline_disallowed":
             return f"It has {figures.get('disallowed_count', 0):,} such characters."
         case "run_error":
-            return f"The official evaluator raises here, and so the test has not passed: {figures.get('error', '')}"
+            return (
+                f"The official evaluator ends in an error here, so the test has not passed: {figures.get('error', '')}."
+            )
     return explanation.replace("_", " ").capitalize() + "."
 
 

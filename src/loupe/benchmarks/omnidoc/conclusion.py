@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loupe.benchmarks.omnidoc.aggregation import metric_result
+from loupe.benchmarks.omnidoc.attribute_slices import attribute_slices
 from loupe.benchmarks.omnidoc.flag_warnings import flag_warnings
 from loupe.benchmarks.omnidoc.formula_cdm import formula_warnings
 from loupe.benchmarks.omnidoc.headline import OFFICIAL_COLUMNS, headline_row
@@ -46,6 +47,7 @@ def conclude(rows: Sequence[SampleScores]) -> Conclusion:
         figures=figures,
         official="" if fixed else _official_row(headline),
         not_computed=_not_computed(answered),
+        slices=attribute_slices(result),
         failed_are=_failed_are(rows, answered),
         warnings=[*warnings, *formula_warnings(answered), *flag_warnings(answered)],
     )

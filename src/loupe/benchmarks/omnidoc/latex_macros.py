@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from importlib import metadata
 from typing import Any, NamedTuple
 
-from loupe.data.extras import need
+from loupe.data.extras import install_command, need
 from loupe.errors import MissingToolError
 
 Render = Callable[[Sequence[str]], str]
@@ -38,7 +38,7 @@ def need_pylatexenc() -> None:
     if version != PYLATEXENC:
         raise MissingToolError(
             f"OmniDocBench needs pylatexenc {PYLATEXENC}, and version {version} is installed",
-            hint="pip install 'loupe-ocr[omnidocbench]'",
+            hint=install_command("omnidocbench"),
         )
 
 

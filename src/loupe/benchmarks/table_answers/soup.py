@@ -11,14 +11,12 @@ import importlib.util
 import warnings
 from typing import TYPE_CHECKING
 
-from loupe.data.extras import installed
+from loupe.data.extras import install_command, installed
 from loupe.errors import MissingToolError
 from loupe.metrics.table_tree import TableTooLargeError, TedsError
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
-
-TABLES_HINT = "pip install 'loupe-ocr[tables]'"
 
 
 def table_tools() -> dict[str, str]:
@@ -31,7 +29,9 @@ def need_table_tools() -> None:
     """Raises MissingToolError where the extra that reads tables is not installed."""
     for name in ("lxml", "bs4"):
         if importlib.util.find_spec(name) is None:
-            raise MissingToolError(f"scoring tables needs {name}, which is not installed", hint=TABLES_HINT)
+            raise MissingToolError(
+                f"scoring tables needs {name}, which is not installed", hint=install_command("tables")
+            )
 
 
 #: Beyond so many tags BeautifulSoup needs minutes; TEDS would refuse such a table anyway.

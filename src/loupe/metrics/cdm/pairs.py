@@ -67,7 +67,7 @@ def cdm(
 
     `profile`: `unimernet` or `omnidocbench` (they give different scores), or `request`. `cache`: a folder that
     remembers renderings. Raises MissingTexError, with the command that installs it, without TeX; ValueError for an
-    unknown profile or renderer; ImportError, with the command, without SciPy (extra `cdm`).
+    unknown profile or renderer; ImportError without SciPy (extra `cdm`).
     """
     return cdm_pairs([(prediction, reference)], profile=profile, renderer=renderer, cache=cache)[0]
 
@@ -91,7 +91,7 @@ def cdm_pairs(
         raise ValueError(f"no CDM renderer {renderer!r}; there are {', '.join(get_args(Renderer))}")
     if find_spec("scipy") is None:
         # Said before anything is drawn, which may take minutes.
-        raise ImportError("CDM needs SciPy, which is not installed: pip install 'loupe-ocr[cdm]'", name="scipy")
+        raise ImportError("CDM needs SciPy, which is not installed (extra `cdm`)", name="scipy")
     memory = cache if isinstance(cache, RenderCache) else RenderCache(cache)
     try:
         true = render([reference for _, reference in pairs], profile=chosen, renderer=renderer, cache=memory)

@@ -10,6 +10,7 @@ import os
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from loupe.data.extras import install_command
 from loupe.engines.layout.detectors import DetectorOptions, LoadedDetector
 from loupe.engines.layout.filtering import Detection
 from loupe.engines.layout.labels import LABELS
@@ -28,7 +29,7 @@ def load(options: DetectorOptions) -> LoadedDetector:
     """Load model and image processor from this machine; from the hub only if `download` is set."""
     missing = [name for name in _PACKAGES if find_spec(name) is None]
     if missing:
-        hint = f"pip install 'loupe-ocr[layout]'; {_INSTEAD}"
+        hint = f"{install_command('layout')}; {_INSTEAD}"
         raise MissingToolError(f"PP-DocLayoutV3 needs {', '.join(missing)}", hint=hint)
     if not options.download:
         # Libraries below would otherwise ask the hub whether a file has changed.
@@ -38,7 +39,7 @@ def load(options: DetectorOptions) -> LoadedDetector:
 
     if not hasattr(transformers, "PPDocLayoutV3ForObjectDetection"):
         old = f"transformers {transformers.__version__} has no PP-DocLayoutV3"
-        raise MissingToolError(old, hint="pip install -U 'loupe-ocr[layout]'")
+        raise MissingToolError(old, hint=install_command("layout", "-U"))
     name = options.model or MODEL
     refuse_folder_instead(name)
     where: dict[str, Any] = {"local_files_only": not options.download}

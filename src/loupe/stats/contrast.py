@@ -1,0 +1,80 @@
+"""What the exchanges of two runs say of their difference: p-value, interval and standard error, from the same draws.
+
+The interval holds every difference δ that the permutation test does not reject: δ is taken from each cluster by its
+weight, and the runs are exchanged again. With D the difference, Dₛ that of exchange s and wₛ the weight that keeps its
+sign less the one that loses it, s is at least as far apart as the data if |Dₛ − δ wₛ| ≥ |D − δ|. That holds for all δ
+between two ends around D, so p(δ) counts the exchanges whose ends enclose δ, and the interval lies between two of them.
+0 lies outside of it exactly where p < level. Source: E. S. Edgington and P. Onghena, "Randomization Tests" (2007),
+chapter 13.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from loupe.stats.clusters import Floats
+
+#: Differences of equal sums may differ by rounding (times the value, if that is larger); so much counts as reaching.
+_SLACK = 1e-12
+_ROUNDED = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """One measure of two runs: the difference, and the ends between which each exchange reaches it, both sorted.
+
+    `error` is the standard error of the difference; None where the exchanges have no spread.
+    """
+
+    difference: float
+    lows: Floats
+    highs: Floats
+    error: float | None
+
+    def p_value(self) -> float:
+        """Two-sided: (exchanges at least as far apart as the runs + 1) / (exchanges + 1). Identical runs: 1."""
+        below = int(np.searchsorted(self.lows, 0.0, side="right"))
+        above = self.highs.size - int(np.searchsorted(self.highs, 0.0, side="left"))
+        return (min(below, above) + 1) / (self.lows.size + 1)
+
+    def interval(self, level: float) -> tuple[float, float] | None:
+        """The differences whose p-value is `level` or more.
+
+        None where the clusters all differ alike, or are too few for any difference to be that rare.
+        """
+        least = math.ceil(level * (self.lows.size + 1)) - 1
+        if least < 1 or self.error is None:
+            return None
+        low, high = float(self.lows[least - 1]), float(self.highs[-least])
+        if not (math.isfinite(low) and math.isfinite(high)):
+            return None
+        # An end that is 0 but for rounding is 0; on its other side it would contradict p.
+        return 0.0 if -_ROUNDED < low < 0 else low, 0.0 if 0 < high < _ROUNDED else high
+
+
+def contrast(difference: float, exchanged: Floats, weights: Floats, *, clusters: int) -> Contrast | None:
+    """Of the differences in all exchanges and the weights that keep their sign (−1..1); `clusters` have the measure.
+
+    None where most exchanges do not define the measure, or a single cluster has it. An exchange without it speaks
+    against no difference.
+    """
+    defined = np.isfinite(exchanged) & np.isfinite(weights)
+    if clusters < 2 or not math.isfinite(difference) or 2 * np.count_nonzero(defined) <= exchanged.size:
+        return None
+    rest = exchanged - difference * weights
+    slack = _SLACK * max(1.0, abs(difference))
+    spread = float(np.sqrt(np.mean(rest[defined] ** 2)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        more, less = np.maximum(1 + weights, 0.0), np.maximum(1 - weights, 0.0)
+        up = np.fmax((slack + rest) / more, (slack - rest) / less)
+        down = np.fmax((slack + rest) / less, (slack - rest) / more)
+    up, down = (np.where(defined, reach, np.inf) for reach in (up, down))
+    return Contrast(
+        difference=difference,
+        lows=np.sort(difference - down),
+        highs=np.sort(difference + up),
+        error=spread * math.sqrt(clusters / (clusters - 1)) if spread > slack else None,
+    )
