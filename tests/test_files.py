@@ -16,7 +16,7 @@ import pytest
 import loupe
 from loupe.errors import DatasetError, UnsafeFileError
 from loupe.files.folder import Folder, write_all_or_none, write_file
-from loupe.files.foreign import data_lines, open_data, plain_file, read_data
+from loupe.files.foreign import data_lines, is_inside, open_data, plain_file, read_data, real_path
 from loupe.files.records import RecordLog, read_lines
 
 #: Calls that open, make, move or delete files by a path, and so follow links.
@@ -224,6 +224,17 @@ def test_files_are_written_by_one_module_alone() -> None:
     assert found.keys() == MAY_WRITE.keys(), "an exception that nothing needs any more"
 
 
+def test_a_link_to_itself_leads_nowhere_and_one_out_of_the_folder_is_not_inside(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    links = {"loop": ("loop", True), "out": ("../x", False), "in": ("./y", True), "up": ("..", False)}
+    for name, (target, inside) in links.items():
+        link = tmp_path / "in" / name
+        link.symlink_to(target)
+        assert is_inside(link, tmp_path / "in") is inside and not real_path(link).is_file()
+    assert not is_inside(tmp_path / "in" / "a\0b", tmp_path / "in")
+    assert not is_inside(tmp_path / "in" / "out" / ("x" * 5000), tmp_path / "in")
+
+
 @pytest.mark.parametrize("reads", [open_data, plain_file, read_data, lambda path: list(data_lines(path))])
 def test_data_files_may_be_links_but_nothing_else_than_files(tmp_path: Path, reads: Callable[[Path], object]) -> None:
     os.mkfifo(tmp_path / "pipe")
@@ -258,6 +269,14 @@ def test_data_files_are_opened_by_one_module_alone() -> None:
     stray = {name: calls for name, calls in found.items() if name not in MAY_READ}
     assert not stray, f"read through loupe.files.foreign: {stray}"
     assert found.keys() == MAY_READ.keys(), "an exception that nothing needs any more"
+
+
+def test_no_path_is_resolved_in_a_way_that_links_to_themselves_end() -> None:
+    def finds(call: ast.Call) -> str:
+        is_resolve = isinstance(call.func, ast.Attribute) and call.func.attr == "resolve"
+        return "resolve" if is_resolve and "__file__" not in ast.unparse(call) else ""
+
+    assert not _calls(finds), "Path.resolve raises RuntimeError before Python 3.13: use loupe.files.foreign.real_path"
 
 
 def _calls(finds: Callable[[ast.Call], str]) -> dict[str, set[str]]:

@@ -19,7 +19,7 @@ from loupe.data.parquet import find_shards, rows
 from loupe.data.prepared import is_prepared, read
 from loupe.data.store import default_root
 from loupe.errors import DatasetError, UsageError
-from loupe.files.foreign import is_inside, read_data
+from loupe.files.foreign import is_inside, read_data, real_path
 from loupe.typed import json_decoder
 from loupe.types import UNDECODABLE, AnswerLayout, Benchmark, Measure, PageSource, Prediction, Sample, Score
 
@@ -75,7 +75,7 @@ def _json(file: Path, variant: Variant) -> Iterator[Sample]:
     except (*UNDECODABLE, OSError) as error:
         raise DatasetError(f"{file}: not the list of questions that OCRBench publishes ({error})") from None
     images = file.parent / "OCRBench_Images"
-    images = (images if images.is_dir() else file.parent).resolve()
+    images = real_path(images if images.is_dir() else file.parent)
     for index, question in enumerate(questions):
         image = images / question.image_path
         if not is_inside(image, images):

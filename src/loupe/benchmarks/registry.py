@@ -20,6 +20,7 @@ import msgspec
 from loupe.data import trust
 from loupe.data.python_file import load_python_file
 from loupe.errors import LoupeError, UntrustedError, UsageError, did_you_mean
+from loupe.files.foreign import real_path
 from loupe.typed import convert
 from loupe.types import Benchmark
 
@@ -84,7 +85,7 @@ def _is_python(name: str) -> bool:
 def benchmark_id(name: str) -> str:
     """The id under which runs of `name` are filed: the id itself, else the name of the folder or file."""
     ident = name.partition("@")[0]
-    return ident if ident in benchmark_ids() else Path(name).resolve().stem
+    return ident if ident in benchmark_ids() else real_path(Path(name)).stem
 
 
 @functools.cache  # looking through the metadata of every installed package takes ten milliseconds

@@ -14,6 +14,7 @@ from loupe.cli.lazy import SuggestingGroup
 from loupe.cli.output import as_json, json_option, plain_option, print_data, print_line, say, table
 from loupe.cli.transfers import counting, fetch, files_text, show_survey, size_text
 from loupe.errors import DatasetError, UsageError, word
+from loupe.files.foreign import real_path
 
 if TYPE_CHECKING:
     from loupe.data.download import Order
@@ -167,11 +168,11 @@ def pack(name: str, output: Path | None, json: bool, plain: bool) -> None:
     root = _root(name)
     if not root.is_dir():
         raise DatasetError(f"{root}: no such folder", hint=f"loupe data get {word(name)}")
-    target = output or Path(f"{root.resolve().name}.tar")
+    target = output or Path(f"{real_path(root).name}.tar")
     known = has_manifest(root)
     size = read_manifest(root).size if known else sum((root / path).stat().st_size for path in files_below(root)) * 2
     with counting(str(target), size, plain=plain) as tell:
-        manifest, digest = write(root, target, ident=root.resolve().name, tell=tell)
+        manifest, digest = write(root, target, ident=real_path(root).name, tell=tell)
     if json:
         as_json({"file": str(target), "sha256": digest, "files": len(manifest.files), "bytes": manifest.size})
         return

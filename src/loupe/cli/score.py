@@ -10,6 +10,7 @@ import click
 
 from loupe.cli.output import as_json, json_option, plain_option, say, shared_option, tables
 from loupe.errors import RunError, UsageError, word
+from loupe.files.foreign import real_path
 from loupe.typed import convert
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def command(
     published: list[PublishedRow] = []
     if len(target) > 1:
         published = published_of(target[0].partition("@")[0]) if with_published else []
-        answers = list({one.resolve(): one for one in map(Path, target[1:])}.values())
+        answers = list({real_path(one): one for one in map(Path, target[1:])}.values())
         paths = [
             take_answers(target[0], one, {**flags, "name": flags["name"] or name})
             for one, name in zip(answers, names_of(answers), strict=True)
@@ -115,7 +116,7 @@ def names_of(answers: Sequence[Path]) -> list[str]:
     Where it comes twice, that of the nearest folder above that tells them apart.
     """
     # The name of a link is the one that was meant.
-    typed = [path.resolve() if path.name in ("", "..") else path.parent.resolve() / path.name for path in answers]
+    typed = [real_path(path) if path.name in ("", "..") else real_path(path.parent) / path.name for path in answers]
     stems = [path.with_suffix("") if path.is_file() else path for path in typed]
     whole = [(path if stems.count(stem) > 1 else stem).parts for path, stem in zip(typed, stems, strict=True)]
     tails = [_telling_tail(parts, [other for other in whole if other != parts]) for parts in whole]

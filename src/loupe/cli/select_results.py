@@ -13,6 +13,7 @@ import msgspec
 from loupe.cli.output import say, tables
 from loupe.cli.select_flags import Flags
 from loupe.errors import LoupeError, UsageError, cannot_write, is_refusal
+from loupe.files.foreign import real_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,7 @@ def check_targets(flags: Flags) -> None:
     if flags.json:
         if flags.json.is_dir():
             raise UsageError(f"--json {flags.json} is a folder", hint=f"--json {flags.json / 'selection.json'}")
-        if flags.json.parent.resolve() in (flags.positive.resolve(), flags.negative.resolve()):
+        if real_path(flags.json.parent) in (real_path(flags.positive), real_path(flags.negative)):
             raise UsageError(
                 f"--json {flags.json} stands among the documents, where their ground truth belongs",
                 hint=f"--json {flags.json.name}",

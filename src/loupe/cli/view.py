@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from loupe.cli.local_page import port_option, quiet_option, serve_locally
+from loupe.files.foreign import real_path
 
 
 @click.command("view")
@@ -27,7 +28,7 @@ def command(runs: tuple[Path, ...], port: int, no_browser: bool) -> None:
     need("starlette", "uvicorn", extra="web", purpose="loupe view")
     from loupe.view.server import serve
 
-    roots = [path.resolve() for path in runs or (Path("runs"),)]
+    roots = [real_path(path) for path in runs or (Path("runs"),)]
     names = ", ".join(map(str, runs)) or "runs"
 
     async def serving(stop: asyncio.Event, ready: Callable[[str], None]) -> None:

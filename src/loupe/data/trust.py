@@ -12,7 +12,7 @@ import hashlib
 from pathlib import Path
 
 from loupe.files.folder import Folder
-from loupe.files.foreign import read_data
+from loupe.files.foreign import read_data, real_path
 
 _SEEN: set[str] = set()
 
@@ -25,7 +25,7 @@ def remember(path: Path, content: bytes | None = None) -> None:
     with contextlib.suppress(OSError):
         folder = Folder(_folder())
         folder.create(private=True)
-        folder.write(digest, str(path.resolve()).encode("utf-8", "surrogateescape"))
+        folder.write(digest, str(real_path(path)).encode("utf-8", "surrogateescape"))
 
 
 def is_trusted(path: Path, content: bytes | None = None) -> bool:
@@ -36,12 +36,12 @@ def is_trusted(path: Path, content: bytes | None = None) -> bool:
 
 def was_trusted(path: Path) -> bool:
     """Whether the user has trusted the file with another content, or this one."""
-    return any(place == str(path.resolve()) for _, place in _marks())
+    return any(place == str(real_path(path)) for _, place in _marks())
 
 
 def forget(path: Path) -> int:
     """Trust the file no more, whatever its content; how many contents of it were trusted."""
-    return sum(_removed(mark) for mark, place in _marks() if place == str(path.resolve()))
+    return sum(_removed(mark) for mark, place in _marks() if place == str(real_path(path)))
 
 
 def trusted_files() -> list[Path]:
@@ -68,5 +68,5 @@ def _folder() -> Path:
 
 def _digest(path: Path, content: bytes | None) -> str:
     """Of place and content: the same command in another folder may run another file."""
-    place = str(path.resolve()).encode("utf-8", "surrogateescape")
+    place = str(real_path(path)).encode("utf-8", "surrogateescape")
     return hashlib.sha256(place + b"\0" + (read_data(path) if content is None else content)).hexdigest()

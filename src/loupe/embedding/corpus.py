@@ -15,7 +15,7 @@ from loupe.embedding.inputs import PageRecord, Query, Region, pages_of_run
 from loupe.embedding.journal import key_of
 from loupe.embedding.plan import Plan
 from loupe.errors import PageError
-from loupe.files.foreign import is_inside
+from loupe.files.foreign import is_inside, real_path
 from loupe.files.names import safe_name
 from loupe.runs.folder import RunFolder
 from loupe.types import PageSource
@@ -138,8 +138,8 @@ async def _cut(cutter: Cutter, image: PageSource | None, cuts: Sequence[Cut]) ->
 
 def _named(crop: Path, folders: Sequence[Path]) -> str:
     """A crop's path below the run, or below the output where that is elsewhere."""
-    whole = crop.resolve()
-    above = next(folder.resolve() for folder in folders if whole.is_relative_to(folder.resolve()))
+    whole = real_path(crop)
+    above = next(real_path(folder) for folder in folders if whole.is_relative_to(real_path(folder)))
     return whole.relative_to(above).as_posix()
 
 

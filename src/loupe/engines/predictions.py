@@ -16,7 +16,7 @@ import msgspec
 from loupe.engines.registry import Profile
 from loupe.engines.shared.source_digests import short_digest
 from loupe.errors import EngineError, EngineTimeoutError, RejectedError, UnsafeFileError, UsageError
-from loupe.files.foreign import data_lines, is_inside, read_data
+from loupe.files.foreign import data_lines, is_inside, read_data, real_path
 from loupe.files.names import safe_name
 from loupe.typed import json_decoder
 from loupe.types import FAILED, RETRIED, UNDECODABLE, Engine, Outcome, Output, Predict, Request
@@ -38,7 +38,7 @@ class Settings(Profile, frozen=True, kw_only=True):
 
     def defining(self) -> dict[str, Any]:
         """The answers by the place where they really are, whatever path leads there."""
-        return {**Profile.defining(self), "folder": str(Path(self.folder).expanduser().resolve())}
+        return {**Profile.defining(self), "folder": str(real_path(Path(self.folder).expanduser()))}
 
 
 class _Line(msgspec.Struct, rename={"outcome": "class"}):

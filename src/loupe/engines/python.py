@@ -26,6 +26,7 @@ from loupe.engines.shared.isolation import worker_pool
 from loupe.engines.shared.source_digests import short_digest
 from loupe.engines.shared.worker import Loaded
 from loupe.errors import EngineError, UsageError
+from loupe.files.foreign import real_path
 from loupe.types import Engine, Output, Request
 
 ARGUMENT = "function"
@@ -109,8 +110,8 @@ def _from_module(name: str, folder: str) -> ModuleType:
 def _from_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise UsageError(f"no file {path}")
-    sys.path.append(str(path.resolve().parent))
-    return load_python_file(path.resolve(), path.stem)
+    sys.path.append(str(real_path(path).parent))
+    return load_python_file(real_path(path), path.stem)
 
 
 def _check_signature(read: Read, function: str) -> None:

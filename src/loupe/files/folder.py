@@ -238,7 +238,7 @@ class Folder:
             with Folder(self.root, self.inside[:-1]).opened(create=True) as descriptor:
                 yield descriptor, self.inside[-1]
             return
-        root = self.root.absolute() if self.root.name else self.root.resolve()
+        root = self.root.absolute() if self.root.name else Path(os.path.realpath(self.root))
         with Folder(root.parent).opened(create=True) as descriptor:
             yield descriptor, root.name
 

@@ -16,6 +16,7 @@ from loupe.data.digests import source_digest
 from loupe.engines.registry import Profile, slug
 from loupe.errors import DatasetError, word
 from loupe.files.folder import Folder
+from loupe.files.foreign import real_path
 from loupe.inference.prompts import prompts_by_task
 from loupe.inference.scheduler import Policy
 from loupe.runs.folder import RUNS, runs_folder
@@ -178,7 +179,7 @@ def make_info(plan: Plan, benchmark: Benchmark, found: Survey) -> RunInfo:
         engine=plan.name or plan.label,
         profile=plan.profile.stored(),
         defining=defining,
-        data=str(plan.data.resolve()) if plan.data else "",
+        data=str(real_path(plan.data)) if plan.data else "",
         options=changed_options(benchmark, plan.options),
         data_digest=found.data_digest,
         truth_digest=found.truth_digest,
@@ -199,4 +200,4 @@ def make_info(plan: Plan, benchmark: Benchmark, found: Survey) -> RunInfo:
 def _lasting_name(benchmark: str) -> str:
     """The benchmark's name so that it is found again from another folder. An id wins over a folder of that name."""
     known = benchmark.partition("@")[0] in benchmark_ids()
-    return benchmark if known else str(Path(benchmark).resolve())
+    return benchmark if known else str(real_path(Path(benchmark)))

@@ -19,6 +19,7 @@ from loupe.engines.shared.answer_memory import AnswerMemory, make_room
 from loupe.engines.shared.endpoints import unlisted_model
 from loupe.errors import DatasetError, LoupeError, word
 from loupe.files.folder import Folder
+from loupe.files.foreign import real_path
 from loupe.inference.budget import BudgetSpentError
 from loupe.inference.journal import Journal
 from loupe.inference.progress import Progress
@@ -84,7 +85,7 @@ def score_run(
     one than the run was made on, UsageError for options under which other things would have been asked.
     """
     old = RunFolder.open(place)
-    info = msgspec.structs.replace(old.info, data=str(data.resolve())) if data else old.info
+    info = msgspec.structs.replace(old.info, data=str(real_path(data))) if data else old.info
     with claim(old.files, info) as folder:
         if (changed := follow_references(folder)) and say:
             say(changed)

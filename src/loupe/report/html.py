@@ -15,6 +15,7 @@ from typing import IO
 from loupe.benchmarks.published import published_rows
 from loupe.errors import UsageError, cannot_write, is_refusal
 from loupe.files.folder import Folder
+from loupe.files.foreign import real_path
 from loupe.report.changed_references import CHANGED, is_other_truth
 from loupe.report.collect import Group, collect, image_bytes, sample_jobs
 from loupe.report.page import PAYLOADS, page
@@ -44,7 +45,7 @@ def write_report(
         if group.benchmark is not None and group.results and is_other_truth(group.benchmark, info):
             group.changed = CHANGED
     embed = embed or sum(image_bytes(group, carry) for group in groups) <= carry
-    folder = output.absolute().parent.resolve()
+    folder = real_path(output.absolute().parent)
     try:
         Folder(folder).check(output.name)
         with Folder(folder).draft(output.name) as draft, tempfile.TemporaryFile(dir=folder) as samples:

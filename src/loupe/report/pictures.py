@@ -12,6 +12,7 @@ from urllib.parse import quote
 from PIL import Image
 
 from loupe.data.pages import load_page, thumbnail
+from loupe.files.foreign import real_path
 from loupe.types import PackedImage, PageSource, PdfPage
 
 #: A thumbnail's size in bytes before base64 (6 KB after it), kept by trying these (longest side, WebP quality) in turn.
@@ -72,9 +73,9 @@ def picture_bytes(source: PageSource) -> int:
 def link(path: Path, folder: Path) -> str:
     """A relative URL from `folder` to a file (an absolute one where there is no relative way, as between drives)."""
     try:
-        relative = os.path.relpath(path.resolve(), folder.resolve())
+        relative = os.path.relpath(real_path(path), real_path(folder))
     except ValueError:
-        return path.resolve().as_uri()
+        return real_path(path).as_uri()
     return quote(Path(relative).as_posix())
 
 

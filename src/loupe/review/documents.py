@@ -65,5 +65,5 @@ class Documents:
 
 def documents_folder(file: Path, data: Path | None) -> Path:
     """Where documents are looked for: `pdfs` in the data folder or beside the file, as upstream has it, else there."""
-    base = data if data is not None else file.resolve().parent
+    base = data if data is not None else real_path(file).parent
     return base / "pdfs" if (base / "pdfs").is_dir() else base

@@ -9,6 +9,7 @@ from pathlib import Path
 from loupe.benchmarks.selection.documents import Document
 from loupe.engines.registry import engine_kinds, profile_names
 from loupe.errors import LoupeError
+from loupe.files.foreign import real_path
 
 _SOME_ENGINE = ("-e", "ENGINE")
 
@@ -31,7 +32,7 @@ def run_tests(file: Path) -> str:
 def select_models(folder: Path, document_type: str, documents: Iterable[Document]) -> str:
     """Rank models on the documents; DIR stands for the ones that are not here."""
     sides = dict.fromkeys((True, False), "DIR")
-    root = folder.resolve()
+    root = real_path(folder)
     for document in documents:
         sides[document.positive] = _typed(folder / document.path.parent.relative_to(root))
     words = ["--positive", sides[True], "--negative", sides[False], "--ground-truth", "reuse"]

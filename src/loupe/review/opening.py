@@ -9,6 +9,7 @@ from pathlib import Path
 from loupe.benchmarks.own.checking import missing_samples
 from loupe.benchmarks.own.config import CONFIG, SAMPLES, read_config
 from loupe.errors import UsageError, word
+from loupe.files.foreign import real_path
 from loupe.review.entries import Entry
 from loupe.review.line_file import LineFile
 from loupe.review.next_command import run_folder, run_tests, select_models
@@ -36,7 +37,7 @@ def open_folder(folder: Path, *, document_type: str | None, by: str, negative: b
         config, problems = read_config(folder)
         if config is None:
             raise problems[0].error()
-        name = config.title or folder.resolve().name
+        name = config.title or real_path(folder).name
         return Review(LineFile(folder / SAMPLES), own_samples(config, by=by), name=name, then=partial(_run, folder))
     types = document_types(find_selection(folder))
     if types:
@@ -66,6 +67,6 @@ def _selection(folder: Path, document_type: str, *, negative: bool) -> Review:
     return Review(
         files,
         selection_truth(document_type, positive),
-        name=folder.resolve().name,
+        name=real_path(folder).name,
         then=lambda _: select_models(folder, document_type, documents),
     )

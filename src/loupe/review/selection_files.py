@@ -14,6 +14,7 @@ from loupe.benchmarks.selection.documents import Document, check_stems, document
 from loupe.benchmarks.selection.truth_files import LARGEST, decode_truth
 from loupe.errors import DatasetError, LoupeError, WriteError, cannot_write
 from loupe.files.folder import Folder
+from loupe.files.foreign import real_path
 from loupe.review.line_file import READ_ONLY, ConflictError, identity_of, only_one_process, why_locked
 
 SORTED = ("positive", "negative")
@@ -23,7 +24,7 @@ class SelectionFiles:
     """The files of all documents, read again where they were changed. Documents that are put in later are not seen."""
 
     def __init__(self, folder: Path, documents: Sequence[Document]) -> None:
-        self.path = folder.resolve()
+        self.path = real_path(folder)
         self.revision = 0
         self.documents = documents
         self._lock = threading.RLock()
@@ -126,7 +127,7 @@ def find_selection(folder: Path, *, negative: bool = False) -> list[Document]:
     In one folder they are what most of its files say; without any, what the folder is called, else positive.
     `negative`: they are of no such type, whatever is said. Raises DatasetError where two documents would share a file.
     """
-    folder = folder.resolve()
+    folder = real_path(folder)
     found: list[Document] = []
     for name in SORTED:
         found += _documents(folder / name, positive=name == "positive")

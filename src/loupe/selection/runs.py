@@ -20,6 +20,7 @@ from loupe.benchmarks.selection.prompts import EXTRACTION_TOKENS, verdict_tokens
 from loupe.benchmarks.selection.questions import Known, Phase, Rules
 from loupe.benchmarks.selection.saved import NAMES, open_selection, save_selection
 from loupe.engines.registry import Profile, slug
+from loupe.files.foreign import real_path
 from loupe.inference.journal import encode
 from loupe.pipeline import Plan, score_run
 from loupe.pipeline.plan import Survey, make_info, survey
@@ -107,7 +108,7 @@ def run_labels(models: Sequence[Candidate]) -> dict[str, str]:
 def save_documents(saved: SavedRuns) -> Path:
     """Write what the models of a phase were asked; the folder names its content, so the same is written once."""
     rules = saved.rules
-    parts = [[document.id, str(document.path.resolve())] for document in saved.documents]
+    parts = [[document.id, str(real_path(document.path))] for document in saved.documents]
     texts = [[each.text, each.date, each.name] for _, each in sorted(saved.known.items())]
     digest = digest_of([*parts, *texts, [rules.field, rules.negative_points, rules.date_order]])[:8]
     name = f"{NAMES[saved.phase]}-{slug(rules.document_type).replace('.', '_')}"

@@ -22,6 +22,7 @@ from loupe.engines.shared.child_environment import importing_safely, without_key
 from loupe.engines.shared.model_names import refuse_folder_instead
 from loupe.engines.shared.redaction import without_secret_arguments
 from loupe.errors import MissingToolError, UsageError
+from loupe.files.foreign import real_path
 from loupe.runs.info import digest_of
 from loupe.servers.arguments import Argument, as_words, from_table, from_words, merge, refuse_ours
 from loupe.servers.templates import Template, server_kind, templates
@@ -178,7 +179,7 @@ def _absolute(word: str) -> str:
     flag, sign, value = word.partition("=") if word.startswith("-") else ("", "", word)
     path = Path(value)
     if "/" in value and not path.is_absolute() and path.exists():
-        return f"{flag}{sign}{path.resolve()}"
+        return f"{flag}{sign}{real_path(path)}"
     return word
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from loupe.errors import UsageError, did_you_mean
+from loupe.files.foreign import real_path
 
 Dtype = Literal["fp8", "bf16"]
 #: Bytes of one parameter, and what files hold beside them.
@@ -152,7 +153,7 @@ def _from_config(file: Path, *, billions: Fraction | None, tokens: int | None) -
     notes = [f"the model has {' and '.join(smaller)}: its cache is smaller than computed here"] if smaller else []
     notes.append(f"activation memory is taken to be {float(ACTIVATION_GB)} GB, as measured for GLM-OCR")
     return ModelFacts(
-        name=file.resolve().parent.name,
+        name=real_path(file).parent.name,
         stage="ocr",
         hub=str(file.parent),
         weights_gb=_weights(file.parent, billions),

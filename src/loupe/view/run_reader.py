@@ -15,6 +15,7 @@ import msgspec
 
 from loupe.errors import LoupeError
 from loupe.files.folder import Folder
+from loupe.files.foreign import real_path
 from loupe.runs.folder import PREDICTIONS, SCORES, Place, RunFolder, counts_instead
 from loupe.runs.lock import LOCK
 from loupe.typed import json_decoder
@@ -204,4 +205,4 @@ def _key(path: Path, root: Path) -> str:
     except ValueError:
         name = path.name
     readable = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:60]
-    return f"{readable}-{hashlib.sha256(str(path.resolve()).encode('utf-8', 'surrogatepass')).hexdigest()[:6]}"
+    return f"{readable}-{hashlib.sha256(str(real_path(path)).encode('utf-8', 'surrogatepass')).hexdigest()[:6]}"

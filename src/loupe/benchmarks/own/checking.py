@@ -17,7 +17,7 @@ from loupe.types import Measure, PageSource, PdfPage
 
 def check_folder(path: Path) -> list[Problem]:
     """Everything that is wrong with a folder, in the order of its lines; every page is opened and decoded."""
-    folder = path.resolve()
+    folder = real_path(path)
     if not folder.is_dir():
         return [Problem(file=str(path), message="no such folder")]
     config, problems = read_config(path)

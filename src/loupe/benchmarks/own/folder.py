@@ -22,6 +22,7 @@ from loupe.benchmarks.own.task_measures import mean_of_headlines, measures_of
 from loupe.benchmarks.own.truth import TruthState, truth_state
 from loupe.benchmarks.own.typed_fields import scoring_of
 from loupe.errors import UsageError, word
+from loupe.files.foreign import real_path
 from loupe.types import Benchmark, Conclusion, Prediction, Sample, SampleScores, Score, Scored
 
 #: In the figures of such a run: engine → unverified samples whose truth it drafted itself.
@@ -42,7 +43,7 @@ _CLASS_PROMPT = "Which of these labels fits this document best: {labels}?\nOutpu
 
 def open_folder(path: Path) -> Benchmark:
     """The benchmark that lies in a folder. Raises DatasetError for the first problem of its settings."""
-    folder = path.resolve()
+    folder = real_path(path)
     config, problems = read_config(folder)
     if config is None:
         raise problems[0].error()
@@ -148,7 +149,7 @@ def _load(
 
     Every line is judged as it is now: truth that was verified when the folder was opened may be a draft again.
     """
-    folder = shown.resolve()
+    folder = real_path(shown)
     count = 0
     for row, state in _readable(folder, config):
         count += 1

@@ -19,7 +19,7 @@ from loupe.benchmarks.own.labels import label_of
 from loupe.data.toml import parse_toml
 from loupe.errors import DatasetError, PageError, UsageError, word
 from loupe.files.folder import Folder, write_all_or_none
-from loupe.files.foreign import is_inside, read_data
+from loupe.files.foreign import is_inside, read_data, real_path
 from loupe.files.names import safe_name
 
 IMAGES = frozenset({".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".bmp", ".gif"})
@@ -125,7 +125,7 @@ def _document(folder: Path, path: Path, name: str) -> Document:
 def settings(folder: Path, beginning: Beginning) -> str:
     """The text of `loupe.toml`."""
     # A name of a folder may be no text; of a file no sample is made then.
-    title = _SURROGATE.sub("\ufffd", beginning.title or folder.resolve().name)
+    title = _SURROGATE.sub("\ufffd", beginning.title or real_path(folder).name)
     lines = ["[benchmark]", f"title = {_toml(title)}", 'version = "1"', f'task = "{beginning.task}"']
     if beginning.task == "table":
         lines.append('headline = "teds"')

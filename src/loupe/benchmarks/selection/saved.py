@@ -27,6 +27,7 @@ from loupe.benchmarks.selection.questions import (
 from loupe.data import trust
 from loupe.errors import DatasetError, UntrustedError
 from loupe.files.folder import Folder
+from loupe.files.foreign import real_path
 from loupe.metrics.dates import DateOrder
 from loupe.typed import json_decoder
 from loupe.types import UNDECODABLE, Benchmark, Sample
@@ -75,7 +76,7 @@ def save_selection(
 
 
 def _saved(folder: Path, document: Document, known: Known) -> SavedDocument:
-    path = os.path.relpath(document.path.resolve(), folder.resolve())
+    path = os.path.relpath(real_path(document.path), real_path(folder))
     return SavedDocument(path=path, positive=document.positive, text=known.text, date=known.date, name=known.name)
 
 
