@@ -57,6 +57,7 @@ MAY_READ = {
     "benchmarks/olmocr/rendering/chromium.py": "fonts of the system",
     "benchmarks/published/__init__.py": "a file of the package",
     "data/digests.py": "looks at what stands there first",
+    "data/extras.py": "the metadata of an installed package",
     "data/katex.py": "a new temporary folder, and the user's cache",
     "data/rasters.py": "looks at what stands there first",
     "data/trust.py": "the user's settings",
