@@ -72,6 +72,16 @@ def test_limit_reads_only_the_first_samples(here: Path) -> None:
     assert set(RunFolder.open(here / RUN).predictions()) == {"p0", "p1"}
 
 
+def test_a_smaller_limit_on_a_finished_run_says_that_it_changes_nothing(here: Path) -> None:
+    loupe("run", "mydocs", *RIGHT, cwd=here)
+    done = loupe("run", "mydocs", *RIGHT, "--limit", "2", cwd=here)
+    assert (
+        "this run is finished with 6 samples, so --limit 2 changes nothing; --name NAME with it makes a run of 2"
+        in done.stderr
+    )
+    assert "--limit" not in loupe("run", "mydocs", *RIGHT, cwd=here).stderr
+
+
 def test_failed_samples_are_counted_named_and_fatal_only_when_strict(here: Path) -> None:
     done = loupe("run", "mydocs", "-e", "python:reader.py:sometimes", "--plain", cwd=here)
     assert done.returncode == 0

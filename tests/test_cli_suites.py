@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,25 @@ def test_skip_missing_names_what_it_skips_and_runs_the_rest_into_one_file_and_on
     assert [row["engine"] for row in rows] == ["python-reader.py_right", "python-reader.py_sometimes_broken"]
     cell = rows[1]["cells"][document["table"]["columns"][0]["name"]]
     assert (cell["failed"], cell["total"]) == (1, 3) and set(cell["headline"]) == {"value", "low", "high", "n"}
+
+
+def test_skip_missing_skips_a_benchmark_whose_pages_are_not_there_unless_answers_exist(here: Path) -> None:
+    shutil.rmtree(here / "data" / "ocrbench" / "images")
+    words = ["run", "--suite", "core", "--skip-missing", "--data", "data", "--limit", "1", "--json"]
+    done = loupe(*words, *ENGINE, cwd=here)
+    assert done.returncode == 0, done.stderr
+    skipped = json.loads(done.stdout)["skipped"]
+    assert skipped["ocrbench"].startswith("no page is there, not even ") and "pubtabnet" not in skipped
+    (here / "answers.jsonl").write_text('{"id": "none", "text": ""}')
+    done = loupe(*words, "-e", "predictions:answers.jsonl", cwd=here)
+    assert "ocrbench" not in json.loads(done.stdout)["skipped"]
+
+
+def test_without_any_data_skip_missing_names_what_brings_it_and_not_itself(here: Path) -> None:
+    (here / "empty").mkdir()
+    done = loupe("run", "--suite", "core", "--skip-missing", *ENGINE, "--data", "empty", cwd=here)
+    assert done.returncode == 2
+    assert "hint: loupe data get ocrbench omnidocbench" in done.stderr and "leaves them out" not in done.stderr
 
 
 def test_data_names_a_folder_with_one_folder_for_each_benchmark_and_json_prints_the_file(here: Path) -> None:

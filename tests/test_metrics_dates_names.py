@@ -110,7 +110,7 @@ def test_names_match_by_the_first_rule_that_holds(prediction: str, reference: st
     assert names_match(reference, prediction, kind) == rule  # type: ignore[arg-type]
 
 
-@given(st.dates())
+@given(st.dates(min_value=date(1000, 1, 1)))
 def test_a_day_is_found_again_however_it_is_written(day: date) -> None:
     for form in (
         "{0:%d}.{0:%m}.{1:04}",
@@ -162,3 +162,8 @@ def test_a_megabyte_costs_no_time(piece: str) -> None:
 @pytest.mark.parametrize("module", [loupe.metrics.dates, loupe.metrics.names])
 def test_the_examples_are_true(module: object) -> None:
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["0008-11-26", "26.11.0008", "November 26, 0999", "0008年11月26日"])
+def test_no_document_is_of_a_year_before_1000(text: str) -> None:
+    assert normalize_date(text) is None

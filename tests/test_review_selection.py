@@ -87,7 +87,7 @@ def test_files_are_confirmed_edited_and_taken_back_in_the_browser(browser: Brows
         press(page, "Enter")
         expect(page.locator("[data-field=date] .field-problem")).to_contain_text("cannot be read as a date")
         assert not (folder / "positive/c.json").exists()
-        press(page, "Escape", "a")
+        press(page, "e", "Escape", "a")
         expect(page.locator("#toast")).to_contain_text("accept once more")
         press(page, "a")
         expect(page.locator("#toast")).to_have_text("positive/c.png: verified")

@@ -187,6 +187,7 @@ GOOD = {"date": "2025-11-26", "documentType": "invoice", "isMatch": True, "metad
     [
         ({"date": "2025-02-30"}, "is no day"),
         ({"date": "26.11.2025"}, "is no day"),
+        ({"date": "0008-11-26"}, "is no day"),
         ({"date": None}, "date is missing"),
         ({"documentType": "letter"}, "documentType is 'letter', not 'invoice'"),
         ({"isMatch": "yes"}, "isMatch is neither"),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from loupe.report.matrix import Matrix
     from loupe.runs.folder import RunFolder
     from loupe.servers.keeper import Keeper
+    from loupe.types import Sample
 
 #: In a suite: every installed benchmark that it does not name.
 EVERY_OTHER = "*"
@@ -68,14 +69,16 @@ def run_suite(name: str, flags: Flags, *, skip_missing: bool, strict: bool, json
         raise UsageError("--suite and -o do not go together", hint="loupe run BENCHMARK -o KEY=VALUE runs one of them")
     if flags.download:
         _download(suite_benchmarks(name), flags)
-    names, skipped = available(suite_benchmarks(name), flags.data)
+    names, skipped = available(suite_benchmarks(name), flags.data, pages=_reads_pages(flags))
     if skipped and not skip_missing:
         listed = "".join(f"\n  {each}: {reason}" for each, reason in skipped.items())
-        raise DatasetError(f"suite {name!r} lacks {len(skipped)} of its benchmarks:{listed}", hint=_hint(name, skipped))
+        raise DatasetError(
+            f"suite {name!r} lacks {len(skipped)} of its benchmarks:{listed}", hint=_hint(name, skipped, skip=True)
+        )
     for each, reason in skipped.items():
         say(f"skipped {each}: {reason}")
     if not names:
-        raise DatasetError(f"no benchmark of suite {name!r} has its data here", hint=_hint(name, skipped))
+        raise DatasetError(f"no benchmark of suite {name!r} has its data here", hint=_hint(name, skipped, skip=False))
     folders, failed, worst = _run_all(names, flags, plain=plain)
     document = _document(name, folders, skipped=skipped, failed=failed)
     _show(document, flags.runs, json=json, plain=plain)
@@ -102,8 +105,14 @@ def suite_benchmarks(name: str) -> list[str]:
     return [one for each in named for one in (others if each == EVERY_OTHER else [each])]
 
 
-def available(names: Iterable[str], data: Path | None) -> tuple[list[str], dict[str, str]]:
-    """The benchmarks whose first sample can be had, and why not for each of the others."""
+def _reads_pages(flags: Flags) -> bool:
+    """Whether any engine wants to see pages; answers that exist already need none."""
+    named = [*flags.engine, *filter(None, flags.engines.split(","))]
+    return not named or not all(each.strip().startswith("predictions:") for each in named)
+
+
+def available(names: Iterable[str], data: Path | None, *, pages: bool) -> tuple[list[str], dict[str, str]]:
+    """The benchmarks whose samples can be had, one at least with its `pages`; and why not, for each of the others."""
     found: list[str] = []
     missing: dict[str, str] = {}
     for name in names:
@@ -111,14 +120,25 @@ def available(names: Iterable[str], data: Path | None) -> tuple[list[str], dict[
             missing[name] = f"not in Loupe {__version__}"
             continue
         try:
-            if next(iter(get_benchmark(name).load(data_of(name, data))), None) is None:
-                raise DatasetError("no samples")
+            _check_samples(get_benchmark(name).load(data_of(name, data)), pages=pages)
         except LoupeError as error:
             # The layout that was expected is for who runs this benchmark alone.
             missing[name] = error.message.partition("; expected")[0]
         else:
             found.append(name)
     return found, missing
+
+
+def _check_samples(samples: Iterable[Sample], *, pages: bool) -> None:
+    """Raise DatasetError where there is no sample, or pages are wanted and not one of them is there."""
+    from loupe.data.digests import is_there
+
+    gone = None
+    for sample in samples:
+        if not (pages and sample.images) or is_there(sample.images[0]):
+            return
+        gone = gone or sample.images[0]
+    raise DatasetError(f"no page is there, not even {gone}" if gone else "no samples")
 
 
 def data_of(name: str, data: Path | None) -> Path | None:
@@ -135,13 +155,15 @@ def data_of(name: str, data: Path | None) -> Path | None:
     return own if own.exists() else data / known_sets()[ident].place
 
 
-def _hint(suite: str, missing: Mapping[str, str]) -> str:
+def _hint(suite: str, missing: Mapping[str, str], *, skip: bool) -> str:
+    """What brings the data; and, where `skip`, what goes on without it."""
     from loupe.data.sets import known_sets
 
     idents = [each.partition("@")[0] for each in missing]
     wanted = [each for each in idents if each in known_sets() and each in benchmark_ids()]
-    skip = f"loupe run --suite {suite} --skip-missing leaves them out"
-    return f"loupe data get {' '.join(wanted)}, or {skip}" if wanted else skip
+    get = [f"loupe data get {' '.join(wanted)}"] if wanted else []
+    leave = [f"loupe run --suite {suite} --skip-missing leaves them out"] if skip else []
+    return ", or ".join(get + leave) or "loupe data list"
 
 
 def _run_all(names: list[str], flags: Flags, *, plain: bool) -> tuple[list[RunFolder], dict[str, str], int]:

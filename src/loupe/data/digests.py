@@ -20,6 +20,11 @@ def file_digest(path: Path) -> str:
         return "missing"
 
 
+def is_there(source: PageSource) -> bool:
+    """Whether the file that a page is read from is there."""
+    return (source if isinstance(source, Path) else source.path).is_file()
+
+
 def source_digest(source: PageSource) -> str:
     """Identifies what a page is read from. A PDF or data file is hashed once, however many pages it holds."""
     if isinstance(source, PdfPage):

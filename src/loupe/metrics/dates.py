@@ -1,7 +1,7 @@
 """Calendar dates as documents write them, compared by the day that they name.
 
 Source: the comparison rules of Loupe's model selection (docs/select.md). Pure; English, German, French, Spanish and
-Italian month names, Chinese, Japanese and Korean dates; years 0001 to 9999, of two digits 1970 to 2069.
+Italian month names, Chinese, Japanese and Korean dates; years 1000 to 9999, of two digits 1970 to 2069.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ DateOrder: TypeAlias = Literal["dmy", "mdy"]
 
 #: Longer than any date with its weekday and time; what is longer is none.
 LONGEST = 120
+#: No document names an earlier year: "0008" is 2008 typed by halves, or misread.
+_FIRST_YEAR = 1000
 _EMPTY = frozenset({"", "-", "null", "none", "n/a", "unknown"})
 
 _MONTHS = (
@@ -152,6 +154,8 @@ def _month_and_day(first: int, second: int, order: DateOrder) -> tuple[int, int]
 
 def _iso(year: str, month: int, day: int) -> str | None:
     number = int(year)
+    if len(year) == 4 and number < _FIRST_YEAR:
+        return None
     if len(year) == 2:
         number += 2000 if number < 70 else 1900
     try:

@@ -34,7 +34,7 @@ from loupe.pipeline.speed import speed_of
 from loupe.pipeline.spending import budget_of
 from loupe.pipeline.unchanged import remember_result, standing_result
 from loupe.runs.folder import RunFolder, claim
-from loupe.runs.info import signature
+from loupe.runs.info import RunInfo, signature
 from loupe.scoring.pool import ScorePool, score_digest
 from loupe.scoring.running import RunningScore
 from loupe.scoring.summary import summarise
@@ -112,6 +112,8 @@ async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scori
     progress.engine, progress.benchmark = info.engine, plan.benchmark
     progress.remark = "" if plan.fresh else await asyncio.to_thread(follow_before, plan.folder, info)
     with claim(plan.folder, info, fresh=plan.fresh, shared=plan.shared) as folder:
+        if info.total < folder.info.total:
+            progress.remark = " ".join(filter(None, (progress.remark, _not_smaller(folder, info))))
         asked = found.ids[: folder.info.total]
         left = Remaining.of(asked, folder.prediction_places(), plan.redo)
         progress.total, progress.resumed = len(asked), len(left.done)
@@ -133,6 +135,13 @@ async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scori
             await _score(folder, found, jobs=plan.jobs)
         _export(folder, benchmark, asked)
         return folder
+
+
+def _not_smaller(folder: RunFolder, wanted: RunInfo) -> str:
+    return (
+        f"{folder.path}: this run is finished with {folder.info.total:,} samples, so --limit {wanted.limit} changes "
+        f"nothing; --name NAME with it makes a run of {wanted.total:,}"
+    )
 
 
 async def _ask(

@@ -7,13 +7,14 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from loupe.benchmarks.selection.documents import Document
 from loupe.errors import LoupeError
 from loupe.files.folder import Folder, write_file
+from loupe.metrics.dates import normalize_date
 
 #: A larger file is no ground truth.
 LARGEST = 1_000_000
@@ -135,11 +136,8 @@ def is_same_type(written: str, document_type: str) -> bool:
 
 
 def is_day(text: str) -> bool:
-    """Whether a text is `YYYY-MM-DD` and names a day of the calendar."""
-    try:
-        return date.fromisoformat(text).isoformat() == text
-    except ValueError:
-        return False
+    """Whether a text is `YYYY-MM-DD` and names a day of the calendar, from the year 1000 on."""
+    return bool(text) and normalize_date(text) == text
 
 
 def _decode(path: Path) -> tuple[dict[str, Any] | None, str]:

@@ -229,7 +229,8 @@ export function showProblem(name, message) {
   line.hidden = false;
   control.setAttribute("aria-invalid", "true");
   control.setAttribute("aria-describedby", line.id);
-  control.focus();
+  // The focus stays where the person left it: in the field, the next shortcut would be typed into the ground truth.
+  line.scrollIntoView({ block: "nearest" });
 }
 
 export function clearProblem() {

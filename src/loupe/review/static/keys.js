@@ -36,7 +36,7 @@ function onKey(event) {
   if (event.key === "Escape") { leave(event, control, typing); return; }
   if (event.key === "Enter" && control && !event.shiftKey && control.tagName !== "SELECT" && !breaksLines(control)) {
     event.preventDefault();
-    // At once, so that the next key is one of the page's; what is refused gets the focus back.
+    // At once, so that the next key is one of the page's.
     control.blur();
     actions.save();
     return;
