@@ -98,7 +98,11 @@ def test_without_ground_truth_faults_are_found_and_costs_are_unknown(tmp_path: P
     [
         ("nope", "no answers at nope", "loupe lint FOLDER --for omnidocbench"),
         ("answers", "answers is no run: say what its answers are for", "--for omnidocbench"),
-        ("answers --for teds_test", "no faults are known of answers to teds_test", "--for omnidocbench"),
+        (
+            "answers --for teds_test",
+            "no faults are known of answers to teds_test",
+            "--for omnidocbench or sample_pages",
+        ),
         (
             "empty --for omnidocbench --data .",
             "empty: no answer to any page of omnidocbench",

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from loupe.cli.errors import BELOW
+from loupe.cli.options import allow_unverified
 from loupe.cli.output import as_json, json_option, plain_option, say, tables
+from loupe.errors import UsageError, word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,6 +29,7 @@ LINES = 4
     "--data", type=click.Path(exists=True, path_type=Path), metavar="DIR", help="Local copy of the benchmark's data."
 )
 @click.option("-o", "--option", multiple=True, metavar="KEY=VALUE", help="Option of the benchmark (bench show).")
+@allow_unverified
 @click.option("--limit", type=click.IntRange(min=1), default=10, metavar="N", help="Pages shown. Default: 10.")
 @click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Processes. Default: one per core.")
 @click.option("--fail-on-faults", is_flag=True, help="Exit with 1 if there is any.")
@@ -40,6 +43,7 @@ def command(
     benchmark: str,
     data: Path | None,
     option: tuple[str, ...],
+    allow_unverified: bool,
     limit: int,
     jobs: int | None,
     fail_on_faults: bool,
@@ -48,13 +52,17 @@ def command(
 ) -> None:
     """Find faults of form that cost points, page by page, and say what answers would score without them.
 
-    Each answer is scored as it is, with one fault mended at a time, and with all of them; no file is changed, and no
-    number of a run. Without ground truth the faults are found, and their costs stay unknown.
+    For OmniDocBench, and for folders of your own with text, markdown or table pages. Each answer is scored as it is,
+    with one fault mended at a time, and with all of them; no file is changed, and no number of a run. Without ground
+    truth the faults are found, and their costs stay unknown.
     """
-    from loupe.cli.options import parse_options
+    from loupe.cli.options import parse_options, unverified_option
     from loupe.pipeline.lint import lint
 
     options = parse_options(benchmark, option) if benchmark else {}
+    if allow_unverified and not benchmark:
+        raise UsageError("--allow-unverified is for answers, not for a run", hint=f"loupe lint {word(answers)}")
+    options |= unverified_option(benchmark, allowed=allow_unverified)
     found = lint(answers, benchmark, data=data, options=options, jobs=jobs)
     if json:
         as_json(found)

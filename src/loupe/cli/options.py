@@ -213,7 +213,7 @@ def asking_options(function: F) -> F:
 def make_plans(benchmark: str, flags: Flags) -> list[Plan]:
     """One plan for each engine asked for. Everything a user can get wrong is found here, before anything is read."""
     pairs, settings = split_options(benchmark, flags.option, _engine_names(flags))
-    options = parse_options(benchmark, pairs) | unverified_option(benchmark, flags)
+    options = parse_options(benchmark, pairs) | unverified_option(benchmark, allowed=flags.allow_unverified)
     flags = msgspec.structs.replace(flags, settings=settings)
     engines = choose_engines(flags)
     for label, profile in engines:
@@ -252,11 +252,11 @@ def make_plans(benchmark: str, flags: Flags) -> list[Plan]:
     return in_server_order(plans)
 
 
-def unverified_option(benchmark: str, flags: Flags) -> dict[str, str]:
+def unverified_option(benchmark: str, *, allowed: bool) -> dict[str, str]:
     """`--allow-unverified` as an option of the benchmark: only folders of one's own have truth of that kind."""
-    if flags.allow_unverified and not Path(benchmark).is_dir():
+    if allowed and not Path(benchmark).is_dir():
         raise UsageError(f"{benchmark}: --allow-unverified is for folders of your own", hint="leave it out")
-    return {"allow_unverified": "true"} if flags.allow_unverified else {}
+    return {"allow_unverified": "true"} if allowed else {}
 
 
 def download_data(benchmark: str, flags: Flags) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from loupe.cli.options import allow_unverified
 from loupe.cli.output import as_json, json_option, plain_option, say, shared_option, tables
 from loupe.errors import RunError, UsageError, word
 from loupe.files.foreign import real_path
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N samples.")
 @click.option("--runs", type=click.Path(path_type=Path), default=Path("runs"), metavar="DIR", help="Root of the runs.")
 @click.option("--name", default="", metavar="NAME", help="Name to file the run under. Default: that of the answers.")
+@allow_unverified
 @shared_option
 @click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Processes. Default: one per core.")
 @click.option("--with-published", is_flag=True, help="Beside them what others have published, with its source.")
@@ -105,7 +107,8 @@ def _options_of_run(run: str, pairs: object) -> dict[str, str]:
 
 def _check_flags(target: tuple[str, ...], flags: Mapping[str, object]) -> None:
     """Refuse what a run has settled already, instead of passing over it."""
-    given = [f"--{name}" for name in ("limit", "name", "shared") if flags.get(name)] if len(target) == 1 else []
+    names = ("limit", "name", "shared", "allow_unverified") if len(target) == 1 else ()
+    given = [f"--{name.replace('_', '-')}" for name in names if flags.get(name)]
     if given:
         raise UsageError(f"{given[0]} is for answers, not for a run", hint="loupe score BENCHMARK ANSWERS")
 

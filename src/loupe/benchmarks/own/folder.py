@@ -15,6 +15,7 @@ from loupe.benchmarks.own.checking import missing_files, missing_samples, no_sam
 from loupe.benchmarks.own.class_figures import FIGURE, class_details, class_figures, without_labels
 from loupe.benchmarks.own.config import SAMPLES, FolderConfig, read_config
 from loupe.benchmarks.own.drafts import is_to_draft
+from loupe.benchmarks.own.faults import faults_of
 from loupe.benchmarks.own.normalization import Comparison
 from loupe.benchmarks.own.rows import Row, page_source, paths_of, read_rows
 from loupe.benchmarks.own.survey import Contents, contents_of
@@ -95,6 +96,7 @@ def open_folder(path: Path) -> Benchmark:
         max_tokens=config.max_tokens,
         suffix=".md" if {"markdown", "table"} & set(tasks) else ".txt",
         conclude=partial(conclusion, contents),
+        faults=faults_of(tasks),
     )
 
 

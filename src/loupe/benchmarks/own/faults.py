@@ -1,0 +1,33 @@
+"""The faults of form that `loupe lint` looks for in answers to a folder's pages: what no page of any kind has."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Collection, Sequence
+
+from loupe.types import Edit, FormatFault
+
+#: Tasks whose answers are pages of text.
+_PAGES = frozenset({"text", "markdown", "table"})
+
+
+def _mended_by(name: str) -> Callable[[str], Sequence[Edit]]:
+    """The function that finds the edits; its module is imported when an answer is looked at, and not for each run."""
+
+    def edits(text: str) -> Sequence[Edit]:
+        found: Sequence[Edit] = getattr(importlib.import_module("loupe.benchmarks.omnidoc.mending"), name)(text)
+        return found
+
+    return edits
+
+
+FAULTS = (
+    FormatFault(name="page-fence", meaning="marks of a code fence around the page", edits=_mended_by("page_fence")),
+    FormatFault(name="image", meaning="images left in", edits=_mended_by("images")),
+    FormatFault(name="repeated-block", meaning="blocks that stand there again", edits=_mended_by("repeated_blocks")),
+)
+
+
+def faults_of(tasks: Collection[str]) -> tuple[FormatFault, ...]:
+    """The faults of answers to these tasks; values, labels and answers to questions have none that are known."""
+    return FAULTS if _PAGES & set(tasks) else ()
