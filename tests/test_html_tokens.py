@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import html.parser
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import loupe
 from loupe.metrics.html_tokens import html_tokens
 from loupe.metrics.table_tree import TableTooLargeError
 
@@ -171,6 +174,17 @@ def test_it_is_the_html_parser_of_before(markup: str) -> None:
 @pytest.mark.parametrize(("markup", "tokens"), CASES)
 def test_it_is_the_same_on_every_python(markup: str, tokens: list[Any]) -> None:
     assert joined(list(html_tokens(markup))) == joined(tokens)
+
+
+def test_no_pattern_has_a_possessive_group_which_python_before_3_11_5_matches_wrongly() -> None:
+    root = Path(loupe.__file__).parent
+    found = [
+        f"{file.relative_to(root)}: {line.strip()}"
+        for file in root.rglob("*.py")
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if re.search(r"(?<!\\)[)][*+?][+]|(?<!\\)[)]\{\d*,?\d*\}[+]", line) and not line.lstrip().startswith("#")
+    ]
+    assert not found, "write (?>(?:…)*) for (?:…)*+"
 
 
 def test_a_section_of_no_known_kind_is_refused() -> None:

@@ -1,8 +1,8 @@
 """HTML split into tags and texts by one rule: that of Python's html.parser up to 3.11.13, 3.12.11 and 3.13.5.
 
-The official evaluators ran on such versions. Later ones read comments, CDATA and unfinished tags otherwise, so that a
-score would depend on the patch version of Python. The rule was read off the behaviour of 3.10 to 3.13.0 and is compared
-with theirs in tests/test_html_tokens.py, oddities included.
+The official evaluators ran on such versions. Later ones, and Debian's 3.11.2 and 3.13.5 with their security fixes, read
+comments, CDATA and unfinished tags otherwise: a score would depend on the patch version of Python. The rule was read off
+the behaviour of 3.10 to 3.13.0 and is compared with theirs in tests/test_html_tokens.py, oddities included.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Token: TypeAlias = tuple[Any, ...]
 MAX_READ_IN_VAIN: Final = 10_000_000
 
 _NAME = r"[a-zA-Z][^\t\n\r\f />\0]*+"
-_ATTRIBUTE = r"""(?<=['"\s/])([^\s/>][^\s/=>]*)(\s*=+\s*('[^']*'|"[^"]*"|(?!['"])[^>\s]*))?(?:\s|/(?!>))*+"""
+_ATTRIBUTE = r"""(?<=['"\s/])([^\s/>][^\s/=>]*)(\s*=+\s*('[^']*'|"[^"]*"|(?!['"])[^>\s]*))?(?:\s|/(?!>))*"""
 _TAG_START = re.compile(f"<(?:{_NAME})(?:[\\s/]*+(?:{_ATTRIBUTE})*)?\\s*")
-_TAG_NAME = re.compile(rf"({_NAME})(?:\s|/(?!>))*+")
+_TAG_NAME = re.compile(rf"({_NAME})(?:\s|/(?!>))*")
 _NEXT_ATTRIBUTE = re.compile(_ATTRIBUTE)
 _TAG_END = re.compile(r"</\s*([a-zA-Z][-.a-zA-Z0-9:_]*)\s*>")
 _UNFINISHED_AFTER = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ=/")

@@ -60,9 +60,9 @@ _SPECIAL: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 #: Tags of markup that needs no parser: none is void, none has rules of its own for its contents.
 _PLAIN_TAG = (
     "</?(?:html|body|table|thead|tbody|tfoot|tr|td|th|b|i|sup|sub|span|div|p)"
-    r'(?: [a-z]++="[^"<>&]*+")*+ *+>'
+    r'(?>(?: [a-z]++="[^"<>&]*+")*) *+>'
 )
-_PLAIN = re.compile(f"(?:{_PLAIN_TAG}[^<&]*+(?:&(?:amp|lt|gt|quot);[^<&]*+)*+)*+")
+_PLAIN = re.compile(f"(?>(?:{_PLAIN_TAG}[^<&]*+(?>(?:&(?:amp|lt|gt|quot);[^<&]*+)*))*)")
 _PIECE = re.compile("<(/?)([a-z]++)([^>]*+)>([^<]*+)")
 _ATTRIBUTE = re.compile(' ([a-z]++)="([^"]*+)"')
 

@@ -15,12 +15,13 @@ from loupe.metrics.table_tree import NO_CONTENT, TableTree, Vocabulary, first_de
 
 _MAX_LENGTH: Final = 1_000_000  # libxml2 has limits too, far above
 _UNUSUAL = re.compile("[&\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+# Groups are atomic, `(?>(?:…)*)`, and not possessive, `(?:…)*+`: Python before 3.11.5 matches those wrongly.
 _SPACE = r"[ \t\n]*+"
-_ATTRIBUTES = r'(?: [a-z]++="[^"<>]*+")*+'
+_ATTRIBUTES = r'(?>(?: [a-z]++="[^"<>]*+")*)'
 _PART = r"<(?:b>[^<]*+</b|i>[^<]*+</i|sup>[^<]*+</sup|sub>[^<]*+</sub)>[^<]*+"
-_CELLS = rf"(?:<t(?:d{_ATTRIBUTES}>[^<]*+(?:{_PART})*+</td|h{_ATTRIBUTES}>[^<]*+</th)>{_SPACE})*+"
-_ROWS = f"(?:<tr>{_SPACE}{_CELLS}</tr>{_SPACE})*+"
-_SECTIONS = f"(?:<(thead|tbody|tfoot)>{_SPACE}{_ROWS}</\\1>{_SPACE})++"
+_CELLS = rf"(?>(?:<t(?:d{_ATTRIBUTES}>[^<]*+(?>(?:{_PART})*)</td|h{_ATTRIBUTES}>[^<]*+</th)>{_SPACE})*)"
+_ROWS = f"(?>(?:<tr>{_SPACE}{_CELLS}</tr>{_SPACE})*)"
+_SECTIONS = f"(?>(?:<(thead|tbody|tfoot)>{_SPACE}{_ROWS}</\\1>{_SPACE})+)"
 _PAGE = re.compile(
     f"<html>{_SPACE}<body>{_SPACE}<table{_ATTRIBUTES} ?>{_SPACE}(?:{_SECTIONS}|{_ROWS})</table>{_SPACE}</body>{_SPACE}"
     f"</html>{_SPACE}"

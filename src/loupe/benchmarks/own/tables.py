@@ -20,9 +20,9 @@ MAX_CELLS = 20_000
 MAX_COLUMNS = 1_000
 MAX_ROWS = 5_000
 
-# Possessive repeats (`*+`) never go back, which keeps the search linear on hostile text. A quoted value may hold
-# `>`, but no `<`: a quote that is never closed would take the tags behind it.
-_TAG = re.compile(r"""<(/?)([A-Za-z][A-Za-z0-9]*+)((?:[^<>=]++|=\s*+"[^"<]*+"|=\s*+'[^'<]*+'|=)*+)>""")
+# Possessive repeats (`*+`) and atomic groups (`(?>…)`) never go back, which keeps the search linear on hostile text. A
+# quoted value may hold `>`, but no `<`: a quote that is never closed would take the tags behind it.
+_TAG = re.compile(r"""<(/?)([A-Za-z][A-Za-z0-9]*+)((?>(?:[^<>=]++|=\s*+"[^"<]*+"|=\s*+'[^'<]*+'|=)*))>""")
 _SPAN = re.compile(r"""\b(row|col)span\s*+=\s*+["']?+\s*+(\d{1,6})""", re.IGNORECASE)
 _DASHES = re.compile(r":?-++:?")
 

@@ -17,7 +17,7 @@ _LINES, _LINE_SHARE, _IN_A_ROW = 10, 0.8, 3
 _TAB = "\\t"
 _RULERS = tuple(re.compile(rf"({sign})\1{{2,}}") for sign in (r"\.", "·", "_", r"\\_"))
 #: The body of a formula in dollars: no bare dollar, and a backslash only with the character that it escapes.
-_BODY = re.compile(r"(?:[^$\\]|\\.)*+")
+_BODY = re.compile(r"(?>(?:[^$\\]|\\.)*)")
 _NUMBERED = re.compile(r"[(（](\d+|[A-Za-z])[)）](.*)")
 _LISTED = re.compile(r"(\d+|[A-Za-z])([.)）])(.*)")
 _LONE_NEWLINE = re.compile(r"(?<!\n)\n(?!\n)")
