@@ -1,8 +1,8 @@
 """HTML split into tags and texts by one rule: that of Python's html.parser up to 3.11.13, 3.12.11 and 3.13.5.
 
 The official evaluators ran on such versions. Later ones, and Debian's 3.11.2 and 3.13.5 with their security fixes, read
-comments, CDATA and unfinished tags otherwise: a score would depend on the patch version of Python. The rule was read off
-the behaviour of 3.10 to 3.13.0 and is compared with theirs in tests/test_html_tokens.py, oddities included.
+comments, CDATA and unfinished tags otherwise: a score would depend on the patch version of Python. The rule is that of
+3.10 to 3.13.0, and is compared with theirs in tests/test_html_tokens.py, oddities included.
 """
 
 from __future__ import annotations
