@@ -32,6 +32,20 @@ def test_every_benchmark_scores_half_characters_in_ground_truth_and_answers(tmp_
     assert loupe("report", "runs/answers/" + ident, cwd=tmp_path).returncode == 0
 
 
+def test_a_data_set_with_half_characters_is_prepared(tmp_path: Path) -> None:
+    write_prepared("iam_lines", tmp_path / "data", 2)
+    file = tmp_path / "data" / "metadata.jsonl"
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    rows = [row | {"ground_truth": "a\ud800", "sample_id": f"{row['sample_id']}\udc00"} for row in rows]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    done = loupe("data", "prepare", "iam_lines", "--data", "data", "--to", "new", cwd=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    written = [json.loads(line) for line in (tmp_path / "new" / "metadata.jsonl").read_text().splitlines()]
+    assert [row["ground_truth"] for row in written] == ["a\ufffd"] * 2
+
+
 @pytest.mark.parametrize("layout", ["lines", "document", "list"])
 def test_an_answer_with_half_a_character_equals_the_ground_truth_that_has_it(tmp_path: Path, layout: str) -> None:
     write_prepared("iam_lines", tmp_path / "data", 2)

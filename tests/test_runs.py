@@ -19,10 +19,10 @@ from loupe.errors import RunError, WriteError
 from loupe.files.folder import Folder, write_file
 from loupe.files.names import safe_name
 from loupe.files.records import RecordLog, read_lines
-from loupe.inference.journal import encode
 from loupe.runs.folder import RunFolder, claim, find_runs
 from loupe.runs.info import RunInfo, differences, digest_of, signature
 from loupe.runs.lock import locked
+from loupe.typed import encode_json
 from loupe.types import Prediction
 
 
@@ -51,7 +51,7 @@ def begun(path: Path, **changes: object) -> Iterator[RunFolder]:
 
 def log_of(path: Path, *predictions: Prediction) -> None:
     with RecordLog(Folder(path.parent), path.name) as log:
-        log.append([encode(prediction) for prediction in predictions])
+        log.append([encode_json(prediction) for prediction in predictions])
 
 
 @given(st.text(min_size=1))
@@ -272,9 +272,11 @@ def test_a_missing_run_names_the_command_that_lists_them(tmp_path: Path) -> None
 
 @given(st.text(), st.text(alphabet=st.characters(categories=["Cs", "Ll"])))
 def test_any_text_is_stored_and_read_back(text: str, hostile: str) -> None:
-    read = msgspec.json.decode(encode(Prediction(sample="a", text=text)), type=Prediction)
+    read = msgspec.json.decode(encode_json(Prediction(sample="a", text=text)), type=Prediction)
     assert read.text == text
-    assert len(msgspec.json.decode(encode(Prediction(sample="a", text=hostile)), type=Prediction).text) <= len(hostile)
+    assert len(msgspec.json.decode(encode_json(Prediction(sample="a", text=hostile)), type=Prediction).text) <= len(
+        hostile
+    )
 
 
 def test_the_signature_names_every_part_in_one_line() -> None:

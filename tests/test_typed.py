@@ -66,6 +66,15 @@ def test_no_function_builds_a_type_of_its_own():
     assert found == [], "use loupe.typed; a thread may run these"
 
 
+def test_only_typed_writes_json_with_msgspec():
+    """So that text which UTF-8 cannot hold is written everywhere. The plan only asks whether there is such text."""
+    writers = {
+        str(file.relative_to(SOURCE)) for file in SOURCE.rglob("*.py") if "msgspec.json.encode(" in file.read_text()
+    }
+
+    assert writers == {"typed.py", "pipeline/plan.py"}, "use loupe.typed.encode_json"
+
+
 def typed_reads(file: Path) -> Iterator[str]:
     """Calls of msgspec within functions that make it collect what it knows of a type."""
     functions = [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, DEFINITIONS)]

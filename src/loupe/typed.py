@@ -14,7 +14,7 @@ import functools
 import re
 import threading
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -23,6 +23,7 @@ Json: TypeAlias = bytes | str | memoryview
 if TYPE_CHECKING:
     Hook: TypeAlias = Callable[[int, memoryview], Any]
 
+Order: TypeAlias = Literal[None, "deterministic", "sorted"]
 Value = TypeVar("Value")
 Read = TypeVar("Read")
 #: An escape in JSON: both halves of a pair, one half alone, or any other.
@@ -70,6 +71,19 @@ def json_decoder(kind: type[Value]) -> JsonDecoder[Value]:
 def decode_json(data: Json) -> Any:
     """Any JSON as plain objects. Raises msgspec.DecodeError."""
     return _json_decoder(Any).decode(data)
+
+
+def encode_json(value: Any, *, enc_hook: Callable[[Any], Any] | None = None, order: Order = None) -> bytes:
+    """One JSON value. Text that UTF-8 cannot hold is written as `storable` has it; `enc_hook` and `order` as msgspec's.
+
+    >>> encode_json({"a": "x\\ud800"}) == '{"a":"x\\ufffd"}'.encode()
+    True
+    """
+    try:
+        return msgspec.json.encode(value, enc_hook=enc_hook, order=order)
+    except UnicodeEncodeError:
+        plain = storable(msgspec.to_builtins(value, enc_hook=enc_hook))
+        return msgspec.json.encode(plain, order=order)
 
 
 def storable(value: Any) -> Any:

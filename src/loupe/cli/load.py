@@ -14,7 +14,7 @@ from loupe.cli.options import Flags, asking_options, make_plans
 from loupe.cli.output import as_json, plain_option, print_data, say, tables
 from loupe.cli.progress import supervise
 from loupe.errors import UsageError
-from loupe.typed import convert
+from loupe.typed import convert, encode_json
 
 if TYPE_CHECKING:
     from loupe.pipeline.load import Level, LoadTest, Percentiles
@@ -105,7 +105,7 @@ def _show(test: LoadTest, *, json: Path | None, plot: Path | None, plain: bool) 
         if str(json) == "-":
             as_json(test)
         else:
-            _write(json, msgspec.json.format(msgspec.json.encode(test), indent=2) + b"\n")
+            _write(json, msgspec.json.format(encode_json(test), indent=2) + b"\n")
     if json is None or str(json) != "-":
         tables([section], plain=plain)
         for note in notes_of(test):

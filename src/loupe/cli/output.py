@@ -6,7 +6,6 @@ Nothing else in Loupe prints (`tests/test_terminal.py` walks the source). What i
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -87,10 +86,9 @@ def as_json(document: object) -> None:
     """Write one JSON document and a line end to standard output."""
     import msgspec
 
-    try:
-        data = msgspec.json.encode(document, enc_hook=str)
-    except UnicodeEncodeError:  # half a character, in the name of a file or in a foreign record
-        data = msgspec.json.encode(_whole_characters(msgspec.to_builtins(document, enc_hook=str)))
+    from loupe.typed import encode_json
+
+    data = encode_json(document, enc_hook=str)
     _write(printable_json(msgspec.json.format(data, indent=2).decode()) + "\n", sys.stdout)
 
 
@@ -124,15 +122,6 @@ def prompt(question: str, *, default: str = "", hidden: bool = False) -> str:
 def _write(text: str, stream: TextIO) -> None:
     stream.write(text)
     stream.flush()
-
-
-def _whole_characters(document: Any) -> Any:
-    """The document without halves of characters (lone surrogates), which no encoding has."""
-    if isinstance(document, str):
-        return re.sub("[\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", document)
-    if isinstance(document, dict):
-        return {_whole_characters(key): _whole_characters(item) for key, item in document.items()}
-    return [_whole_characters(item) for item in document] if isinstance(document, list) else document
 
 
 def console(*, stderr: bool = False) -> Console:

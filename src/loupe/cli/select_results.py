@@ -14,6 +14,7 @@ from loupe.cli.output import say, tables
 from loupe.cli.select_flags import Flags
 from loupe.errors import LoupeError, UsageError, cannot_write, is_refusal
 from loupe.files.foreign import real_path
+from loupe.typed import encode_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +76,7 @@ class Results:
         self._done.append(ranked)
         tables(sections(ranked), plain=self.flags.plain)
         if self.flags.json:
-            document = msgspec.json.encode({"phases": [json_document(each) for each in self._done]}, enc_hook=str)
+            document = encode_json({"phases": [json_document(each) for each in self._done]}, enc_hook=str)
             with self._goes_on():
                 write_file(self.flags.json, msgspec.json.format(document, indent=2) + b"\n")
 

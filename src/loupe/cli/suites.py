@@ -17,6 +17,7 @@ from loupe.cli.errors import INTERRUPTED, SOME_FAILED, show_error
 from loupe.cli.options import Flags, download_data, make_plans
 from loupe.cli.output import as_json, print_line, say
 from loupe.errors import DatasetError, EngineUnavailableError, LoupeError, UsageError
+from loupe.typed import encode_json
 
 if TYPE_CHECKING:
     from loupe.pipeline import Plan
@@ -243,7 +244,7 @@ def _show(document: SuiteResults, runs: Path, *, json: bool, plain: bool) -> Non
     from loupe.runs.folder import runs_folder
 
     file = runs / "results.json"
-    runs_folder(runs).write(file.name, msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
+    runs_folder(runs).write(file.name, msgspec.json.format(encode_json(document), indent=2) + b"\n")
     if json:
         as_json(document)
         return

@@ -17,7 +17,7 @@ import msgspec
 from loupe.errors import DatasetError
 from loupe.files.folder import Folder
 from loupe.files.foreign import is_inside, open_data, real_path
-from loupe.typed import json_decoder
+from loupe.typed import encode_json, json_decoder
 from loupe.types import UNDECODABLE
 
 NAME = "loupe-data.json"
@@ -110,7 +110,7 @@ def write_manifest(folder: Folder, manifest: Manifest) -> None:
 
 def manifest_bytes(manifest: Manifest) -> bytes:
     """The manifest as JSON, one file per line or so; the same manifest always gives the same bytes."""
-    return msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n"
+    return msgspec.json.format(encode_json(manifest), indent=1) + b"\n"
 
 
 def safe_path(path: str, place: str = "") -> str:

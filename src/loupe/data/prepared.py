@@ -124,9 +124,8 @@ def _save(picture: Image, file: BinaryIO, place: str) -> None:
 
 
 def _write(samples: Iterable[Sample], folder: Folder, tell: Callable[[int], None] | None) -> int:
-    import msgspec
-
     from loupe.data.pages import load_page
+    from loupe.typed import encode_json
 
     count = 0
     with folder.draft(METADATA) as lines:
@@ -136,7 +135,7 @@ def _write(samples: Iterable[Sample], folder: Folder, tell: Callable[[int], None
                     _save(load_page(source), image.file, f"sample {sample.id!r}, page {page}")
                     image.replace()
             row = {"idx": count - 1, "sample_id": sample.id, "ground_truth": sample.truth, "metadata": _facts(sample)}
-            lines.file.write(msgspec.json.encode(row, enc_hook=_plain) + b"\n")
+            lines.file.write(encode_json(row, enc_hook=_plain) + b"\n")
             if tell:
                 tell(count)
         lines.replace()

@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import msgspec
-
 from loupe.embedding.answers import BadVector, MalformedAnswerError, Vector, read_vectors
 from loupe.engines.shared.discovery import Patience, join_url, probe, root_url
 from loupe.engines.shared.http_body import read_body
@@ -27,6 +25,7 @@ from loupe.errors import (
     RejectedError,
     TransientEngineError,
 )
+from loupe.typed import encode_json
 
 if TYPE_CHECKING:
     import aiohttp
@@ -157,7 +156,7 @@ class Client:
 
     async def _ask(self, what: Mapping[str, Any], count: int, retries: int) -> list[Vector | BadVector]:
         """One request, tried again up to `retries` times while trying again may help."""
-        body = msgspec.json.encode({"model": self.model, **what, "encoding_format": "float"})
+        body = encode_json({"model": self.model, **what, "encoding_format": "float"})
         tries, waits, asked_again = 0, 0, False
         while True:
             try:

@@ -19,7 +19,7 @@ from loupe.embedding.answers import Vector
 from loupe.errors import RunError
 from loupe.files.folder import Folder
 from loupe.files.records import RecordLog, read_lines
-from loupe.typed import json_decoder
+from loupe.typed import encode_json, json_decoder
 from loupe.types import UNDECODABLE
 
 NAME = "vectors.jsonl"
@@ -124,7 +124,7 @@ class VectorJournal:
         return np.frombuffer(base64.b64decode(line.vector), dtype="<f4")
 
     def _append(self, line: _Line, *, sync: bool = True) -> None:
-        data = msgspec.json.encode(line)
+        data = encode_json(line)
         self._log.append([data], sync=sync)
         self._take(line, self._end, len(data))
         self._end += len(data) + 1

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from loupe.embedding.answers import Vector
 from loupe.errors import DatasetError, LoupeError
 from loupe.files.folder import Folder
-from loupe.typed import json_decoder
+from loupe.typed import encode_json, json_decoder
 from loupe.types import UNDECODABLE
 
 Matrix: TypeAlias = npt.NDArray[np.float32]
@@ -122,7 +122,7 @@ def write_matrix(folder: Folder, name: str, rows: Iterable[Vector | None], shape
 
 def write_json(folder: Folder, name: str, value: Any) -> None:
     """Write one JSON document, whole or not at all."""
-    folder.write(name, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+    folder.write(name, msgspec.json.format(encode_json(value), indent=2) + b"\n")
 
 
 def read_embeddings(folder: Path, *, mixed: bool = False) -> Embeddings:

@@ -7,8 +7,6 @@ import platform
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 
-import msgspec
-
 from loupe import __version__
 from loupe.embedding.corpus import Corpus, Row
 from loupe.embedding.crops import MAX_PIXELS, MIN_PIXELS
@@ -31,6 +29,7 @@ from loupe.embedding.matrices import (
 )
 from loupe.embedding.plan import Plan
 from loupe.runs.folder import RunFolder
+from loupe.typed import encode_json
 
 _LIBRARIES = ("numpy", "pillow", "aiohttp")
 
@@ -63,7 +62,7 @@ def write_outputs(plan: Plan, run: RunFolder, journal: VectorJournal, corpus: Co
         )
         for figure in corpus.figures
     ]
-    folder.write(REGION_LINES, b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+    folder.write(REGION_LINES, b"".join(encode_json(line) + b"\n" for line in lines))
     write_json(folder, PAGE_IDS, [row.id for row in corpus.texts])
     if plan.queries:
         write_json(folder, QUERY_IDS, [row.id for row in corpus.queries])

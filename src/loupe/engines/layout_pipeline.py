@@ -38,6 +38,7 @@ from loupe.errors import (
     outcome_of,
 )
 from loupe.runs.info import digest_of
+from loupe.typed import encode_json
 from loupe.types import Division, Engine, Joined, Output, Prediction, Request
 
 #: `-e layout_pipeline:MODEL`
@@ -174,7 +175,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     count = settings.processes
     threads = str(max(1, cores() // count))
     environment = {**without_secrets(), "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
-    keys = {"order": msgspec.json.encode(settings.order())}
+    keys = {"order": encode_json(settings.order())}
     factory = "loupe.engines.layout.page_regions:load"
     async with (
         worker_pool(factory, keys, workers=count, environment=environment) as pool,

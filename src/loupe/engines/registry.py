@@ -26,7 +26,7 @@ from loupe.engines.shared.prices import Price
 from loupe.engines.shared.redaction import redacted
 from loupe.errors import ProfileError, UsageError, did_you_mean
 from loupe.files.foreign import read_data
-from loupe.typed import convert
+from loupe.typed import convert, encode_json
 
 BUILT_IN = Path(__file__).parent / "profiles"
 #: What msgspec calls types → what they are called in a message.
@@ -268,7 +268,7 @@ def _explain(message: str, table: Mapping[str, Any], settings: type[Profile]) ->
     if types:
         wanted = " or ".join(_PLAIN_TYPES.get(name, name) for name in types[1].split(" | ") if name != "null")
         wrong = f"must be {wanted}, not {'a fraction' if types[2] == 'float' else _PLAIN_TYPES.get(types[2], types[2])}"
-    given = msgspec.json.encode(redacted({place: table.get(place)})[place]).decode()
+    given = encode_json(redacted({place: table.get(place)})[place]).decode()
     setting = f"{place} = {given}" if place in table else place
     return f"{setting}: {wrong[:1].lower()}{wrong[1:]}" if place else wrong
 

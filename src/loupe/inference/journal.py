@@ -8,23 +8,13 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import TypeAlias
 
-import msgspec
-
 from loupe.errors import WriteError
 from loupe.files.records import RecordLog
-from loupe.typed import storable
+from loupe.typed import encode_json
 from loupe.types import Prediction
 
 #: A line, and who waits for it.
 Waiting: TypeAlias = "tuple[bytes, asyncio.Future[None]]"
-
-
-def encode(prediction: Prediction) -> bytes:
-    """One line of `predictions.jsonl`. Lone surrogates, which UTF-8 cannot hold, become U+FFFD."""
-    try:
-        return msgspec.json.encode(prediction)
-    except UnicodeEncodeError:
-        return msgspec.json.encode(storable(msgspec.to_builtins(prediction)))
 
 
 class Journal:
@@ -53,7 +43,7 @@ class Journal:
         Raises WriteError if it cannot be written.
         """
         written: asyncio.Future[None] = self._loop.create_future()
-        self._waiting.put((encode(prediction), written))
+        self._waiting.put((encode_json(prediction), written))
         await written
 
     def _write(self) -> None:

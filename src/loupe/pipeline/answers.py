@@ -18,12 +18,11 @@ from loupe.benchmarks import get_benchmark
 from loupe.engines.registry import slug
 from loupe.errors import UnsafeFileError, UsageError, did_you_mean
 from loupe.files.foreign import data_lines, is_inside, read_data
-from loupe.inference.journal import encode
 from loupe.pipeline.matching import Answers, match_answers, nearly_named
 from loupe.pipeline.plan import Plan, make_info, samples_of, survey
 from loupe.runs.folder import RUN, RunFolder, claim
 from loupe.runs.info import RunInfo
-from loupe.typed import decode_json, json_decoder
+from loupe.typed import decode_json, encode_json, json_decoder
 from loupe.types import RETRIED, UNDECODABLE, UNREADABLE, Prediction, Sample
 
 _TEXT_SUFFIXES = frozenset({".txt", ".md", ".html", ".json", ".mmd", ".tex"})
@@ -58,7 +57,7 @@ def file_answers(plan: Plan, path: Path) -> tuple[RunFolder, Answers]:
     ) as folder:
         folder.drop_result()
         records = [answers.found.get(ident) or _missing(ident, path) for ident in asked]
-        folder.write_predictions(map(encode, records))
+        folder.write_predictions(map(encode_json, records))
         folder.write_info(msgspec.structs.replace(info, data=folder.info.data, notes=_notes(answers, path)))
     return folder, answers
 
@@ -279,7 +278,7 @@ def _answer_of_json(name: str, value: Any, place: str) -> Prediction:
     """A text as it is, fields and elements as their JSON; null is no answer, and not the text "null"."""
     if value is None:
         return Prediction(sample=name, outcome="missing", error=f"{place}: no text")
-    return _answer(name, value if isinstance(value, str) else msgspec.json.encode(value).decode())
+    return _answer(name, value if isinstance(value, str) else encode_json(value).decode())
 
 
 def _answer(name: str, text: str) -> Prediction:

@@ -42,6 +42,7 @@ from loupe.servers.keeper import Keeper
 from loupe.servers.record import EXTERNAL
 from loupe.servers.served_engine import open_profile
 from loupe.servers.watch import Watch
+from loupe.typed import encode_json
 from loupe.types import FAILED, Benchmark, Engine, Prediction, Request, Result, Sample, SampleScores
 
 #: Predictions that may wait for their score before inference waits too; bounds memory when scoring is the slower part.
@@ -231,7 +232,7 @@ async def _live_scoring(
                 scores = await pool.score(sample, prediction)
             finally:
                 places.release()
-            log.append([msgspec.json.encode(scores)], sync=False)
+            log.append([encode_json(scores)], sync=False)
             running.add(scores)
             progress.headline, progress.headline_name = running.estimate(), benchmark.headline_measure
 
@@ -284,7 +285,7 @@ async def _score(folder: RunFolder, found: Survey, *, jobs: int | None) -> Resul
             if len(window) >= (_PREPARED_AHEAD if benchmark.prepare else _SCORING_AHEAD):
                 rows.append(await window.popleft())
         rows += await asyncio.gather(*window)
-    folder.write_scores(msgspec.json.encode(row) for row in rows)
+    folder.write_scores(encode_json(row) for row in rows)
     scoring_seconds, speed = time.monotonic() - began, speed_of(folder, predictions)
     parts = parts_of(folder, predictions)
     result = summarise(

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import hashlib
 
-import msgspec
-
 from loupe.pipeline.plan import Survey
 from loupe.runs.folder import PREDICTIONS, RESULT, SCORES, RunFolder
 from loupe.scoring.digest import scorer_digest
+from loupe.typed import encode_json
 from loupe.types import Benchmark, Result
 
 _NAME = "scored.sha256"
@@ -44,7 +43,7 @@ def _digest(folder: RunFolder, benchmark: Benchmark, found: Survey) -> str:
         [info.benchmark_id, info.engine, info.signature, info.total, info.limit, info.stopped, list(info.notes)],
         [_file_digest(folder, name) for name in (PREDICTIONS, SCORES, RESULT)],
     ]
-    return hashlib.sha256(msgspec.json.encode(facts)).hexdigest()
+    return hashlib.sha256(encode_json(facts)).hexdigest()
 
 
 def _file_digest(folder: RunFolder, name: str) -> str:

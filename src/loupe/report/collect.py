@@ -27,6 +27,7 @@ from loupe.report.summaries import rightly_empty, shown_diagnostic, summary_row
 from loupe.report.terminal import format_value
 from loupe.report.values import sample_values, shown_values
 from loupe.runs.folder import Place, RunFolder
+from loupe.typed import encode_json
 from loupe.types import Benchmark, Measure, Prediction, PublishedRow, Result, Sample, SampleScores
 
 JsonObject: TypeAlias = dict[str, Any]
@@ -246,7 +247,7 @@ def reference_of(group: Group, sample: Sample) -> str:
         return ""
     if text or isinstance(sample.truth, str):
         return text
-    return msgspec.json.format(msgspec.json.encode(sample.truth, enc_hook=str), indent=2).decode()
+    return msgspec.json.format(encode_json(sample.truth, enc_hook=str), indent=2).decode()
 
 
 def _answer(group: Group, entrant: Entrant, sample: Sample, scores: SampleScores | None) -> Answer:

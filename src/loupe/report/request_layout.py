@@ -25,6 +25,7 @@ from loupe.report.matrix import make_matrix
 from loupe.report.terminal import failed_count
 from loupe.report.values import sample_values
 from loupe.runs.folder import RunFolder
+from loupe.typed import encode_json
 from loupe.types import Benchmark, Estimate, Result, SampleScores
 
 
@@ -152,4 +153,4 @@ def _values(measures: dict[str, Estimate]) -> dict[str, float | None]:
 
 
 def _write(root: Path, name: str, document: dict[str, Any]) -> None:
-    Folder(root).write(name, msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
+    Folder(root).write(name, msgspec.json.format(encode_json(document), indent=2) + b"\n")

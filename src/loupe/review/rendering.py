@@ -10,7 +10,7 @@ import msgspec
 from loupe.engines.shared.isolation import WorkerPool, worker_pool
 from loupe.engines.shared.worker import Loaded
 from loupe.errors import EngineError
-from loupe.typed import json_decoder
+from loupe.typed import encode_json, json_decoder
 from loupe.types import Request
 
 _SECONDS = 8.0
@@ -32,7 +32,7 @@ def _read(request: Request) -> str:
     from loupe.report.markup import render_markdown
 
     rendered = render_markdown(request.text)
-    return msgspec.json.encode(Preview(rendered.html, rendered.notice)).decode()
+    return encode_json(Preview(rendered.html, rendered.notice)).decode()
 
 
 class Previews:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from loupe import __version__
+from loupe.typed import encode_json
 
 #: Packages whose version can change an answer or a score.
 _PACKAGES = (
@@ -137,7 +138,7 @@ def digest_of(parts: Iterable[Any]) -> str:
     """A sha256 over JSON values, order included."""
     digest = hashlib.sha256()
     for part in parts:
-        digest.update(msgspec.json.encode(part, order="sorted"))
+        digest.update(encode_json(part, order="sorted"))
         digest.update(b"\n")
     return digest.hexdigest()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from loupe.engines.shared.worker import Loaded
-from loupe.typed import json_decoder
+from loupe.typed import encode_json, json_decoder
 from loupe.types import PageSource, PdfPage, Request
 
 #: Pixels of the longer side of a picture, and how far a small image is enlarged.
@@ -41,13 +41,13 @@ def _read(request: Request) -> str:
     _draw(source, Path(target))
     if not isinstance(source, PdfPage):
         pages = 1 + (_unpack(source, Path(target)) if texts else 0)
-        return msgspec.json.encode(Found(pages)).decode()
+        return encode_json(Found(pages)).decode()
     pages = pdf_page_count(source.path)
     wanted = range(1, min(PAGES, pages) + 1) if texts else ()
     layers = [page_text(PdfPage(source.path, number)) for number in wanted]
     # A text layer may hold halves of characters, which no JSON can.
     whole = [layer.encode("utf-8", "replace").decode() for layer in layers]
-    return msgspec.json.encode(Found(pages, whole)).decode()
+    return encode_json(Found(pages, whole)).decode()
 
 
 def frame_file(target: Path, number: int) -> Path:

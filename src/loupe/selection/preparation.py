@@ -11,8 +11,6 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from loupe.benchmarks.selection.documents import Document, is_pdf
 from loupe.engines.registry import Profile
 from loupe.engines.shared.isolation import WorkerPool, worker_pool
@@ -20,7 +18,7 @@ from loupe.errors import EngineError, LoupeError, PageError
 from loupe.files.folder import Folder
 from loupe.selection.opening import PAGES, Found, frame_file
 from loupe.servers.served_engine import open_profile
-from loupe.typed import json_decoder
+from loupe.typed import encode_json, json_decoder
 from loupe.types import Engine, PageSource, PdfPage, Request
 
 #: A text layer with so many characters is used as it stands; no text is longer.
@@ -84,7 +82,7 @@ async def prepare(documents: Sequence[Document], wanted: Wanted, tell: Callable[
 
 
 async def _open(pool: WorkerPool, document: Document, target: Path, *, texts: bool) -> Found:
-    asked = msgspec.json.encode([str(target), texts]).decode()
+    asked = encode_json([str(target), texts]).decode()
     request = Request(id=document.id, images=(document.page,), text=asked)
     output = await pool.ask(request, timeout=_PATIENCE)
     return json_decoder(Found).decode(output.text)

@@ -21,7 +21,6 @@ from loupe.benchmarks.selection.questions import Known, Phase, Rules
 from loupe.benchmarks.selection.saved import NAMES, open_selection, save_selection
 from loupe.engines.registry import Profile, slug
 from loupe.files.foreign import real_path
-from loupe.inference.journal import encode
 from loupe.pipeline import Plan, score_run
 from loupe.pipeline.plan import Survey, make_info, survey
 from loupe.runs.folder import claim, runs_folder
@@ -29,6 +28,7 @@ from loupe.runs.info import RunInfo, digest_of, signature
 from loupe.selection.assessment import Assessment
 from loupe.selection.candidates import Candidate
 from loupe.selection.opening import LONGEST, QUALITY, SHORTEST
+from loupe.typed import encode_json
 from loupe.types import Prediction
 
 #: Folder below the runs that holds what was selected from.
@@ -122,4 +122,4 @@ def _write(plan: Plan, info: RunInfo, predictions: Sequence[Prediction]) -> None
     with claim(plan.folder, info, fresh=True, shared=plan.shared) as folder:
         folder.write_info(info)
         with folder.predictions_log() as log:
-            log.append(map(encode, predictions))
+            log.append(map(encode_json, predictions))

@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from loupe.errors import UsageError
+from loupe.typed import encode_json
 
 #: Where a server listens is Loupe's business.
 _OURS = {"port": "--server-port N", "host": "a server is bound to this machine only"}
@@ -46,7 +45,7 @@ def _from_key(flag: str, value: Any) -> Argument:
     if value is True or value is None:
         return Argument(f"--{flag}")
     if isinstance(value, dict):
-        return Argument(f"--{flag}", (msgspec.json.encode(value).decode(),))
+        return Argument(f"--{flag}", (encode_json(value).decode(),))
     if isinstance(value, list):
         return Argument(f"--{flag}", tuple(map(str, value)))
     return Argument(f"--{flag}", (str(value),))

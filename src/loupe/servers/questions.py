@@ -11,13 +11,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import msgspec
-
 from loupe.engines.shared.discovery import Patience as Limits
 from loupe.engines.shared.discovery import get_json, identify, probe
 from loupe.errors import EngineUnavailableError
 from loupe.servers.ports import HOST
 from loupe.servers.wanted import Wanted
+from loupe.typed import encode_json
 
 if TYPE_CHECKING:
     import aiohttp
@@ -96,7 +95,7 @@ class Talk:
         import aiohttp
 
         messages = [{"role": "user", "content": content}]
-        body = msgspec.json.encode({"model": wanted.name, "messages": messages, "max_tokens": tokens, "temperature": 0})
+        body = encode_json({"model": wanted.name, "messages": messages, "max_tokens": tokens, "temperature": 0})
         headers, timeout = {"Content-Type": "application/json"}, aiohttp.ClientTimeout(total=seconds)
         with suppress(aiohttp.ClientError, TimeoutError, OSError):
             url = f"{self._root}/v1/chat/completions"

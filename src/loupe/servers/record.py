@@ -13,7 +13,7 @@ import msgspec
 from loupe.errors import LoupeError
 from loupe.files.folder import Folder
 from loupe.servers.processes import boot, family, find
-from loupe.typed import json_decoder
+from loupe.typed import encode_json, json_decoder
 from loupe.types import UNDECODABLE
 
 FILE = "server.json"
@@ -81,4 +81,4 @@ def owner() -> tuple[int, str]:
 
 def write_record(folder: Folder, record: ServerRecord) -> None:
     """Store the record of a run folder, whole or not at all."""
-    folder.write(FILE, msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
+    folder.write(FILE, msgspec.json.format(encode_json(record), indent=2) + b"\n")

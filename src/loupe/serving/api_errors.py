@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from loupe.errors import (
     EngineTimeoutError,
     EngineUnavailableError,
@@ -18,6 +16,7 @@ from loupe.errors import (
     RejectedError,
     TransientEngineError,
 )
+from loupe.typed import encode_json
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -62,7 +61,7 @@ def error_response(error: ApiError, headers: Mapping[str, str] | None = None) ->
     extra = {"Retry-After": "1"} if error.retry else {"x-should-retry": "false"}
     return web.Response(
         status=error.status,
-        body=msgspec.json.encode(body),
+        body=encode_json(body),
         content_type="application/json",
         headers={**extra, **(headers or {})},
     )

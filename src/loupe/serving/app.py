@@ -18,8 +18,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from loupe import __version__
 from loupe.engines.registry import Profile, engine_module
 from loupe.engines.shared.page_reader import PageReader, page_reader
@@ -27,6 +25,7 @@ from loupe.errors import LoupeError, UsageError
 from loupe.serving.api_errors import ApiError, error_response, from_engine
 from loupe.serving.chat_answers import Answer
 from loupe.serving.chat_requests import PageData, parse_chat_request
+from loupe.typed import encode_json
 from loupe.types import Engine, Output, PageSource, PdfPage, Request
 
 if TYPE_CHECKING:
@@ -249,7 +248,7 @@ def _explain(status: int, request: web.Request) -> ApiError:
 def _json(value: object) -> web.Response:
     from aiohttp import web
 
-    return web.Response(body=msgspec.json.encode(value), content_type="application/json")
+    return web.Response(body=encode_json(value), content_type="application/json")
 
 
 def _host_name(header: str) -> str:

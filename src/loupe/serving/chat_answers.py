@@ -9,8 +9,7 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
+from loupe.typed import encode_json
 from loupe.types import Output
 
 #: Characters per event of a stream.
@@ -43,7 +42,7 @@ class Answer:
             "logprobs": None,
             "finish_reason": self._finish_reason,
         }
-        return msgspec.json.encode({**self._head("chat.completion"), "choices": [choice], "usage": self._usage})
+        return encode_json({**self._head("chat.completion"), "choices": [choice], "usage": self._usage})
 
     def events(self, *, include_usage: bool) -> Iterator[bytes]:
         """The `chat.completion.chunk` events, and the mark of the end."""
@@ -64,4 +63,4 @@ class Answer:
 
 
 def _framed(event: dict[str, object]) -> bytes:
-    return b"data: " + msgspec.json.encode(event) + b"\n\n"
+    return b"data: " + encode_json(event) + b"\n\n"

@@ -13,7 +13,7 @@ from loupe.data.drawing import open_pdf
 from loupe.data.pages import load_page, page_size
 from loupe.engines.shared.worker import Loaded
 from loupe.errors import PageError
-from loupe.typed import json_decoder
+from loupe.typed import encode_json, json_decoder
 from loupe.types import Output, PageSource, PdfPage, Request
 from loupe.web.phrases import MOST_CHARACTERS, Box, page_text, places
 
@@ -49,7 +49,7 @@ def _read(request: Request) -> Output:
     order = json_decoder(Order).decode(request.prompt)
     if order.task == "draw":
         return Output(text="", response={"data": _draw(source, order.longest)})
-    return Output(text=msgspec.json.encode(Found(page_size(source), _find(source, order.phrases))).decode())
+    return Output(text=encode_json(Found(page_size(source), _find(source, order.phrases))).decode())
 
 
 def _draw(source: PageSource, longest: int) -> bytes:

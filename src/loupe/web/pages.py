@@ -7,11 +7,9 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import msgspec
-
 from loupe.engines.shared.isolation import WorkerPool, worker_pool
 from loupe.errors import EngineError, PageError
-from loupe.typed import json_decoder
+from loupe.typed import encode_json, json_decoder
 from loupe.types import Output, PageSource, Request
 from loupe.web.page_worker import Found, Order
 
@@ -46,7 +44,7 @@ class Pages:
         return json_decoder(Found).decode(output.text)
 
     async def _ask(self, source: PageSource, order: Order) -> Output:
-        request = Request(id=order.task, prompt=msgspec.json.encode(order).decode(), images=(source,))
+        request = Request(id=order.task, prompt=encode_json(order).decode(), images=(source,))
         try:
             return await self._pool.ask(request, timeout=_SECONDS)
         except EngineError as error:

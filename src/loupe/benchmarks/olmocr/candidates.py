@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from loupe.typed import json_decoder
+from loupe.typed import encode_json, json_decoder
 from loupe.types import Prediction
 
 _FILE = re.compile(r"(.+)_pg\d+_repeat\d+\.md", re.DOTALL)
@@ -54,7 +54,7 @@ def join_repeats(texts: Sequence[str | None]) -> str:
     """One text for all repeats; None stands for a file that cannot be read."""
     if not texts:
         raise ValueError("a page without an answer has no repeats to join")
-    return msgspec.json.encode(list(texts)).decode()
+    return encode_json(list(texts)).decode()
 
 
 def repeats_of(prediction: Prediction) -> list[str | None]:

@@ -21,7 +21,7 @@ from loupe.data.toml import parse_toml
 from loupe.errors import did_you_mean, word
 from loupe.files.folder import Folder
 from loupe.metrics.dates import DateOrder
-from loupe.typed import convert
+from loupe.typed import convert, encode_json
 
 CONFIG = "loupe.toml"
 SAMPLES = "samples.jsonl"
@@ -63,7 +63,7 @@ class FolderConfig(Config, frozen=True, kw_only=True):
         changed = ["ignore_case"] if self.ignore_case else []
         changed += [f"whitespace={self.whitespace}"] if self.whitespace != "collapse" else []
         if self.fields:
-            types = msgspec.json.encode(self.fields, order="sorted")
+            types = encode_json(self.fields, order="sorted")
             changed += [f"types={hashlib.sha256(types).hexdigest()[:6]}"]
             changed += [f"date_order={self.date_order}"] if self.date_order != "dmy" else []
         return "+".join([self.version, *changed])

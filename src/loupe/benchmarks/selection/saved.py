@@ -29,7 +29,7 @@ from loupe.errors import DatasetError, UntrustedError
 from loupe.files.folder import Folder
 from loupe.files.foreign import real_path
 from loupe.metrics.dates import DateOrder
-from loupe.typed import json_decoder
+from loupe.typed import encode_json, json_decoder
 from loupe.types import UNDECODABLE, Benchmark, Sample
 
 FILE = "selection.json"
@@ -71,7 +71,7 @@ def save_selection(
         date_order=rules.date_order,
         documents=[_saved(folder.path, document, known.get(document.id, Known())) for document in documents],
     )
-    folder.write(FILE, msgspec.json.format(msgspec.json.encode(saved), indent=1) + b"\n")
+    folder.write(FILE, msgspec.json.format(encode_json(saved), indent=1) + b"\n")
     trust.remember(folder.path / FILE)
 
 

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from loupe.engines.shared.encoded_request import EncodedRequest
 from loupe.engines.shared.page_images import EncodedImage, ImageRule, encode_untouched
 from loupe.engines.shared.page_reader import PageReader
+from loupe.typed import encode_json
 from loupe.types import PageSource, PdfPage, Request
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ class ChatBodies:
             head["temperature"] = settings.temperature
         head |= {key: getattr(settings, key) for key in SAMPLING if getattr(settings, key) is not None}
         head |= ({"stop": settings.stop} if settings.stop else {}) | settings.extra_body
-        return msgspec.json.encode(head)[:-1]
+        return encode_json(head)[:-1]
 
     async def _encode(self, source: PageSource, *, quick: bool) -> EncodedImage:
         """The page as it is sent: as it is, or decoded in another process, where it can do no harm."""
@@ -82,7 +81,7 @@ class ChatBodies:
         messages = [{"role": "user", "content": self._content(request, images, marks)}]
         if self.settings.system:
             messages.insert(0, {"role": "system", "content": self.settings.system})
-        rest = msgspec.json.encode(messages)
+        rest = encode_json(messages)
         parts = [self._head(limit), b',"messages":']
         for mark, image in zip(marks, images, strict=True):
             before, rest = rest.split(mark.encode(), 1)

@@ -21,7 +21,7 @@ from loupe.engines.shared.isolation import WorkerPool, worker_pool
 from loupe.engines.shared.page_images import EncodedImage, ImageRule, encode
 from loupe.engines.shared.worker import Loaded
 from loupe.errors import EngineError, EngineUnavailableError, PageError
-from loupe.typed import json_decoder
+from loupe.typed import encode_json, json_decoder
 from loupe.types import Output, PackedImage, PageSource, PdfPage, Request
 
 #: No page takes longer than this, in seconds, to be decoded: the largest allowed take a tenth of it.
@@ -69,7 +69,7 @@ class PageReader:
 
 async def ask_about_page(pool: WorkerPool, source: PageSource, order: msgspec.Struct, *, timeout: float) -> Output:
     """Have a worker do something with a page. Raises PageError where that fails, takes too long or crashes."""
-    request = Request(id="page", prompt=msgspec.json.encode(order).decode(), images=(source,))
+    request = Request(id="page", prompt=encode_json(order).decode(), images=(source,))
     try:
         return await pool.ask(request, timeout=timeout)
     except EngineUnavailableError:

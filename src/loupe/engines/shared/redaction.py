@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 import msgspec
 
 from loupe.errors import LoupeError
+from loupe.typed import encode_json
 from loupe.types import Output
 
 #: What stands in the place of a key.
@@ -66,7 +67,7 @@ class Redaction:
         if not self.secrets:
             return output
         response = output.response
-        encoded = msgspec.json.encode(response)
+        encoded = encode_json(response)
         if (clean := self.data(encoded)) != encoded:
             response = msgspec.json.decode(clean)
         text, reasoning, reason = map(self._said, (output.text, output.reasoning, output.finish_reason))
@@ -89,7 +90,7 @@ class Redaction:
 
 
 def _in_json(text: str) -> str:
-    return msgspec.json.encode(text).decode()[1:-1]
+    return encode_json(text).decode()[1:-1]
 
 
 def without_secret_arguments(words: Sequence[str]) -> list[str]:

@@ -12,7 +12,7 @@ import msgspec
 
 from loupe.engines.shared.http_body import read_body
 from loupe.engines.shared.posting import post
-from loupe.typed import json_decoder
+from loupe.typed import encode_json, json_decoder
 
 if TYPE_CHECKING:
     import aiohttp
@@ -59,7 +59,7 @@ class ServerTokenizer:
         if self._missing:
             return None
         url = f"{self.base_url.removesuffix('/').removesuffix('/v1')}/{path}"
-        data = msgspec.json.encode({"model": self.model, **body})
+        data = encode_json({"model": self.model, **body})
         try:
             async with post(self.session, url, data) as response:
                 if response.status == 200:

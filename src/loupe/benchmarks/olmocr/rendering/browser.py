@@ -26,7 +26,7 @@ from loupe.benchmarks.olmocr.rendering.own_folder import new_folder, temporary_f
 from loupe.data.extras import need
 from loupe.data.katex import read_katex
 from loupe.errors import LoupeError
-from loupe.typed import json_decoder
+from loupe.typed import encode_json, json_decoder
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page, Playwright
@@ -153,7 +153,7 @@ class EquationBrowser:
         from playwright.async_api import Error
 
         page = self._page or await self._start()
-        asked = msgspec.json.encode(equations).decode()
+        asked = encode_json(equations).decode()
         try:
             call = page.evaluate(
                 f"([equations, measured]) => ({self._function})(equations, measured)", [asked, measured]
