@@ -239,6 +239,20 @@ def test_tables_are_read_where_there_is_no_object(answer: str) -> None:
 @pytest.mark.parametrize(
     ("line", "field", "value"),
     [
+        ("Invoice #: A-17", "doc_no_receipt_no", "A-17"),
+        ("Receipt # : 00-771", "doc_no_receipt_no", "00-771"),
+        ("Bill #CB9917", "doc_no_receipt_no", "CB9917"),
+        ("INVOICE NUMBER: 778-21", "doc_no_receipt_no", "778-21"),
+        ("TOTAL 24 HOUR MART\nTotal 5.00", "total_amount", "5.00"),
+        ("Total 5.00\nTOTAL 24 HOUR MART", "total_amount", "5.00"),
+        ("TOTAL 24HOUR MART", "total_amount", None),
+        ("Total 12 RM", "total_amount", "12"),
+        ("Total RM 12", "total_amount", "RM 12"),
+        ("Total: 1,200 only", "total_amount", "1,200"),
+        ("TOTAL 24 BAR", "total_amount", None),
+        ("SST 88 CAFE", "total_tax", None),
+        ("ACME (GST REG. NO: 000912343040)", "seller_gst_id", "000912343040"),
+        ("ACME (GST REG. NO: 000912343040)", "total_tax", None),
         ("TARIKH : 3.4.19", "date", "3.4.19"),
         ("printed 5 Mar 2018", "date", "5 Mar 2018"),
         ("date: last Friday", "date", "last Friday"),
@@ -257,8 +271,100 @@ def test_tables_are_read_where_there_is_no_object(answer: str) -> None:
         ("total_amount: Rs. 749.57", "total_amount", "Rs. 749.57"),
     ],
 )
-def test_patterns_find_a_field_in_plain_lines(line: str, field: str, value: str) -> None:
+def test_patterns_find_a_field_in_plain_lines(line: str, field: str, value: str | None) -> None:
     assert read_with_fallback(line, FIELDS).fields.get(field) == value
+
+
+ADDRESS = "12, Jalan Kenari 5, 47100 Puchong"
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "ACME SDN BHD (REG NO: 123456-A)",
+        "ACME SDN BHD COMPANY NO: 12345-X",
+        "ACME SDN BHD (COMPANY NO. : 12345-X)",
+        "ACME SDN BHD GST ID: 1",
+        "ACME SDN BHD (GST REG. NO: 000912343040)",
+        "ACME SDN BHD CO. REG. NO. 123456-A",
+        "ACME SDN BHD CO. REG. NO.: 123456-A",
+        "ACME SDN BHD [Co. Reg No 123456-A]",
+        "ACME SDN BHD (ROC NO: 123456-A)",
+        "ACME SDN BHD TEL: 03-8070 1234",
+        "ACME SDN BHD (1234567-X)",
+        "ACME SDN BHD\n(REG NO: 123456-A)",
+        "ACME SDN BHD\nCO. REG. NO. : 123456-A\nGST ID: 000912343040",
+        "ACME SDN BHD\n(123456-A)\nTAX INVOICE",
+        "TAX INVOICE\nACME SDN BHD",
+        "RECEIPT\nACME SDN BHD",
+        "*** CASH SALE ***\nACME SDN BHD",
+        "INVOICE #A-17\nACME SDN BHD",
+        "Invoice No 4711\nACME SDN BHD",
+        "BILL\nCompany No: 12345-X\nACME SDN BHD",
+        "OFFICIAL RECEIPT / TAX INVOICE (COPY)\nACME SDN BHD",
+        "12/03/2018\nACME SDN BHD",
+        "![logo](images/1.png)\nACME SDN BHD",
+        "![ACME logo](https://example.org/a.png) ACME SDN BHD",
+        "```text\nACME SDN BHD",
+        "```\nTAX INVOICE\n# ACME SDN BHD",
+    ],
+)
+def test_the_seller_is_a_name_and_its_address_is_kept(first: str) -> None:
+    fields = read_with_fallback(f"{first}\n{ADDRESS}\nDate: 12/03/2018", FIELDS).fields
+    assert (fields["seller_name"], fields["seller_address"]) == ("ACME SDN BHD", ADDRESS)
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("THE BILL SHOP", "THE BILL SHOP"),
+        ("CASH CONVERTERS", "CASH CONVERTERS"),
+        ("RECEIPT BANK LTD (123-X)", "RECEIPT BANK LTD"),
+        ("TOTAL 24 HOUR MART", "TOTAL 24 HOUR MART"),
+        ("ACME (M) SDN BHD", "ACME (M) SDN BHD"),
+        ("99 SPEEDMART S/B", "99 SPEEDMART S/B"),
+        ("TEL AVIV FALAFEL", "TEL AVIV FALAFEL"),
+        ("CO NORTHPIER", "CO NORTHPIER"),
+        ("Cashier: 3", None),
+        ("Company No: 12345-X", None),
+        ("GST ID: 000912343040", None),
+        ("Buyer GST ID: 000912343040", None),
+        ("Invoice #: A-17", None),
+    ],
+)
+def test_what_is_a_seller_and_what_is_not(line: str, name: str | None) -> None:
+    assert read_with_fallback(line, FIELDS).fields.get("seller_name") == name
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        json.dumps({"text": RECEIPT}),
+        json.dumps(
+            {"page": 1, "content": {"blocks": [{"bbox": [1, 2, 3], "text": line} for line in RECEIPT.split("\n")]}}
+        ),
+        json.dumps({"text": RECEIPT})[:-2],
+        json.dumps(RECEIPT),
+        json.dumps(RECEIPT.split("\n")),
+        json.dumps([{"line": line} for line in RECEIPT.split("\n")]),
+        "Here it is:\n```json\n" + json.dumps({"markdown": RECEIPT}, indent=1) + "\n```",
+        "```markdown\n" + RECEIPT + "```",
+        "![logo](a.png)\n" + RECEIPT,
+    ],
+)
+def test_text_in_json_in_a_fence_and_below_an_image_is_read_as_text(answer: str) -> None:
+    assert read_with_fallback(answer, FIELDS).fields == read_with_fallback(RECEIPT, FIELDS).fields
+
+
+def test_a_table_in_json_is_read_as_a_table_and_labels_in_json_name_their_values() -> None:
+    table = json.dumps({"table": "| field | value |\n|---|---|\n| Invoice # | A-17 |\n| Grand Total | $5.00 |"})
+    assert read_with_fallback(table, FIELDS).fields == {"doc_no_receipt_no": "A-17", "total_amount": "$5.00"}
+    labels = read_with_fallback('{"Invoice No": "A-17", "Total": 5.5, "lines": 3}', FIELDS).fields
+    assert (labels["doc_no_receipt_no"], labels["total_amount"]) == ("A-17", "5.5")
+
+
+def test_a_brace_in_plain_text_is_no_json() -> None:
+    assert read_with_fallback(RECEIPT + '{"a": "b"}', FIELDS).fields == read_with_fallback(RECEIPT, FIELDS).fields
 
 
 def test_fields_of_forms_are_found_by_their_labels() -> None:

@@ -60,6 +60,11 @@ def parse_like_docext(answer: str) -> dict[str, object] | None:
 
     Where docext crashes and its whole run with it (a number, true, null or a text is found), there is no object.
     """
+    return object_like_docext(repaired(answer))
+
+
+def repaired(answer: str) -> object:
+    """Whatever JSON repair finds in an answer: an object, a list, a text, a number; None if there is none."""
     if not answer:
         return None
     from json_repair import repair_json
@@ -68,6 +73,11 @@ def parse_like_docext(answer: str) -> dict[str, object] | None:
         found: object = repair_json(_bounded(answer), ensure_ascii=False, return_objects=True)
     except (ValueError, RecursionError, AssertionError):  # json_repair asserts what some broken answers do not hold to
         return None
+    return found
+
+
+def object_like_docext(found: object) -> dict[str, object] | None:
+    """The object that docext makes of repaired JSON, None where it crashes or has none."""
     if isinstance(found, list):
         return _merge_like_docext([each for each in found if isinstance(each, dict)])
     return found if isinstance(found, dict) else None

@@ -7,10 +7,11 @@ parity is claimed. Every pattern takes time linear in the length of the answer.
 from __future__ import annotations
 
 import html
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from loupe.benchmarks.kie.answers import Reading, is_cut, parse_like_docext, text_like_docext
+from loupe.benchmarks.kie.answers import Reading, is_cut, parse_like_docext, repaired, text_like_docext
 from loupe.benchmarks.kie.labels import canonical, fields_by_label
 from loupe.benchmarks.kie.patterns import PATTERNS, SEVERAL_LINES
 
@@ -18,19 +19,24 @@ _BLOCK_TAG = re.compile(r"</?(?:br|p|div|tr|li|ul|ol|h[1-6]|table)\b[^<>]*>", re
 _TAG = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
 _ROW = re.compile(r"<tr\b[^<>]*>", re.IGNORECASE)
 _CELL = re.compile(r"<t[dh]\b[^<>]*>", re.IGNORECASE)
+#: Where JSON with a text in it may begin.
+_JSON = re.compile(r'[{\[]\s*["{\[]|\A\s*"')
+_IMAGE = re.compile(r"!\[[^\[\]\n]*\](?:\([^()\n]*\))?")
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)[\w-]*[ \t]*$", re.MULTILINE)
 _BEFORE_LINE = re.compile(r"^\s*(?:#+\s*|[-+•]\s+)?")
 _LABELLED = re.compile(r"([^:=]{1,60})\s?[:=]\s*(.*)")
 
 
 def read_with_fallback(answer: str, names: Sequence[str]) -> Reading:
     """Fields of an answer, and per field whether it came from `json`, a `table`, or `regex`."""
-    found = parse_like_docext(answer)
+    found, cut = parse_like_docext(answer), is_cut(answer)
     source, fields = "json", _from_object(found or {}, names)
     if not fields:
+        answer = _text_of_json(answer, names)
         source, fields = "table", _from_tables(answer, names)
     if not fields:
         source, fields = "regex", _from_lines(answer, names)
-    return Reading(fields, found is not None, dict.fromkeys(fields, source), cut=is_cut(answer))
+    return Reading(fields, found is not None, dict.fromkeys(fields, source), cut=cut)
 
 
 def _from_object(found: dict[str, object], names: Sequence[str]) -> dict[str, str]:
@@ -48,12 +54,49 @@ def _from_object(found: dict[str, object], names: Sequence[str]) -> dict[str, st
     return fields
 
 
+def _text_of_json(answer: str, names: Sequence[str]) -> str:
+    """The texts in an answer that is JSON without an expected key, line by line; any other answer as it is.
+
+    Texts and numbers under a key that names a field otherwise (`Total`, `invoice no`) stand behind that key.
+    """
+    begins = _JSON.search(answer)
+    if begins is None:
+        return answer
+    start = begins.start()
+    try:
+        value, end = json.JSONDecoder().raw_decode(answer, start)
+    except (ValueError, RecursionError):
+        value, end = repaired(answer[start:]), len(answer)
+    # Braces in plain text, which repair would take for JSON, are no answer in JSON.
+    if 2 * _letters(answer[:start] + answer[end:]) > _letters(answer):
+        return answer
+    try:
+        return "\n".join(_texts(value, fields_by_label(names))) or answer
+    except RecursionError:
+        return answer
+
+
+def _texts(value: object, by_label: Mapping[str, str], label: str = "") -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _texts(inner, by_label, f"{key}: " if canonical(str(key)) in by_label else "")
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner, by_label, label)
+    elif isinstance(value, str) or (label and value is not None):
+        yield label + text_like_docext(value)
+
+
+def _letters(text: str) -> int:
+    return sum(map(str.isalnum, text))
+
+
 def _from_tables(answer: str, names: Sequence[str]) -> dict[str, str]:
     """Rows of Markdown and HTML tables whose first cell names a field; the second is its value."""
     by_label = fields_by_label(names)
     fields: dict[str, str] = {}
     for label, value in (*_markdown_rows(answer), *_html_rows(answer)):
-        name = by_label.get(canonical(label))
+        name = by_label.get(canonical(label)) or by_label.get(canonical(label.replace("#", " no")))
         if name is not None:
             fields.setdefault(name, value)
     return fields
@@ -80,8 +123,8 @@ def _plain(cell: str) -> str:
 
 
 def plain_lines(answer: str) -> list[str]:
-    """The lines of an answer without HTML tags, heading marks, bullets, emphasis and blank lines."""
-    text = _TAG.sub("", _BLOCK_TAG.sub("\n", answer))
+    """The lines of an answer without HTML tags, images, fences, heading marks, bullets, emphasis and blank lines."""
+    text = _TAG.sub("", _BLOCK_TAG.sub("\n", _IMAGE.sub("", _FENCE.sub("", answer))))
     text = html.unescape(text).replace("*", "").replace("__", "").replace("`", "")
     lines = (_BEFORE_LINE.sub("", line).strip() for line in text.splitlines())
     return [line for line in lines if line]

@@ -5,6 +5,7 @@ No parity is claimed. Each function takes the lines of an answer and returns the
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 
@@ -13,28 +14,68 @@ _DATE = re.compile(
     r"\b(?:\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}|\d{4}-\d{2}-\d{2}|\d{1,2} [A-Za-z]{3,9},? \d{2,4})(?!\d)"
 )  # fmt: skip
 _NUMBER_LABEL = re.compile(
-    r"\b(?:(?:tax[ ._]?)?invoice|inv|receipt|doc|bill|document)[ ._]?no\b[.#]?|\bcash[ ._]?bill\b[.#]?", re.IGNORECASE
+    r"\b(?:(?:tax[ ._]?)?invoice|inv|receipt|doc|bill|document)(?:[ ._]?(?:no|number)\b[.#]?|[ ._]?#)"
+    r"|\bcash[ ._]?bill\b[.#]?",
+    re.IGNORECASE,
 )
 _NUMBER = re.compile(r"(?<![A-Z0-9])[A-Z0-9][A-Z0-9/_-]{2,}", re.IGNORECASE)
 _NAME_LABEL = re.compile(r"(?:seller[ _]name|seller|company(?: name)?|store(?: name)?)\s*:\s*(.+)", re.IGNORECASE)
-_NAME_END = re.compile(
-    r"\(\s*[A-Z-]{0,4}\d|\bCO\.? ?NO\b|\bCOMPANY ?NO\b|\bREG\.? ?NO\b|\bGST\b|(?:사업자)?등록번호| - |\|", re.IGNORECASE
+#: How the number of a company or of a taxpayer begins.
+_REGISTRATION = re.compile(
+    r"""
+    \( \s* [A-Z-]{0,4} \d
+    | \b (?: (?:CO|COMPANY|BUSINESS|ROC|GST|SST|VAT|TAX) \b [ .]{0,3} )?
+      REG (?:ISTRATION|N|D)? [ .]{0,3} (?:NO|NUMBER|ID) \b
+    | \b (?:CO|COMPANY|BUSINESS|ROC|SSM|SST|VAT|TIN) [ .]{0,3} (?:NO|NUMBER|ID) \b
+    | \b (?:GST|GSTIN|TAX[ ]?ID) \b
+    | (?:사업자)? 등록번호
+    """,
+    re.IGNORECASE | re.VERBOSE,
 )
+#: What is no part of a name any more.
+_NAME_END = re.compile(
+    rf"{_REGISTRATION.pattern} | \b(?:TEL|TELEPHONE|PHONE|FAX) [ .]{{0,3}} [:+(\d] | [ ]-[ ] | \|",
+    re.IGNORECASE | re.VERBOSE,
+)
+#: Lines of such words alone, with a number or without, say what the document is, not who wrote it.
+_HEADINGS = (
+    "invoice|receipt|bill|sales?|memo|slip|voucher|quotation|note|order|copy|original|duplicate|reprint"
+    "|invois|resit|bil"  # Malay, as on many receipts of the data set
+)
+_HEADING_WORDS = re.compile(
+    rf"{_HEADINGS}|tax|cash|credit|debit|official|simplified|pro|forma|proforma|delivery|retail|vat|gst|customer"
+    r"|merchant|of|for|and|no|number|cukai|rasmi|\w*\d\w*",
+    re.IGNORECASE,
+)
+_HEADING = re.compile(rf"\b(?:{_HEADINGS})\b", re.IGNORECASE)
+#: Before the number of a company they say whose it is.
+_WHOSE = re.compile(
+    r"buyer|customer|client|supplier|vendor|seller|company|business|shop|store|our|your|tax", re.IGNORECASE
+)
+_WORD = re.compile(r"\w+")
 _ANY_LABEL = re.compile(r"[\w .#/()]{1,40}:")
 _MARKUP = re.compile(r"[|<>{}\[\]#=-]|```")
 _ADDRESS_LABEL = re.compile(r"(?:seller[ _])?address\s*:\s*(.*)", re.IGNORECASE)
 _ADDRESS_END = re.compile(r"\b(?:tel|telephone|phone|fax|gst|date|tarikh)\b", re.IGNORECASE)
-_GST_LABEL = re.compile(r"\bgst[ ._]?(?:id|no|reg(?:istration)?[ ._]?no)\b|\bgstin\b|\btax[ ._]?id\b", re.IGNORECASE)
+_GST_LABEL = re.compile(
+    r"\bgst[ ._]{0,2}(?:id|no|reg(?:istration)?[ ._]{0,2}no)\b|\bgstin\b|\btax[ ._]?id\b", re.IGNORECASE
+)
 _GST = re.compile(r"(?<![A-Z0-9-])[A-Z0-9-]{8,15}(?![A-Z0-9-])")
 _PHONE_LABEL = re.compile(r"\b(?:tel|telephone|phone|hp|h/p|contact)\b", re.IGNORECASE)
 _PHONE = re.compile(r"[+(]?\d[\d ()-]{6,}")
 _STRONG_TOTAL = re.compile(r"\b(?:grand total|total amount|amount due|nett? total)\b", re.IGNORECASE)
 _TOTAL = re.compile(r"(?<!sub[ -])\btotal\b(?!\s*(?:tax|gst|qty|quantity))", re.IGNORECASE)
 _TAX = re.compile(
-    r"\b(?:total tax|tax amount|vat|sst|gst(?![ ._]?(?:id|no|reg)))\b(?: ?@? ?\(?\d{1,2}(?:\.\d{1,2})? ?%\)?)?",
+    r"\b(?:total tax|tax amount|vat|sst|gst(?![ ._]{0,2}(?:id|no|reg)))\b(?: ?@? ?\(?\d{1,2}(?:\.\d{1,2})? ?%\)?)?",
     re.IGNORECASE,
 )
 _AMOUNT = re.compile(r"(?:(?<![A-Z])[A-Z]{2,3}|[$€£])?\s?\d[\d,]*\.?\d*")
+#: After a bare whole number: a word that is no currency.
+_NAME_GOES_ON = re.compile(
+    r"\s*(?!(?:RM|MYR|SGD|USD|EUR|GBP|INR|RS|IDR|RP|THB|PHP|VND|JPY|CNY|RMB|HKD|TWD|NTD|KRW|WON|AUD|NZD|CAD|CHF|AED|only)\b)"
+    r"[^\W\d_]",
+    re.IGNORECASE,
+)
 #: Lines after the name that may be an address.
 _ADDRESS_LINES = 6
 
@@ -69,13 +110,37 @@ def find_name(lines: Sequence[str]) -> str:
 
 
 def _name_line(lines: Sequence[str]) -> int | None:
-    plain = (index for index, line in enumerate(lines) if not _MARKUP.match(line) and not _ANY_LABEL.match(line))
-    return next(plain, None)
+    return next((index for index, line in enumerate(lines) if _is_name(line)), None)
+
+
+def _is_name(line: str) -> bool:
+    return not (_MARKUP.match(line) or _is_label(line) or _is_heading(line)) and any(map(str.isalpha, line))
+
+
+def _is_label(line: str) -> bool:
+    """Whether words and a colon begin the line; a colon in the company's number behind a name does not count."""
+    if _NUMBER_LABEL.match(line):
+        return True
+    label = _ANY_LABEL.match(line)
+    if label is None:
+        return False
+    number = _NAME_END.search(line, 1, label.end())
+    if number is None or _REGISTRATION.match(line):
+        return True
+    before = line[: number.start()]
+    return all(map(_WHOSE.fullmatch, _WORD.findall(before))) or _is_heading(before)
+
+
+def _is_heading(line: str) -> bool:
+    return _HEADING.search(line) is not None and all(map(_HEADING_WORDS.fullmatch, _WORD.findall(line)))
 
 
 def _cut_name(text: str) -> str:
-    found = _NAME_END.search(text, 1)
-    return (text[: found.start()] if found else text).strip(" ,;:-")
+    end = _NAME_END.search(text, 1)
+    name = text[: end.start()] if end else text
+    if end and name.count("(") > name.count(")"):
+        name = name[: name.rindex("(")]
+    return name.strip(" ,;:-").rstrip(" ([{,;:-")
 
 
 def find_address(lines: Sequence[str]) -> str:
@@ -85,7 +150,14 @@ def find_address(lines: Sequence[str]) -> str:
         if labelled:
             return " ".join(filter(None, [labelled[1].strip(), *_address_lines(lines[index + 1 :])]))
     index_of_name = _name_line(lines)
-    return "" if index_of_name is None else " ".join(_address_lines(lines[index_of_name + 1 :]))
+    if index_of_name is None:
+        return ""
+    below = itertools.dropwhile(_is_between_name_and_address, lines[index_of_name + 1 :])
+    return " ".join(_address_lines(list(below)))
+
+
+def _is_between_name_and_address(line: str) -> bool:
+    return any(map(_REGISTRATION.match, (line, line.lstrip("([ ")))) or _is_heading(line)
 
 
 def _address_lines(lines: Sequence[str]) -> list[str]:
@@ -140,9 +212,14 @@ def _next_amount(lines: Sequence[str], index: int) -> str:
 
 
 def _amount(rest: str) -> str:
-    """The first amount with a decimal point, else the first one."""
-    found = [amount.strip().rstrip(".,") for amount in _AMOUNT.findall(rest)]
+    """The first amount with a decimal point, else the first one; not a number within a name (`24 HOUR MART`)."""
+    found = [each[0].strip().rstrip(".,") for each in _AMOUNT.finditer(rest) if not _is_in_name(each, rest)]
     return next((amount for amount in found if "." in amount), found[0] if found else "")
+
+
+def _is_in_name(amount: re.Match[str], line: str) -> bool:
+    """Whether a word that is no currency follows a bare whole number."""
+    return amount[0].strip().rstrip(".,").isdigit() and _NAME_GOES_ON.match(line, amount.end()) is not None
 
 
 def _after_label(lines: Sequence[str], label: re.Pattern[str], value: Callable[[str], str]) -> str:
