@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec.msgpack import Decoder
 
 from loupe.metrics import blob_cache
 from loupe.metrics.blob_cache import BlobCache
@@ -63,4 +64,4 @@ def test_renderings_of_formulas_outlive_their_cache_even_a_damaged_one(tmp_path:
     with closing(RenderCache(tmp_path)) as cache:
         cache.put("kind", {"x": drawn})
     with closing(RenderCache(tmp_path)) as cache:
-        assert cache.get("kind", ["x", "y"], Rendering) == [drawn, None]
+        assert cache.get("kind", ["x", "y"], Decoder(Rendering)) == [drawn, None]

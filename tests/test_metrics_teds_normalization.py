@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from loupe.metrics.table_markup import REQUEST001, simplify, simplify_plain
 from loupe.metrics.table_normalization import normalize_like_request001, wrap_like_dpbench
 from loupe.metrics.teds import teds
+from tests.test_html_tokens import IS_OF_THE_RULE
 
 START, END = '<html><body><table border="1" >', "</table></body></html>"
 
@@ -79,6 +80,7 @@ PIECES = (
 )
 
 
+@pytest.mark.skipif(not IS_OF_THE_RULE, reason="this Python reads malformed markup by another rule")
 @pytest.mark.filterwarnings("ignore")
 @given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=25).map("".join))
 def test_any_markup_is_simplified_as_by_beautifulsoup(markup: str) -> None:
