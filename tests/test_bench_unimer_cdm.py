@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -44,6 +45,20 @@ def test_a_scored_run_has_cdm_overall_and_rate_of_exact_formulas() -> None:
     conclusion = conclude(rows)
     assert conclusion.figures == {"cdm_profile": "unimernet", "mean_score": 0.857, "exp_rate": 0.5}
     assert any("leaves out 1 of 3" in warning for warning in conclusion.warnings)
+
+
+@pytest.mark.parametrize(("profile", "f1"), [("unimernet", 1.0), ("omnidocbench", 0.857)])
+def test_the_version_of_cdm_is_an_option(profile: str, f1: float) -> None:
+    need_tex("unimernet")
+    need_tex("omnidocbench")
+    sample, prediction = asked(
+        r"\lim_{x\to 0}\frac{\sin x}{x}=1", r"\mathop{\lim}_{x \to 0}\frac{\operatorname{sin}x}{x}=1"
+    )
+    sample = replace(sample, scoring={"cdm": "layout", "cdm_profile": profile})
+    scored = score(sample, prediction)
+    assert [one.counts for one in scored.scores if one.measure == "cdm"] == [(f1, 1.0)]
+    row = describe(sample, prediction, scored=scored, error="")
+    assert conclude([row]).figures["cdm_profile"] == profile
 
 
 def test_a_prediction_that_is_not_drawn_is_zero_and_named() -> None:

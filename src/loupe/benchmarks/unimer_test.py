@@ -6,13 +6,14 @@ opendatalab/UniMERNet @ 5a2c80d9, with the BLEU of Hugging Face `evaluate`.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 
-from loupe.benchmarks.formula_images.cdm_options import Switch, renderer_of, with_cdm
+from loupe.benchmarks.formula_images.cdm_options import Profile, Switch, profile_of, renderer_of, with_cdm
 from loupe.benchmarks.formula_images.cdm_scores import (
     CdmOutcome,
     cdm_outcomes,
@@ -49,21 +50,25 @@ Subset: TypeAlias = Literal["all", "spe", "cpe", "sce", "hwe"]
 #: What is not as in the official script, and why; docs/benchmarks/unimer_test.md.
 DEVIATIONS = ("BLEU of empty predictions or references, where the official metric divides by zero, is 0",)
 #: The version of CDM that UniMERNet's own evaluation uses.
-_CDM = "unimernet"
+_CDM: Profile = "unimernet"
 #: A longer answer is not kept for the report to draw.
 _KEPT = 20_000
 
 
 def load(
-    root: Path | None, subset: Subset = "all", cdm: Switch = "on", renderer: Renderer = "layout"
+    root: Path | None,
+    subset: Subset = "all",
+    cdm: Switch = "on",
+    renderer: Renderer = "layout",
+    cdm_profile: Profile = _CDM,
 ) -> Iterator[Sample]:
     """Yield the formulas, subset by subset, in file order. Copies in parquet do not tell the subsets apart.
 
     `cdm=off` leaves CDM out; `renderer=ghostscript` draws every formula for it as the official programs do: exact, and
-    some thirty times slower.
+    some thirty times slower. `cdm_profile=omnidocbench` is the version of CDM that OmniDocBench uses.
     """
     samples = read_formulas(default_root("unimer_test") if root is None else root, subset)
-    return (with_cdm(sample, cdm, renderer) for sample in samples)
+    return (with_cdm(sample, cdm, renderer, cdm_profile) for sample in samples)
 
 
 def score(sample: Sample, prediction: Prediction) -> Scored:
@@ -73,10 +78,10 @@ def score(sample: Sample, prediction: Prediction) -> Scored:
     """
     counts, details = text_counts(sample, prediction), {}
     if renderer := renderer_of(sample, "layout"):
-        pairs = _pairs(sample, prediction)
-        outcome, of_bare = cdm_outcomes(pairs, profile=_CDM, renderer=renderer)
+        pairs, profile = _pairs(sample, prediction), profile_of(sample, _CDM)
+        outcome, of_bare = cdm_outcomes(pairs, profile=profile, renderer=renderer)
         counts |= _cdm_counts(outcome) | {f"{name}_unwrapped": each for name, each in _cdm_counts(of_bare).items()}
-        details = {"cdm": msgspec.to_builtins(outcome)}
+        details = {"cdm": msgspec.to_builtins(outcome), "cdm_profile": profile}
         if pairs[1] != pairs[0]:
             details |= {"cdm_unwrapped": msgspec.to_builtins(of_bare)}
         compared = pairs[0][0].encode("utf-8", "replace").decode()  # files have no lone surrogates
@@ -99,18 +104,20 @@ def text_counts(sample: Sample, prediction: Prediction) -> dict[str, tuple[float
 
 def prepare(pairs: Sequence[tuple[Sample, Prediction]]) -> None:
     """Draw all formulas of these samples and answers at once."""
-    for renderer in get_args(Renderer):
-        same = [pair for pair in pairs if renderer_of(pair[0], "layout") == renderer]
+    for renderer, profile in itertools.product(get_args(Renderer), get_args(Profile)):
+        wanted = renderer, profile
+        same = [pair for pair in pairs if (renderer_of(pair[0], "layout"), profile_of(pair[0], _CDM)) == wanted]
         both = [pair for sample, prediction in same for pair in _pairs(sample, prediction)]
         if both:
-            prepare_formulas(both, profile=_CDM, renderer=renderer)
+            prepare_formulas(both, profile=profile, renderer=renderer)
 
 
 def conclude(rows: Sequence[SampleScores]) -> Conclusion:
     """`figures`: CDM as upstream prints it, rounded; warnings about formulas that are not drawn."""
     outcomes = {row.sample: convert(row.details["cdm"], CdmOutcome) for row in rows if "cdm" in row.details}
     values = [outcome.f1 for outcome in outcomes.values() if outcome.counted and outcome.f1 is not None]
-    figures: dict[str, Any] = {"cdm_profile": _CDM} if outcomes else {}
+    profile = next((row.details["cdm_profile"] for row in rows if "cdm_profile" in row.details), _CDM)
+    figures: dict[str, Any] = {"cdm_profile": profile} if outcomes else {}
     if values:
         figures |= {
             "mean_score": round(sum(values) / len(values), 3),
@@ -119,8 +126,8 @@ def conclude(rows: Sequence[SampleScores]) -> Conclusion:
     # Of answers that were wrapped; a ground truth that is not drawn has been told of.
     bare = {row.sample: row.details["cdm_unwrapped"] for row in rows if "cdm_unwrapped" in row.details}
     of_bare = {name: each for name, each in bare.items() if each["counted"] and each["f1"] is not None}
-    warnings = cdm_warnings(outcomes, profile=_CDM)
-    warnings += cdm_warnings(of_bare, profile=_CDM, measure="CDM of unwrapped answers")
+    warnings = cdm_warnings(outcomes, profile=profile)
+    warnings += cdm_warnings(of_bare, profile=profile, measure="CDM of unwrapped answers")
     failed = next((outcome.failure for outcome in outcomes.values() if outcome.f1 is None and outcome.failure), "")
     reason = failed if outcomes else "CDM is switched off (-o cdm=off)"
     absent = {each.name: reason for each in benchmark.measures if each.name.startswith("cdm")} if reason else {}
@@ -131,7 +138,8 @@ def explain(sample: Sample, scores: SampleScores) -> Explanation | None:
     """What CDM compared, for the report to draw."""
     from loupe.benchmarks.formula_images.explanation import explain_formula
 
-    return explain_formula(sample, scores, reference=normalize_latex_like_unimernet(sample.truth), profile=_CDM)
+    reference = normalize_latex_like_unimernet(sample.truth)
+    return explain_formula(sample, scores, reference=reference, profile=profile_of(sample, _CDM))
 
 
 def _pairs(sample: Sample, prediction: Prediction) -> tuple[tuple[str, str], tuple[str, str]]:
@@ -189,6 +197,11 @@ def _measures(suffix: str = "", note: str = "") -> tuple[Measure, ...]:
     )
 
 
+def _tools() -> dict[str, str]:
+    other = cdm_tools("omnidocbench")
+    return cdm_tools(_CDM) | {f"{name} (omnidocbench)": version for name, version in other.items()}
+
+
 benchmark = Benchmark(
     title="UniMER-Test",
     version="1.0",
@@ -207,5 +220,5 @@ benchmark = Benchmark(
     prepare=prepare,
     conclude=conclude,
     explain=explain,
-    tools=lambda: cdm_tools(_CDM),
+    tools=_tools,
 )

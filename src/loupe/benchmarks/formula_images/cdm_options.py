@@ -9,11 +9,20 @@ from loupe.metrics.cdm.pairs import Renderer
 from loupe.types import Sample
 
 Switch: TypeAlias = Literal["on", "off"]
+#: Versions of CDM: loupe.metrics.cdm.profiles.
+Profile: TypeAlias = Literal["unimernet", "omnidocbench"]
 
 
-def with_cdm(sample: Sample, cdm: Switch, renderer: Renderer) -> Sample:
-    """The sample with what these options say."""
-    return replace(sample, scoring={"cdm": renderer if cdm == "on" else "off"})
+def with_cdm(sample: Sample, cdm: Switch, renderer: Renderer, profile: Profile | None = None) -> Sample:
+    """The sample with what these options say; `profile` where the benchmark has more than its own."""
+    return replace(
+        sample, scoring={"cdm": renderer if cdm == "on" else "off"} | ({"cdm_profile": profile} if profile else {})
+    )
+
+
+def profile_of(sample: Sample, default: Profile) -> Profile:
+    """The version of CDM that a sample is scored by."""
+    return "omnidocbench" if sample.scoring.get("cdm_profile", default) == "omnidocbench" else "unimernet"
 
 
 def renderer_of(sample: Sample, default: Renderer | None = None) -> Renderer | None:
