@@ -120,6 +120,12 @@ def test_a_broken_folder_names_the_command_that_finds_all_problems(here: Path) -
     assert complaint(loupe("run", "mydocs", *RIGHT, cwd=here))[1].endswith("loupe bench check mydocs")
 
 
+def test_bench_show_prints_the_prompt_that_is_asked_by_default(tmp_path: Path) -> None:
+    shown = json.loads(loupe("bench", "show", "nanonets_kie", "--json", cwd=tmp_path).stdout)["prompt"]
+    assert shown.startswith("Extract the following ['date', 'doc_no_receipt_no'")
+    assert loupe("bench", "show", "ocrbench", cwd=tmp_path).stdout.count("(each sample's own question)") == 1
+
+
 def test_bench_show_counts_the_samples_of_a_folder_and_shows_no_empty_lines(here: Path) -> None:
     (here / "mydocs/loupe.toml").write_text("[benchmark]\nignore_case = true\n")
     shown = loupe("bench", "show", "mydocs", cwd=here).stdout.splitlines()

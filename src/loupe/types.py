@@ -236,6 +236,7 @@ class AnswerLayout:
 class Benchmark:
     """A benchmark: where samples come from, what is asked, and how an answer is scored. One module each.
 
+    `prompt` is asked of samples without a prompt of their own; `usual_prompt` says what these are asked by default.
     `summarize` turns finished values of measures into further ones (an "overall"); it must work on numbers and on
     arrays of bootstrap draws alike, and its names are declared in `measures` too. `reference` gives the text that
     diagnostics compare a prediction with ("" if there is none). `suffix` is that of the exported prediction files,
@@ -259,6 +260,7 @@ class Benchmark:
     load: Load
     score: ScoreFunction
     prompt: str = ""
+    usual_prompt: str = ""
     headline: str = ""
     summarize: Callable[[Values], Values] | None = None
     reference: Callable[[Sample], str] = reference_text

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from loupe.benchmarks.kie.answers import answer_tools
 from loupe.benchmarks.kie.documents import Document, field_text, find_documents, make_sample, object_of
-from loupe.benchmarks.kie.prompts import request_prompt
+from loupe.benchmarks.kie.prompts import docext_prompt, request_prompt
 from loupe.benchmarks.kie.scoring import (
     DEVIATIONS,
     MEASURES,
@@ -110,6 +110,7 @@ benchmark = Benchmark(
     paper="https://github.com/NanoNets/docext",
     hub="Rasi1610/DeathSe43_44_checkbox",
     prompt=request_prompt(FIELDS),
+    usual_prompt=docext_prompt(FIELDS),
     measures=MEASURES,
     load=load,
     score=score_document,

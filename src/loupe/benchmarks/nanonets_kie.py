@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from loupe.benchmarks.kie.answers import answer_tools
 from loupe.benchmarks.kie.documents import Document, field_text, find_documents, make_sample, object_of
-from loupe.benchmarks.kie.prompts import request_prompt
+from loupe.benchmarks.kie.prompts import docext_prompt, request_prompt
 from loupe.benchmarks.kie.scoring import (
     DEVIATIONS,
     MEASURES,
@@ -69,6 +69,7 @@ benchmark = Benchmark(
     paper="https://github.com/NanoNets/docext",
     hub="nanonets/key_information_extraction",
     prompt=request_prompt(FIELDS),
+    usual_prompt=docext_prompt(FIELDS),
     measures=MEASURES,
     load=load,
     score=score_document,

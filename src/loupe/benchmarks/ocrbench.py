@@ -257,6 +257,7 @@ benchmark = Benchmark(
     title="OCRBench",
     version="1",
     task="question",
+    usual_prompt="(each sample's own question)",
     paper="https://arxiv.org/abs/2305.07895",
     hub="echo840/OCRBench",
     published_total=1_000,

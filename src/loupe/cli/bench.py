@@ -89,7 +89,7 @@ def describe(ident: str, benchmark: Benchmark) -> dict[str, str | list[str]]:
         "task": benchmark.task,
         "headline": benchmark.headline_measure,
         "measures": measures,
-        "prompt": benchmark.prompt,
+        "prompt": benchmark.usual_prompt or benchmark.prompt,
         "options": [f"-o {name}={default}" for name, default in load_options(benchmark).items()],
         "paper": benchmark.paper,
         "hub": benchmark.hub,
