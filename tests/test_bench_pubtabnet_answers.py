@@ -86,3 +86,17 @@ def test_all_tables_of_a_page_are_found_html_first_then_markdown_then_latex_then
     assert find_tables("| a | b |\n|---\n| c | d |") == [rows("<td>a</td><td>b</td>", "<td>c</td><td>d</td>")]
     assert find_tables("<fcel>a<nl>") == [rows("<td>a</td>")]
     assert find_tables("no | table\nhere") == []
+
+
+def test_two_columns_without_outer_pipes_are_a_table_where_a_rule_stands_below_the_first_line() -> None:
+    table = rows("<td>a</td><td>b</td>", "<td>c</td><td>d</td>")
+    assert find_tables("Text.\na | b\n---|---\nc | d\nMore | text") == [
+        rows("<td>a</td><td>b</td>", "<td>c</td><td>d</td>", "<td>More</td><td>text</td>")
+    ]
+    assert find_tables("a | b\n:-- | --:\nc | d\n\nMore | text") == [table]
+    assert find_tables("a | b\nc | d") == find_tables("a | b\n\n---|---\nc | d") == find_tables("|\n---|---") == []
+
+
+def test_escaped_characters_of_latex_belong_to_their_cell() -> None:
+    table = r"\begin{tabular}{ll} R\&D & 5\% \\ \$3 & a\_b\#1 \end{tabular}"
+    assert find_tables(table) == [rows("<td>R&D</td><td>5%</td>", "<td>$3</td><td>a_b#1</td>")]

@@ -5,6 +5,7 @@ Protocol: docs/benchmarks/pubtabnet.md. Its quirks are kept, because its publish
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -19,7 +20,8 @@ _LATEX_BARS = re.compile(r"\\left\||\\right\||\\l\||\\r\||\\\|")
 _LATEX_TEXT = re.compile(r"\\text\{([^{}]*)\}")
 _LATEX_BOLD = re.compile(r"\\textbf\{([^{}]*)\}")
 _LATEX_BEGIN = re.compile(r"\\begin\{\w+\}(?:\{[^}]*\})?")
-_LATEX_ESCAPES = (("**", ""), ("\\%", "%"), ("\\&", "&"), ("\\$", "$"))
+_LATEX_ESCAPES = (("**", ""), ("\\%", "%"), ("\\&", "&"), ("\\$", "$"), ("\\_", "_"), ("\\#", "#"))
+_LATEX_CELL_END = re.compile(r"(?<!\\)&")
 
 
 def table_of_answer(answer: str) -> str:
@@ -146,13 +148,21 @@ def find_tables(text: str) -> list[str]:
 
 def _pipe_blocks(text: str) -> Iterator[str]:
     block: list[str] = []
-    for line in [*text.split("\n"), ""]:
-        if is_table_line(line):
+    of_two_columns = False
+    for line, following in itertools.pairwise([*text.split("\n"), "", ""]):
+        of_two_columns |= _heads_two_columns(line, following)
+        if is_table_line(line) or (of_two_columns and "|" in line):
             block.append(line)
         else:
             if len(block) >= 2:
                 yield "\n".join(block)
-            block = []
+            block, of_two_columns = [], False
+
+
+def _heads_two_columns(line: str, following: str) -> bool:
+    """Whether a line begins a table of two columns without outer pipes: a rule must stand below it."""
+    first, _, second = line.partition("|")
+    return bool(first.strip() and second.strip()) and "|" not in second and "-" in following and is_rule(following)
 
 
 def is_table_line(line: str) -> bool:
@@ -175,11 +185,11 @@ def pipes_outside_math(line: str) -> bool:
 
 
 def _latex_table(source: str) -> str:
-    r"""An array or tabular; `\&` is split before it would be unescaped, as in the original."""
+    r"""An array or tabular; `\&` is a character of its cell."""
     inside = _LATEX_BEGIN.sub("", source[: source.rindex("\\end")], count=1)
     rows = [row.strip() for row in inside.split("\\\\")]
     kept = [row for row in rows if row.replace("\\hline", "").strip()]
-    return _table([_latex_cell(cell) for cell in row.replace("\\hline", "").split("&")] for row in kept)
+    return _table([_latex_cell(cell) for cell in _LATEX_CELL_END.split(row.replace("\\hline", ""))] for row in kept)
 
 
 def _latex_cell(text: str) -> str:
