@@ -23,6 +23,14 @@ _ENVIRONMENT: Final = re.compile(r"\\(?:begin|end)\s*\{\s*([A-Za-z]+)(\*?)\s*\}"
 _ENVIRONMENTS: Final = _names(
     "array tabular aligned alignedat gathered matrix pmatrix bmatrix Bmatrix vmatrix Vmatrix smallmatrix cases subarray"
 )
+#: Environments that number, each with its end: harmless where the numbers start anew and each formula is followed by a
+#: known one.
+NUMBERED: Final = frozenset(
+    start + name + star
+    for start in ("", "end")
+    for name in ("equation", "align", "gather", "multline", "eqnarray", "alignat", "flalign")
+    for star in ("", "*")
+)
 #: Of the tokenizer's tables: what reads, writes, numbers, takes registers or is no mathematics.
 _NOT_HARMLESS: Final = _names("label comment put picture line circle makebox raisebox framebox noalign")
 _MORE: Final = _names(

@@ -11,13 +11,13 @@ alone, it would look on to the end of the document and swallow that, too.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from loupe.metrics.cdm.broken_formulas import broken_document, read_trial
 from loupe.metrics.cdm.formula_shape import is_whole
-from loupe.metrics.cdm.harmless_formulas import unheard_names
+from loupe.metrics.cdm.harmless_formulas import NUMBERED, unheard_names
 from loupe.metrics.cdm.pdf_pages import PageReader
 from loupe.metrics.cdm.tex_documents import (
     PageReport,
@@ -56,8 +56,8 @@ class PageSource:
     failure: Failure = ""
 
 
-def set_formulas(template: Template, formulas: Sequence[str]) -> list[PageSource]:
-    """Set every formula on a page of its own.
+def set_formulas(template: Template, formulas: Sequence[str], *, doubtful: Collection[int] = ()) -> list[PageSource]:
+    """Set every formula on a page of its own. `doubtful`: those that look broken for a reason not seen here.
 
     Raises OSError where TeX cannot be started at all, BrokenTexError where it sets not even a formula known to be good.
     """
@@ -67,14 +67,17 @@ def set_formulas(template: Template, formulas: Sequence[str]) -> list[PageSource
             found[index] = PageSource(failure="too large")
         elif is_refused(tex):
             found[index] = PageSource(failure="refused")
-    found |= _Shared(template, {index: tex for index, tex in enumerate(formulas) if index not in found}).pages()
-    failures = 0
+    rest = {index: tex for index, tex in enumerate(formulas) if index not in found}
+    found |= _Shared(template, rest, doubtful).pages()
+    worked = any(page.pdf for page in found.values())
+    doubtful = False
     for index in (index for index in range(len(formulas)) if index not in found):
         found[index] = _set_alone(template, formulas[index])
-        failures += bool(found[index].failure)
-        if found[index].failure and failures == 1:
+        doubtful = bool(found[index].failure)
+        if doubtful and not worked:
             _check_that_it_works(template)
-    if failures > 1:
+            worked, doubtful = True, False
+    if doubtful:
         _check_that_it_works(template)
     return [found[index] for index in range(len(formulas))]
 
@@ -85,21 +88,27 @@ class _Shared:
 
     template: Template
     formulas: Mapping[int, str]
+    doubtful: Collection[int]
     unknown: set[str] = field(default_factory=set)  # names that TeX has been asked for and does not know
     spoilt: list[int] = field(default_factory=list)
 
     def pages(self) -> dict[int, PageSource]:
+        """What is believed of the runs, by formula."""
         unheard = {index: names for index, tex in self.formulas.items() if (names := unheard_names(tex)) is not None}
-        whole = [index for index, names in unheard.items() if not names and is_whole(self.formulas[index])]
+        whole = [index for index, names in unheard.items() if not (names or self.looks_broken(index))]
         names = frozenset[str]().union(*unheard.values())
         found: dict[int, PageSource] = {}
         for start in range(0, max(len(whole), bool(names)), LARGEST_BATCH):
             found |= self.batch(whole[start : start + LARGEST_BATCH], names)
         rest = sorted({*unheard} - {*whole} | {*self.spoilt})
-        broken = [index for index in rest if unheard[index] <= self.unknown]
+        broken = [index for index in rest if unheard[index] <= self.unknown | NUMBERED]
         for start in range(0, len(broken), _LARGEST_TRIAL):
             found |= self.trials(broken[start : start + _LARGEST_TRIAL])
         return found
+
+    def looks_broken(self, index: int) -> bool:
+        """A guess: where it is wrong, only time is lost."""
+        return index in self.doubtful or not is_whole(self.formulas[index])
 
     def batch(self, batch: list[int], names: frozenset[str]) -> Iterator[tuple[int, PageSource]]:
         """Set a batch; what spoils it is put aside, the others are set again. TeX is asked for the names as well."""
