@@ -22,6 +22,7 @@ from loupe.metrics.cdm.formula_shape import begun
 from loupe.metrics.cdm.pdf_pages import PageReader
 from loupe.metrics.cdm.tex_documents import BLACK, Template, displayed, preamble
 
+# Taken before it is written: while TeX writes, it is in no mode.
 _STATE: Final = (
     r"\the\ReadonlyShipoutCounter\space\the\currentiflevel\space"
     r"\ifvmode\ifinner inner\else outer\fi\else other\fi\space\the\lastnodetype"
@@ -31,8 +32,9 @@ _STATE: Final = (
 _SET_UP: Final = r"""\makeatletter\let\LoupeInput\@@input
 \def\LoupeTake#1\clearpage#2\LoupeTake{\def\enddocument{#1\clearpage\LoupeOver}}
 \expandafter\LoupeTake\enddocument\LoupeTake
-\def\LoupeSay#1{\immediate\write-1{NONCE #1 STATE}}
-\def\LoupeOver{\LoupeSay{over}\gdef\LoupeWhere{over}\begingroup\@endpefalse\def\@currenvir{document}}
+\def\LoupeSay#1{\xdef\LoupeState{STATE}\immediate\write-1{NONCE #1 \LoupeState}}
+\def\LoupeOver{\LoupeSay{over}\ifvmode\ifinner\else\gdef\LoupeWhere{over}\fi\fi
+\begingroup\@endpefalse\def\@currenvir{document}}
 \makeatother\def\LoupeWhere{over}\let\LoupeReached\LoupeWhere\def\LoupeHere{here}
 \protected\def\LoupeRunsOn#1{\ifx#1\LoupeHere\LoupeSay{ran}\fi}
 \def\LoupeClose{\ifnum\currentgrouplevel>0 \ifnum\currentgrouptype=14 \endgroup\else\egroup\fi\expandafter\LoupeClose\fi}
