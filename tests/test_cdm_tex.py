@@ -236,8 +236,8 @@ def test_only_formulas_of_known_commands_share_a_run() -> None:
 def test_tex_sees_nothing_of_the_users_environment() -> None:
     code = (
         "import os; os.environ['SECRET_KEY'] = 'hush'\n"
-        "from loupe.metrics.cdm.tex_runs import _environment\n"
+        "from loupe.metrics.cdm.tex_processes import environment\n"
         "from pathlib import Path\n"
-        "assert 'hush' not in str(_environment(Path('/tmp'), 'pdflatex'))\n"
+        "assert 'hush' not in str(environment(Path('/tmp'), 'pdflatex'))\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env=os.environ.copy())

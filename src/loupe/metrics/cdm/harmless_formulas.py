@@ -19,9 +19,17 @@ def _names(words: str) -> frozenset[str]:
 
 
 _COMMAND: Final = re.compile(r"\\(?:([A-Za-z]+)|.)", re.DOTALL)
-_ENVIRONMENT: Final = re.compile(r"\\(?:begin|end)\s*(?:\{\s*([A-Za-z]*)\*?\s*\})?")
+_ENVIRONMENT: Final = re.compile(r"\\(?:begin|end)\s*\{\s*([A-Za-z]+)(\*?)\s*\}")
 _ENVIRONMENTS: Final = _names(
     "array tabular aligned alignedat gathered matrix pmatrix bmatrix Bmatrix vmatrix Vmatrix smallmatrix cases subarray"
+)
+#: Environments that number, each with its end: harmless where the numbers start anew and each formula is followed by a
+#: known one.
+NUMBERED: Final = frozenset(
+    start + name + star
+    for start in ("", "end")
+    for name in ("equation", "align", "gather", "multline", "eqnarray", "alignat", "flalign")
+    for star in ("", "*")
 )
 #: Of the tokenizer's tables: what reads, writes, numbers, takes registers or is no mathematics.
 _NOT_HARMLESS: Final = _names("label comment put picture line circle makebox raisebox framebox noalign")
@@ -59,17 +67,30 @@ _NOT_HARMLESS_SIGNS: Final = frozenset("[]()\n\r")
 
 def is_harmless(tex: str) -> bool:
     """Whether setting this can change nothing that is set after it, as far as names tell."""
+    return unheard_names(tex) == frozenset()
+
+
+def unheard_names(tex: str) -> frozenset[str] | None:
+    """The names in it that are not known to be harmless: where TeX does not know them either, the formula is harmless.
+
+    What TeX does not know it reports and passes over. None where more than names is in the way.
+    """
     if "$$" in tex or "^^" in tex:
-        return False
+        return None
+    unheard: set[str] = set()
     for found in _COMMAND.finditer(tex):
         name = found[1]
         if name is None:
             if found[0][1] in _NOT_HARMLESS_SIGNS:
-                return False
+                return None
         elif name in ("begin", "end"):
             environment = _ENVIRONMENT.match(tex, found.start())
-            if environment is None or environment[1] not in _ENVIRONMENTS:
-                return False
+            if environment is None:
+                return None
+            if environment[1] not in _ENVIRONMENTS:
+                unheard |= {environment[1] + environment[2], f"end{environment[1]}{environment[2]}"}
         elif name not in _HARMLESS:
-            return False
-    return True
+            if tex[found.end() : found.end() + 1] > "\x7f":
+                return None  # for XeTeX a letter, and the name another
+            unheard.add(name)
+    return frozenset(unheard)

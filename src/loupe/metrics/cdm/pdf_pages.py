@@ -51,6 +51,9 @@ class PageReader:
     def __exit__(self, *_: object) -> None:
         self._document.close()
 
+    def __len__(self) -> int:
+        return len(self._document)
+
     def size(self, number: int) -> tuple[float, float]:
         """Width and height of a page, in points."""
         width, height = self._document.get_page_size(number)

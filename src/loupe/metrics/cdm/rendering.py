@@ -97,7 +97,9 @@ def formula_pages(formulas: Sequence[ColouredFormula], profile: CdmProfile) -> l
         documents[template_of(formula, profile, cjk_font=font)].append(index)
     found = [PageSource()] * len(formulas)
     for template, members in documents.items():
-        for index, page in zip(members, set_formulas(template, [formulas[m].tex for m in members]), strict=True):
+        unread = {place for place, member in enumerate(members) if not formulas[member].parsed}
+        pages = set_formulas(template, [formulas[member].tex for member in members], doubtful=unread)
+        for index, page in zip(members, pages, strict=True):
             found[index] = page
     return found
 

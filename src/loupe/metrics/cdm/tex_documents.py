@@ -9,7 +9,7 @@ confirm is set again alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal
@@ -72,6 +72,12 @@ _OUTWARD: Final[dict[Program, tuple[str, ...]]] = {
     ),
 }
 
+#: What makes the ink black again, whatever colours were left on the stack.
+BLACK: Final[dict[Program, str]] = {
+    "pdflatex": r"\pdfcolorstack0 set{0 g 0 G}",
+    "xelatex": r"\special{color gray 0}",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Template:
@@ -101,7 +107,7 @@ def is_refused(tex: str) -> bool:
 
 def single_document(template: Template, tex: str) -> str:
     """A document with this formula alone, as upstream has it."""
-    return f"{_preamble(template)}{_display(template, tex)}\\end{{document}}\n"
+    return f"{preamble(template)}{displayed(template, tex)}\\end{{document}}\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,23 +126,28 @@ class PageReport:
         return self.pages == 1 and self.groups == 0 and self.stayed
 
 
-def batch_document(template: Template, formulas: Sequence[str], *, nonce: str) -> str:
+def batch_document(template: Template, formulas: Sequence[str], *, nonce: str, names: Collection[str] = ()) -> str:
     r"""A document with one page a formula; before each page and after the last the log has a line of the state of TeX.
 
     The command that starts a page is \outer: no argument reaches beyond it, which TeX reports as an error. The nonce is
     unknown to those who wrote the formulas, so no formula can vouch for itself or another. Every page is in a group of
-    its own that has a mark: who leaves the group loses the mark, even if as many groups are open as before.
+    its own that has a mark: who leaves the group loses the mark, even if as many groups are open as before. `names`:
+    those of which the log is to say whether TeX knows them.
     """
     report = r"\the\ReadonlyShipoutCounter\space\the\currentgrouplevel\space\LoupeMark"
-    # The page number and, with pdfTeX, the colour are put right, whatever the page before has done to them.
-    black = r"\pdfcolorstack0 set{0 g 0 G}" if template.program == "pdflatex" else ""
+    # The page number and the colour are put right, whatever the page before has done to them.
+    black = BLACK[template.program]
     turn = (
         rf"\outer\def\LoupePage#1.{{\newpage\immediate\write-1{{{nonce} #1 {report}}}\endgroup"
         rf"\global\count0=1\setcounter{{equation}}{{0}}{black}\begingroup\def\LoupeMark{{#1}}}}"
         "\n\\errorcontextlines=-1\n\\def\\LoupeMark{none}\\begingroup\n"
     )
-    pages = (f"\\LoupePage{index}.\n{_display(template, tex)}" for index, tex in enumerate(formulas))
-    return f"{_preamble(template)}{turn}{''.join(pages)}\\LoupePage{len(formulas)}.\n\\endgroup\\end{{document}}\n"
+    asked = (
+        rf"\immediate\write-1{{{nonce} name {name} \ifcsname {name}\endcsname known\else unknown\fi}}" for name in names
+    )
+    turn += "\n".join([*asked, ""])
+    pages = (f"\\LoupePage{index}.\n{displayed(template, tex)}" for index, tex in enumerate(formulas))
+    return f"{preamble(template)}{turn}{''.join(pages)}\\LoupePage{len(formulas)}.\n\\endgroup\\end{{document}}\n"
 
 
 def page_reports(log: str, nonce: str) -> list[PageReport]:
@@ -152,7 +163,13 @@ def page_reports(log: str, nonce: str) -> list[PageReport]:
     return reports
 
 
-def _preamble(template: Template) -> str:
+def unknown_names(log: str, nonce: str) -> set[str]:
+    """The names of which the log says that TeX does not know them."""
+    return set(re.findall(rf"^{nonce} name (\S+) unknown$", log, flags=re.MULTILINE))
+
+
+def preamble(template: Template) -> str:
+    """The document up to the first formula."""
     lines = [
         r"\documentclass[12pt]{article}",
         r"\usepackage[landscape]{geometry}",
@@ -187,7 +204,8 @@ _TEXTCOLOR: Final = (
 )
 
 
-def _display(template: Template, tex: str) -> str:
+def displayed(template: Template, tex: str) -> str:
+    """The formula as it stands in the document."""
     display = f"\\begin{{displaymath}}\n{tex}\n\\end{{displaymath}}\n"
     if "CJK" in template.packages:
         return f"\\begin{{CJK}}{{UTF8}}{{gkai}}\n{display}\\end{{CJK}}\n"

@@ -1,26 +1,24 @@
-r"""Running TeX on hostile input: in an empty folder, without shell, with limits, and with many formulas in one run.
+r"""Setting many formulas in few TeX runs, so that nothing that one formula does reaches another.
 
 Only formulas that are known to be harmless share a run, and even these are believed only as far as the log confirms
-every page, and if a known formula looks the same on the last page as on the first. What is not confirmed is set alone,
-the others in a new batch: nothing that one formula does reaches another. Alone, one is rendered if there is a PDF of
-one page, whatever TeX complained about (protocol page cdm.md, section D). One whose command looks for its arguments
-beyond the page is not: alone, it would look on to the end of the document and swallow that, too.
+every page, and if a known formula looks the same on the last page as on the first. Formulas that look broken, that
+spoilt such a run, or that have commands which TeX does not know, share runs made for that (see `broken_formulas`). What
+is not confirmed there, either, is set alone. Alone, one is rendered if there is a PDF of one page, whatever TeX
+complained about (protocol page cdm.md, section D). One whose command looks for its arguments beyond the page is not:
+alone, it would look on to the end of the document and swallow that, too.
 """
 
 from __future__ import annotations
 
-import os
 import secrets
-import shutil
-import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Final, Literal
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
 
-from loupe.metrics.cdm.harmless_formulas import is_harmless
-from loupe.metrics.cdm.limited_processes import Ending, read_bounded, run_limited
-from loupe.metrics.cdm.pdf_pages import PageReader, page_count
+from loupe.metrics.cdm.broken_formulas import broken_document, read_trial
+from loupe.metrics.cdm.formula_shape import is_whole
+from loupe.metrics.cdm.harmless_formulas import NUMBERED, unheard_names
+from loupe.metrics.cdm.pdf_pages import PageReader
 from loupe.metrics.cdm.tex_documents import (
     PageReport,
     Template,
@@ -28,14 +26,14 @@ from loupe.metrics.cdm.tex_documents import (
     is_refused,
     page_reports,
     single_document,
+    unknown_names,
 )
+from loupe.metrics.cdm.tex_processes import Failure, TexRun, run_tex
 from loupe.metrics.cdm.tex_tools import BrokenTexError
-from loupe.metrics.cdm.xdv_specials import is_harmless_xdv
 
-Failure = Ending | Literal["refused", "too large", "no page", "several pages"]
-
-#: Formulas in one run, at most.
+#: Formulas in one run, at most; of broken ones, of which one may end the run.
 LARGEST_BATCH: Final = 300
+_LARGEST_TRIAL: Final = 50
 #: Upstream's limit is 30 s by the clock. A page takes milliseconds, the largest that can be coloured 2 s, with start.
 _ALONE_SECONDS: Final = 8
 _BATCH_SECONDS: Final = 4
@@ -45,7 +43,7 @@ _LARGEST_TEX: Final = 1 << 20
 _CANARY: Final = (
     r"\mathcolor[RGB]{0,0,15}{x} \mathcolor[RGB]{0,0,30}{\frac{\mathrm{y}}{\mathbf{z}}}"
     r"\mathcolor[RGB]{0,0,45}{\sum_{i}^{n}} \mathcolor[RGB]{0,0,60}{\sqrt{2}} \mathcolor[RGB]{0,0,75}{"
-    r"\left( \begin{array}{cc} a & b \\ c & \text{d} \end{array} \right)}"
+    r"\left( \begin{array}{cc} a & b \\ c & \text{d} \end{array} \right)} = q"
 )
 
 
@@ -58,68 +56,109 @@ class PageSource:
     failure: Failure = ""
 
 
-def set_formulas(template: Template, formulas: Sequence[str]) -> list[PageSource]:
-    """Set every formula on a page of its own.
+def set_formulas(template: Template, formulas: Sequence[str], *, doubtful: Collection[int] = ()) -> list[PageSource]:
+    """Set every formula on a page of its own. `doubtful`: those that look broken for a reason not seen here.
 
     Raises OSError where TeX cannot be started at all, BrokenTexError where it sets not even a formula known to be good.
     """
-    found = [PageSource(failure="no page")] * len(formulas)
-    failures = 0
-    for index, page in _set_each(template, formulas):
-        found[index] = page
-        if page.failure not in ("", "too large", "refused"):
-            failures += 1
-            if failures == 1:
-                _check_that_it_works(template)
-    if failures > 1:
-        _check_that_it_works(template)
-    return found
-
-
-def _set_each(template: Template, formulas: Sequence[str]) -> Iterator[tuple[int, PageSource]]:
-    together: list[int] = []
+    found: dict[int, PageSource] = {}
     for index, tex in enumerate(formulas):
         if len(tex) > _LARGEST_TEX:
-            yield index, PageSource(failure="too large")
+            found[index] = PageSource(failure="too large")
         elif is_refused(tex):
-            yield index, PageSource(failure="refused")
-        elif not is_harmless(tex):
-            yield index, _set_alone(template, tex)
-        else:
-            together.append(index)
-    for start in range(0, len(together), LARGEST_BATCH):
-        yield from _set_batch(template, formulas, together[start : start + LARGEST_BATCH])
-
-
-def _set_batch(template: Template, formulas: Sequence[str], batch: list[int]) -> Iterator[tuple[int, PageSource]]:
-    """Set a batch; what spoils it alone, the others again."""
-    while len(batch) > 1:
-        nonce = secrets.token_hex(12)
-        texts = [_CANARY, *(formulas[index] for index in batch), _CANARY]
-        seconds = _BATCH_SECONDS + sum(map(len, texts)) // _CHARACTERS_A_SECOND
-        run = _run_tex(template, batch_document(template, texts, nonce=nonce), seconds=seconds)
-        reports = page_reports(run.log, nonce)[1:]
-        spoilt = {position for position, report in enumerate(reports[: len(batch)]) if not report.is_clean}
-        spoilt |= {len(reports)} if len(reports) < len(batch) else set()
-        if run.failure or not reports or not (spoilt or _is_sound(run, reports, len(batch))):
-            # Something is wrong, and nothing says with which formula.
+            found[index] = PageSource(failure="refused")
+    rest = {index: tex for index, tex in enumerate(formulas) if index not in found}
+    found |= _Shared(template, rest, doubtful).pages()
+    worked = any(page.pdf for page in found.values())
+    doubtful = False
+    for index in (index for index in range(len(formulas)) if index not in found):
+        found[index] = _set_alone(template, formulas[index])
+        doubtful = bool(found[index].failure)
+        if doubtful and not worked:
             _check_that_it_works(template)
-            yield from _set_batch(template, formulas, batch[: len(batch) // 2])
-            yield from _set_batch(template, formulas, batch[len(batch) // 2 :])
-            return
-        if not spoilt:
-            for position, index in enumerate(batch):
-                ran_on = reports[position].ran_on
-                yield index, PageSource(failure="no page") if ran_on else PageSource(run.pdf, position + 1)
-            return
-        for position in sorted(spoilt):
-            yield batch[position], _set_alone(template, formulas[batch[position]])
-        batch = [index for position, index in enumerate(batch) if position not in spoilt]
-    for index in batch:
-        yield index, _set_alone(template, formulas[index])
+            worked, doubtful = True, False
+    if doubtful:
+        _check_that_it_works(template)
+    return [found[index] for index in range(len(formulas))]
 
 
-def _is_sound(run: _Run, reports: Sequence[PageReport], formulas: int) -> bool:
+@dataclass
+class _Shared:
+    """Runs that formulas share. What is not in `pages` in the end is to be set alone."""
+
+    template: Template
+    formulas: Mapping[int, str]
+    doubtful: Collection[int]
+    unknown: set[str] = field(default_factory=set)  # names that TeX has been asked for and does not know
+    spoilt: list[int] = field(default_factory=list)
+
+    def pages(self) -> dict[int, PageSource]:
+        """What is believed of the runs, by formula."""
+        unheard = {index: names for index, tex in self.formulas.items() if (names := unheard_names(tex)) is not None}
+        whole = [index for index, names in unheard.items() if not (names or self.looks_broken(index))]
+        names = frozenset[str]().union(*unheard.values())
+        found: dict[int, PageSource] = {}
+        for start in range(0, max(len(whole), bool(names)), LARGEST_BATCH):
+            found |= self.batch(whole[start : start + LARGEST_BATCH], names)
+        rest = sorted({*unheard} - {*whole} | {*self.spoilt})
+        broken = [index for index in rest if unheard[index] <= self.unknown | NUMBERED]
+        for start in range(0, len(broken), _LARGEST_TRIAL):
+            found |= self.trials(broken[start : start + _LARGEST_TRIAL])
+        return found
+
+    def looks_broken(self, index: int) -> bool:
+        """A guess: where it is wrong, only time is lost."""
+        return index in self.doubtful or not is_whole(self.formulas[index])
+
+    def batch(self, batch: list[int], names: frozenset[str]) -> Iterator[tuple[int, PageSource]]:
+        """Set a batch; what spoils it is put aside, the others are set again. TeX is asked for the names as well."""
+        while len(batch) > 1 or names:
+            nonce = secrets.token_hex(12)
+            texts = [_CANARY, *(self.formulas[index] for index in batch), _CANARY]
+            run = _run(self.template, batch_document(self.template, texts, nonce=nonce, names=names), texts)
+            self.unknown |= unknown_names(run.log, nonce)
+            names = frozenset()
+            reports = page_reports(run.log, nonce)[1:]
+            spoilt = {position for position, report in enumerate(reports[: len(batch)]) if not report.is_clean}
+            spoilt |= {len(reports)} if len(reports) < len(batch) else set()
+            if run.failure or not reports or not (spoilt or _is_sound(run, reports, len(batch))):
+                # Something is wrong, and nothing says with which formula.
+                _check_that_it_works(self.template)
+                if len(batch) > 1:
+                    yield from self.batch(batch[: len(batch) // 2], names)
+                    yield from self.batch(batch[len(batch) // 2 :], names)
+                return
+            if not spoilt:
+                for position, index in enumerate(batch):
+                    ran_on = reports[position].ran_on
+                    yield index, PageSource(failure="no page") if ran_on else PageSource(run.pdf, position + 1)
+                return
+            self.spoilt += (batch[position] for position in spoilt)
+            batch = [index for position, index in enumerate(batch) if position not in spoilt]
+
+    def trials(self, batch: list[int]) -> Iterator[tuple[int, PageSource]]:
+        """Set formulas that look broken; one that ends the run is put aside, or known to have no page."""
+        lost: list[int] = []
+        while len(batch) > 1 or lost:
+            nonce = secrets.token_hex(12)
+            texts = [self.formulas[index] for index in batch]
+            run = _run(self.template, broken_document(self.template, texts, _CANARY, nonce=nonce), texts)
+            trial = read_trial(texts, run.log, run.pdf, nonce)
+            if trial.stopped_at >= 0:
+                lost += [batch[trial.stopped_at]] * (trial.is_lost and not run.failure)
+                del batch[trial.stopped_at]
+                continue
+            for index, (verdict, page) in zip(batch, trial.verdicts, strict=False):
+                if verdict != "unsure":
+                    yield index, PageSource(run.pdf, page) if verdict == "page" else PageSource(failure=verdict)
+            if trial.is_sound:
+                yield from ((index, PageSource(failure="no page")) for index in lost)
+            if len(trial.verdicts) == len(batch) or not trial.verdicts:
+                return
+            batch, lost = batch[len(trial.verdicts) :], []
+
+
+def _is_sound(run: TexRun, reports: Sequence[PageReport], formulas: int) -> bool:
     """Whether the log tells of every page of the PDF, and the last page looks like the first."""
     if len(reports) != formulas + 1 or not reports[-1].is_clean or run.pages != formulas + 2:
         return False
@@ -128,8 +167,12 @@ def _is_sound(run: _Run, reports: Sequence[PageReport], formulas: int) -> bool:
     return bool(first.colours) and (first.size, first.colours) == (last.size, last.colours)
 
 
+def _run(template: Template, document: str, texts: Sequence[str]) -> TexRun:
+    return run_tex(template, document, seconds=_BATCH_SECONDS + sum(map(len, texts)) // _CHARACTERS_A_SECOND)
+
+
 def _set_alone(template: Template, tex: str) -> PageSource:
-    run = _run_tex(template, single_document(template, tex), seconds=_ALONE_SECONDS)
+    run = run_tex(template, single_document(template, tex), seconds=_ALONE_SECONDS)
     if run.pages == 1 and not run.failure:
         return PageSource(run.pdf)
     return PageSource(failure=run.failure or ("several pages" if run.pages else "no page"))
@@ -137,55 +180,5 @@ def _set_alone(template: Template, tex: str) -> PageSource:
 
 def _check_that_it_works(template: Template) -> None:
     """No failure is believed of a TeX that does not set a known formula after it: it may have broken since the last."""
-    if _run_tex(template, single_document(template, _CANARY), seconds=_ALONE_SECONDS).pages != 1:
+    if run_tex(template, single_document(template, _CANARY), seconds=_ALONE_SECONDS).pages != 1:
         raise BrokenTexError(template.program)
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    pdf: bytes
-    pages: int
-    log: str
-    failure: Failure
-
-
-def _run_tex(template: Template, document: str, *, seconds: int) -> _Run:
-    with tempfile.TemporaryDirectory(prefix="loupe-tex-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        (folder / "formulas.tex").write_text(document, encoding="utf-8")
-        environment = _environment(folder, template.program)
-        driven = template.program == "xelatex"
-        words = [template.program, "-no-shell-escape", "-interaction=batchmode", *["-no-pdf"] * driven, "formulas.tex"]
-        failure: Failure = run_limited(words, folder, seconds=seconds, environment=environment)
-        pdf = b"" if driven else read_bounded(folder / "formulas.pdf")
-        if driven and not failure and (xdv := read_bounded(folder / "formulas.xdv")):
-            pdf, failure = _driven(xdv, seconds=seconds) if is_harmless_xdv(xdv) else (b"", "refused")
-        log = read_bounded(folder / "formulas.log").decode(errors="replace")
-        return _Run(pdf, page_count(pdf), log, failure)
-
-
-def _driven(xdv: bytes, *, seconds: int) -> tuple[bytes, Failure]:
-    """XeTeX's output as PDF; in a folder of its own, where the formula cannot have left settings or fonts."""
-    with tempfile.TemporaryDirectory(prefix="loupe-xdv-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        (folder / "formulas.xdv").write_bytes(xdv)
-        words = ["xdvipdfmx", "-q", "-E", "-o", "formulas.pdf", "formulas.xdv"]
-        failure = run_limited(words, folder, seconds=seconds, environment=_environment(folder, "xelatex"))
-        return read_bounded(folder / "formulas.pdf"), failure
-
-
-def _environment(folder: Path, program: str) -> dict[str, str]:
-    """Nothing of the user's own: no TeX tree, no settings, no keys. Fonts are never made, files stay in the folder."""
-    found = shutil.which(program)
-    programs = [str(Path(found).parent)] if found else []
-    return {
-        "PATH": os.pathsep.join([*programs, "/usr/bin", "/bin"]),
-        "HOME": str(folder),
-        "LC_ALL": "C.UTF-8",
-        "SOURCE_DATE_EPOCH": "0",
-        "openin_any": "p",
-        "openout_any": "p",
-        "shell_escape": "f",
-        "max_print_line": "10000",
-        **dict.fromkeys(("MKTEXPK", "MKTEXTFM", "MKTEXMF", "MKTEXTEX", "MKTEXFMT"), "0"),
-    }

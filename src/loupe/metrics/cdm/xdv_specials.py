@@ -12,7 +12,7 @@ from typing import Final
 
 _NUMBER: Final = rb"-?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})"
 _HARMLESS: Final = re.compile(
-    rb"pdf:pagesize width %(n)spt height %(n)spt|color pop"
+    rb"pdf:pagesize width %(n)spt height %(n)spt|color pop|color gray 0"
     rb"|(?:color push|background) (?:gray|rgb|hsb|cmyk)(?: %(n)s){1,4} *" % {b"n": _NUMBER}
 )
 #: How many bytes follow an operation, where that is fixed; see "The DVI format" in dvitype and XeTeX's xdv.
