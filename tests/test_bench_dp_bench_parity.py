@@ -1,4 +1,4 @@
-"""DP-Bench against the official evaluator, both revisions, and opendataloader-bench: to 1e-9, also on 200 real pages."""
+"""DP-Bench against both official evaluators and opendataloader-bench: every case to 1e-9, also on 200 real pages."""
 
 from __future__ import annotations
 
