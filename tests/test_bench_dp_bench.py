@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from loupe.benchmarks import get_benchmark
+from loupe.benchmarks.dp.official import table_contents
 from loupe.errors import DatasetError, UsageError
 from loupe.metrics.table_tree import TableTooLargeError
 from loupe.types import PdfPage, Prediction, Sample
@@ -147,16 +149,61 @@ def test_a_header_cell_is_another_tag_officially(tmp_path: Path) -> None:
     assert earned(page(tmp_path), answer)["teds"] == [pytest.approx(1 - 1 / 6)]
 
 
-def test_a_table_with_attributes_is_wrapped_once_more_officially(tmp_path: Path) -> None:
-    cells = "<tr><td>a</td><td>b</td></tr>"
-    write_reference(tmp_path / "reference.json", {"a.pdf": [element("Table", html=cells)]})
-    (sample,) = BENCHMARK.load(tmp_path)
-    answer = json.dumps([element("Table", html=f'<table border="1">{cells}</table>')])
-    assert earned(sample, answer)["teds"] == [0.75]
+CELLS = "<tr><td>a</td><td>b</td></tr>"
+
+
+@pytest.mark.parametrize(
+    ("answer", "official", "v1"),
+    [
+        (f"<table>{CELLS}</table>", 1.0, 1.0),
+        (f'<table border="1">{CELLS}</table>', 1.0, 0.75),
+        (f"Table 1 <table\n>{CELLS}</table> of 3", 1.0, 0.75),
+        (f"<TABLE>{CELLS}</TABLE>", 0.75, 0.75),
+        (f"<table>{CELLS}", 0.75, 1.0),
+        (f"</table>{CELLS}", 0.0, 0.0),
+    ],
+)
+def test_a_predicted_table_is_unwrapped_by_either_revision_as_upstream(
+    tmp_path: Path, answer: str, official: float, v1: float
+) -> None:
+    write_reference(tmp_path / "reference.json", {"a.pdf": [element("Table", html=CELLS)]})
+    for variant, expected in (("official", official), ("v1", v1)):
+        (sample,) = BENCHMARK.load(tmp_path, variant=variant)
+        assert earned(sample, json.dumps([element("Table", html=answer)]))["teds"] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("html", "variant", "error"),
+    [
+        ({}, "official", "KeyError"),
+        ({}, "v1", "KeyError"),
+        ({"html": None}, "official", "TypeError"),
+        ({"html": 7}, "v1", "TypeError"),
+        ({"html": f"<x<table>{CELLS}"}, "v1", "AttributeError"),
+        ({"html": f"<!-- <table> -->{CELLS}"}, "v1", "AttributeError"),
+        ({"html": f"<p title='<table>'>{CELLS}"}, "v1", "AttributeError"),
+    ],
+)
+def test_a_page_that_ends_the_official_run_scores_zero_and_names_the_exception(
+    tmp_path: Path, html: dict[str, Any], variant: str, error: str
+) -> None:
+    write_reference(tmp_path / "reference.json", {"a.pdf": [element("Table", html="<tr><td><b>a</b></td></tr>")]})
+    (sample,) = BENCHMARK.load(tmp_path, variant=variant)
+    answer = json.dumps([{"category": "Table", "content": {"text": "", **html}}])
+    tables = [each for each in BENCHMARK.score(sample, Prediction(text=answer)) if each.measure != "nid"]
+    assert [(each.counts, dict(each.tags)) for each in tables] == [((0.0, 1.0), {"teds_error": error})] * 2
+
+
+@pytest.mark.parametrize("opening", ["<table", "<table>", "<table></table"])
+def test_an_answer_of_openings_alone_is_cut_at_once(opening: str) -> None:
+    text = opening * 300_000
+    started = time.process_time()
+    assert table_contents(text) == [text]
+    assert time.process_time() - started < 1
 
 
 def test_no_answer_earns_nothing(tmp_path: Path) -> None:
-    for variant in ("official", "tolerant", "request001"):
+    for variant in ("official", "v1", "tolerant", "request001"):
         assert all(set(value) == {0.0} for value in earned(page(tmp_path, variant), "").values())
 
 
@@ -200,6 +247,7 @@ def test_pairing_is_refused_where_it_would_do_nothing(tmp_path: Path) -> None:
 
 def test_variants_show_as_tags_but_the_official_one(tmp_path: Path) -> None:
     assert page(tmp_path).tags == {"table": "yes"}
+    assert page(tmp_path, "v1").tags == {"table": "yes", "variant": "v1"}
     assert page(tmp_path, "tolerant", pairing="first").tags == {
         "table": "yes",
         "variant": "tolerant",

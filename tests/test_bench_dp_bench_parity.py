@@ -1,4 +1,4 @@
-"""DP-Bench against the official evaluator v1 and opendataloader-bench: every case to 1e-9, and 200 real pages."""
+"""DP-Bench against both official evaluators and opendataloader-bench: every case to 1e-9, also on 200 real pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ BENCHMARK = get_benchmark("dp_bench")
 DATA = "data/dp_bench"
 TOLERANCE = 1e-9
 PAGES = cases("oracles/nid/opendataloader_markdown.jsonl")
-ELEMENTS = cases("oracles/nid/dpbench_nid.jsonl") + cases("oracles/dp_bench_tables/tables.jsonl")
+TEXTS = cases("oracles/nid/dpbench_nid.jsonl")
+TABLES = [case for file in ("tables", "revisions", "raises") for case in cases(f"oracles/dp_bench_tables/{file}.jsonl")]
 REAL = cases("oracles/nid/opendataloader_real.jsonl")
 
 
@@ -27,12 +28,26 @@ def name(case: dict[str, Any]) -> str:
     return str(case["id"])
 
 
-@pytest.mark.parametrize("case", ELEMENTS + PAGES, ids=name)
-def test_numbers_are_those_of_the_official_evaluators(case: dict[str, Any]) -> None:
+def check(case: dict[str, Any]) -> None:
     checked = verify_case(case)
     assert checked
     for ours, official in checked:
         assert ours == pytest.approx(official, abs=TOLERANCE, rel=0)
+
+
+@pytest.mark.parametrize("case", TEXTS + PAGES, ids=name)
+def test_numbers_are_those_of_the_official_evaluators(case: dict[str, Any]) -> None:
+    check(case)
+
+
+@pytest.mark.parametrize("case", TABLES, ids=name)
+def test_tables_score_as_in_the_evaluator_of_the_leaderboard(case: dict[str, Any]) -> None:
+    check({"input": case["input"], "expected": case["expected_6c2a241"]})
+
+
+@pytest.mark.parametrize("case", TABLES, ids=name)
+def test_tables_score_as_in_the_first_evaluator_under_variant_v1(case: dict[str, Any]) -> None:
+    check({"input": {**case["input"], "variant": "v1"}, "expected": case["expected"]})
 
 
 @pytest.mark.parametrize("case", PAGES, ids=name)

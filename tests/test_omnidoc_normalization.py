@@ -204,14 +204,14 @@ def test_a_backslash_at_the_end_returns() -> None:
 )
 def test_what_would_take_memory_and_time_without_end_stays_latex_and_is_counted(latex: str) -> None:
     started = time.process_time()
-    assert convert(latex) == (None, True)
+    assert convert(latex) == (None, True, "")
     assert formulas_beyond_limits(f"a ${latex}$ b $x_1$") == 1
     assert formulas_to_unicode(f"a ${latex}$ b $x_1$") == f"a ${latex}$ b x_1"
     assert time.process_time() - started < 5
 
 
 def test_what_pylatexenc_cannot_read_is_not_counted_as_beyond_the_limits() -> None:
-    assert convert(r"\verb!") == (None, False)
+    assert convert(r"\verb!") == (None, False, "TypeError")
 
 
 def test_the_deepest_formula_has_the_same_text_however_deep_the_caller_is() -> None:

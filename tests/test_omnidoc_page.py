@@ -114,7 +114,7 @@ def test_the_cells_of_a_table_without_partner_are_matched_as_text() -> None:
     ],
 )
 def test_cells_with_nothing_but_text_join_the_match(cell: str, texts: list[str], others: list[str]) -> None:
-    found = cells_of(f"<table><tr>{cell}</tr></table>")
+    found = cells_of(f"<table><tr>{cell}</tr></table>").found
     assert [each for each in found if each.joins] == [Cell(text, True) for text in texts]
     assert [each.text for each in found if not each.joins] == others
 
@@ -192,6 +192,58 @@ def test_a_page_that_upstream_ends_on_is_matched_all_the_same(
     match = match_page(broken, "one\n\nsomething else")
     assert match.facts.upstream_error == error
     assert [sample.gt for sample in match.text_block] == texts
+
+
+SUMS = [
+    {"category_type": "equation_isolated", "latex": latex, "order": order, "anno_id": order, "attribute": {}}
+    for order, latex in ((1, "$$ total cost = 50 % of price $$"), (2, "$$ remaining sum = 20 of price $$"))
+]
+
+
+@pytest.mark.parametrize(
+    ("blocks", "answer", "error"),
+    [
+        (SUMS, "total cost = 50 % of price remaining sum = 20 of price", "ValueError"),
+        (SUMS[1:], "total cost = 50 % of price remaining sum = 20 of price", ""),
+        (SUMS, "$$ total cost = 50 % of price $$\n\n$$ remaining sum = 20 of price $$", ""),
+        ([{**SUMS[1], "latex": "remaining sum\\"}], "remaining sum", "no end"),
+    ],
+    ids=["a comment in an array", "no array", "formulas as formulas", "a backslash at the end"],
+)
+def test_a_formula_among_the_texts_that_pylatexenc_cannot_read_ends_upstream(
+    blocks: list[dict[str, Any]], answer: str, error: str
+) -> None:
+    """Upstream makes plain characters of the formulas that text was matched to, and there it catches nothing."""
+    match = match_page(page(element(7, "one"), *blocks), f"one\n\n{answer}")
+    assert match.facts.upstream_error == error
+    assert bool(match.formulas_as_text) == ("$$" not in answer)
+
+
+@pytest.mark.parametrize(
+    ("first", "error"),
+    [
+        ({"category_type": "equation_isolated", "latex": "x", "text": "x"}, "KeyError"),
+        ({"category_type": "table", "html": "<table></table>", "text": "x"}, "KeyError"),
+        ({"category_type": "text_block", "text": None}, "TypeError"),
+        ({"category_type": "figure", "text": "x"}, ""),
+    ],
+    ids=["a formula first", "a table first", "no text", "a figure first"],
+)
+def test_a_joined_block_that_upstream_cannot_read_says_so(first: dict[str, Any], error: str) -> None:
+    joined = page({**first, "order": 1, "anno_id": 1}, element(2, "two"), element(3, "one"), cuts=[(1, 2)])
+    assert match_page(joined, "one").facts.upstream_error == error
+
+
+@pytest.mark.parametrize(
+    ("refused", "error"), [("<![x[", "ParserRejectedMarkup"), ("&#" + "9" * 5000 + ";", "ValueError")]
+)
+def test_a_table_that_html_parser_refuses_ends_upstream_on_either_side(refused: str, error: str) -> None:
+    broken = TABLE.replace("<td>", f"<td>{refused}", 1)
+    fine, surplus = match_page(page(table(1)), TABLE), match_page(page(table(1)), f"{TABLE}\n\n{broken}")
+    predicted = match_page(page(table(1)), broken)
+    reference = match_page(page({**table(1), "html": broken}), TABLE)
+    assert fine.facts.upstream_error == ""
+    assert [each.facts.upstream_error for each in (predicted, reference, surplus)] == [error] * 3
 
 
 def test_rows_of_one_column_arrays_are_formulas_of_their_own() -> None:

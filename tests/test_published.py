@@ -36,6 +36,8 @@ NAMES = {
 }
 #: No measure of Loupe: kept as a note of its row.
 NOTED = {"text_similarity_whole"}
+#: Not in the collection: the leaderboard, as the protocol of DP-Bench has it.
+LEADERBOARD = "upstage/dp-bench README"
 
 
 def value_of(benchmark: str, name: str, printed: float) -> tuple[str, float]:
@@ -47,7 +49,7 @@ def test_every_figure_of_the_collection_is_in_the_package_and_no_other() -> None
     collected = json.loads(shared("data/published/results.json").read_text(encoding="utf-8"))["rows"]
     for benchmark in {row["benchmark"].partition("@")[0] for row in collected}:
         theirs = [row for row in collected if row["benchmark"].partition("@")[0] == benchmark]
-        ours = published_rows(benchmark)
+        ours = [row for row in published_rows(benchmark) if not row.source.startswith(LEADERBOARD)]
         assert sorted(row.name for row in ours) == sorted(row["engine"] for row in theirs)
         for row in theirs:
             wanted = dict(value_of(benchmark, *item) for item in row["measures"].items() if item[0] not in NOTED)
@@ -58,6 +60,18 @@ def test_every_figure_of_the_collection_is_in_the_package_and_no_other() -> None
 
 def same(row: PublishedRow, name: str, wanted: dict[str, float]) -> bool:
     return row.name == name and row.values == pytest.approx(wanted, abs=1e-9)
+
+
+def test_the_leaderboard_of_dp_bench_is_in_the_package() -> None:
+    lines = shared("protocols/dp_bench.md").read_text(encoding="utf-8").partition("### 3.3")[2].splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    theirs = {row[0]: [float(value) / 100 for value in row[1:4]] for row in cells[2:8]}
+    ours = [row for row in published_rows("dp_bench") if row.source.startswith(LEADERBOARD)]
+    assert len(theirs) == 6 and [row.name for row in ours] == list(theirs)
+    for row in ours:
+        assert list(row.values) == ["nid", "teds", "teds_struct"]
+        assert list(row.values.values()) == pytest.approx(theirs[row.name], abs=1e-9)
+        assert rows_of_engine(f"{row.name}_241024", "dp_bench") == rows_of_engine(row.name, "dp_bench") == [row]
 
 
 def test_the_tables_of_olmocr_bench_are_in_the_package() -> None:

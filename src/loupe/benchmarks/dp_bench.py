@@ -1,6 +1,6 @@
 """Upstage DP-Bench: 200 document pages, scored by their text in reading order (NID) and their tables (TEDS, TEDS-S).
 
-Data and official evaluator v1: upstage/dp-bench (revision b837da3). Protocol: docs/benchmarks/dp_bench.md.
+Data and official evaluator: upstage/dp-bench (revisions b29fd1c and 6c2a241). Protocol: docs/benchmarks/dp_bench.md.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from loupe.files.foreign import read_data
 from loupe.typed import convert, json_decoder
 from loupe.types import UNDECODABLE, Benchmark, Measure, PageSource, PdfPage, Prediction, Sample, Score
 
-Variant: TypeAlias = Literal["official", "tolerant", "opendataloader", "request001"]
+Variant: TypeAlias = Literal["official", "v1", "tolerant", "opendataloader", "request001"]
 Pairing: TypeAlias = Literal["all", "first"]
 
 _LAYOUT = "dataset/reference.json with dataset/pdfs/, or reference.json with pdfs/, or the prepared form"
@@ -44,7 +44,7 @@ _HINT = "loupe data get dp_bench"
 #: Where this differs from the official evaluator on purpose.
 DEVIATIONS = (
     "a page without a prediction, on which the official evaluator stops, scores as an empty answer",
-    "a pair of tables on which the official TEDS raises scores 0.0, with the name of the exception as a tag",
+    "a page on whose tables the official evaluator raises scores 0.0 for them, with the name of the exception as a tag",
 )
 
 
@@ -148,28 +148,25 @@ def score(page: Sample, prediction: Prediction) -> list[Score]:
 
 def _score(page: Sample, answer: str, found: list[Element] | None, reference: Sequence[Element]) -> list[Score]:
     variant = page.tags.get("variant", "official")
-    if variant == "official":
-        return _score_officially(found if found is not None else _as_elements(answer), reference)
+    if variant in ("official", "v1"):
+        elements = found if found is not None else _as_elements(answer)
+        tables = official.page_tables(elements, reference, v1=variant == "v1")
+        return [_one("nid", official.page_nid(elements, reference)), *_each([] if tables is None else [tables])]
     answer = answer if found is None else answer_of_elements(found)
     if variant == "opendataloader":
         return _score_markdown(answer, page.truth)
     if variant == "request001":
         text = tolerant.page_nid_like_request001(answer, reference)
-        tables = tolerant.page_tables_like_request001(answer, reference)
-        return [_one("nid", text), _official_nid(answer, reference), *_page_mean(tables)]
+        best = tolerant.page_tables_like_request001(answer, reference)
+        return [_one("nid", text), _official_nid(answer, reference), *_page_mean(best)]
     first_only = page.tags.get("pairing") == "first"
-    tables = tolerant.page_tables(answer, reference, first_only=first_only)
-    return [_one("nid", tolerant.page_nid(answer, reference)), _official_nid(answer, reference), *_each(tables)]
+    paired = tolerant.page_tables(answer, reference, first_only=first_only)
+    return [_one("nid", tolerant.page_nid(answer, reference)), _official_nid(answer, reference), *_each(paired)]
 
 
 def _as_elements(answer: str) -> list[Element]:
     """A Markdown answer as elements; no answer has none."""
     return tolerant.elements_of_markdown(answer) if answer.strip() else []
-
-
-def _score_officially(prediction: Sequence[Element], reference: Sequence[Element]) -> list[Score]:
-    tables = official.page_tables(prediction, reference)
-    return [_one("nid", official.page_nid(prediction, reference)), *_each([] if tables is None else [tables])]
 
 
 def _official_nid(answer: str, reference: Sequence[Element]) -> Score:
@@ -227,13 +224,18 @@ def verify_case(case: dict[str, Any]) -> list[tuple[float, float]]:
         pairs = ((ours[name], expected[name]) for name in ours)
         return [(-1.0 if got is None else got, -1.0 if wanted is None else wanted) for got, wanted in pairs]
     pages = [
-        (elements_of(given["pred"].get(name, {"elements": []})["elements"]), elements_of(page["elements"]))
+        (elements_in_answer(json.dumps(given["pred"].get(name, []))) or [], elements_of(page["elements"]))
         for name, page in given["gt"].items()
     ]
     if "nid" in expected:
         ignored = given["ignore_classes"]
         return [(_mean([official.page_nid(*page, ignored) for page in pages]), expected["nid"])]
-    tables = [scores for page in pages if (scores := official.page_tables(*page)) is not None]
+    v1 = given.get("variant") == "v1"
+    tables = [scores for page in pages if (scores := official.page_tables(*page, v1=v1)) is not None]
+    if "error" in expected:
+        # Upstream stops at the first page that it raises on; here that page has the name of the exception.
+        named = [table.error for table in tables if table.error and (table.teds, table.teds_struct) == (0.0, 0.0)]
+        return [(float(named[:1] == [expected["error"]]), 1.0)]
     return [
         (_mean([table.teds for table in tables]), expected["teds"]),
         (_mean([table.teds_struct for table in tables]), expected["teds_s"]),
@@ -246,7 +248,7 @@ def _mean(values: Sequence[float]) -> float:
 
 benchmark = Benchmark(
     title="Upstage DP-Bench",
-    version="v1",
+    version="2024-10-24",
     task="markdown",
     paper="https://huggingface.co/datasets/upstage/dp-bench",
     hub="upstage/dp-bench",

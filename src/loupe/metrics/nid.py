@@ -1,6 +1,6 @@
 """Normalised Indel similarity (NID), how DP-Bench compares the text of a page, reading order included.
 
-Source: upstage/dp-bench, src/layout_evaluation.py (revision b837da3), which takes it from rapidfuzz as `fuzz.ratio`.
+Source: upstage/dp-bench, src/layout_evaluation.py (b837da3, 6c2a241), which takes it from rapidfuzz as `fuzz.ratio`.
 Unit: the Unicode code point. Callers prepare the texts; docs/benchmarks/dp_bench.md says how.
 """
 

@@ -11,7 +11,7 @@ import re
 import unicodedata
 from typing import Final
 
-from loupe.metrics.table_markup import OMNIDOCBENCH, simplify
+from loupe.metrics.table_markup import OMNIDOCBENCH, REQUEST001, Simplification, simplify
 from loupe.metrics.table_tree import TableTooLargeError, TedsError
 
 MAX_TAGS: Final = 200_000
@@ -49,15 +49,7 @@ def normalize_like_request001(table: str) -> str:
     page = table.strip()
     if not page.lower().startswith("<html"):
         page = f"<html><body>{page}</body></html>"
-    try:
-        simple = simplify(page)
-    except TableTooLargeError:
-        raise
-    except AssertionError as error:
-        raise TedsError(f"the HTML cannot be parsed: {error}", upstream="ParserRejectedMarkup") from error
-    except ValueError as error:
-        raise TedsError(f"the HTML cannot be parsed: {error}", upstream="ValueError") from error
-    text = _as_plain_text(simple)
+    text = _as_plain_text(_simplified(page, REQUEST001))
     inside = _inside_of_tables(text)
     return _page(text if inside is None else inside)
 
@@ -65,19 +57,23 @@ def normalize_like_request001(table: str) -> str:
 def normalize_like_omnidocbench(table: str) -> str:
     """One page with one table, as `normalize_like_request001`, but only the bare tags in cells are removed.
 
-    "" where there is no table (`<TABLE>` alone is none), as for upstream; and also where `simplify` rejects the markup:
-    html.parser's refusal ends upstream's whole run. Raises TableTooLargeError where that is our own bound.
+    "" where there is no table (`<TABLE>` alone is none), as for upstream. Raises as `normalize_like_request001`, but it
+    is upstream's whole run that a refusal of html.parser ends.
     """
     if "<table" not in table.replace(" ", ""):
         return ""
+    page = _page(_inside_of_tables(_as_plain_text(_simplified(table, OMNIDOCBENCH))) or "")
+    return _without_bare_colgroups(_without_bare_tags_in_cells(page))
+
+
+def _simplified(page: str, rules: Simplification) -> str:
     try:
-        simple = simplify(table, OMNIDOCBENCH)
+        return simplify(page, rules)
     except TableTooLargeError:
         raise
-    except (AssertionError, ValueError):
-        return ""
-    page = _page(_inside_of_tables(_as_plain_text(simple)) or "")
-    return _without_bare_colgroups(_without_bare_tags_in_cells(page))
+    except (AssertionError, ValueError) as error:
+        upstream = "ParserRejectedMarkup" if isinstance(error, AssertionError) else "ValueError"
+        raise TedsError(f"the HTML cannot be parsed: {error}", upstream=upstream) from error
 
 
 def _as_plain_text(markup: str) -> str:

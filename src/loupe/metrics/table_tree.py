@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 NO_CONTENT: Final = 0
 """The content of every node that is no cell, and of empty cells: the empty string."""
 
+INSTRUCTION: Final = "x-instruction"
+"""An element that stands for a processing instruction: a node, but not counted as an element."""
+
 _FULL_DOCUMENT = re.compile(r"^\s*<(?:html|!doctype)", re.IGNORECASE)  # lxml's own test, word for word
 _TAG_CODES = range(0xD800, 0xE000)  # surrogates: the parser decodes UTF-8, so no text of a cell can hold one
 
@@ -161,7 +164,7 @@ def build_tree(table: _Element, vocabulary: Vocabulary) -> TableTree:
     labels.reverse()
     contents.reverse()
     counts.reverse()
-    elements = int(_xpath("count(.//*)")(table))
+    elements = int(_xpath(f"count(.//*[name() != '{INSTRUCTION}'])")(table))
     return TableTree(labels, contents, counts, first_descendants(counts), elements, vocabulary)
 
 

@@ -19,10 +19,13 @@ IGNORED: frozenset[str] = frozenset({"figure", "table", "chart"})
 
 
 class Content(msgspec.Struct, frozen=True):
-    """What an element says. Table HTML has rows only in the ground truth, no `<table>` around them."""
+    """What an element says. Table HTML has rows only in the ground truth, no `<table>` around them.
+
+    The official evaluator raises on a table whose `html` is missing (UNSET) or is no text (None).
+    """
 
     text: str | None = None
-    html: str | None = None
+    html: str | msgspec.UnsetType | None = msgspec.UNSET
     markdown: str | None = None
 
 
@@ -51,7 +54,7 @@ def elements_of(truth: Iterable[Any]) -> list[Element]:
 def elements_in_answer(answer: str) -> list[Element] | None:
     """The elements of an answer in the official form, `{"elements": [...]}` or the list alone; None for others.
 
-    One odd element does not cost the page: what is no text in it is none, a number is its digits.
+    One odd element does not cost the page: what is no text in it is none; a number is its digits, but not as `html`.
     """
     answer = answer.removeprefix("\ufeff").strip()
     if answer[:1] not in ("{", "["):
@@ -72,10 +75,15 @@ def opens_elements(answer: str) -> bool:
 
 
 def _element(values: dict[str, Any]) -> Element:
-    content = values.get("content")
-    content = content if isinstance(content, dict) else {}
-    texts = {name: _text(content.get(name)) for name in ("text", "html", "markdown")}
-    return Element(category=_text(values.get("category")) or "", content=Content(**texts))
+    content = values.get("content", {})
+    content = content if isinstance(content, dict) else {"html": None}
+    html = content.get("html", msgspec.UNSET)
+    said = Content(
+        text=_text(content.get("text")),
+        html=html if isinstance(html, str | msgspec.UnsetType) else None,
+        markdown=_text(content.get("markdown")),
+    )
+    return Element(category=_text(values.get("category")) or "", content=said)
 
 
 def _text(value: Any) -> str | None:
@@ -83,7 +91,7 @@ def _text(value: Any) -> str | None:
 
 
 def text_of_page(elements: Iterable[Element], ignored: Collection[str] = IGNORED) -> str:
-    """The page text of the official evaluator v1: each text and one space, then every line feed deleted.
+    """The page text of the official evaluator: each text and one space, then every line feed deleted.
 
     Upstream deletes line feeds rather than replacing them, so "a\\nb" becomes "ab"; the last space stays.
     """

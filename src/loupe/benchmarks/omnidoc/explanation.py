@@ -10,7 +10,7 @@ from loupe.benchmarks.formula_images.cdm_options import renderer_of
 from loupe.benchmarks.omnidoc.flag_warnings import FLAGS
 from loupe.benchmarks.omnidoc.formula_cdm import OF_REFERENCE, PROFILE, cdm_pair
 from loupe.benchmarks.omnidoc.ground_truth import FORMULA, IGNORED, TABLE, TEXTS, AnnoId
-from loupe.benchmarks.omnidoc.page_scores import scored_texts
+from loupe.benchmarks.omnidoc.page_scores import scored_tables, scored_texts
 from loupe.benchmarks.omnidoc.records import MatchedSample, PageMatch
 from loupe.benchmarks.omnidoc.scored_pages import ScoredPage, from_details
 from loupe.explanation import Explanation, Flag, FormulaPair, Region, Unit, Unscored
@@ -139,7 +139,7 @@ def _table_unit(sample: MatchedSample, places: _Places) -> Unit:
         value=sample.teds,
         verdict=f"TEDS {100 * (sample.teds or 0.0):.1f} %, structure {100 * (sample.teds_structure_only or 0.0):.1f} %",
         note="A table in LaTeX: upstream never converts it, so it scores 0." if zeroed else "",
-        tables=scored_texts(sample),
+        tables=scored_tables(sample),
     )
 
 

@@ -44,7 +44,7 @@ FLAGS = (
         "formula-beyond-limits",
         "inline formulas too long or too deep to convert, left as LaTeX; upstream converts them",
     ),
-    Flag("upstream-error", "pages that end upstream's whole run with an exception"),
+    Flag("upstream-error", "pages that end upstream's whole run with an exception, or keep it from ending"),
 )
 
 

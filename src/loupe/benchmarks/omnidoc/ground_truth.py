@@ -112,12 +112,16 @@ def _store_joined(members: Sequence[Mapping[str, Any]], named: int, reading: _Re
         reading.error = "TypeError"
     elif any("text" not in member for member in members):
         reading.error = "KeyError"
+    elif not all(isinstance(member["text"], str) for member in members):
+        reading.error = "TypeError"
     if not members or any("text" not in member for member in members):
         for member in members:
             reading.store(_block(member))
         return
     members = sorted(members, key=lambda member: member.get("order") or 0)
     first = members[0]
+    if first["category_type"] in (FORMULA, TABLE):
+        reading.error = reading.error or "KeyError"  # the joined block has a text, and neither LaTeX nor HTML
     parts = tuple(member["anno_id"] for member in members)
     reading.doubled.extend(part for part in dict.fromkeys(parts) if parts.count(part) > 1)
     reading.store(

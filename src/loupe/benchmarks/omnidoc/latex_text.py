@@ -28,10 +28,11 @@ _NESTING_MARKS = re.compile(r"\\(begin|end)|\\.|([{}\[\]])", re.DOTALL)
 
 
 class Conversion(NamedTuple):
-    """The text of a formula, None where it stays LaTeX; and whether our limits are why, and not pylatexenc."""
+    """The text of a formula, None where it stays LaTeX: beyond our limits, or for an exception of pylatexenc."""
 
     text: str | None
     beyond_limits: bool = False
+    error: str = ""
 
 
 class BeyondLimitsError(Exception):
@@ -48,7 +49,7 @@ def latex_to_text(latex: str) -> str | None:
 
 
 def convert(latex: str) -> Conversion:
-    """As `latex_to_text`, and says which of the two it was where there is no text."""
+    """As `latex_to_text`, and says why where there is no text."""
     latex = with_space_behind_a_last_backslash(latex)
     return _convert_short(latex) if len(latex) <= _CACHED_LENGTH else _convert(latex)
 
@@ -71,8 +72,8 @@ def _convert(latex: str) -> Conversion:
         return Conversion(pylatexenc_text(latex))
     except BeyondLimitsError:
         return Conversion(None, beyond_limits=True)
-    except Exception:  # noqa: BLE001  upstream catches all: pylatexenc trips over much that is not LaTeX
-        return Conversion(None)
+    except Exception as error:  # noqa: BLE001  upstream catches all: pylatexenc trips over much that is not LaTeX
+        return Conversion(None, error=type(error).__name__)
 
 
 _convert_short = lru_cache(maxsize=2048)(_convert)

@@ -15,7 +15,7 @@ from loupe.benchmarks.omnidoc.line_match import match_lines
 from loupe.benchmarks.omnidoc.lines import predicted_lines, shifted, truth_lines
 from loupe.benchmarks.omnidoc.page_scores import score_edits, score_reading_order, score_table
 from loupe.benchmarks.omnidoc.records import Item, Mode, PageFacts, PageMatch, PredictedItem
-from loupe.benchmarks.omnidoc.samples import as_text, is_formula_as_text, sample_of
+from loupe.benchmarks.omnidoc.samples import as_text, end_of_upstream, is_formula_as_text, sample_of
 from loupe.benchmarks.omnidoc.table_assignment import assign_tables
 from loupe.benchmarks.omnidoc.unscored import unscored_items, unscored_lines
 from loupe.benchmarks.omnidoc.upstream_time import MAY_TIME_OUT
@@ -39,12 +39,13 @@ def match_page(page: Mapping[str, Any], markdown: str, *, mode: Mode = "parity")
     samples = [score_edits(sample_of(group, truth, predicted)) for group in match.groups]
     texts = tuple(sample for sample in samples if sample.gt_category_type in _SCORED_TEXTS)
     formulas = [sample for sample in samples if sample.gt_category_type == FORMULA]
+    formulas_as_text = [sample for sample in formulas if is_formula_as_text(sample)]
     return PageMatch(
         text_block=texts,
         display_formula=tuple(sample for sample in formulas if not is_formula_as_text(sample)),
         table=tuple(map(score_table, tables.samples)),
         reading_order=score_reading_order(texts),
-        formulas_as_text=tuple(score_edits(as_text(sample)) for sample in formulas if is_formula_as_text(sample)),
+        formulas_as_text=tuple(score_edits(as_text(sample)) for sample in formulas_as_text),
         unscored=(*unscored_items(sources, predicted), *unscored_lines(truth, predicted, match), *tables.unscored),
         facts=PageFacts(
             shifted_blocks=shifted(truth),
@@ -56,7 +57,8 @@ def match_page(page: Mapping[str, Any], markdown: str, *, mode: Mode = "parity")
             plain_assignment=match.plain,
             upstream_error=ground_truth.upstream_error
             or tables.upstream_error
-            or ("TypeError" if no_order_to_split(blocks) else ""),
+            or ("TypeError" if no_order_to_split(blocks) else "")
+            or next(filter(None, map(end_of_upstream, formulas_as_text)), ""),
             form=extraction.form,
         ),
     )

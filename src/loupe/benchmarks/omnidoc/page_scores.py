@@ -10,6 +10,7 @@ from rapidfuzz.distance import Levenshtein
 from loupe.benchmarks.omnidoc.records import MatchedSample, ReadingOrder
 from loupe.benchmarks.omnidoc.samples import reading_orders
 from loupe.metrics import levenshtein_distance
+from loupe.metrics.libxml2_markup import as_read_by_libxml2_2_9
 from loupe.metrics.table_tree import TableTooLargeError, TedsError
 from loupe.metrics.teds import compare_tables
 
@@ -29,14 +30,19 @@ def score_table(sample: MatchedSample) -> MatchedSample:
 
     Raises TableTooLargeError for tables beyond all measure: an error of their page.
     """
-    prediction, reference = scored_texts(sample)
     try:
-        tables = compare_tables(prediction, reference, variant="omnidocbench")
+        tables = compare_tables(*scored_tables(sample), variant="omnidocbench")
     except TableTooLargeError:
         raise
     except TedsError:
         return replace(score_edits(sample), teds=0.0, teds_structure_only=0.0)
     return replace(score_edits(sample), teds=tables.teds, teds_structure_only=tables.teds_struct)
+
+
+def scored_tables(sample: MatchedSample) -> tuple[str, str]:
+    """The same as markup that every libxml2 reads as that of the official environment does (lxml 4.9.1)."""
+    prediction, reference = scored_texts(sample)
+    return as_read_by_libxml2_2_9(prediction), as_read_by_libxml2_2_9(reference)
 
 
 def scored_texts(sample: MatchedSample) -> tuple[str, str]:

@@ -187,7 +187,8 @@ class PageFacts:
     would_time_out: bool = False
     #: A page beyond all measure (work.py): its match is not the official one, neither with nor without the time limit.
     plain_assignment: bool = False
-    #: The exception with which upstream ends its whole run on this page; what we do instead is in `match_page`.
+    #: The exception with which upstream ends its whole run on this page ("no end": it never does); what we do instead
+    #: is in `match_page`.
     upstream_error: str = ""
     form: FormFacts = FormFacts()
 

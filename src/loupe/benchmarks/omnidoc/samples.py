@@ -10,7 +10,7 @@ from loupe.benchmarks.omnidoc.ground_truth import FORMULA
 from loupe.benchmarks.omnidoc.leftovers import Group
 from loupe.benchmarks.omnidoc.lines import PredictedLine, TruthLine
 from loupe.benchmarks.omnidoc.records import MatchedSample, piece_of
-from loupe.benchmarks.omnidoc.text_normalization import clean, latex_to_text
+from loupe.benchmarks.omnidoc.text_normalization import clean, convert, latex_to_text
 
 #: What a formula may be matched with and still be scored as a formula; "" stands for nothing.
 _FORMULAS = ("equation_inline", "equation_isolated", "")
@@ -61,6 +61,11 @@ def as_text(sample: MatchedSample) -> MatchedSample:
     text = latex_to_text(sample.gt)
     gt = sample.gt if text is None else text
     return replace(sample, gt=gt, norm_gt=clean(gt))
+
+
+def end_of_upstream(sample: MatchedSample) -> str:
+    """What ends upstream when it makes a text of this formula, where it catches nothing; "" where that succeeds."""
+    return "no end" if sample.gt.endswith("\\") else convert(sample.gt).error
 
 
 def reading_orders(samples: Iterable[MatchedSample]) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from scipy.optimize import linear_sum_assignment
@@ -20,7 +20,7 @@ from loupe.benchmarks.omnidoc.records import (
     piece_of,
 )
 from loupe.benchmarks.omnidoc.table_cells import cells_of
-from loupe.benchmarks.omnidoc.table_normalization import normalize_table
+from loupe.benchmarks.omnidoc.table_normalization import normalize_table, refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +81,16 @@ def _assigned(
     given = [_given_back(predicted[column]) for column in sorted(set(range(len(predicted))) - set(columns))]
     return TableAssignment(
         samples=samples,
-        cells=[cell for cells, _ in given for cell in cells],
-        unscored=[piece for _, pieces in given for piece in pieces],
+        cells=[cell for cells, _, _ in given for cell in cells],
+        unscored=[piece for _, pieces, _ in given for piece in pieces],
+        upstream_error=next(filter(None, [*(error for *_, error in given), *_refusals(samples)]), ""),
     )
+
+
+def _refusals(samples: Sequence[MatchedSample]) -> Iterator[str]:
+    for sample in samples:
+        yield refusal(sample.gt, sample.norm_gt)
+        yield refusal(sample.pred, sample.norm_pred)
 
 
 def _unmatched(row: int, block: Block, *, looked_up: Block) -> MatchedSample:
@@ -142,17 +149,17 @@ def _without_prediction(sample: MatchedSample) -> MatchedSample:
     )
 
 
-def _given_back(source: PredictedItem) -> tuple[list[PredictedItem], list[UnscoredPiece]]:
-    """The cells of a table without partner, which join the mixed match as texts, and what does not join.
+def _given_back(source: PredictedItem) -> tuple[list[PredictedItem], list[UnscoredPiece], str]:
+    """The cells of a table without partner, which join the mixed match as texts, what does not join, and what ends it.
 
-    A cell with more than plain text does not.
+    A cell with more than plain text does not join.
     """
-    cells = cells_of(source.item.content)
+    cells, error = cells_of(source.item.content)
     texts = [_as_item(source, cell.text) for cell in cells if cell.joins]
     if not texts:
-        return [], _left([source], "unmatched")
+        return [], _left([source], "unmatched"), error
     others = [_as_item(source, cell.text) for cell in cells if not cell.joins]
-    return texts, _left(others, "cell with more than text")
+    return texts, _left(others, "cell with more than text"), error
 
 
 def _as_item(table: PredictedItem, cell: str) -> PredictedItem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from loupe.benchmarks.table_answers.soup import parse_html
@@ -20,16 +21,20 @@ class Cell(NamedTuple):
     joins: bool
 
 
-def cells_of(table: str) -> list[Cell]:
-    """The cells that hold text, in their order; none where the parser gives up or the table is beyond all measure.
+class Cells(NamedTuple):
+    """The cells that hold text, in their order; or the exception with which the table ends upstream's whole run."""
 
-    Upstream would end on such a table, or take minutes.
-    """
+    found: Sequence[Cell] = ()
+    upstream_error: str = ""
+
+
+def cells_of(table: str) -> Cells:
+    """The cells of a table; none where the parser gives up, or the table is beyond all measure (minutes upstream)."""
     try:
         cells = parse_html(table).find_all(["td", "th"])
-    except TedsError:
-        return []
-    return [found for cell in cells if (found := _cell(cell))]
+    except TedsError as error:
+        return Cells(upstream_error=error.upstream)
+    return Cells([found for cell in cells if (found := _cell(cell))])
 
 
 def _cell(cell: Tag) -> Cell | None:

@@ -7,7 +7,7 @@ import re
 from loupe.benchmarks.omnidoc.delimiters import Delimiters, Piece, pieces, with_replacements
 from loupe.benchmarks.omnidoc.latex_text import convert, latex_to_text
 
-__all__ = ["clean", "formulas_beyond_limits", "formulas_to_unicode", "latex_to_text", "normalize_text"]
+__all__ = ["clean", "convert", "formulas_beyond_limits", "formulas_to_unicode", "latex_to_text", "normalize_text"]
 
 _INLINE = (Delimiters("$", "$"), Delimiters(r"\(", r"\)"))
 _ESCAPED = re.compile(r"\\[\\_&%^]")

@@ -55,5 +55,5 @@ def parse_html(source: str) -> BeautifulSoup:
         warnings.simplefilter("ignore")
         try:
             return BeautifulSoup(source, builder=BoundedTreeBuilder())
-        except (ParserRejectedMarkup, AssertionError) as error:
+        except (ParserRejectedMarkup, AssertionError, ValueError) as error:
             raise TedsError(f"the HTML cannot be parsed: {error}", upstream=type(error).__name__) from error
