@@ -6,10 +6,10 @@ A loop is any of: a unit of 10..n/10 characters at least 10 times in a row, anyw
 half of the text. Where a unit starts does not matter, so a loop cut off in the middle is found, too. Rulers and dot
 leaders of 100 signs are loops by this rule.
 Bounds: a look at every 81st place proves that ordinary text has no loop, 0.02 ms for 2,000 characters. Where it does
-not, n log n by comparing hash values of blocks (checked exactly before anything is reported): 1 ms for a page, 0.2 s for
-1 MB of ordinary text, 2 s for the worst 1 MB we could think of. Memory is about 90 bytes for each
-character, so of a text of more than 250,000 characters pieces of that length are looked at, one after the other: up to
-eight, spread evenly from its start to its end.
+not, n log n by comparing hash values of blocks (checked exactly before anything is reported): 1 ms for a page, 0.2 s
+for 1 MB of ordinary text, 2 s for the worst 1 MB we could think of. Memory is about 90 bytes for each character, so of
+a text of more than 250,000 characters pieces of that length are looked at, one after the other: up to eight, spread
+evenly from its start to its end.
 """
 
 from __future__ import annotations
