@@ -3,9 +3,11 @@
     python perf/harness_overhead.py [--pages 1000] [--repeats 3] [--small 10000]
 
 The server is a process of its own, and every measurement runs in a fresh process, after a warm-up, so that imports do
-not count. Both read the file, encode it and decode the answer; Loupe also hashes the page, classifies the answer and
-writes its record to disk. Printed: milliseconds of CPU per page (best of the repeats), their ratio, and peak memory.
-Goals: a ratio of at most 1.5, and 10,000 small samples in under 400 MB.
+not count. Both read the file, encode it and decode the answer; Loupe also hashes the page, classifies the answer,
+writes its record to disk and exports it as a file. Only CPU time counts, of all threads, user and system; the two take
+turns, so that whatever else the machine does meets both. Printed: milliseconds of CPU per page (the median of the
+repeats), the median of their ratios and the range of these, and peak memory. Goals: a ratio of at most 1.5, and 10,000
+small samples in under 400 MB. The exit code is 1 where a goal is missed.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import msgspec
 
@@ -33,6 +37,8 @@ from tests.chat_server import in_process
 CONCURRENCIES = (1, 16, 64, 256)
 PAGE_BYTES = 400_000
 WARM_UP = 32
+#: The goals: CPU time over that of the bare loop, and memory for 10,000 small samples.
+MOST_RATIO, MOST_MB = 1.5, 400
 #: A page of about 2,000 characters without repetition.
 ANSWER = " ".join(f"word{random.Random(seed).randrange(10**6)}" for seed in range(200))
 
@@ -72,19 +78,20 @@ def make_pages(folder: Path, *, small: bool) -> Path:
 
 
 async def loupe_path(url: str, module: Path, pages: int, concurrency: int) -> None:
-    """`loupe infer`, records and all."""
+    """`loupe infer`, records and all; the run stays beside the pages."""
     from loupe.engines.registry import load_profile
     from loupe.inference.progress import Progress
     from loupe.pipeline import Plan, infer
 
     overrides = {"base_url": url, "concurrency": concurrency}
     label, profile = load_profile("openai", overrides)
-    with tempfile.TemporaryDirectory() as runs:
-        options = {"count": str(pages)}
-        plan = Plan(benchmark=str(module), label=label, profile=profile, runs=Path(runs), options=options)
-        progress = Progress()
-        await infer(plan, progress)
-        assert progress.outcomes["ok"] == pages, progress.outcomes
+    options = {"count": str(pages)}
+    # Deleting a run is no work of Loupe's, and slows down the making of the next files on some file systems.
+    runs = Path(tempfile.mkdtemp(dir=module.parent))
+    plan = Plan(benchmark=str(module), label=label, profile=profile, runs=runs, options=options)
+    progress = Progress()
+    await infer(plan, progress)
+    assert progress.outcomes["ok"] == pages, progress.outcomes
 
 
 class Message(msgspec.Struct):
@@ -162,10 +169,36 @@ def measure(path: str, url: str, module: Path, pages: int, concurrency: int) -> 
     return figures
 
 
-def best(path: str, url: str, module: Path, pages: int, concurrency: int, repeats: int) -> dict[str, float]:
-    """The least disturbed of several measurements."""
-    figures = [measure(path, url, module, pages, concurrency) for _ in range(repeats)]
-    return min(figures, key=lambda figure: figure["cpu"])
+@dataclass(frozen=True)
+class Pairs:
+    """Measurements of both, taken in turns; figures are per page."""
+
+    bare: list[dict[str, float]]
+    loupe: list[dict[str, float]]
+    pages: int
+
+    @property
+    def ratios(self) -> list[float]:
+        """Loupe's CPU time over that of the bare loop, smallest first."""
+        return sorted(ours["cpu"] / bare["cpu"] for bare, ours in zip(self.bare, self.loupe, strict=True))
+
+    @property
+    def ratio(self) -> float:
+        """The median of the ratios."""
+        return median(self.ratios)
+
+    def __str__(self) -> str:
+        bare, ours = (1000 * median(each["cpu"] for each in side) / self.pages for side in (self.bare, self.loupe))
+        low, high = self.ratios[0], self.ratios[-1]
+        speed = self.pages / min(each["wall"] for each in self.loupe)
+        peak = max(each["peak_mb"] for each in self.loupe)
+        return f"{bare:>8.2f} {ours:>8.2f} {self.ratio:>6.2f} {low:>5.2f}-{high:<4.2f} {speed:>8.0f} {peak:>8.0f}"
+
+
+def in_turns(url: str, module: Path, pages: int, concurrency: int, repeats: int) -> Pairs:
+    """Measure both, one after the other, several times."""
+    found = [[measure(path, url, module, pages, concurrency) for path in ("bare", "loupe")] for _ in range(repeats)]
+    return Pairs([bare for bare, _ in found], [ours for _, ours in found], pages)
 
 
 def main() -> None:
@@ -173,6 +206,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=1000)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--concurrency", type=int, nargs="*", default=CONCURRENCIES, help="requests in flight")
     parser.add_argument("--small", type=int, default=10_000, help="samples of the memory test, 0 to leave it out")
     parser.add_argument("--delay", type=float, default=0.005, help="seconds that the server takes per answer")
     parser.add_argument("--child", nargs=5, help=argparse.SUPPRESS)
@@ -180,24 +214,22 @@ def main() -> None:
     if options.child:
         path, url, module, pages, concurrency = options.child
         return child(path, url, Path(module), int(pages), int(concurrency))
+    missed = []
     with tempfile.TemporaryDirectory() as folder, in_process(text=ANSWER, delay=options.delay) as url:
         module = make_pages(Path(folder) / "large", small=False)
-        print(f"{options.pages} pages of {PAGE_BYTES // 1000} KB, CPU ms per page, best of {options.repeats}")
-        print(f"{'concurrency':>11} {'bare':>8} {'loupe':>8} {'ratio':>6} {'pages/s':>8} {'peak MB':>8}")
-        for concurrency in CONCURRENCIES:
-            bare = best("bare", url, module, options.pages, concurrency, options.repeats)
-            ours = best("loupe", url, module, options.pages, concurrency, options.repeats)
-            per_page = [1000 * figures["cpu"] / options.pages for figures in (bare, ours)]
-            ratio, speed = ours["cpu"] / bare["cpu"], options.pages / ours["wall"]
-            print(
-                f"{concurrency:>11} {per_page[0]:>8.2f} {per_page[1]:>8.2f} {ratio:>6.2f} {speed:>8.0f} "
-                f"{ours['peak_mb']:>8.0f}",
-                flush=True,
-            )
+        print(f"{options.pages} pages of {PAGE_BYTES // 1000} KB, CPU ms per page, median of {options.repeats}")
+        print(f"{'concurrency':>11} {'bare':>8} {'loupe':>8} {'ratio':>6} {'range':>9} {'pages/s':>8} {'peak MB':>8}")
+        for concurrency in options.concurrency:
+            pairs = in_turns(url, module, options.pages, concurrency, options.repeats)
+            print(f"{concurrency:>11} {pairs}", flush=True)
+            missed += [f"{pairs.ratio:.2f} times the bare loop"] if pairs.ratio > MOST_RATIO else []
         if options.small:
             module = make_pages(Path(folder) / "small", small=True)
             ours = measure("loupe", url, module, options.small, 64)
             print(f"{options.small:,} small samples: peak {ours['peak_mb']:.0f} MB, {ours['wall']:.1f} s")
+            missed += [f"{ours['peak_mb']:.0f} MB"] if ours["peak_mb"] > MOST_MB else []
+    if missed:
+        raise SystemExit(f"goals missed (at most {MOST_RATIO} times, {MOST_MB} MB): {', '.join(missed)}")
 
 
 if __name__ == "__main__":

@@ -9,11 +9,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from loupe.metrics import find_loop
+from loupe.metrics.repetition import _HashedText, _may_end_in_loop, _may_hold_run, _run, _tail
 
 PROSE = (
     "The harbour office closed at noon on Friday. No refunds are given after 14 March 2021, and the committee that met "
     "twice a year attached its minutes below. Ice melts at 0 °C and boils at 100 °C, or so the children were told. "
 )
+#: Few enough that blocks of ten characters come again.
+WORDS = ["a", "of", "and", "the", "item 7", "</td><td>", "|---|", "12.50", "          ", "remarkable", "."]
 
 
 def slow_verdict(text: str) -> bool:
@@ -66,6 +69,28 @@ def test_ten_units_in_a_row_are_found_wherever_they_stand(length: int, before: i
     unit = PROSE[:length] + "|" * max(0, 10 - length)
     text = PROSE[:before] + unit * 10 + PROSE[:after]
     assert find_loop(text) is not None
+
+
+@given(
+    st.lists(st.sampled_from(WORDS), max_size=400).map(" ".join),
+    st.integers(0, 2_000),
+    st.integers(8, 120),
+    st.integers(4, 11),
+    st.integers(0, 12),
+)
+def test_a_look_at_some_places_never_hides_a_loop(text: str, at: int, length: int, count: int, more: int) -> None:
+    unit = (text[::-1] + PROSE)[:length]
+    for looped in (text, text[:at] + unit * count + unit[:more] + text[at:], text + unit * count + unit[:more]):
+        hashed = _HashedText(looped.strip())
+        assert _may_hold_run(hashed.text) or _run(hashed) is None
+        if len(hashed.text) >= 40:
+            assert _may_end_in_loop(hashed.text) or _tail(hashed) is None
+
+
+def test_a_look_is_enough_for_ordinary_text() -> None:
+    page = " ".join(f"word {number * number}" for number in range(200))
+    assert not _may_hold_run(page)
+    assert not _may_end_in_loop(page)
 
 
 def test_ordinary_prose_and_tables_are_no_loops() -> None:

@@ -27,9 +27,13 @@ from loupe.types import Benchmark
 
 def benchmark_ids() -> list[str]:
     """The ids of all installed benchmarks, sorted; nothing is imported."""
+    return sorted(name for name in _own_modules() | _entry_points().keys() if not name.startswith("_"))
+
+
+@functools.cache
+def _own_modules() -> frozenset[str]:
     package = importlib.import_module("loupe.benchmarks")
-    own = {info.name for info in pkgutil.iter_modules(package.__path__) if not info.ispkg} - {"registry"}
-    return sorted(name for name in own | set(_entry_points()) if not name.startswith("_"))
+    return frozenset(info.name for info in pkgutil.iter_modules(package.__path__) if not info.ispkg) - {"registry"}
 
 
 def get_benchmark(name: str) -> Benchmark:

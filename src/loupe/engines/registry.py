@@ -8,6 +8,7 @@ Unknown keys are refused with the place where they stand.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import math
 import pkgutil
@@ -116,14 +117,18 @@ def engine_kinds() -> list[str]:
     """Engine kinds: the modules beside this one (sub-packages are support), and entry points of `loupe.engines`."""
     package = importlib.import_module("loupe.engines")
     found = {info.name for info in pkgutil.iter_modules(package.__path__) if not info.ispkg} - {"registry"}
-    return sorted(found | {point.name for point in entry_points(group="loupe.engines")})
+    return sorted(found | _entry_points().keys())
+
+
+@functools.cache  # looking through the metadata of every installed package takes ten milliseconds
+def _entry_points() -> Mapping[str, str]:
+    return {point.name: point.value for point in entry_points(group="loupe.engines")}
 
 
 def engine_module(kind: str) -> ModuleType:
     """The module of one kind. Raises ProfileError for an unknown kind."""
-    for point in entry_points(group="loupe.engines"):
-        if point.name == kind:
-            return importlib.import_module(point.value)
+    if kind in _entry_points():
+        return importlib.import_module(_entry_points()[kind])
     if kind not in engine_kinds():
         raise ProfileError(f"no engine kind {kind!r}{did_you_mean(kind, engine_kinds())}", hint="loupe engine list")
     return importlib.import_module(f"loupe.engines.{kind}")

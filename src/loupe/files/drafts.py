@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import os
+import secrets
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from loupe.files.plain import check_replaceable
+from loupe.errors import WriteError, cannot_write
+from loupe.files.plain import check_replaceable, writing
+
+#: The disk is full, the quota is used up, the file is too large.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(slots=True)
@@ -61,6 +70,31 @@ class Draft:
         self.placed = True
         if self._sync:
             synced(self._folder)
+
+
+@contextlib.contextmanager
+def new_draft(folder: int, name: str, place: Path, *, mode: int | None = None, sync: bool = True) -> Iterator[Draft]:
+    """A draft of the file `name` in an open folder; gone afterwards unless it was given its name."""
+    own = f".loupe-{secrets.token_hex(8)}.tmp"
+    with writing(place):
+        descriptor = os.open(own, _NEW, 0o666, dir_fd=folder)
+    draft = Draft(os.fdopen(descriptor, "w+b"), folder, own, name, place, sync)
+    try:
+        with draft.file:
+            with contextlib.suppress(OSError):  # Not every file system has locks.
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if mode is not None:
+                os.fchmod(descriptor, mode)
+            yield draft
+    except OSError as error:
+        # Of what goes wrong in the block, only a full disk is certainly about this file.
+        if isinstance(error, WriteError) or error.errno not in _FULL:
+            raise
+        raise cannot_write(place, error) from None
+    finally:
+        if not draft.placed:
+            with contextlib.suppress(OSError):
+                os.unlink(own, dir_fd=folder)
 
 
 def synced(folder: int) -> None:

@@ -7,27 +7,23 @@ exclusively, so that nothing planted in their place is opened.
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import os
 import re
-import secrets
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
-from loupe.errors import DatasetError, UnsafeFileError, WriteError, cannot_write
-from loupe.files.drafts import Draft, synced
+from loupe.errors import DatasetError, UnsafeFileError
+from loupe.files.drafts import Draft, new_draft, synced
 from loupe.files.plain import check_replaceable, link_error, open_folder, open_inside, open_plain, parts_of, writing
 
 #: A record is read whole into memory; a larger file is none.
 LARGEST_RECORD = 256 << 20
-#: The disk is full, the quota is used up, the file is too large.
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _DRAFT = re.compile(r"\.loupe-[0-9a-f]{16}\.tmp")
 
 
@@ -143,29 +139,35 @@ class Folder:
     @contextlib.contextmanager
     def draft(self, name: str, *, mode: int | None = None, sync: bool = True) -> Iterator[Draft]:
         """A file under another name; gone afterwards unless it was given its place."""
-        place, own = self.path / name, f".loupe-{secrets.token_hex(8)}.tmp"
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        place = self.path / name
         with contextlib.ExitStack() as stack:
             with writing(place):
                 folder, last = stack.enter_context(self._holder(name, create=True))
-                descriptor = os.open(own, flags, 0o666, dir_fd=folder)
-            draft = Draft(os.fdopen(descriptor, "w+b"), folder, own, last, place, sync)
-            try:
-                with draft.file:
-                    with contextlib.suppress(OSError):  # Not every file system has locks.
-                        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    if mode is not None:
-                        os.fchmod(descriptor, mode)
-                    yield draft
-            except OSError as error:
-                # Of what goes wrong in the block, only a full disk is certainly about this file.
-                if isinstance(error, WriteError) or error.errno not in _FULL:
-                    raise
-                raise cannot_write(place, error) from None
-            finally:
-                if not draft.placed:
-                    with contextlib.suppress(OSError):
-                        os.unlink(own, dir_fd=folder)
+            yield stack.enter_context(new_draft(folder, last, place, mode=mode, sync=sync))
+
+    @contextlib.contextmanager
+    def many(self) -> Iterator[Callable[[str, bytes], None]]:
+        """Writes many files that can be made again, each as `write` does; the folder of the last one stays open."""
+        path = self.path
+        above: list[str] | None = None
+        descriptor = -1
+        with contextlib.ExitStack() as stack:
+
+            def write(name: str, data: bytes) -> None:
+                nonlocal above, descriptor
+                place = path / name
+                with writing(place):
+                    *folders, last = self._parts(name)
+                    if folders != above:
+                        above = None
+                        stack.close()
+                        descriptor = stack.enter_context(self._below(folders).opened(create=True))
+                        above = folders
+                with new_draft(descriptor, last, place, sync=False) as draft:
+                    draft.file.write(data)
+                    draft.replace()
+
+            yield write
 
     def check(self, name: str) -> None:
         """Raise what `write` would raise for what has the name now: before long work, say."""
@@ -225,11 +227,17 @@ class Folder:
     @contextlib.contextmanager
     def _holder(self, name: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
         """The folder right above a file, and the last part of its name."""
-        *folders, last = parts_of(name) or (".",)
-        if last == ".":
-            raise UnsafeFileError(f"{self.path}: {name!r} is no name of a file")
-        with Folder(self.root, (*self.inside, *folders)).opened(create=create) as descriptor:
+        *folders, last = self._parts(name)
+        with self._below(folders).opened(create=create) as descriptor:
             yield descriptor, last
+
+    def _parts(self, name: str) -> tuple[str, ...]:
+        if (parts := parts_of(name) or (".",))[-1] == ".":
+            raise UnsafeFileError(f"{self.path}: {name!r} is no name of a file")
+        return parts
+
+    def _below(self, folders: Sequence[str]) -> Folder:
+        return Folder(self.root, (*self.inside, *folders))
 
     @contextlib.contextmanager
     def _parent(self) -> Iterator[tuple[int, str]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import re
 
-_UNSAFE = frozenset('%\\:*?"<>|')
+_UNSAFE = re.compile(r'[%\\:*?"<>|\x00-\x1f\x7f\ud800-\udfff]')
 _LONGEST_NAME = 180
 
 
@@ -23,7 +24,7 @@ def safe_name(sample_id: str) -> str:
 def _safe_part(part: str) -> str:
     if part in ("", ".", ".."):
         return "%2E" * len(part) or "%00"
-    encoded = "".join(_escape(char) if _is_unsafe(char) else char for char in part)
+    encoded = _UNSAFE.sub(lambda found: _escape(found[0]), part)
     if encoded[-1] in ". ":
         encoded = encoded[:-1] + _escape(encoded[-1])
     if encoded[0] == ".":
@@ -33,10 +34,6 @@ def _safe_part(part: str) -> str:
         return encoded
     digest = hashlib.sha256(raw).hexdigest()[:16]
     return raw[: _LONGEST_NAME - 18].decode("utf-8", "ignore") + "%~" + digest
-
-
-def _is_unsafe(char: str) -> bool:
-    return char in _UNSAFE or ord(char) < 32 or 0xD800 <= ord(char) < 0xE000 or ord(char) == 127
 
 
 def _escape(char: str) -> str:

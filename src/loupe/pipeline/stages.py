@@ -158,6 +158,7 @@ async def _ask(
     """The inference stage: open the engine, ask for what is left, score beside it if wanted."""
     ident = benchmark_id(plan.benchmark)
     waiting: dict[str, Sample] = {}
+    result_stands = True
 
     def requests() -> Iterator[Request]:
         for sample in left.in_order(lambda: samples_of(benchmark, plan.data, plan.options, folder.info.total)):
@@ -175,7 +176,10 @@ async def _ask(
         async with Journal(folder.predictions_log()) as journal:
 
             async def keep(prediction: Prediction) -> None:
-                folder.drop_result()
+                nonlocal result_stands
+                if result_stands:
+                    folder.drop_result()
+                    result_stands = False
                 await journal.keep(prediction)
                 if scoring:
                     await score(waiting.pop(prediction.sample), prediction)

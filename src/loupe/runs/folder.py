@@ -190,14 +190,15 @@ class RunFolder:
         """Write (sample id, text) pairs as `predictions/<sample><suffix>`, or into `folder`; returns how many."""
         folder = folder or self.files / "predictions"
         count = 0
-        for sample, text in texts:
-            data = text.encode("utf-8", "replace")
-            try:
-                folder.write(safe_name(sample) + suffix, data, sync=False)
-            except (FileExistsError, NotADirectoryError, IsADirectoryError):
-                # Ids such as "a" and "a.txt/b" cannot both be paths: the later one gets a name that no id has.
-                folder.write(safe_name(sample.replace("/", "%2F")) + "%" + suffix, data, sync=False)
-            count += 1
+        with folder.many() as write:
+            for sample, text in texts:
+                data = text.encode("utf-8", "replace")
+                try:
+                    write(safe_name(sample) + suffix, data)
+                except (FileExistsError, NotADirectoryError, IsADirectoryError):
+                    # Ids such as "a" and "a.txt/b" cannot both be paths: the later one gets a name that no id has.
+                    write(safe_name(sample.replace("/", "%2F")) + "%" + suffix, data)
+                count += 1
         return count
 
     def _record(self, data: bytes, kind: type[Record], name: str, place: Place) -> Record:

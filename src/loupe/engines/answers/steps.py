@@ -31,7 +31,8 @@ _NESTING = frozenset({"markdown", "md"})
 
 def newlines(text: str) -> str:
     r"""Drop byte order marks at the start and end every line with a plain `\n` (for `\r\n`; a lone `\r` stays)."""
-    return _LINE_END.sub("\n", text.lstrip("\ufeff"))
+    text = text.lstrip("\ufeff")
+    return _LINE_END.sub("\n", text) if "\r" in text else text
 
 
 def think(text: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import binascii
 import math
 import re
 import secrets
@@ -82,11 +81,11 @@ class ChatBodies:
         if self.settings.system:
             messages.insert(0, {"role": "system", "content": self.settings.system})
         rest = encode_json(messages)
-        parts = [self._head(limit), b',"messages":']
+        parts: list[bytes | memoryview] = [self._head(limit), b',"messages":']
         for mark, image in zip(marks, images, strict=True):
             before, rest = rest.split(mark.encode(), 1)
-            # Base64 needs no escapes in JSON.
-            parts += [before, binascii.b2a_base64(image.data, newline=False)]
+            # A string in JSON is what msgspec makes of bytes: Base64, a third faster than binascii.
+            parts += [before, memoryview(encode_json(image.data))[1:-1]]
         return b"".join((*parts, rest, b"}"))
 
     def _content(

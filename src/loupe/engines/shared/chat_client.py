@@ -130,7 +130,7 @@ class ChatClient:
             tried.append(place)
             try:
                 with self.pool.asking(place):
-                    return replace(await self._ask_at(place, body), endpoint=shown(place.base_url))
+                    return await self._ask_at(place, body)
             except OutOfMemoryError as reason:
                 if self.pool.all_gave_up:
                     raise
@@ -169,7 +169,8 @@ class ChatClient:
             broken = isinstance(error, aiohttp.ClientConnectionError)
             raise (UnreachableError if broken else TransientEngineError)(said) from None
         with self.redaction.errors():
-            return replace(self._understand(response, self.redaction.data(answer)), first_token=first.seconds)
+            output = self._understand(response, self.redaction.data(answer))
+        return replace(output, first_token=first.seconds, endpoint=shown(place.base_url))
 
     def _understand(self, response: aiohttp.ClientResponse, answer: bytes) -> Output:
         """The output in an answer, or the error that it stands for."""

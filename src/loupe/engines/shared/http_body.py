@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from loupe.engines.shared.answer_memory import make_room
+from loupe.engines.shared.answer_memory import SMALL, make_room
 from loupe.errors import EngineError
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ async def read_body(
         size = len(data) + len(chunk)
         if size > most:
             raise EngineError(f"the server's answer is longer than {most // 10**6} MB")
-        await _make_room(size, limit)
+        if size > SMALL:
+            await _make_room(size, limit)
         data += chunk
         if see is not None:
             see(chunk)
