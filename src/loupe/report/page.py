@@ -20,13 +20,13 @@ from loupe import __version__
 from loupe.report import leaderboard, losses
 from loupe.report.class_tables import classes_of, truth_states
 from loupe.report.collect import Entrant, Group
-from loupe.report.compression_curve import group_curve
+from loupe.report.compression_curve import group_curves
 from loupe.report.interval_words import interval_caption
 from loupe.report.partial_runs import left_out_sentences
 from loupe.report.published import leaderboard_rows, source_numbers
 from loupe.report.ranking import how_ranked, ranks_of, standings_of, visible_to_best
 from loupe.report.terminal import part_of_published
-from loupe.report.tradeoffs import NARROW, left_over, tradeoff_svg, tradeoffs
+from loupe.report.tradeoffs import FULL, NARROW, WIDTH, left_over, tradeoff_svg, tradeoffs
 from loupe.report.unverified import accepted_drafts, unverified_warning
 from loupe.stats.ranks import Standings
 
@@ -190,12 +190,8 @@ def group_context(group: Group) -> JsonObject:
         "sources": source_numbers(group.published),
         "caption": _caption(group, ranks, compared),
         "classes": classes_of([(entrant.label, entrant.result) for entrant in group.entrants if entrant.result]),
-        "curve": Markup(group_curve(group)),
-        "tradeoffs": [
-            (kind, Markup(tradeoff_svg(sized)), " ".join(left_over(sized)))
-            for each in tradeoffs(group)
-            for kind, sized in (("wide", each), ("narrow", replace(each, width=NARROW)))
-        ],
+        "curves": [(kind, Markup(picture)) for kind, picture in group_curves(group)],
+        "tradeoffs": _pictures(group),
         "slices": (slices := leaderboard.slice_tables(group)),
         "slices_margin": any(cell.margin[:1] == "±" for table in slices for row in table.rows for cell in row[3]),
         "outcomes": leaderboard.outcome_rows(group),
@@ -210,6 +206,14 @@ def group_context(group: Group) -> JsonObject:
         "failed_are": _failed_are(group),
         "signatures": [_signature(entrant) for entrant in group.entrants],
     }
+
+
+def _pictures(group: Group) -> list[tuple[str, Markup, str]]:
+    """Every trade-off as (for which screen, picture, what it cannot show); one alone has the page's width."""
+    found = tradeoffs(group)
+    widths = (("wide", FULL if len(found) == 1 else WIDTH), ("narrow", NARROW))
+    sized = [(kind, replace(each, width=width)) for each in found for kind, width in widths]
+    return [(kind, Markup(tradeoff_svg(each)), " ".join(left_over(each))) for kind, each in sized]
 
 
 def _part(group: Group) -> str:
