@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -134,9 +135,23 @@ def collect(paths: Sequence[Path]) -> list[Group]:
         info = run.info
         entrant = Entrant(run=run, result=run.result(), predictions=run.prediction_places(), scores=run.score_places())
         groups.setdefault((info.benchmark_id, info.version, info.reference_digest), []).append(entrant)
-    found = [make_group(entrants) for entrants in groups.values()]
+    found = [make_group(_shortly_named(entrants)) for entrants in groups.values()]
     tell_apart(found)
     return found
+
+
+def _shortly_named(entrants: list[Entrant]) -> list[Entrant]:
+    """The runs, those of answers in files called `acme_text-good` for the benchmark acme_text called `good`."""
+    names = [_short_name(entrant) for entrant in entrants]
+    if len({*names}) < len(names):
+        return entrants
+    return [replace(entrant, name=name) for entrant, name in zip(entrants, names, strict=True)]
+
+
+def _short_name(entrant: Entrant) -> str:
+    info = entrant.run.info
+    start = re.match(rf"{re.escape(info.benchmark_id)}[-_. ]+(?=\w)", info.engine)
+    return info.engine[start.end() :] if start and info.profile.get("kind") == "predictions" else info.engine
 
 
 def make_group(entrants: list[Entrant]) -> Group:

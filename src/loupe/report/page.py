@@ -21,6 +21,7 @@ from loupe.report import leaderboard, losses
 from loupe.report.class_tables import classes_of, truth_states
 from loupe.report.collect import Entrant, Group
 from loupe.report.compression_curve import group_curves
+from loupe.report.group_titles import shown_version
 from loupe.report.interval_words import interval_caption
 from loupe.report.partial_runs import left_out_sentences
 from loupe.report.published import leaderboard_rows, source_numbers
@@ -28,6 +29,7 @@ from loupe.report.ranking import how_ranked, ranks_of, standings_of, visible_to_
 from loupe.report.terminal import part_of_published
 from loupe.report.tradeoffs import FULL, NARROW, WIDTH, left_over, tradeoff_svg, tradeoffs
 from loupe.report.unverified import accepted_drafts, unverified_warning
+from loupe.report.verdict import Contender, Verdict, verdict
 from loupe.stats.ranks import Standings
 
 JsonObject: TypeAlias = dict[str, Any]
@@ -166,14 +168,17 @@ def group_context(group: Group) -> JsonObject:
     failed, more = leaderboard.failures(group)
     compared = standings_of(group)
     ranks = ranks_of(group, compared)
-    rows = leaderboard.rows(group, ranks)
+    decided = _verdict(group, compared)
+    rows = leaderboard.rows(group, ranks, winner=int(decided.winner or -1))
     return {
         "key": group.key,
         "title": group.title,
+        "version": shown_version(group.entrants[0].run.info.version),
         "note": group.note or group.facts.problem,
         "changed": group.changed,
         "unverified": unverified_warning(group.results),
         "part": _part(group),
+        "verdict": decided.sentence,
         "accepted": accepted_drafts(group.results),
         "warnings": [
             {"engine": entrant.label, "text": warning.removeprefix(f"{entrant.label}: ")}
@@ -208,6 +213,17 @@ def group_context(group: Group) -> JsonObject:
     }
 
 
+def _verdict(group: Group, compared: Standings | None) -> Verdict:
+    """Who wins, how sure that is, and what to do next."""
+    headline = next((measure for measure in group.measures if measure.name == group.headline), None)
+    taking_part = [
+        Contender(str(place), entrant.label, entrant.result)
+        for place, entrant in enumerate(group.entrants)
+        if entrant.result and headline and headline.name not in entrant.left_out
+    ]
+    return verdict(taking_part, headline, compared, apart=any(entrant.left_out for entrant in group.entrants))
+
+
 def _pictures(group: Group) -> list[tuple[str, Markup, str]]:
     """Every trade-off as (for which screen, picture, what it cannot show); one alone has the page's width."""
     found = tradeoffs(group)
@@ -234,10 +250,9 @@ def _byline(groups: Sequence[Group]) -> str:
     """Engines and samples in one line."""
     engines = len({entrant.label for group in groups for entrant in group.entrants})
     samples = sum(len(group.summary) for group in groups)
-    names = ", ".join(
-        dict.fromkeys(f"{g.entrants[0].run.info.benchmark_id} {g.entrants[0].run.info.version}" for g in groups)
-    )
-    return f"{_count(engines, 'engine')} · {_count(samples, 'sample')} · {names}"
+    said = [_count(engines, "engine"), _count(samples, "sample")]
+    said += [f"version {shown_version(groups[0].entrants[0].run.info.version)}"] if len(groups) == 1 else []
+    return " · ".join(said)
 
 
 def _count(number: int, noun: str) -> str:

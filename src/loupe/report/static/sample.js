@@ -98,7 +98,11 @@ function numbers(payload, sample) {
   const body = make("tbody", {});
   const line = (name, cells, kind = "") => {
     if (cells.some((cell) => cell !== "")) {
-      body.append(make("tr", { class: kind }, make("th", { scope: "row" }, ...[name].flat()), ...cells.map((cell) => (cell instanceof Node ? cell : make("td", {}, cell)))));
+      body.append(make("tr", { class: kind }, make("th", { scope: "row" }, ...[name].flat()), ...cells.map((cell, place) => {
+        const element = cell instanceof Node ? cell : make("td", {}, cell);
+        element.dataset.of = labels[place];
+        return element;
+      })));
     }
   };
   line("answer", sample.engines.map((engine) => make("td", { class: FAILED.has(engine.outcome) ? "failed" : "" }, OUTCOMES[engine.outcome])));
@@ -109,14 +113,13 @@ function numbers(payload, sample) {
       const good = measure.unit === "fraction" ? goodness(found.value, measure, 1) : null;
       return make("td", { class: good === null ? "" : "scored" }, good === null ? "" : make("span", { class: `swatch q${stepOf(good)}` }), found.text);
     });
-    const key = measure.title === measure.name ? "" : make("code", { class: "key" }, measure.name);
-    line([`${measure.title} `, key, measure.higher ? " ↑" : " ↓"], cells, "measure");
+    line([make("span", { title: measure.name }, measure.title), measure.higher ? " ↑" : " ↓"], cells, "measure");
   }
   const known = [...new Set(payload.answers.flatMap((answer) => (answer ? [...answer.facts, ...answer.diagnostics].map(([name]) => name) : [])))];
   for (const name of known) {
     line(name, payload.answers.map((answer) => (answer && ([...answer.facts, ...answer.diagnostics].find(([key]) => key === name) || [])[1]) || ""));
   }
-  const table = make("div", { class: "table-scroll" }, make("table", { class: "numbers" }, make("thead", {}, head), body));
+  const table = make("div", { class: "table-scroll" }, make("table", { class: labels.length > 1 ? "numbers stack" : "numbers" }, make("thead", {}, head), body));
   return [table, ...unitTables(payload, sample)];
 }
 
