@@ -19,6 +19,7 @@ from loupe.report.facts import FactIndex
 from loupe.report.flags import Flags
 from loupe.report.formulas import Formulas
 from loupe.report.group_titles import tell_apart
+from loupe.report.judged_fields import fields_of
 from loupe.report.markup import without_surrogates
 from loupe.report.missing_data import missing_data
 from loupe.report.partial_runs import Summarize, other_composites, without
@@ -268,8 +269,9 @@ def _answer(group: Group, entrant: Entrant, sample: Sample, scores: SampleScores
     place = entrant.predictions.get(sample.id)
     prediction = entrant.run.read_prediction(place) if place else None
     adapters = tuple(entrant.run.info.adapters)
+    fields = fields_of(group.benchmark, sample, prediction, adapters)
     if scores is None:
-        return Answer(prediction=prediction, adapters=adapters)
+        return Answer(prediction=prediction, adapters=adapters, fields=fields)
     units = {measure.name: measure.unit for measure in group.measures}
     values = values_of(group, scores)
     single = [score for score in scores.scores if score.unit]
@@ -292,6 +294,7 @@ def _answer(group: Group, entrant: Entrant, sample: Sample, scores: SampleScores
         scoring_error=_scoring_error(scores, prediction),
         explanation=_explanation(group, sample, scores),
         facts=group.facts.of_answer(group.benchmark, sample, prediction, scores, adapters),
+        fields=fields,
     )
 
 

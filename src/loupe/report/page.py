@@ -35,7 +35,7 @@ from loupe.stats.ranks import Standings
 JsonObject: TypeAlias = dict[str, Any]
 
 _HERE = Path(__file__).parent
-_SCRIPTS = ("data.js", "stored.js", "text.js", "diff.js", "grid.js", "sample.js")
+_SCRIPTS = ("data.js", "stored.js", "text.js", "diff.js", "moved.js", "grid.js", "fields.js", "sample.js")
 #: Only in reports that explain a score.
 _MATCH_SCRIPTS = ("overlay.js", "tables.js", "formulas.js", "match.js")
 #: Where the samples go. No text of a run can contain it: Jinja escapes `<`, and JSON is written without it.
