@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from loupe.engines.registry import engine_module, load_profile
 from loupe.errors import EngineError, EngineTimeoutError, MissingToolError, PageError, RejectedError
@@ -202,3 +202,24 @@ def test_a_sample_without_a_page_is_rejected(name: str) -> None:
 
     with pytest.raises(RejectedError, match="not 0"):
         with_engine(name, ask)
+
+
+@pytest.mark.parametrize(
+    ("name", "turn"),
+    [
+        *(pytest.param("rapidocr", turn, marks=needs_rapidocr) for turn in (0, 90, 180, 270)),
+        pytest.param("tesseract", 0, marks=needs_tesseract),
+    ],
+)
+def test_lines_are_told_with_their_places_on_the_page_as_it_was_given(name: str, turn: int, tmp_path: Path) -> None:
+    page = draw_page(tmp_path / "page.png", turn=turn)
+    (found,) = read(name, page)
+    assert isinstance(found, Output) and found.response is not None
+    lines = found.response["lines"]
+    assert sorted(text for text, *_ in lines) == sorted(LINES)
+    ink = Image.open(page).convert("L").point(lambda grey: 255 * (grey < 128))
+    for _, left, top, right, bottom in lines:
+        box = (left * ink.width, top * ink.height, right * ink.width, bottom * ink.height)
+        assert ink.crop(tuple(round(end) for end in box)).getbbox() is not None, "there is ink in the box"
+        ImageDraw.Draw(ink).rectangle((box[0] - 6, box[1] - 6, box[2] + 6, box[3] + 6), fill=0)
+    assert ink.getbbox() is None, "and none outside of all boxes"

@@ -15,7 +15,7 @@ from PIL import Image
 
 from loupe.benchmarks.own import check_folder, open_folder
 from loupe.benchmarks.own.class_figures import class_figures
-from loupe.benchmarks.own.field_types import FIELD_TYPES, FieldType, field_score
+from loupe.benchmarks.own.field_types import FIELD_TYPES, FieldType, judge_field
 from loupe.benchmarks.own.labels import label_of
 from loupe.benchmarks.own.normalization import Comparison
 from loupe.benchmarks.own.starting import find_documents
@@ -52,7 +52,7 @@ def make(tmp_path: Path) -> Make:
 
 
 def score_of(kind: FieldType, prediction: str, reference: str) -> float:
-    return field_score(kind, prediction, reference, comparison=Comparison())
+    return judge_field(kind, prediction, reference, comparison=Comparison())[0]
 
 
 @pytest.mark.parametrize(

@@ -16,14 +16,15 @@ from loupe.metrics import indel_distance
 from .report_browser import chromium
 
 pytestmark = pytest.mark.browser
-SCRIPT = Path(loupe.report.__file__).parent / "static" / "diff.js"
+SCRIPTS = [Path(loupe.report.__file__).parent / "static" / name for name in ("diff.js", "moved.js")]
 
 
 @pytest.fixture(scope="module")
 def page() -> Iterator[Page]:
     with chromium() as browser:
         found = browser.new_page()
-        found.add_script_tag(path=SCRIPT)
+        for script in SCRIPTS:
+            found.add_script_tag(path=script)
         yield found
 
 
@@ -87,3 +88,43 @@ def test_a_megabyte_of_noise_is_compared_in_bounded_time(page: Page, unit: str) 
     )
     assert took[0] is True
     assert took[1] < 8000
+
+
+PARAGRAPHS = [f"Paragraph {word} tells of the {word} harbour and its clock." for word in ("first", "second", "third", "fourth")]
+
+
+def moves(page: Page, prediction: str, reference: str, unit: str = "words") -> dict[str, Any]:
+    found: dict[str, Any] = page.evaluate("texts => differenceWithMoves(...texts)", [prediction, reference, unit])
+    return found
+
+
+@pytest.mark.parametrize("between", ["\n\n", "\n"])
+@pytest.mark.parametrize("unit", ["words", "characters"])
+def test_blocks_in_another_order_are_moved_not_missing_and_extra(page: Page, between: str, unit: str) -> None:
+    first, second, third, fourth = PARAGRAPHS
+    found = moves(page, between.join((first, third, fourth, second)), between.join(PARAGRAPHS), unit)
+    assert found["counts"]["missing"] == found["counts"]["extra"] == 0
+    assert [text.strip() for kind, text, *_ in found["segments"] if kind == "moved"] == [second]
+
+
+def test_a_moved_block_that_was_misread_shows_what_is_wrong_in_it(page: Page) -> None:
+    first, second, third, fourth = PARAGRAPHS
+    found = moves(page, "\n".join((first, third, fourth, second.replace("clock", "cl0ck"))), "\n".join(PARAGRAPHS))
+    (moved,) = [segment for segment in found["segments"] if segment[0] == "moved"]
+    assert [part for part in moved[2] if part[0] != "same"] == [["missing", "clock"], ["extra", "cl0ck"]]
+    assert (found["counts"]["missing"], found["counts"]["extra"]) == (1, 1)
+
+
+def test_the_parts_with_moved_ones_make_up_the_prediction(page: Page) -> None:
+    dice = random.Random(3)
+    for _ in range(80):
+        reference = dice.choices(PARAGRAPHS + ["A short one.", "x", ""], k=dice.randint(0, 7))
+        prediction = dice.sample(reference, k=dice.randint(0, len(reference)))
+        texts = [dice.choice(["\n", "\n\n"]).join(lines) for lines in (prediction, reference)]
+        segments = moves(page, *texts, dice.choice(["words", "characters"]))["segments"]
+        assert "".join(text for kind, text, *_ in segments if kind != "missing") == texts[0]
+
+
+def test_texts_in_the_same_order_have_nothing_moved(page: Page) -> None:
+    text = "\n\n".join(PARAGRAPHS)
+    assert moves(page, text.replace("clock", "cl0ck"), text) == difference(page, text.replace("clock", "cl0ck"), text, "words")

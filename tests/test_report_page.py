@@ -183,7 +183,7 @@ def test_groups_of_the_same_title_are_called_by_what_differs() -> None:
 
     groups = [group("a1"), group("b2", math="skip"), group("c3", math="skip")]
     tell_apart(groups)
-    assert [each.title for each in groups] == ["b, default options", "b, math=skip, data b2", "b, math=skip, data c3"]
+    assert [each.title for each in groups] == ["b, default options", "b, math=skip, data B", "b, math=skip, data C"]
     alone = [group("a1", math="skip")]
     tell_apart(alone)
     assert alone[0].title == "b"

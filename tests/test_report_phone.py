@@ -61,3 +61,23 @@ def test_classes_of_all_engines_stand_in_one_table_with_matrices_folded(browser:
         assert "all_labels.of_one" in first[0] and "some" in first[1]
         assert seen.page.locator("section.group details:not([open]) > summary").count() >= 2
         assert not seen.page.locator(".failed-short").first.is_visible()
+
+
+def test_no_header_is_cut_and_every_cell_says_whose_it_is(browser: Browser, report: Path) -> None:
+    with opened(browser, report, width=390) as seen:
+        seen.page.locator("section.group details").evaluate_all("all => all.forEach(each => { each.open = true; })")
+        # Nothing is wider than its box, so nothing has to be pushed aside to be read.
+        cut = seen.page.locator("section.group .table-scroll, section.group th, section.group td").evaluate_all(
+            "all => all.filter(each => each.scrollWidth > each.clientWidth + 1 || each.getBoundingClientRect().right > 390)"
+            ".map(each => each.textContent.trim())"
+        )
+        assert cut == []
+        unnamed = seen.page.locator("section.group .stack td").evaluate_all(
+            "all => all.filter(each => each.textContent.trim() && !each.dataset.of && !each.matches('.error, .whisker-cell'))"
+            ".map(each => each.outerHTML)"
+        )
+        assert unnamed == []
+        named = seen.page.locator(".leaderboard .headline[data-of]").first.evaluate(
+            "each => getComputedStyle(each, '::before').content"
+        )
+        assert named == '"classes (accuracy)"'

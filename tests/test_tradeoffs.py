@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,7 +16,7 @@ from loupe.report.collect import collect
 from loupe.report.html import write_report
 from loupe.report.label_places import overlap, place_labels
 from loupe.report.svg_parts import Scale
-from loupe.report.tradeoffs import Point, Tradeoff, left_over, tradeoff_svg, tradeoffs
+from loupe.report.tradeoffs import HEIGHT, Point, Tradeoff, left_over, tradeoff_svg, tradeoffs
 from loupe.runs.folder import RunFolder
 from loupe.types import Estimate, Measure, Prediction
 from tests.report_browser import opened
@@ -51,6 +52,21 @@ def test_every_point_is_on_the_front_or_beaten_by_one_that_is(values: list[tuple
         beaten = [one for one in front if one.value >= each.value and one.x >= each.x]
         assert each in front or beaten
     ElementTree.fromstring(tradeoff_svg(picture))
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=8), st.booleans())
+def test_every_interval_ends_within_the_plot_with_a_cap(values: list[tuple[float, float, float]], less: bool) -> None:
+    points = [
+        Point(name=str(number), quality=Estimate(value=value, low=low, high=high), x=1.0 + number)
+        for number, (low, value, high) in enumerate(map(sorted, values))
+    ]
+    picture = ElementTree.fromstring(tradeoff_svg(drawn(points, DISTANCE if less else QUALITY)))
+    bars = [path.attrib["d"] for path in picture.iter("{http://www.w3.org/2000/svg}path")]
+    assert len(bars) == len(points)
+    for bar in bars:
+        x, top, bottom, *caps = map(float, re.findall(r"-?[\d.]+", bar))
+        assert 30 <= top <= bottom <= HEIGHT - 56, "nothing is cut off at the frame"
+        assert caps == [round(x - 5, 1), top, 10, round(x - 5, 1), bottom, 10]
 
 
 @settings(max_examples=30)
@@ -99,6 +115,13 @@ def test_the_report_draws_both_pictures_and_tells_failures(tmp_path: Path, brows
     assert "0.002 USD" in label and "two & <co>" in label and "On the Pareto front" in label
     report = tmp_path / "report.html"
     write_report(toy.runs, report)
+    with opened(browser, report) as seen:
+        pictures = seen.page.locator(".tradeoffs figure:visible svg").evaluate_all(
+            "all => all.map(each => each.getBoundingClientRect()).map(box => [box.left, box.right, box.top])"
+        )
+        (left, _, top), (_, right, beside) = pictures
+        table = seen.page.locator("main > section.group").evaluate("each => each.getBoundingClientRect().width")
+        assert top == beside and right - left > 0.98 * table, "two pictures fill the width of the page"
     with opened(browser, report, width=420, scheme="dark") as seen:
         assert seen.page.locator(".tradeoffs figure:visible").count() == 2
         assert "(1 of 6 failed)" in seen.text(".tradeoffs")

@@ -190,6 +190,17 @@ class Equation:
     problem: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedField:
+    """A field of a document: what the truth has, what the answer gives, how right that is (0 to 1), and by which rule."""
+
+    name: str
+    wanted: str
+    given: str
+    value: float
+    rule: str
+
+
 #: Words with the texts that they quote: ("", "must stand before "), ("text", "Appendix"), ("latex", "x^2").
 Words: TypeAlias = tuple[tuple[Literal["", "text", "latex"], str], ...]
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from loupe.explanation import Explanation, Fact
+from loupe.explanation import Explanation, Fact, JudgedField
 
 Outcome: TypeAlias = Literal["ok", "empty", "truncated", "repeated", "timeout", "error", "rejected", "missing"]
 
@@ -243,7 +243,8 @@ class Benchmark:
     `published_total` how many samples the published set has (0: unknown, or a question of its options).
     `conclude` looks at all samples of a run together. `explain` tells the report how an answer was matched, from what
     the benchmark keeps in `details`; `facts` tells it of the tests that an answer was put to, failed ones with what
-    shows why; it gets the answer as it was scored. `faults` are what `loupe lint` looks for, in the order in which they
+    shows why, `fields` of the fields of a document, each with the rule that decided; both get the answer as it was
+    scored. `faults` are what `loupe lint` looks for, in the order in which they
     are mended. `answers` says where existing answers stand.
 
     `prepare` is for scores that need an outside program (TeX, a browser), which is quick only with many inputs at once.
@@ -271,6 +272,7 @@ class Benchmark:
     tools: Callable[[], Mapping[str, str]] | None = None
     explain: Callable[[Sample, SampleScores], Explanation | None] | None = None
     facts: Callable[[Sample, Prediction, SampleScores], Sequence[Fact]] | None = None
+    fields: Callable[[Sample, Prediction], Sequence[JudgedField]] | None = None
     faults: Sequence[FormatFault] = ()
     answers: AnswerLayout = AnswerLayout()
     paper: str = ""

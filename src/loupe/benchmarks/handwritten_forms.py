@@ -18,6 +18,7 @@ from loupe.benchmarks.kie.scoring import (
     MEASURES,
     OFFICIAL,
     Variant,
+    judge_document,
     reference_text,
     score_document,
     verify_document,
@@ -114,6 +115,7 @@ benchmark = Benchmark(
     measures=MEASURES,
     load=load,
     score=score_document,
+    fields=judge_document,
     tools=answer_tools,
     reference=reference_text,
 )

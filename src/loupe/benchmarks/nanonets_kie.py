@@ -17,6 +17,7 @@ from loupe.benchmarks.kie.scoring import (
     MEASURES,
     OFFICIAL,
     Variant,
+    judge_document,
     reference_text,
     score_document,
     verify_document,
@@ -73,6 +74,7 @@ benchmark = Benchmark(
     measures=MEASURES,
     load=load,
     score=score_document,
+    fields=judge_document,
     tools=answer_tools,
     reference=reference_text,
 )

@@ -16,6 +16,7 @@ from loupe.cli.output import as_json, json_option, plain_option, say, tables
 from loupe.cli.run_paths import exit_with, is_root, readable_runs
 from loupe.cli.runs import open_run
 from loupe.errors import RunError, UsageError, word
+from loupe.report.group_titles import shown_version
 from loupe.report.partial_runs import left_out_sentences, other_composites, without
 from loupe.report.published import published_sections
 from loupe.report.speed import speed_columns
@@ -27,6 +28,7 @@ from loupe.report.terminal import (
     part_of_published,
 )
 from loupe.report.unverified import accepted_drafts, truth_cell, unverified, unverified_warning
+from loupe.report.verdict import Contender, verdict
 from loupe.report.visible_differences import DIFFERENCE_HEADER, difference_cells, no_ranks, visible_differences
 from loupe.report.worst_samples import moved_section, movement
 from loupe.runs.folder import RunFolder
@@ -98,6 +100,13 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
         summarize=benchmark.summarize,
         unranked={run for run, names in zip(runs, apart, strict=True) if benchmark.headline_measure in names},
     )
+    headline = next((measure for measure in benchmark.measures if measure.name == first.headline), None)
+    taking_part = [
+        Contender(str(path), result.engine, result)
+        for path, result, names in zip(paths, results, apart, strict=True)
+        if first.headline not in names
+    ]
+    outcome = verdict(taking_part, headline, found, apart=any(apart))
     return Compared(
         benchmark=first.benchmark,
         version=first.version,
@@ -125,6 +134,8 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
         part=part_of_published(max(results, key=lambda result: result.total)),
         accepted=accepted_drafts(results),
         warning=unverified_warning(results),
+        verdict=outcome.sentence,
+        winner=outcome.winner,
     )
 
 
@@ -181,10 +192,11 @@ def sections(compared: Compared) -> list[Section]:
         *titles,
         "run",
     )
-    title = f"{compared.benchmark}@{compared.version}"
+    title = f"{compared.benchmark}@{shown_version(compared.version)}"
+    winner = next((place for place, item in enumerate(compared.runs) if item.run == compared.winner), None)
     return [
         *([Section(title="", rows=[(compared.warning,)], alarm=True)] if compared.warning else []),
-        Section(title=title, header=header, rows=rows),
+        Section(title=title, header=header, rows=rows, winner=winner),
         *_below_ranks(compared),
         *published_sections(compared.published, compared.units),
         *(section for pair in compared.pairs for section in _pair_sections(compared, pair)),
@@ -202,9 +214,11 @@ def _goodness(path: Path) -> float:
 
 
 def _below_ranks(compared: Compared) -> list[Section]:
+    """The outcome in a sentence, and what else has to be said of these numbers."""
     said = [no_ranks(compared.headline)] if compared.untold else []
     said += [*compared.notes, *filter(None, [compared.part, compared.accepted])]
-    return [Section(title="", rows=[(line,) for line in said])] if said else []
+    outcome = [Section(title="", rows=[(compared.verdict,)])] if compared.verdict else []
+    return [*outcome, *([Section(title="", rows=[(line,) for line in said])] if said else [])]
 
 
 def visible_sections(compared: Compared) -> list[Section]:

@@ -49,6 +49,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     can be told apart by the headline on so few pages, so there are no ranks. `part` says that they are not over the
     whole of the published set. `published` holds figures of others, if they were asked for: unranked, and in no pair.
     `warning` says what unverified truth makes of the numbers, `accepted` that verified truth is an engine's draft.
+    `verdict` is the outcome in one sentence, `winner` the run that is clearly better than all others ("": none is).
     """
 
     benchmark: str
@@ -66,4 +67,6 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     part: str = ""
     accepted: str = ""
     warning: str = ""
+    verdict: str = ""
+    winner: str = ""
     published: list[PublishedRow] = []

@@ -86,6 +86,7 @@ def draft_one(
 ) -> tuple[Written, int]:
     """Ask one engine for what it has not drafted yet, and write that; also what there is of it after Ctrl-C."""
     from loupe.pipeline import infer
+    from loupe.review.boxes import keep_boxes
     from loupe.review.drafting import Written, standing, write_drafts
 
     name = plan.name or plan.label
@@ -102,6 +103,7 @@ def draft_one(
     plan = dataclasses.replace(plan, runs=runs, options=options)
     folders, code = read_all([plan], infer, plain=plain, unit="fraction")
     written = write_drafts(folder, config, name, folders[0])
+    keep_boxes(folder, name, folders[0])
     return written, code
 
 

@@ -25,6 +25,7 @@ from loupe.engines.shared.cores import cores, processes
 from loupe.engines.shared.isolation import worker_pool
 from loupe.engines.shared.page_files import single_page
 from loupe.engines.shared.paragraphs import page_text
+from loupe.engines.shared.placed_lines import PlacedLine, placed_line
 from loupe.engines.shared.reading_order import Quad
 from loupe.engines.shared.worker import Loaded
 from loupe.errors import MissingToolError
@@ -113,7 +114,8 @@ def load(*, threads: int, upright: bool, text_score: float, dpi: float, longest:
         image = load_page(request.images[0], longest=longest, dpi=dpi)
         # RapidOCR takes blue, green, red.
         pixels = np.ascontiguousarray(np.asarray(image)[:, :, ::-1])
-        return Output(text=reader.read(pixels), finish_reason="stop")
+        text, lines = reader.read(pixels)
+        return Output(text=text, finish_reason="stop", response={"lines": lines})
 
     facts = {package: version(package) for package in ("rapidocr", "onnxruntime")}
     names = sorted(path.stem for path in models.glob("*.onnx"))
@@ -149,15 +151,15 @@ class _Reader:
         self._engine(line, use_det=False, use_cls=True, use_rec=False)
         self._engine(line, use_det=False, use_cls=False, use_rec=True)
 
-    def read(self, pixels: Pixels) -> str:
-        """The text of the page, in reading order."""
-        page = self._recognise(pixels)
+    def read(self, pixels: Pixels) -> tuple[str, list[PlacedLine]]:
+        """The text of the page, in reading order, and where its lines stand on the page as it was given."""
+        page, turns = self._recognise(pixels), 0
         if self._upright and page.texts:
             turned = self._turned(pixels, page)
             if turned is not None:
-                again = self._recognise(turned)
-                page = max(page, again, key=_certainty)
-        return page_text(page.boxes, page.texts)
+                again = self._recognise(turned[0])
+                page, turns = max((page, 0), (again, turned[1]), key=lambda each: _certainty(each[0]))
+        return page_text(page.boxes, page.texts), _placed(page, turns, pixels.shape[1], pixels.shape[0])
 
     def _recognise(self, pixels: Pixels) -> _Page:
         found = self._engine(pixels, use_det=True, use_cls=False, use_rec=True)
@@ -165,8 +167,8 @@ class _Reader:
             return _Page([], [], [])
         return _Page([quad.tolist() for quad in found.boxes], list(found.txts), [float(s) for s in found.scores])
 
-    def _turned(self, pixels: Pixels, page: _Page) -> Pixels | None:
-        """The page turned upright; None if it is upright.
+    def _turned(self, pixels: Pixels, page: _Page) -> tuple[Pixels, int] | None:
+        """The page turned upright, and by how many quarters to the left; None if it is upright.
 
         Lines that stand on end betray a page on its side. What is then left, or upside down from the start, is up to
         RapidOCR's classifier of line direction: a majority of the longest lines.
@@ -183,8 +185,8 @@ class _Reader:
         else:
             boxes = page.boxes
         if self._is_upside_down(pixels, boxes):
-            return np.ascontiguousarray(np.rot90(pixels, 2))
-        return pixels if on_side else None
+            return np.ascontiguousarray(np.rot90(pixels, 2)), 2 + on_side
+        return (pixels, 1) if on_side else None
 
     def _is_upside_down(self, pixels: Pixels, boxes: list[Quad]) -> bool:
         rectangles = sorted((_rectangle(box) for box in boxes), key=lambda r: r[0] - r[2])[:_VOTERS]
@@ -197,6 +199,20 @@ class _Reader:
             votes += answer[0][0] == "180" and answer[0][1] > 0.7
             total += 1
         return total > 0 and votes > total / 2
+
+
+def _placed(page: _Page, turns: int, width: int, height: int) -> list[PlacedLine]:
+    """Every line with its upright box as fractions of a page that was turned by so many quarters before it was read."""
+    found: list[PlacedLine] = []
+    for quad, text in zip(page.boxes, page.texts, strict=True):
+        points = [(float(x), float(y)) for x, y in quad]
+        # One quarter back to the right at a time; `across` is the width of the page before that quarter was turned.
+        for turn in range(turns, 0, -1):
+            across = width if turn % 2 else height
+            points = [(across - y, x) for x, y in points]
+        xs, ys = [x / width for x, _ in points], [y / height for _, y in points]
+        found.append(placed_line(text, (min(xs), min(ys), max(xs), max(ys))))
+    return found
 
 
 def _certainty(page: _Page) -> float:

@@ -20,12 +20,17 @@ from loupe.engines.shared.child_environment import without_secrets
 from loupe.engines.shared.cores import cores
 from loupe.engines.shared.page_files import page_file, single_page
 from loupe.engines.shared.page_reader import page_reader
+from loupe.engines.shared.placed_lines import PlacedLine, placed_line
 from loupe.engines.shared.programs import run_program
 from loupe.errors import EngineError, MissingToolError
 from loupe.types import Engine, Output, Request
 
 #: What every build of Tesseract reads; other formats are handed over as PNG.
 _FORMATS = frozenset({"PNG", "JPEG"})
+#: The head of the table with the place of every page, line and word, and one row of it: its level, the place of its
+#: line, its box, and its text.
+_HEADER = "level\tpage_num\tblock_num\tpar_num\tline_num\tword_num\tleft\ttop\twidth\theight\tconf\ttext\n"
+_ROW = re.compile(r"([1-5])\t(\d+\t\d+\t\d+\t\d+)\t\d+\t(-?\d+)\t(-?\d+)\t(\d+)\t(\d+)\t-?[\d.]+\t([^\n]*)\n")
 _INSTALL = "apt-get install tesseract-ocr (Debian, Ubuntu), brew install tesseract (macOS)"
 
 
@@ -63,6 +68,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     await asyncio.to_thread(_check_languages, program, settings.languages)
     environment = {**without_secrets(), "OMP_THREAD_LIMIT": "1"}
     options = ["stdout", "-l", settings.languages, "--psm", str(settings.psm)]
+    options += ["-c", "tessedit_create_txt=1", "-c", "tessedit_create_tsv=1"]
 
     async def predict(request: Request) -> Output:
         page = single_page(request)
@@ -72,11 +78,33 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
             )
         if finished.code != 0:
             raise EngineError(f"tesseract ended with {finished.code}: {finished.complaint or finished.last_output}")
+        text, lines = _told_apart(finished.output.decode("utf-8", errors="replace"))
         # Tesseract ends each page with a form feed.
-        return Output(text=finished.output.decode("utf-8", errors="replace").rstrip("\f"), finish_reason="stop")
+        return Output(text=text.rstrip("\f"), finish_reason="stop", response={"lines": lines} if lines else None)
 
     async with page_reader(timeout=settings.timeout, workers=settings.concurrency) as reader:
         yield Engine(predict=predict, facts={"tesseract": version.removeprefix("tesseract ")})
+
+
+def _told_apart(output: str) -> tuple[str, list[PlacedLine]]:
+    """The text, and the lines of the table that is printed with it, with their boxes as fractions of the page."""
+    before, header, after = output.partition(_HEADER)
+    rows = []
+    while header and (row := _ROW.match(after)):
+        rows.append(row.groups())
+        after = after[row.end() :]
+    width, height = next(((float(row[4]), float(row[5])) for row in rows if row[0] == "1"), (0.0, 0.0))
+    words: dict[str, list[str]] = {}
+    for row in rows:
+        if row[0] == "5":
+            words.setdefault(row[1], []).append(row[6])
+    lines = []
+    for level, place, left, top, wide, high, _ in rows:
+        if level == "4" and place in words and width and height:
+            x, y = float(left), float(top)
+            ends = (x / width, y / height, (x + float(wide)) / width, (y + float(high)) / height)
+            lines.append(placed_line(" ".join(words[place]), ends))
+    return before + after, lines
 
 
 def _check_languages(program: str, wanted: str) -> None:

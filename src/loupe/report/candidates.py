@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from loupe.report.published import origin
 from loupe.report.terminal import Section, failed_count, format_margin, format_value, part_of_published
 from loupe.types import Estimate, PublishedRow, Result
 
@@ -31,7 +32,7 @@ def candidate_sections(results: Sequence[Result], published: Sequence[PublishedR
         parts = [(row[0], *row[len(header) :]) for row in rows]
         found.append(Section(title="", header=("engine", *titles[1:]), rows=parts))
     if sources:
-        listed = [(f"published [{number}]", text) for number, text in enumerate(sources, 1)]
+        listed = [(origin(text, number), text) for number, text in enumerate(sources, 1)]
         listed += [("here", part) for part in dict.fromkeys(map(part_of_published, results)) if part]
         found.append(Section(title="published by others, not measured here", rows=listed))
     return found
@@ -65,7 +66,7 @@ def _own_row(result: Result, columns: Sequence[str]) -> tuple[str, ...]:
 
 def _published_row(row: PublishedRow, columns: Sequence[str], units: Mapping[str, str], source: int) -> tuple[str, ...]:
     first, *others = [_cell(row.values.get(name), units.get(name)) for name in columns]
-    return (row.name, f"published [{source}]", first, "–", _points(row.half_width), "–", *others)
+    return (row.name, origin(row.source, source), first, "–", _points(row.half_width), "–", *others)
 
 
 def _cell(value: float | None, unit: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from loupe.report.facts import FactIndex
 from loupe.report.flags import Flags
 from loupe.report.formulas import Formulas
 from loupe.report.group_titles import tell_apart
+from loupe.report.judged_fields import fields_of
 from loupe.report.markup import without_surrogates
 from loupe.report.missing_data import missing_data
 from loupe.report.partial_runs import Summarize, other_composites, without
@@ -135,9 +137,23 @@ def collect(paths: Sequence[Path]) -> list[Group]:
         info = run.info
         entrant = Entrant(run=run, result=run.result(), predictions=run.prediction_places(), scores=run.score_places())
         groups.setdefault((info.benchmark_id, info.version, info.reference_digest), []).append(entrant)
-    found = [make_group(entrants) for entrants in groups.values()]
+    found = [make_group(_shortly_named(entrants)) for entrants in groups.values()]
     tell_apart(found)
     return found
+
+
+def _shortly_named(entrants: list[Entrant]) -> list[Entrant]:
+    """The runs, those of answers in files called `acme_text-good` for the benchmark acme_text called `good`."""
+    names = [_short_name(entrant) for entrant in entrants]
+    if len({*names}) < len(names):
+        return entrants
+    return [replace(entrant, name=name) for entrant, name in zip(entrants, names, strict=True)]
+
+
+def _short_name(entrant: Entrant) -> str:
+    info = entrant.run.info
+    start = re.match(rf"{re.escape(info.benchmark_id)}[-_. ]+(?=\w)", info.engine)
+    return info.engine[start.end() :] if start and info.profile.get("kind") == "predictions" else info.engine
 
 
 def make_group(entrants: list[Entrant]) -> Group:
@@ -254,8 +270,9 @@ def _answer(group: Group, entrant: Entrant, sample: Sample, scores: SampleScores
     place = entrant.predictions.get(sample.id)
     prediction = entrant.run.read_prediction(place) if place else None
     adapters = tuple(entrant.run.info.adapters)
+    fields = fields_of(group.benchmark, sample, prediction, adapters)
     if scores is None:
-        return Answer(prediction=prediction, adapters=adapters)
+        return Answer(prediction=prediction, adapters=adapters, fields=fields)
     units = {measure.name: measure.unit for measure in group.measures}
     values = values_of(group, scores)
     single = [score for score in scores.scores if score.unit]
@@ -278,6 +295,7 @@ def _answer(group: Group, entrant: Entrant, sample: Sample, scores: SampleScores
         scoring_error=_scoring_error(scores, prediction),
         explanation=_explanation(group, sample, scores),
         facts=group.facts.of_answer(group.benchmark, sample, prediction, scores, adapters),
+        fields=fields,
     )
 
 

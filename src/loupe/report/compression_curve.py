@@ -9,17 +9,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from textwrap import wrap
 
 from loupe.benchmarks.fox_pages.compression import Binning, CurvePoint, compression_curve
 from loupe.report.collect import Group
+from loupe.report.svg_parts import shortened
 from loupe.types import Result
 
 WIDTH, HEIGHT = 760, 440
+#: Across a whole page, and on telephones: the letters are as large in both.
+_SIZES = (("wide", 1240), ("narrow", 380))
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 18, 18, 52
 #: Readable on white and on near black, told apart without colours by the marks.
 _COLOURS = ("#2a78c2", "#c9611a", "#2f9160", "#a4529c", "#8a7a1e", "#6d6d6d")
 _GREY = "#808890"
 _LEGEND_LINE = 18
+_NOTE = "hollow, dashed: the paper (arXiv 2510.18234) for the same bins. Bars: 95 % interval. n: pages of the bin."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,25 +54,26 @@ def run_name(engine: str, mode: str) -> str:
     return engine if mode in engine else f"{engine}, {mode}"
 
 
-def group_curve(group: Group) -> str:
-    """The picture of a report's group; empty where its runs have no vision tokens."""
+def group_curves(group: Group) -> list[tuple[str, str]]:
+    """The picture of a report's group for (each kind of screen, as SVG); none where its runs have no vision tokens."""
     results = [
         (run_name(entrant.label, entrant.run.info.options.get("mode", "")), entrant.result)
         for entrant in group.entrants
         if entrant.result is not None and entrant.run.info.benchmark_id == "fox"
     ]
-    return curve_svg(curves(results))
+    drawn = curves(results)
+    return [(kind, curve_svg(drawn, width=width)) for kind, width in _SIZES] if drawn else []
 
 
-def curve_svg(drawn: Sequence[Curve], *, background: str = "") -> str:
+def curve_svg(drawn: Sequence[Curve], *, background: str = "", width: int = WIDTH) -> str:
     """The picture; `background` fills it, for a file of its own. Nothing to draw: an empty text."""
     if not drawn:
         return ""
-    scale = _Scale.of(drawn)
-    height = HEIGHT + _LEGEND_LINE * (len(drawn) + 1)
+    scale = _Scale.of(drawn, width)
+    height = HEIGHT + _LEGEND_LINE * (len(drawn) + len(_notes(width)))
     label = "Precision against compression: " + "; ".join(_in_words(curve) for curve in drawn)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'role="img" aria-label="{escape(label)}" font-family="system-ui, sans-serif" font-size="12">'
     ]
     if background:
@@ -77,7 +83,7 @@ def curve_svg(drawn: Sequence[Curve], *, background: str = "") -> str:
         parts += _paper(curve, scale, number)
     for number, curve in enumerate(drawn):
         parts += _curve(curve, scale, number, shift=_shift(number, len(drawn)))
-    parts += _legend(drawn)
+    parts += _legend(drawn, width)
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -89,9 +95,10 @@ class _Scale:
     highest: float
     floor: float
     step: float
+    width: int
 
     @classmethod
-    def of(cls, drawn: Sequence[Curve]) -> _Scale:
+    def of(cls, drawn: Sequence[Curve], width: int) -> _Scale:
         ratios = [point.compression or 0.0 for curve in drawn for point in curve.points]
         precisions = [
             value
@@ -101,20 +108,21 @@ class _Scale:
             if value is not None
         ]
         span = max(max(ratios) - min(ratios), 1.0)
-        step = next((size for size in (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0) if span / size <= 10), span / 8)
+        most = 10 if width >= WIDTH else 5
+        step = next((size for size in (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0) if span / size <= most), span / 4)
         floor = max(0.0, 0.1 * int(10 * (min(precisions) - 0.02)))
         lowest = step * int(max(0.0, min(ratios) - 0.06 * span) / step)
-        return cls(lowest, max(ratios) + 0.08 * span, min(floor, 0.8), step)
+        return cls(lowest, max(ratios) + 0.08 * span, min(floor, 0.8), step, width)
 
     def x(self, ratio: float) -> float:
-        return _LEFT + (WIDTH - _LEFT - _RIGHT) * (ratio - self.lowest) / (self.highest - self.lowest)
+        return _LEFT + (self.width - _LEFT - _RIGHT) * (ratio - self.lowest) / (self.highest - self.lowest)
 
     def y(self, precision: float) -> float:
         return _TOP + (HEIGHT - _TOP - _BOTTOM) * (1.0 - precision) / (1.0 - self.floor)
 
     def axes(self) -> list[str]:
         """Grid, ticks and what the axes are."""
-        bottom, right = HEIGHT - _BOTTOM, WIDTH - _RIGHT
+        bottom, right = HEIGHT - _BOTTOM, self.width - _RIGHT
         parts = []
         for tenth in range(round(10 * self.floor), 11):
             y = self.y(tenth / 10)
@@ -189,18 +197,22 @@ def _mark(number: int, x: float, y: float, colour: str, *, filled: bool) -> str:
     return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" {paint}/>'
 
 
-def _legend(drawn: Sequence[Curve]) -> list[str]:
+def _legend(drawn: Sequence[Curve], width: int) -> list[str]:
+    """What the marks stand for: lines of (mark, words) below each other, as long as the picture is wide."""
+    longest = int((width - _LEFT - 18) / 6.5)
     parts = []
     for number, curve in enumerate(drawn):
         y = HEIGHT + _LEGEND_LINE * number
-        colour = _COLOURS[number % len(_COLOURS)]
-        pages = sum(point.pages for point in curve.points)
-        parts.append(_mark(number, _LEFT + 6, y - 4, colour, filled=True))
-        parts.append(_text(_LEFT + 18, y, f"{curve.name[:80]} ({pages:,} pages)", "start"))
-    y = HEIGHT + _LEGEND_LINE * len(drawn)
-    note = "hollow, dashed: the paper (arXiv 2510.18234) for the same bins. Bars: 95 % interval. n: pages of the bin."
-    parts.append(_text(_LEFT, y, note, "start", _GREY))
+        pages = f" ({sum(point.pages for point in curve.points):,} pages)"
+        parts.append(_mark(number, _LEFT + 6, y - 4, _COLOURS[number % len(_COLOURS)], filled=True))
+        parts.append(_text(_LEFT + 18, y, shortened(curve.name, min(80, longest - len(pages))) + pages, "start"))
+    for place, line in enumerate(_notes(width), len(drawn)):
+        parts.append(_text(_LEFT, HEIGHT + _LEGEND_LINE * place, line, "start", _GREY))
     return parts
+
+
+def _notes(width: int) -> list[str]:
+    return wrap(_NOTE, int((width - _LEFT) / 6.5))
 
 
 def _text(x: float, y: float, text: str, anchor: str, colour: str = "currentColor") -> str:

@@ -7,6 +7,19 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from loupe.report.collect import Group
+    from loupe.runs.info import RunInfo
+
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def shown_version(version: str) -> str:
+    """A version for people: without what only tells one setting of fields from another.
+
+    >>> shown_version("1+ignore_case+types=491c34")
+    '1+ignore_case'
+    """
+    return "+".join(part for part in version.split("+") if not part.startswith("types="))
 
 
 def tell_apart(groups: Sequence[Group]) -> None:
@@ -16,13 +29,25 @@ def tell_apart(groups: Sequence[Group]) -> None:
         by_title.setdefault(group.title, []).append(group)
     for same in by_title.values():
         infos = [group.entrants[0].run.info for group in same]
-        versions = [info.version for info in infos]
+        versions = [shown_version(info.version) for info in infos]
         options = [" ".join(f"{name}={value}" for name, value in sorted(info.options.items())) for info in infos]
         for group, info, version, option in zip(same, infos, versions, options, strict=True):
             parts = [version] if len(set(versions)) > 1 else []
             parts += [option or "default options"] if len(set(options)) > 1 else []
-            parts += [f"data {info.reference_digest[:6]}"] if (version, option) in _repeated(versions, options) else []
+            parts += [_lettered(infos, info)] if (version, option) in _repeated(versions, options) else []
             group.apart = ", ".join(parts) if len(same) > 1 else ""
+
+
+def _lettered(infos: Sequence[RunInfo], one: RunInfo) -> str:
+    """`data B`, or where the data is the same `fields B`: letters for what only digests tell apart."""
+    data = list(dict.fromkeys(info.reference_digest for info in infos))
+    if len(data) > 1:
+        return f"data {_letter(data.index(one.reference_digest))}"
+    return f"fields {_letter(list(dict.fromkeys(info.version for info in infos)).index(one.version))}"
+
+
+def _letter(place: int) -> str:
+    return _LETTERS[place] if place < len(_LETTERS) else str(place + 1)
 
 
 def _repeated(versions: Sequence[str], options: Sequence[str]) -> set[tuple[str, str]]:

@@ -55,6 +55,7 @@ class Row:
     seconds: str
     mark: str = ""
     size: str = ""
+    wins: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,13 +157,13 @@ def headline_axis(group: Group) -> Axis | None:
     return axis(found, measure.unit) if measure and found else None
 
 
-def rows(group: Group, ranks: Sequence[str]) -> list[Row]:
-    """The leaderboard, in the group's order."""
+def rows(group: Group, ranks: Sequence[str], *, winner: int = -1) -> list[Row]:
+    """The leaderboard, in the group's order; `winner` is the place of the one that wins, if any does."""
     scale, shown = headline_axis(group), columns(group)[:COLUMN_LIMIT]
     sizes = size_marks([entrant.result for entrant in group.entrants])
     return [
-        replace(_row(group, entrant, rank, scale, shown), size=size)
-        for entrant, rank, size in zip(group.entrants, ranks, sizes, strict=True)
+        replace(_row(group, entrant, rank, scale, shown), size=size, wins=place == winner)
+        for place, (entrant, rank, size) in enumerate(zip(group.entrants, ranks, sizes, strict=True))
     ]
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from loupe.report.group_titles import shown_version
 from loupe.report.terminal import ALARMING, Section, failed_count, format_margin, format_value
 from loupe.report.unverified import truth_cell, unverified
 from loupe.runs.folder import RunFolder
@@ -90,15 +91,17 @@ def _columns(folders: Sequence[RunFolder]) -> dict[Key, Column]:
     groups: dict[Key, list[RunFolder]] = {}
     for folder in folders:
         groups.setdefault(_key(folder), []).append(folder)
-    variants = Counter(key[:2] for key in groups)
-    return {key: _column(key, group, alone=variants[key[:2]] == 1) for key, group in groups.items()}
+    variants = Counter((key[0], shown_version(key[1])) for key in groups)
+    return {
+        key: _column(key, group, alone=variants[key[0], shown_version(key[1])] == 1) for key, group in groups.items()
+    }
 
 
 def _column(key: Key, group: Sequence[RunFolder], *, alone: bool) -> Column:
     ident, version, data, options, samples = key
-    name = f"{ident}@{version}"
+    name = f"{ident}@{shown_version(version)}"
     if not alone:
-        name = " ".join([name, *(f"{option}={value}" for option, value in options), f"n:{samples}", f"data:{data[:8]}"])
+        name = " ".join([f"{ident}@{version}", *(f"{option}={value}" for option, value in options), f"n:{samples}", f"data:{data[:8]}"])
     result = next((result for folder in group if (result := folder.result())), None)
     measure = result.headline if result else ""
     return Column(

@@ -20,20 +20,22 @@ from loupe import __version__
 from loupe.report import leaderboard, losses
 from loupe.report.class_tables import classes_of, truth_states
 from loupe.report.collect import Entrant, Group
-from loupe.report.compression_curve import group_curve
+from loupe.report.compression_curve import group_curves
+from loupe.report.group_titles import shown_version
 from loupe.report.interval_words import interval_caption
 from loupe.report.partial_runs import left_out_sentences
 from loupe.report.published import leaderboard_rows, source_numbers
 from loupe.report.ranking import how_ranked, ranks_of, standings_of, visible_to_best
 from loupe.report.terminal import part_of_published
-from loupe.report.tradeoffs import NARROW, left_over, tradeoff_svg, tradeoffs
+from loupe.report.tradeoffs import FULL, NARROW, WIDTH, left_over, tradeoff_svg, tradeoffs
 from loupe.report.unverified import accepted_drafts, unverified_warning
+from loupe.report.verdict import Contender, Verdict, verdict
 from loupe.stats.ranks import Standings
 
 JsonObject: TypeAlias = dict[str, Any]
 
 _HERE = Path(__file__).parent
-_SCRIPTS = ("data.js", "stored.js", "text.js", "diff.js", "grid.js", "sample.js")
+_SCRIPTS = ("data.js", "stored.js", "text.js", "diff.js", "moved.js", "grid.js", "fields.js", "sample.js")
 #: Only in reports that explain a score.
 _MATCH_SCRIPTS = ("overlay.js", "tables.js", "formulas.js", "match.js")
 #: Where the samples go. No text of a run can contain it: Jinja escapes `<`, and JSON is written without it.
@@ -166,14 +168,17 @@ def group_context(group: Group) -> JsonObject:
     failed, more = leaderboard.failures(group)
     compared = standings_of(group)
     ranks = ranks_of(group, compared)
-    rows = leaderboard.rows(group, ranks)
+    decided = _verdict(group, compared)
+    rows = leaderboard.rows(group, ranks, winner=int(decided.winner or -1))
     return {
         "key": group.key,
         "title": group.title,
+        "version": shown_version(group.entrants[0].run.info.version),
         "note": group.note or group.facts.problem,
         "changed": group.changed,
         "unverified": unverified_warning(group.results),
         "part": _part(group),
+        "verdict": decided.sentence,
         "accepted": accepted_drafts(group.results),
         "warnings": [
             {"engine": entrant.label, "text": warning.removeprefix(f"{entrant.label}: ")}
@@ -190,12 +195,8 @@ def group_context(group: Group) -> JsonObject:
         "sources": source_numbers(group.published),
         "caption": _caption(group, ranks, compared),
         "classes": classes_of([(entrant.label, entrant.result) for entrant in group.entrants if entrant.result]),
-        "curve": Markup(group_curve(group)),
-        "tradeoffs": [
-            (kind, Markup(tradeoff_svg(sized)), " ".join(left_over(sized)))
-            for each in tradeoffs(group)
-            for kind, sized in (("wide", each), ("narrow", replace(each, width=NARROW)))
-        ],
+        "curves": [(kind, Markup(picture)) for kind, picture in group_curves(group)],
+        "tradeoffs": _pictures(group),
         "slices": (slices := leaderboard.slice_tables(group)),
         "slices_margin": any(cell.margin[:1] == "±" for table in slices for row in table.rows for cell in row[3]),
         "outcomes": leaderboard.outcome_rows(group),
@@ -210,6 +211,25 @@ def group_context(group: Group) -> JsonObject:
         "failed_are": _failed_are(group),
         "signatures": [_signature(entrant) for entrant in group.entrants],
     }
+
+
+def _verdict(group: Group, compared: Standings | None) -> Verdict:
+    """Who wins, how sure that is, and what to do next."""
+    headline = next((measure for measure in group.measures if measure.name == group.headline), None)
+    taking_part = [
+        Contender(str(place), entrant.label, entrant.result)
+        for place, entrant in enumerate(group.entrants)
+        if entrant.result and headline and headline.name not in entrant.left_out
+    ]
+    return verdict(taking_part, headline, compared, apart=any(entrant.left_out for entrant in group.entrants))
+
+
+def _pictures(group: Group) -> list[tuple[str, Markup, str]]:
+    """Every trade-off as (for which screen, picture, what it cannot show); one alone has the page's width."""
+    found = tradeoffs(group)
+    widths = (("wide", FULL if len(found) == 1 else WIDTH), ("narrow", NARROW))
+    sized = [(kind, replace(each, width=width)) for each in found for kind, width in widths]
+    return [(kind, Markup(tradeoff_svg(each)), " ".join(left_over(each))) for kind, each in sized]
 
 
 def _part(group: Group) -> str:
@@ -230,10 +250,9 @@ def _byline(groups: Sequence[Group]) -> str:
     """Engines and samples in one line."""
     engines = len({entrant.label for group in groups for entrant in group.entrants})
     samples = sum(len(group.summary) for group in groups)
-    names = ", ".join(
-        dict.fromkeys(f"{g.entrants[0].run.info.benchmark_id} {g.entrants[0].run.info.version}" for g in groups)
-    )
-    return f"{_count(engines, 'engine')} · {_count(samples, 'sample')} · {names}"
+    said = [_count(engines, "engine"), _count(samples, "sample")]
+    said += [f"version {shown_version(groups[0].entrants[0].run.info.version)}"] if len(groups) == 1 else []
+    return " · ".join(said)
 
 
 def _count(number: int, noun: str) -> str:

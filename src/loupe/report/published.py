@@ -40,6 +40,11 @@ def published_sections(
     return _tables(title, ("engine",), [(row.name,) for row in kept], kept, units) if kept else []
 
 
+def origin(source: str, number: int) -> str:
+    """What stands beside a figure of others: that it was published, or only told, and the number of its source."""
+    return f"{'not measured here' if 'not published' in source else 'published'} [{number}]"
+
+
 def source_numbers(rows: Sequence[PublishedRow]) -> dict[str, int]:
     """The sources of these rows, numbered from 1."""
     return {source: number for number, source in enumerate(dict.fromkeys(row.source for row in rows), 1)}
@@ -71,8 +76,8 @@ def _tables(
     return [*found, Section(title="", rows=listed)]
 
 
-def leaderboard_rows(rows: Sequence[PublishedRow], columns: Sequence[Measure]) -> list[tuple[str, int, list[str]]]:
-    """(engine, number of its source, values) for the leaderboard of the report, best first by its first column.
+def leaderboard_rows(rows: Sequence[PublishedRow], columns: Sequence[Measure]) -> list[tuple[str, str, list[str]]]:
+    """(engine, where it is from, values) for the leaderboard of the report, best first by its first column.
 
     Rows without any value are left out.
     """
@@ -81,7 +86,11 @@ def leaderboard_rows(rows: Sequence[PublishedRow], columns: Sequence[Measure]) -
         first, sign = columns[0].name, -1 if columns[0].higher_is_better else 1
         rows = sorted(rows, key=lambda row: sign * row.values.get(first, sign * math.inf))
     return [
-        (row.name, numbers[row.source], [format_published(row.values.get(each.name), each.unit) for each in columns])
+        (
+            row.name,
+            origin(row.source, numbers[row.source]),
+            [format_published(row.values.get(each.name), each.unit) for each in columns],
+        )
         for row in rows
         if any(each.name in row.values for each in columns)
     ]

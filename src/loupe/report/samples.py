@@ -20,8 +20,9 @@ from typing import Any, TypeAlias
 from loupe.engines.answers.steps import apply_adapters
 from loupe.engines.shared.worker import Loaded
 from loupe.errors import EngineError, EngineUnavailableError, PageError
-from loupe.explanation import Explanation, Fact
+from loupe.explanation import Explanation, Fact, JudgedField
 from loupe.report.facts import packed_facts
+from loupe.report.judged_fields import packed_fields
 from loupe.report.markup import MARKUP_TASKS, render_markdown, without_surrogates
 from loupe.report.matches import packed_match, packed_page
 from loupe.report.pictures import Thumbnail, full_picture, make_thumbnail
@@ -55,6 +56,7 @@ class Answer:
     scoring_error: str = ""
     explanation: Explanation | None = None
     facts: tuple[Fact, ...] = ()
+    fields: tuple[JudgedField, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +199,7 @@ def _answer(answer: Answer, job: SampleJob) -> JsonObject | None:
         "diagnostics": list(answer.diagnostics),
         "reasoning": _cut(prediction.reasoning or "")[0],
         "tests": packed_facts(answer.facts),
+        "fields": packed_fields(answer.fields),
         **_text(adapted, job),
     }
     if adapted != prediction.text:

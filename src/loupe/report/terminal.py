@@ -6,10 +6,11 @@ Fractions are shown in percent here, as in every report; files and JSON hold fra
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from loupe.report.control_characters import printable
+from loupe.report.group_titles import shown_version
 from loupe.report.speed import speed_rows
 from loupe.report.table_width import column_widths, fitted, is_of_numbers
 from loupe.types import FAILED, Estimate, FailedAre, Result
@@ -43,12 +44,13 @@ _WORDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """One table: `rows` of cells below `header`; `alarm` asks for red."""
+    """One table: `rows` of cells below `header`; `alarm` asks for red. A terminal marks the row of the `winner`."""
 
     title: str
     rows: Sequence[Sequence[str]]
     header: Sequence[str] = ()
     alarm: bool = False
+    winner: int | None = None
 
 
 def result_sections(result: Result, worst: Section | None = None) -> list[Section]:
@@ -72,7 +74,7 @@ def format_value(value: float | None, unit: str) -> str:
     """`91.23 %` for a fraction, up to three decimals for a number, `–` for what was not computed."""
     if value is None:
         return "–"
-    return f"{100 * value:.2f} %" if unit == "fraction" else f"{value:,.3f}".rstrip("0").rstrip(".")
+    return f"{round(100 * value, 2) + 0.0:.2f} %" if unit == "fraction" else f"{value:,.3f}".rstrip("0").rstrip(".")
 
 
 def format_margin(estimate: Estimate, unit: str) -> str:
@@ -125,7 +127,7 @@ def _measures(result: Result) -> Section:
         # Where the margin is given by its ends, they stand in the next column already.
         margin = "" if margin == interval else margin
         rows.append((f"{name} {arrow}", format_value(estimate.value, unit), margin, interval, f"{estimate.n:,}"))
-    title = f"{result.engine} on {result.benchmark}@{result.version}, {result.total:,} samples"
+    title = f"{result.engine} on {result.benchmark}@{shown_version(result.version)}, {result.total:,} samples"
     return Section(title=title, header=("measure", "value", "±", "95 % interval", "n"), rows=rows)
 
 
@@ -142,7 +144,7 @@ def part_of_published(result: Result) -> str:
     """That a result is not over the whole of the published set; "" where it is, or where its size is unknown."""
     if result.total >= result.published_total:
         return ""
-    whole = f"{result.total:,} of the {result.published_total:,} samples of {result.benchmark}@{result.version}"
+    whole = f"{result.total:,} of the {result.published_total:,} samples of {result.benchmark}@{shown_version(result.version)}"
     return f"only {whole}: no number to hold beside published ones"
 
 
@@ -262,18 +264,27 @@ def tab_separated(sections: Iterable[Section]) -> Iterator[str]:
         if section.title:
             yield f"# {printable(section.title)}"
         for row in (section.header, *section.rows) if section.header else section.rows:
-            yield "\t".join(_one_line(printable(cell)) for cell in row)
+            # A sentence that stands alone is no cell of a table, and is kept whole.
+            yield "\t".join(_one_line(printable(cell), 1000 if len(row) == 1 else 160) for cell in row)
 
 
 def rich_tables(sections: Iterable[Section], width: int) -> Iterator[RenderableType]:
     """The tables for a terminal of this width. Cells are never read as markup: sample ids and errors are not ours."""
     from rich.text import Text
 
-    for section in fitted(sections, width):
+    for section in fitted(map(_starred, sections), width):
         if section.title:
             yield Text(printable(section.title), style="bold red" if section.alarm else "bold")
         yield _rich_table(section, width)
         yield Text()
+
+
+def _starred(section: Section) -> Section:
+    """With a star before the winner's row, for terminals without bold letters; programs read tables without it."""
+    if section.winner is None:
+        return section
+    rows = [(f"★ {row[0]}", *row[1:]) if at == section.winner else row for at, row in enumerate(section.rows)]
+    return replace(section, rows=rows)
 
 
 def _rich_table(section: Section, width: int) -> Table:
@@ -290,6 +301,7 @@ def _rich_table(section: Section, width: int) -> Table:
         fixed = widths[column] if widths else None
         grid.add_column(name, justify="right" if numbers else "left", overflow="fold", min_width=fixed, max_width=fixed)
     style = "red" if section.alarm else ""
-    for row in section.rows:
-        grid.add_row(*(Text(printable(cell), style=style) for cell in row))
+    for at, row in enumerate(section.rows):
+        row_style = "bold green" if at == section.winner else style
+        grid.add_row(*(Text(printable(cell), style=row_style) for cell in row))
     return grid

@@ -18,13 +18,13 @@ from loupe.report.terminal import failed_count, format_value
 from loupe.types import Estimate, Measure
 
 WIDTH, HEIGHT = 600, 420
-#: For telephones, where the same letters have to be read.
-NARROW = 380
+#: Of a picture that has the page's width for itself, and for telephones: the letters are as large in all of them.
+FULL, NARROW = 1240, 380
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 20, 30, 56
 #: A larger ratio between the ends of an axis is drawn in even ratios.
 _LOG_FROM = 12.0
-#: How far beyond the values intervals are shown, as a share of the range of the values.
-_BEYOND = 0.25
+#: Half of the line that ends an interval.
+_CAP = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,12 +165,8 @@ def _scales(drawn: Tradeoff) -> tuple[Scale, Scale]:
     xs = [point.x for point in drawn.points]
     log = min(xs) > 0 and max(xs) / min(xs) > _LOG_FROM
     across = Scale.around(xs, _LEFT, drawn.width - _RIGHT, zero=not log, log=log)
-    values = [point.value for point in drawn.points]
     ends = [end for point in drawn.points for end in (point.quality.low, point.quality.high) if end is not None]
-    # One wide interval must not press all the others together: it is cut off at the edge.
-    span = max(values) - min(values) or max([*ends, *values]) - min([*ends, *values])
-    lowest, highest = min(values) - _BEYOND * span, max(values) + _BEYOND * span
-    values += [min(max(end, lowest), highest) for end in ends]
+    values = [*(point.value for point in drawn.points), *ends]
     bottom, top = HEIGHT - _BOTTOM, _TOP
     higher = drawn.measure.higher_is_better
     return across, Scale.around(values, bottom if higher else top, top if higher else bottom)
@@ -189,7 +185,7 @@ def _axes(drawn: Tradeoff, across: Scale, up: Scale) -> list[str]:
         y = up.place(tick)
         parts.append(line(_LEFT, y, right, y, 'stroke-opacity="0.3"'))
         parts.append(text(_LEFT - 8, y + 4, f"{100 * tick:.6g} %" if percent else f"{tick:.6g}", "end"))
-    for tick in across.ticks(6 if drawn.width == WIDTH else 4):
+    for tick in across.ticks(4 if drawn.width == NARROW else 6):
         x = across.place(tick)
         parts += [line(x, bottom, x, bottom + 5), text(x, bottom + 19, f"{tick:.6g}", "middle")]
     parts.append(line(_LEFT, bottom, right, bottom))
@@ -215,8 +211,9 @@ def _interval(point: Point, x: float, up: Scale, colour: str) -> list[str]:
     low, high = point.quality.low, point.quality.high
     if low is None or high is None:
         return []
-    y1, y2 = sorted(min(max(up.place(end), _TOP), HEIGHT - _BOTTOM) for end in (low, high))
-    return [f'<path d="M{x:.1f} {y1:.1f}V{y2:.1f}" stroke="{colour}" stroke-opacity="0.55" stroke-width="1.5"/>']
+    y1, y2 = sorted((up.place(low), up.place(high)))
+    caps = "".join(f"M{x - _CAP:.1f} {y:.1f}h{2 * _CAP}" for y in (y1, y2))
+    return [f'<path d="M{x:.1f} {y1:.1f}V{y2:.1f}{caps}" stroke="{colour}" stroke-opacity="0.7" stroke-width="1.5"/>']
 
 
 def _leader(x: float, y: float, box: tuple[float, float, float, float], colour: str) -> list[str]:

@@ -44,7 +44,7 @@ DIFFERENCE_HEADER = ("difference", "95 % interval (Holm)", "p (Holm)", "")
 def difference_cells(found: Difference, unit: str, *, higher_is_better: bool) -> tuple[str, str, str, str]:
     """A difference for a table: with its direction, its interval, its p-value and the verdict."""
     interval = format_range(found.low, found.high, unit)
-    return signed(found.difference, unit), interval, _probability(found.p_holm), verdict(found, higher_is_better)
+    return signed(found.difference, unit), interval, probability(found.p_holm), verdict(found, higher_is_better)
 
 
 def verdict(found: Difference, higher_is_better: bool) -> str:
@@ -63,7 +63,7 @@ def signed(difference: float | None, unit: str) -> str:
     return f"{100 * difference:+.2f}" if unit == "fraction" else f"{difference:+.3f}"
 
 
-def _probability(p: float | None) -> str:
+def probability(p: float | None) -> str:
     """Three digits; what rounding would lift to the level is said to be below it."""
     if p is None:
         return "–"
@@ -116,12 +116,17 @@ def needed(found: Difference) -> str:
         return f"at least {FEWEST}" if found.shared < FEWEST else "unknown"
     if found.needed is None:
         return "more than a million"
-    more = found.needed - found.shared
+    more = more_needed(found)
     least = max(FEWEST, found.needed)
-    if more <= 0:
+    if not more:
         return f"about as many as these: {least:,}"
     in_all = f"about {_round(least):,}, " if _round(least) != _round(more) else "about "
     return f"{in_all}{_round(more):,} more"
+
+
+def more_needed(found: Difference) -> int:
+    """About how many more documents would show the difference that was found; 0 where none would, or nobody knows."""
+    return max(0, found.needed - found.shared) if found.needed is not None else 0
 
 
 def _round(count: int) -> int:

@@ -19,6 +19,7 @@ from starlette.routing import Route
 
 from loupe.data.katex import SCRIPT, STYLE, katex_folder, read_katex
 from loupe.errors import DatasetError, LoupeError, MissingToolError, PageError, WriteError
+from loupe.review.boxes import Boxes, text_lines
 from loupe.review.documents import Documents
 from loupe.review.entries import Change, FieldError, Status
 from loupe.review.line_file import ConflictError
@@ -28,6 +29,7 @@ from loupe.review.views import STATIC_FILES, Views
 from loupe.typed import json_decoder
 from loupe.web.answers import MEDIA_TYPES, html, number_in, read_body, refused, static_answer, with_body
 from loupe.web.pages import SIZES, Pages, page_pictures
+from loupe.web.phrases import Box
 
 _FONT = re.compile(r"KaTeX_[A-Za-z0-9]+-[A-Za-z]+\.woff2")
 
@@ -105,6 +107,7 @@ class _Handlers:
         self._review = review
         self._documents = documents
         self._views = views
+        self._boxes = Boxes(review.path.parent)
 
     def page(self, request: Request) -> Response:
         self._review.refresh()
@@ -140,15 +143,23 @@ class _Handlers:
         if placed is None:
             raise HTTPException(404, "this line is not there any more")
         entry, wanted = placed.entry, number_in(request.query_params.get("picture", ""))
-        phrases = entry.phrases
+        phrases = entry.phrases or text_lines(entry)
         try:
             first = self._documents.number(entry.document, entry.page)
             source = self._documents.source(first if wanted is None else wanted)
-            found = await self.pages.find(source, [text for _, text in phrases])
+            found = await self.pages.find(source, [text for _, text in entry.phrases])
         except PageError:
             # The picture says what is wrong.
             return JSONResponse({"marks": {}, "size": None})
-        marks = {name: places for (name, _), places in zip(phrases, found.places, strict=True) if places}
+        places = found.places or [[] for _ in phrases]
+        # What the text layer has not, the engine that drafted may have seen; it reads the first page of a sample.
+        if not all(places) and wanted in (None, first):
+            seen = await run_in_threadpool(self._boxes.marks, entry.id, [text for _, text in phrases])
+            places = [of_layer or of_engine for of_layer, of_engine in zip(places, seen, strict=True)]
+        marks: dict[str, list[list[Box]]] = {}
+        for (name, _), there in zip(phrases, places, strict=True):
+            if there:
+                marks.setdefault(name, []).extend(there)
         return JSONResponse({"marks": marks, "size": found.size})
 
     def katex(self, request: Request) -> Response:

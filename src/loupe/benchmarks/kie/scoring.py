@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from loupe.benchmarks.kie.answers import LONGEST_REPAIR, Reading, read_like_docext, read_strictly
 from loupe.benchmarks.kie.fallback import read_with_fallback
+from loupe.explanation import JudgedField
 from loupe.metrics import anls, docext_similarity, max_normalized_similarity
 from loupe.types import Measure, Prediction, Sample, Score
 
@@ -91,6 +92,26 @@ def score_document(sample: Sample, prediction: Prediction) -> list[Score]:
         mean = sum(similarities) / len(similarities)
         scores.append(Score(measure="anls_document_mean", counts=(mean, 1.0)))
     return scores
+
+
+def judge_document(sample: Sample, prediction: Prediction) -> list[JudgedField]:
+    """Every field of the ground truth beside that of the answer, as `score_document` compares them."""
+    rules = RULES[sample.tags.get("variant", OFFICIAL)]
+    reading = rules.read(prediction.text, tuple(sample.truth))
+    judged = []
+    for name, wanted in sample.truth.items():
+        given = reading.fields.get(name, "")
+        value = rules.similarity(given, wanted)
+        judged.append(JudgedField(name=name, wanted=wanted, given=given, value=value, rule=_rule(value, given, wanted)))
+    return judged
+
+
+def _rule(value: float, given: str, wanted: str) -> str:
+    if value == 1.0:
+        return "as written" if given == wanted else "the same to the evaluator"
+    if not (given and wanted):
+        return "the truth has nothing here" if given else "nothing given"
+    return f"{100 * value:.1f} % alike"
 
 
 def variant_tags(variant: Variant) -> dict[str, str]:

@@ -16,7 +16,7 @@ import msgspec
 
 from loupe.benchmarks.answer_text.fences import remove_fence
 from loupe.benchmarks.own.config import FolderConfig
-from loupe.benchmarks.own.field_types import canonical_key, field_score
+from loupe.benchmarks.own.field_types import canonical_key, judge_field
 from loupe.benchmarks.own.labels import fold_label, label_of
 from loupe.benchmarks.own.normalization import Comparison, prepare_formula, prepare_markdown, prepare_text
 from loupe.benchmarks.own.scorers import read_fields
@@ -143,7 +143,7 @@ def _equal_field(name: str, config: FolderConfig) -> Equal:
 
     def equal(a: str, b: str) -> bool:
         return all(
-            field_score(kind, *pair, comparison=comparison, order=config.date_order) == 1.0 for pair in ((a, b), (b, a))
+            judge_field(kind, *pair, comparison=comparison, order=config.date_order)[0] == 1.0 for pair in ((a, b), (b, a))
         )
 
     return equal

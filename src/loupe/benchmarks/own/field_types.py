@@ -11,38 +11,74 @@ from loupe.benchmarks.own.normalization import Comparison, prepare_text
 from loupe.metrics import anls
 from loupe.metrics.amounts import amounts_match, is_no_amount, read_amount
 from loupe.metrics.dates import DateOrder, dates_match, normalize_date
-from loupe.metrics.names import names_match
+from loupe.metrics.names import NameRule, names_match
 
 FieldType: TypeAlias = Literal["text", "date", "amount", "id", "company", "person"]
 FIELD_TYPES: tuple[FieldType, ...] = get_args(FieldType)
 
 _AS_WRITTEN = Comparison()
+_NAME_RULES: Mapping[NameRule, str] = {
+    "exact": "the same name",
+    "nospace": "the same name without spaces",
+    "tokens": "the same person",
+    "fuzzy": "the same name but for a slip",
+}
 
 #: Field name → its type.
 Fields: TypeAlias = Mapping[str, FieldType]
 
 
-def field_score(
+def judge_field(
     kind: FieldType, prediction: str, reference: str, *, comparison: Comparison, order: DateOrder = "dmy"
-) -> float:
-    """How right a field is: 0 or 1, for a text its ANLS. Nothing against nothing is right.
+) -> tuple[float, str]:
+    """How right a field is, 0 or 1, for a text its ANLS; and the rule that says so. Nothing against nothing is right.
 
     A reference that is no date (no amount) is compared as a text: a draft may hold one. `comparison` says when texts
     are equal; a type looks at the value as it was written, for it needs the spaces between words.
     """
     found, wanted = prepare_text(prediction, comparison), prepare_text(reference, comparison)
     if found == wanted:
-        return 1.0
+        return 1.0, same_text(prediction, reference)
     if kind == "text":
-        return anls(found, wanted)
+        return (similarity := anls(found, wanted)), alike(similarity, found, wanted, threshold=0.5)
     found, wanted = prepare_text(prediction, _AS_WRITTEN), prepare_text(reference, _AS_WRITTEN)
     if kind == "date":
-        return float(dates_match(found, wanted, order))
+        return _decided(dates_match(found, wanted, order), "the same date", found, wanted, "another date")
     if kind == "amount":
-        return float(amounts_match(found, wanted))
+        return _decided(amounts_match(found, wanted), "the same amount", found, wanted, "another amount")
     if kind == "id":
-        return float(bare_id(found) == bare_id(wanted))
-    return float(names_match(found, wanted, kind) is not None)
+        same = bare_id(found) == bare_id(wanted)
+        return _decided(same, "the same without spaces and case", found, wanted, "another number")
+    rule = names_match(found, wanted, kind)
+    return _decided(rule is not None, _NAME_RULES.get(rule or "exact", ""), found, wanted, "another name")
+
+
+def same_text(prediction: str, reference: str) -> str:
+    """Why two texts that compare as equal are equal."""
+    if prediction == reference:
+        return "as written" if reference else "nothing, as in the truth"
+    return "the same without case and spacing"
+
+
+def alike(similarity: float, found: str, wanted: str, *, threshold: float = 0.0) -> str:
+    """Why a text earns what it does; below the threshold it earns nothing."""
+    if similarity == 1.0:
+        return same_text(found, wanted)
+    if not (found and wanted):
+        return _one_is_empty(found)
+    if similarity < threshold or not similarity:
+        return f"less than {100 * threshold:.0f} % alike" if threshold else "nothing alike"
+    return f"{100 * similarity:.1f} % alike"
+
+
+def _decided(same: bool, rule: str, found: str, wanted: str, other: str) -> tuple[float, str]:
+    if same:
+        return 1.0, rule
+    return 0.0, other if found and wanted else _one_is_empty(found)
+
+
+def _one_is_empty(found: str) -> str:
+    return "the truth has nothing here" if found else "nothing given"
 
 
 def canonical_key(name: str) -> str:

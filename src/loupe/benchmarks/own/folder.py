@@ -21,8 +21,9 @@ from loupe.benchmarks.own.rows import Row, page_source, paths_of, read_rows
 from loupe.benchmarks.own.survey import Contents, contents_of
 from loupe.benchmarks.own.task_measures import mean_of_headlines, measures_of
 from loupe.benchmarks.own.truth import TruthState, truth_state
-from loupe.benchmarks.own.typed_fields import scoring_of
+from loupe.benchmarks.own.typed_fields import judge, scoring_of
 from loupe.errors import UsageError, word
+from loupe.explanation import JudgedField
 from loupe.files.foreign import real_path
 from loupe.types import Benchmark, Conclusion, Prediction, Sample, SampleScores, Score, Scored
 
@@ -82,6 +83,9 @@ def open_folder(path: Path) -> Benchmark:
             return scores
         return Scored(scores=scores, details=class_details(prediction.text, sample.truth, contents.labels))
 
+    def fields(sample: Sample, prediction: Prediction) -> list[JudgedField]:
+        return judge(config, prediction.text, sample.truth, comparison) if sample.task == "fields" else []
+
     return Benchmark(
         title=config.title or folder.name,
         version=config.protocol(),
@@ -91,6 +95,7 @@ def open_folder(path: Path) -> Benchmark:
         headline=config.headline,
         load=load,
         score=score,
+        fields=fields if "fields" in tasks else None,
         summarize=mean_of_headlines(tasks, config) if len(tasks) > 1 else None,
         reference=reference_text,
         max_tokens=config.max_tokens,

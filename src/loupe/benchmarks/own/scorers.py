@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from loupe.benchmarks.answer_text.fences import remove_fence
-from loupe.benchmarks.own.field_types import canonical_key
+from loupe.benchmarks.own.field_types import alike, canonical_key, same_text
 from loupe.benchmarks.own.labels import label_of
 from loupe.benchmarks.own.normalization import (
     Comparison,
@@ -23,7 +23,10 @@ from loupe.benchmarks.own.normalization import (
 from loupe.benchmarks.own.table_similarity import score_teds
 from loupe.benchmarks.own.tables import read_table
 from loupe.metrics import anls, character_errors, normalized_edit_similarity, rate_of_sums, word_errors
+from loupe.explanation import JudgedField
 from loupe.types import Measure, Score
+
+NO_OBJECT = "the answer is no JSON object"
 
 Scorer: TypeAlias = Callable[[str, Any, Comparison], list[Score]]
 
@@ -73,14 +76,28 @@ def score_table(answer: str, reference: str, comparison: Comparison) -> list[Sco
 
 def score_fields(answer: str, reference: Mapping[str, str], comparison: Comparison) -> list[Score]:
     """One score per wanted field. An answer that is no JSON object has no field, and shows in `json_validity`."""
-    fields = read_fields(answer, reference)
-    scores = [Score(measure="json_validity", counts=(float(fields is not None), 1.0))]
-    for name, wanted in reference.items():
-        found = prepare_text((fields or {}).get(canonical_key(name), ""), comparison)
-        similarity = normalized_edit_similarity(found, prepare_text(wanted, comparison))
-        scores.append(Score(measure="field_similarity", counts=(similarity, 1.0), unit=name))
-        scores.append(Score(measure="field_accuracy", counts=(float(similarity == 1.0), 1.0), unit=name))
+    valid, judged = judge_fields(answer, reference, comparison)
+    scores = [Score(measure="json_validity", counts=(float(valid), 1.0))]
+    for field in judged:
+        scores.append(Score(measure="field_similarity", counts=(field.value, 1.0), unit=field.name))
+        scores.append(Score(measure="field_accuracy", counts=(float(field.value == 1.0), 1.0), unit=field.name))
     return scores
+
+
+def judge_fields(
+    answer: str, reference: Mapping[str, str], comparison: Comparison
+) -> tuple[bool, list[JudgedField]]:
+    """Whether the answer is a JSON object, and every wanted field with how alike the two texts are."""
+    fields = read_fields(answer, reference)
+    judged = []
+    for name, wanted in reference.items():
+        given = (fields or {}).get(canonical_key(name), "")
+        found, right = prepare_text(given, comparison), prepare_text(wanted, comparison)
+        similarity = normalized_edit_similarity(found, right)
+        rule = same_text(given, wanted) if similarity == 1.0 else alike(similarity, found, right)
+        rule = rule if fields is not None else NO_OBJECT
+        judged.append(JudgedField(name=name, wanted=wanted, given=given, value=similarity, rule=rule))
+    return fields is not None, judged
 
 
 def score_question(answer: str, reference: list[str], comparison: Comparison) -> list[Score]:

@@ -9,9 +9,10 @@ from collections.abc import Collection, Mapping
 from functools import partial
 
 from loupe.benchmarks.own.config import FolderConfig
-from loupe.benchmarks.own.field_types import canonical_key, field_score
+from loupe.benchmarks.own.field_types import canonical_key, judge_field
 from loupe.benchmarks.own.normalization import Comparison
-from loupe.benchmarks.own.scorers import TASKS, TaskScoring, read_fields, score_class
+from loupe.benchmarks.own.scorers import NO_OBJECT, TASKS, TaskScoring, judge_fields, read_fields, score_class
+from loupe.explanation import JudgedField
 from loupe.types import Measure, Score
 
 MEASURES = (
@@ -37,13 +38,33 @@ def score_typed_fields(
 
     An answer that is no JSON object has no field.
     """
-    found = read_fields(answer, config.fields)
-    scores = [Score(measure="json_validity", counts=(float(found is not None), 1.0))]
-    for name, kind in config.fields.items():
-        wanted = reference.get(name, "")
-        given = (found or {}).get(canonical_key(name), "")
-        right = field_score(kind, given, wanted, comparison=comparison, order=config.date_order)
-        tags = {"field": name}
-        scores.append(Score(measure="field_score", counts=(right, 1.0), unit=name, tags=tags))
-        scores.append(Score(measure="field_accuracy", counts=(float(right == 1.0), 1.0), unit=name, tags=tags))
+    valid, judged = judge_typed_fields(config, answer, reference, comparison)
+    scores = [Score(measure="json_validity", counts=(float(valid), 1.0))]
+    for field in judged:
+        tags = {"field": field.name}
+        scores.append(Score(measure="field_score", counts=(field.value, 1.0), unit=field.name, tags=tags))
+        right = float(field.value == 1.0)
+        scores.append(Score(measure="field_accuracy", counts=(right, 1.0), unit=field.name, tags=tags))
     return scores
+
+
+def judge_typed_fields(
+    config: FolderConfig, answer: str, reference: Mapping[str, str], comparison: Comparison
+) -> tuple[bool, list[JudgedField]]:
+    """Whether the answer is a JSON object, and every field of the folder with the rule that decided."""
+    found = read_fields(answer, config.fields)
+    judged = []
+    for name, kind in config.fields.items():
+        wanted, given = reference.get(name, ""), (found or {}).get(canonical_key(name), "")
+        value, rule = judge_field(kind, given, wanted, comparison=comparison, order=config.date_order)
+        rule = rule if found is not None else NO_OBJECT
+        judged.append(JudgedField(name=name, wanted=wanted, given=given, value=value, rule=rule))
+    return found is not None, judged
+
+
+def judge(
+    config: FolderConfig, answer: str, reference: Mapping[str, str], comparison: Comparison
+) -> list[JudgedField]:
+    """The fields of an answer as they were scored, with or without types."""
+    judged = judge_typed_fields(config, answer, reference, comparison) if config.fields else None
+    return (judged or judge_fields(answer, reference, comparison))[1]

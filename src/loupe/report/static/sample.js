@@ -17,6 +17,7 @@ async function openSample(sample, wanted = null) {
   matchView?.hide();
   // The match is what explains the score, so it is shown first, until somebody chooses otherwise.
   if (hasMatch(payload) && !view.chosen) view.mode = "match";
+  if (hasFields(payload) && !view.chosen) view.mode = "fields";
   if (hasFacts(payload) && (wanted || !view.chosen)) view.mode = "tests";
   const page = fromTemplate("sample-template");
   fillHead(page, sample);
@@ -98,7 +99,11 @@ function numbers(payload, sample) {
   const body = make("tbody", {});
   const line = (name, cells, kind = "") => {
     if (cells.some((cell) => cell !== "")) {
-      body.append(make("tr", { class: kind }, make("th", { scope: "row" }, ...[name].flat()), ...cells.map((cell) => (cell instanceof Node ? cell : make("td", {}, cell)))));
+      body.append(make("tr", { class: kind }, make("th", { scope: "row" }, ...[name].flat()), ...cells.map((cell, place) => {
+        const element = cell instanceof Node ? cell : make("td", {}, cell);
+        element.dataset.of = labels[place];
+        return element;
+      })));
     }
   };
   line("answer", sample.engines.map((engine) => make("td", { class: FAILED.has(engine.outcome) ? "failed" : "" }, OUTCOMES[engine.outcome])));
@@ -109,14 +114,13 @@ function numbers(payload, sample) {
       const good = measure.unit === "fraction" ? goodness(found.value, measure, 1) : null;
       return make("td", { class: good === null ? "" : "scored" }, good === null ? "" : make("span", { class: `swatch q${stepOf(good)}` }), found.text);
     });
-    const key = measure.title === measure.name ? "" : make("code", { class: "key" }, measure.name);
-    line([`${measure.title} `, key, measure.higher ? " ↑" : " ↓"], cells, "measure");
+    line([make("span", { title: measure.name }, measure.title), measure.higher ? " ↑" : " ↓"], cells, "measure");
   }
   const known = [...new Set(payload.answers.flatMap((answer) => (answer ? [...answer.facts, ...answer.diagnostics].map(([name]) => name) : [])))];
   for (const name of known) {
     line(name, payload.answers.map((answer) => (answer && ([...answer.facts, ...answer.diagnostics].find(([key]) => key === name) || [])[1]) || ""));
   }
-  const table = make("div", { class: "table-scroll" }, make("table", { class: "numbers" }, make("thead", {}, head), body));
+  const table = make("div", { class: "table-scroll" }, make("table", { class: labels.length > 1 ? "numbers stack" : "numbers" }, make("thead", {}, head), body));
   return [table, ...unitTables(payload, sample)];
 }
 
@@ -135,9 +139,13 @@ function unitTables(payload, sample) {
 function drawPanes() {
   const { payload, sample } = view;
   const page = document.getElementById("sample");
-  const comparable = payload.reference !== null;
+  const fielded = hasFields(payload), comparable = payload.reference !== null && !fielded;
   const explained = hasMatch(payload);
-  if ((view.mode === "difference" && !comparable) || (view.mode === "match" && !explained) || (view.mode === "tests" && !hasFacts(payload))) view.mode = "rendered";
+  // The texts of two JSON objects differ in much that costs nothing: their difference is the table of fields.
+  if (fielded && view.mode === "difference") view.mode = "fields";
+  if ((view.mode === "difference" && !comparable) || (view.mode === "match" && !explained) || (view.mode === "tests" && !hasFacts(payload)) || (view.mode === "fields" && !fielded)) view.mode = "rendered";
+  page.querySelector("[data-mode=fields]").hidden = !fielded;
+  page.querySelector("[data-mode=difference]").hidden = fielded;
   page.querySelector("[data-mode=match]").hidden = !explained;
   page.querySelector("[data-mode=tests]").hidden = !hasFacts(payload);
   page.querySelector(".sample-body").classList.toggle("testing", view.mode === "tests");
@@ -152,8 +160,9 @@ function drawPanes() {
   if (wasMatching) page.querySelector(".sample-pictures").replaceChildren(...pictures(payload, sample));
   if (view.mode === "match") { matchView.draw(); return; }
   if (view.mode === "tests") { factView.draw(); return; }
+  if (view.mode === "fields") { page.querySelector(".panes").replaceChildren(fieldTable(payload, sample)); return; }
   const panes = payload.answers.map((answer, place) => {
-    const element = answerPane(answer, sample.group.engines[place]);
+    const element = answerPane(answer, sample.group.engines[place], hasFullMarks(answer, sample.engines[place]));
     element.querySelector(".pane-title").append(paneScore(sample.engines[place]));
     return element;
   });
@@ -202,21 +211,27 @@ function paneScore(engine) {
     make("span", { class: "measure-name" }, engine.measure.title), formatValue(engine.value, engine.measure) + unit);
 }
 
-function answerPane(answer, label) {
+/** Whether the value that ranks the answer is a perfect one. */
+function hasFullMarks(answer, { measure }) {
+  const value = answer?.values.find((candidate) => candidate.name === measure?.name)?.value;
+  return measure?.unit === "fraction" && value === (measure.higher ? 1 : 0);
+}
+
+function answerPane(answer, label, full = false) {
   if (!answer) return pane(label, "failed", failureBox("no answer", "This run has no answer for this sample; it scores as an empty one."));
   const content = [];
   if (answer.failed) content.push(failureBox(OUTCOMES[answer.outcome], answer.error || "No message.", "Scored as an empty answer."));
   if (answer.scoringError) content.push(failureBox(OUTCOMES.scorer, answer.scoringError));
   if (!answer.failed && answer.outcome !== "ok") content.push(notice(`${capital(OUTCOMES[answer.outcome])}${answer.error ? `: ${answer.error}` : "."}`));
-  if (!answer.failed || answer.text) content.push(...answerText(answer));
+  if (!answer.failed || answer.text) content.push(...answerText(answer, full));
   if (answer.reasoning && view.mode === "raw") {
     content.push(make("details", {}, make("summary", {}, "Reasoning"), textBlock(answer.reasoning, { kind: "raw" })));
   }
   return pane(label, answer.failed ? "failed" : "answer", ...content);
 }
 
-function answerText(answer) {
-  if (view.mode === "difference") return [differenceBlock(answer.text, view.payload.reference.text, view.unit)];
+function answerText(answer, full) {
+  if (view.mode === "difference") return [differenceBlock(answer.text, view.payload.reference.text, view.unit, full)];
   if (view.mode === "rendered") return rendered(answer);
   const note = answer.raw === undefined ? [] : [notice(`As the engine gave it. Scored after: ${answer.adapters.join(", ")}.`)];
   return [...note, textBlock(answer.raw ?? answer.text, { hidden: answer.hidden, kind: "raw" })];

@@ -56,29 +56,36 @@ function notice(text) {
   return make("p", { class: "notice" }, text);
 }
 
+/** One segment as text or marked. Between words, how they are spaced is no difference; between characters it is. */
+function segmentParts(kind, text, unit) {
+  const spacing = unit === "words" && /^\s+$/.test(text);
+  if (kind === "same" || (spacing && kind === "extra")) return visibleText(text);
+  if (spacing) return [];
+  return [make(kind === "missing" ? "del" : "ins", {}, ...visibleText(text.replace(/\n/g, "↵\n")))];
+}
+
 /** The difference between prediction and reference as one flowing text, with its counts above. */
-function differenceBlock(prediction, reference, unit) {
-  const { segments, counts, coarse } = difference(prediction, reference, unit);
-  const block = make("div", { class: `text diff ${unit}`, dir: "auto" });
+function differenceBlock(prediction, reference, unit, full = false) {
+  const { segments, counts, coarse } = differenceWithMoves(prediction, reference, unit);
+  const block = make("div", { class: `text diff ${unit}${full ? " free" : ""}`, dir: "auto" });
   let shown = 0;
-  for (const [kind, text] of segments.slice(0, SEGMENT_LIMIT)) {
+  for (const [kind, text, inner] of segments.slice(0, SEGMENT_LIMIT)) {
     if (shown > SHOWN_AT_ONCE) break;
-    const part = text.slice(0, SHOWN_AT_ONCE - shown + 1000);
-    // Between words, how they are spaced is no difference; between characters it is.
-    const spacing = unit === "words" && /^\s+$/.test(text);
-    if (kind === "same" || (spacing && kind === "extra")) block.append(...visibleText(part));
-    else if (spacing) continue;
-    else block.append(make(kind === "missing" ? "del" : "ins", {}, ...visibleText(part.replace(/\n/g, "↵\n"))));
-    shown += part.length;
+    const parts = (inner ?? [[kind, text.slice(0, SHOWN_AT_ONCE - shown + 1000)]]).flatMap((segment) => segmentParts(...segment, unit));
+    if (kind === "moved") block.append(make("span", { class: "moved", title: "stands elsewhere in the reference" }, ...parts));
+    else block.append(...parts);
+    shown += text.length;
   }
   const number = (count) => count.toLocaleString("en");
-  const total = counts.missing + counts.extra;
-  const line = make("p", { class: "counts" }, total === 0 ? `No difference in ${unit}.` : "");
+  const total = counts.missing + counts.extra + (counts.moved ?? 0);
+  const line = make("p", { class: `counts${full ? " free" : ""}` }, total === 0 ? `No difference in ${unit}.` : "");
   if (total) {
-    line.append(make("del", {}, `${number(counts.missing)} missing`), " ", make("ins", {}, `${number(counts.extra)} extra`),
+    line.append(...(counts.moved ? [make("span", { class: "moved" }, `${number(counts.moved)} moved`), " "] : []),
+      make("del", {}, `${number(counts.missing)} missing`), " ", make("ins", {}, `${number(counts.extra)} extra`),
       ` ${number(counts.same)} ${SAME[unit]}`);
   }
   const all = make("div", {}, line);
+  if (full && total) all.append(notice("Full marks: these differences cost nothing, so nothing is struck out."));
   if (coarse) all.append(notice("The texts are too long and too different for an exact difference; the end of it is coarse."));
   if (shown > SHOWN_AT_ONCE || segments.length > SEGMENT_LIMIT) all.append(notice("Only the beginning of the difference is shown."));
   all.append(breakLongWords(block));

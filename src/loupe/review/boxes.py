@@ -1,0 +1,115 @@
+"""Where an OCR engine that drafted saw the lines of a page: kept beside its drafts, so that scans have marks, too.
+
+An engine tells it as `lines` in its response: (text, left, top, right, bottom), fractions of the page.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from loupe.errors import UnsafeFileError
+from loupe.files.folder import Folder
+from loupe.files.records import RecordLog, read_lines
+from loupe.review.entries import Entry
+from loupe.runs.folder import RunFolder
+from loupe.typed import convert, json_decoder
+from loupe.types import UNDECODABLE
+from loupe.web.phrases import MOST_CHARACTERS, Box, page_text, places
+
+#: Below the folder of the documents.
+PLACE, FILE = ".loupe", "boxes.jsonl"
+#: Lines of a text that are looked for, and how long one may be.
+_MOST_LINES, _SHORTEST, _LONGEST = 200, 4, 300
+#: The text of a line, and its box.
+Line: TypeAlias = tuple[str, float, float, float, float]
+
+
+class PageLines(msgspec.Struct, frozen=True, kw_only=True):
+    """What one engine saw on the page of one sample."""
+
+    sample: str
+    engine: str
+    lines: list[Line]
+
+
+def text_lines(entry: Entry) -> list[tuple[str, str]]:
+    """The lines of a text that is reviewed as a whole, by field: what of the page has no mark is not in them."""
+    found = [
+        (field.name, line.strip())
+        for field in entry.fields
+        if field.control in ("prose", "markdown") and isinstance(field.value, str)
+        for line in field.value.splitlines()[:_MOST_LINES]
+    ]
+    return [(name, line) for name, line in found if _SHORTEST <= len(line) <= _LONGEST]
+
+
+def keep_boxes(folder: Path, engine: str, run: RunFolder) -> None:
+    """Keep the lines of every answer that tells where they stand; nothing is written where none does."""
+    seen = []
+    for sample, prediction in run.predictions().items():
+        try:
+            lines = convert((prediction.response or {}).get("lines"), list[Line])
+        except msgspec.ValidationError:
+            continue
+        seen.append(PageLines(sample=sample, engine=engine, lines=lines))
+    if not seen:
+        return
+    place = Folder(folder) / PLACE
+    place.create()
+    with RecordLog(place, FILE) as log:
+        log.append(msgspec.json.encode(page) for page in seen)
+
+
+@dataclass(slots=True)
+class Boxes:
+    """The lines that are kept for a folder, read again when the file has changed. Of several engines the last to tell
+    comes first."""
+
+    folder: Path
+    _known: tuple[int, int] = (0, 0)
+    _pages: dict[str, dict[str, list[Line]]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def marks(self, sample: str, phrases: Sequence[str]) -> list[list[list[Box]]]:
+        """For each phrase its places on the page; none where no engine has seen it."""
+        with self._lock:
+            self._refresh()
+            engines = [*self._pages.get(sample, {}).values()]
+        texts = [page_text(_characters(lines)) for lines in reversed(engines)]
+        return [next((found for text in texts if (found := places(text, phrase))), []) for phrase in phrases]
+
+    def _refresh(self) -> None:
+        place = Folder(self.folder) / PLACE
+        try:
+            state = (place.path / FILE).lstat()
+            if (state.st_mtime_ns, state.st_size) == self._known:
+                return
+            pages: dict[str, dict[str, list[Line]]] = {}
+            for _, _, line in read_lines(place, FILE):
+                page = json_decoder(PageLines).decode(line)
+                seen = pages.setdefault(page.sample, {})
+                seen.pop(page.engine, None)
+                seen[page.engine] = page.lines
+            self._known, self._pages = (state.st_mtime_ns, state.st_size), pages
+        except (OSError, UnsafeFileError, *UNDECODABLE):
+            # Marks are a help; without them the page is still there.
+            self._pages = {}
+
+
+def _characters(lines: Sequence[Line]) -> list[tuple[str, Box]]:
+    """Every character of the lines with its share of the line's box, which is held within the page."""
+    found: list[tuple[str, Box]] = []
+    for text, *box in lines:
+        left, top, right, bottom = (min(1.0, max(0.0, end)) for end in box)
+        width = (right - left) / max(1, len(text))
+        found += [
+            (char, (left + width * at, top, left + width * (at + 1), bottom))
+            for at, char in enumerate(text[: MOST_CHARACTERS - len(found)])
+        ]
+    return found
