@@ -207,12 +207,14 @@ class Edit(NamedTuple):
 class FormatFault:
     """Something in an answer's form, and not in what was read, that costs points: one edit mends one place of it.
 
-    `edits` gets the answer with newlines alone as line ends; it returns edits in order that do not overlap.
+    `edits` gets the answer with newlines alone as line ends; it returns edits in order that do not overlap. `adapter`
+    is the step that mends it in a run, "" where none does.
     """
 
     name: str
     meaning: str
     edits: Callable[[str], Sequence[Edit]]
+    adapter: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
