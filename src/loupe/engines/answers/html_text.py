@@ -8,7 +8,9 @@ from collections.abc import Iterator
 
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 #: Tags that begin or end a block, and tags that only say how text looks or where it stands.
-_BLOCKS = frozenset({*_HEADINGS, *"p ul ol div section article header footer main html body".split()})
+_BLOCKS = frozenset(
+    {*_HEADINGS, *("p", "ul", "ol", "div", "section", "article", "header", "footer", "main", "html", "body")}
+)
 _INLINE = frozenset({"b", "strong", "i", "em", "u", "span"})
 #: A fence line, a tag that means something here, or a character that is written by its name.
 _MARK = re.compile(
