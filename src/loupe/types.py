@@ -6,7 +6,7 @@ Only `Sample` holds ground truth; a `Request`, which is all an engine ever sees,
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -245,7 +245,8 @@ class Benchmark:
     `conclude` looks at all samples of a run together. `explain` tells the report how an answer was matched, from what
     the benchmark keeps in `details`; `facts` tells it of the tests that an answer was put to, failed ones with what
     shows why; it gets the answer as it was scored. `faults` are what `loupe lint` looks for, in the order in which they
-    are mended. `answers` says where existing answers stand.
+    are mended. `answers` says where existing answers stand. With `further`, scores may have measures that are not
+    declared, as a data set may bring parts of its own: each is then a measure like this one, under its own name.
 
     `prepare` is for scores that need an outside program (TeX, a browser), which is quick only with many inputs at once.
     A scoring process calls it with a batch of samples and their answers as `score` will see them, then `score` for
@@ -272,10 +273,18 @@ class Benchmark:
     explain: Callable[[Sample, SampleScores], Explanation | None] | None = None
     facts: Callable[[Sample, Prediction, SampleScores], Sequence[Fact]] | None = None
     faults: Sequence[FormatFault] = ()
+    further: Measure | None = None
     answers: AnswerLayout = AnswerLayout()
     paper: str = ""
     hub: str = ""
     published_total: int = 0
+
+    def measures_of(self, names: Iterable[str]) -> tuple[Measure, ...]:
+        """The declared measures, and behind them those that are `further` ones among these names."""
+        if self.further is None:
+            return self.measures
+        others = sorted({*names} - {measure.name for measure in self.measures})
+        return (*self.measures, *(replace(self.further, name=name, title=name.replace("_", " ")) for name in others))
 
     @property
     def headline_measure(self) -> str:

@@ -109,7 +109,7 @@ class Group:
     def measures(self) -> tuple[Measure, ...]:
         """Measures by importance: from the benchmark, else as far as the results tell."""
         if self.benchmark is not None:
-            return self.benchmark.measures
+            return self.benchmark.measures_of(name for result in self.results for name in result.measures)
         found: dict[str, Measure] = {}
         for result in self.results:
             for name in result.measures:
