@@ -100,7 +100,7 @@ def test_a_run_without_scores_is_refused_with_the_command_that_scores_it(here: P
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--output", "out"), "--output goes with --to request or --to omnidocbench"),
+        (("--output", "out"), "--output goes with --to request or --to omnidocbench or --to failed-tests"),
         (("runs/x/mydocs", "--to", "out"), "several runs do not go into one folder"),
     ],
 )

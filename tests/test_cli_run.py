@@ -82,6 +82,61 @@ def test_a_smaller_limit_on_a_finished_run_says_that_it_changes_nothing(here: Pa
     assert "--limit" not in loupe("run", "mydocs", *RIGHT, cwd=here).stderr
 
 
+def drawn(here: Path, *words: str, run: Path = RUN) -> set[str]:
+    done = loupe("run", "mydocs", *RIGHT, *words, cwd=here)
+    assert done.returncode == 0, done.stderr
+    return set(RunFolder.open(here / run).predictions())
+
+
+def test_a_sample_is_drawn_by_its_seed_grows_into_larger_ones_and_stands_in_the_signature(here: Path) -> None:
+    make_folder(here, name="many", count=40)
+    few = drawn(here, "--sample", "3")
+    signature = RunFolder.open(here / RUN).info.signature
+    assert len(few) == 3 and "|n:3|" in signature and "|sample:random(seed=0)|" in signature
+    assert drawn(here, "--sample", "3", "--fresh") == few
+    again = drawn(here, "--sample", "5")
+    assert few < again and len(again) == 5
+    other = [
+        drawn(here, "--sample", "3", "--seed", f"{seed}", "--name", f"s{seed}", run=Path(f"runs/s{seed}/mydocs"))
+        for seed in range(1, 6)
+    ]
+    assert any(each != few for each in other)
+    assert drawn(here) == {f"p{number}" for number in range(6)}
+    assert "sample:" not in RunFolder.open(here / RUN).info.signature
+    result = json.loads((here / RUN / "result.json").read_text())
+    assert (result["total"], result["outcomes"]) == (6, {"ok": 6})
+
+
+def test_another_choice_of_samples_does_not_slip_into_a_run(here: Path) -> None:
+    drawn(here, "--sample", "3")
+    for words in (["--limit", "3"], ["--sample", "3", "--seed", "7"]):
+        done = loupe("run", "mydocs", *RIGHT, *words, cwd=here)
+        assert done.returncode == 2 and "samples: drawn at random with seed 0 in the folder, " in done.stderr
+    assert complaint(loupe("run", "mydocs", *RIGHT, "--limit", "2", "--sample", "2", cwd=here))[0] == (
+        "--limit and --sample do not go together"
+    )
+    assert complaint(loupe("run", "mydocs", *RIGHT, "--seed", "2", cwd=here))[0] == "--seed is for --sample"
+    drawn(here)
+    said = loupe("run", "mydocs", *RIGHT, "--sample", "2", cwd=here).stderr
+    assert "this run is finished with 6 samples, so --sample 2 changes nothing" in said
+
+
+def test_a_sample_is_scored_again_filed_from_answers_and_reported_beside_other_parts(here: Path) -> None:
+    few = drawn(here, "--sample", "3", "--seed", "1")
+    done = loupe("score", RUN, "--json", cwd=here)
+    assert json.loads(done.stdout)["total"] == 3, done.stderr
+    (here / "answers.jsonl").write_text("".join(f'{{"id": "p{number}", "text": "eta"}}\n' for number in range(6)))
+    done = loupe("score", "mydocs", "answers.jsonl", "--sample", "3", "--seed", "1", "--json", cwd=here)
+    assert json.loads(done.stdout)["total"] == 3, done.stderr
+    assert set(RunFolder.open(here / "runs/answers/mydocs").predictions()) == few
+    assert complaint(loupe("score", RUN, "--seed", "0", cwd=here))[0] == "--seed is for answers, not for a run"
+    drawn(here, "--limit", "2", "--name", "first", run=Path("runs/first/mydocs"))
+    done = loupe("report", RUN, "runs/first/mydocs", "-o", "report.html", cwd=here)
+    assert done.returncode == 0, done.stderr
+    matrix = loupe("compare", "--plain", cwd=here).stdout
+    assert "n:3 sample:seed=1" in matrix and "n:2" in matrix
+
+
 def test_failed_samples_are_counted_named_and_fatal_only_when_strict(here: Path) -> None:
     done = loupe("run", "mydocs", "-e", "python:reader.py:sometimes", "--plain", cwd=here)
     assert done.returncode == 0

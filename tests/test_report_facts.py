@@ -162,6 +162,31 @@ def test_the_list_of_all_pages_is_filtered_and_leads_to_the_test(browser: Browse
         assert page.evaluate("document.activeElement.querySelector('.fact-id').textContent") == "cell"
 
 
+def test_tests_that_all_engines_failed_and_those_on_which_they_differ_can_be_listed(
+    browser: Browser, report: Path
+) -> None:
+    ids = [*(test["id"] for tests in TESTS.values() for test in tests), *(f"{name}.pdf_baseline" for name in TESTS)]
+    passed = {engine: outcomes(report.parent / "runs" / engine / "olmocr_bench") for engine in ("careful", "lazy")}
+    by_all = [ident for ident in ids if not any(each[ident] for each in passed.values())]
+    differ = [ident for ident in ids if passed["careful"][ident] != passed["lazy"][ident]]
+    assert by_all and differ and len(by_all) + len(differ) < len(ids)
+    with opened(browser, report, after="#tests") as seen:
+        page, links = seen.page, seen.page.locator(".fact-link")
+        links.first.wait_for()
+        page.locator("#fact-failures").uncheck()
+        for value, found in (("all", by_all), ("differ", differ)):
+            page.locator("#fact-together").select_option(value)
+            assert links.count() == 2 * len(found)
+            page.locator("#fact-engine").select_option("careful")
+            assert links.count() == len(found)
+            page.locator("#fact-engine").select_option("")
+
+
+def outcomes(run: Path) -> dict[str, bool]:
+    lines = map(json.loads, (run / "scores.jsonl").read_text(encoding="utf-8").splitlines())
+    return {fact["id"]: fact["passed"] for line in lines for fact in line["details"]["tests"]}
+
+
 def test_a_page_is_filtered_by_type_engine_and_outcome(browser: Browser, report: Path) -> None:
     with opened(browser, report, after=at("formulas", engine=1, number=0)) as seen:
         page = seen.page

@@ -67,6 +67,27 @@ def test_failed_answers_can_be_filtered_and_are_shown_as_failed(browser: Browser
         assert "Timed out\n\nno answer within 300 s" in seen.text(".pane.failed .failure")
 
 
+def test_samples_that_all_engines_failed_and_those_on_which_they_differ_can_be_filtered(
+    browser: Browser, tmp_path: Path
+) -> None:
+    toy = toy_pages(tmp_path / "toy", 3)
+    truths = {sample.id: sample.truth for sample in toy.samples}
+    same, lost, other = truths
+    failed = Prediction(sample=lost, outcome="timeout", error="no answer")
+    toy.run("good", truths | {lost: failed})
+    toy.run("worse", truths | {lost: failed, other: misread(truths[other], 5)})
+    write_report(toy.runs, tmp_path / "report.html")
+    with opened(browser, tmp_path / "report.html") as seen:
+        seen.page.select_option("#grid-outcome", "failed_by_all")
+        assert seen.names() == [lost]
+        seen.page.select_option("#grid-outcome", "differ")
+        assert seen.names() == [other]
+        seen.page.select_option("#grid-engine", "0")
+        assert seen.names() == [other]
+        seen.page.select_option("#grid-outcome", "ok")
+        assert seen.names() == [same, other]
+
+
 def test_keys_lead_through_the_report(browser: Browser, report: Path) -> None:
     with opened(browser, report) as seen:
         keyboard = seen.page.keyboard

@@ -157,6 +157,12 @@ def test_lists_are_filtered_sorted_and_cut_into_pages(server: Served) -> None:
     assert len(first) == 60 and len(second) == 10 and not set(first) & set(second)
     assert names(page(server, f"{root}/samples?outcome=failed")) == ["book/page-0004"]
     assert names(page(server, f"{root}/samples?outcome=truncated")) == ["book/page-0005"]
+    # Both runs have read 68 pages otherwise than each other; nobody read page 4 without any points.
+    assert names(page(server, f"{root}/samples?outcome=failed_by_all")) == []
+    worse = re.findall(r'href="/run/([^"]*)"', page(server, root))[1]
+    assert names(page(server, f"{root}/samples?outcome=failed_by_all&a={worse}")) == ["book/page-0004"]
+    assert "book/page-0004" in names(page(server, f"{root}/samples?outcome=differ"))
+    assert names(page(server, f"{root}/samples?outcome=differ&a={worse}")) == []
     assert names(page(server, f"{root}/samples?q=page-0012")) == ["book/page-0012"]
     assert set(names(page(server, f"{root}/samples?order=spread"))[:2]) <= {f"book/page-000{n}" for n in (0, 1, 4, 5)}
     assert all(int(name[-4:]) % 3 == 1 for name in names(page(server, f"{root}/samples?tag=kind%3Dtable")))
@@ -187,7 +193,8 @@ def test_an_edited_answer_is_scored_and_nothing_is_saved(server: Served, toy: To
     assert found["run"][0]["name"] == "cer" and found["run"][0]["better"]
     status, found = server.post("/what-if", **asked, text=ATTACK + "\x00" + "spam " * 2000)
     assert status == 200 and not found["sample"][0]["better"]
-    assert server.post("/what-if", **asked, text="\ud800")[0] == 400
+    # Half a character is one, as anywhere else.
+    assert server.post("/what-if", **asked, text="\ud800")[0] == 200
     assert server.post("/what-if", **asked, text="x" * 1_000_001)[0] == 413
     assert server.post("/what-if", **{**asked, "run": "../.."}, text="x")[0] == 404
     assert server.post("/what-if", **{**asked, "sample": "../../secret.txt"}, text="x")[0] == 404

@@ -6,7 +6,7 @@ Only `Sample` holds ground truth; a `Request`, which is all an engine ever sees,
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -207,12 +207,14 @@ class Edit(NamedTuple):
 class FormatFault:
     """Something in an answer's form, and not in what was read, that costs points: one edit mends one place of it.
 
-    `edits` gets the answer with newlines alone as line ends; it returns edits in order that do not overlap.
+    `edits` gets the answer with newlines alone as line ends; it returns edits in order that do not overlap. `adapter`
+    is the step that mends it in a run, "" where none does.
     """
 
     name: str
     meaning: str
     edits: Callable[[str], Sequence[Edit]]
+    adapter: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,8 +246,9 @@ class Benchmark:
     `conclude` looks at all samples of a run together. `explain` tells the report how an answer was matched, from what
     the benchmark keeps in `details`; `facts` tells it of the tests that an answer was put to, failed ones with what
     shows why, `fields` of the fields of a document, each with the rule that decided; both get the answer as it was
-    scored. `faults` are what `loupe lint` looks for, in the order in which they
-    are mended. `answers` says where existing answers stand.
+    scored. `faults` are what `loupe lint` looks for, in the order in which they are mended. `answers` says where
+    existing answers stand. With `further`, scores may have measures that are not declared, as a data set may bring
+    parts of its own: each is then a measure like this one, under its own name.
 
     `prepare` is for scores that need an outside program (TeX, a browser), which is quick only with many inputs at once.
     A scoring process calls it with a batch of samples and their answers as `score` will see them, then `score` for
@@ -274,10 +277,18 @@ class Benchmark:
     facts: Callable[[Sample, Prediction, SampleScores], Sequence[Fact]] | None = None
     fields: Callable[[Sample, Prediction], Sequence[JudgedField]] | None = None
     faults: Sequence[FormatFault] = ()
+    further: Measure | None = None
     answers: AnswerLayout = AnswerLayout()
     paper: str = ""
     hub: str = ""
     published_total: int = 0
+
+    def measures_of(self, names: Iterable[str]) -> tuple[Measure, ...]:
+        """The declared measures, and behind them those that are `further` ones among these names."""
+        if self.further is None:
+            return self.measures
+        others = sorted({*names} - {measure.name for measure in self.measures})
+        return (*self.measures, *(replace(self.further, name=name, title=name.replace("_", " ")) for name in others))
 
     @property
     def headline_measure(self) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from loupe.benchmarks.olmocr.candidates import CandidateFiles, answer_name, join_repeats, repeats_of
-from loupe.benchmarks.olmocr.conclusion import CATEGORIES, conclude
+from loupe.benchmarks.olmocr.conclusion import CATEGORIES, conclude, measure_of
 from loupe.benchmarks.olmocr.equation_pictures import EquationPictures
 from loupe.benchmarks.olmocr.equations import check_tools, one_sample, prepare_questions, renderer_versions
 from loupe.benchmarks.olmocr.loading import BASELINE, PdfTests, read_test_set
@@ -130,7 +130,7 @@ def score(sample: Sample, prediction: Prediction) -> Scored:
     facts = [_fact(test, [outcomes[number] for outcomes in runs]) for number, test in enumerate(tests)]
     scores = [
         Score(
-            measure=test.category if test.category in CATEGORIES else "facts",
+            measure=measure_of(test.category),
             unit=test.id,
             counts=(float(fact["passed"]), 1.0),
             tags={"type": test.kind, "category": test.category},
@@ -276,7 +276,6 @@ benchmark = Benchmark(
         Measure(name="multi_column", title="multi column"),
         Measure(name="long_tiny_text", title="long tiny text"),
         Measure(name=BASELINE, title="baseline"),
-        Measure(name="facts", title="facts of other files"),
         Measure(
             name="candidate_errors",
             title="errors that void the candidate",
@@ -287,6 +286,7 @@ benchmark = Benchmark(
         ),
     ),
     headline="overall",
+    further=Measure(name="a test file of another name"),
     summarize=summarize,
     conclude=conclude,
     load=load,

@@ -91,11 +91,12 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
     scores = [list(folder.scores()) for folder in folders]
     first = results[0]
     runs = {str(path): found for path, found in zip(paths, scores, strict=True)}
-    apart = other_composites(results, benchmark.measures, benchmark.summarize)
+    measures = benchmark.measures_of(name for result in results for name in result.measures)
+    apart = other_composites(results, measures, benchmark.summarize)
     results = [without(result, names) for result, names in zip(results, apart, strict=True)]
     found = standings(
         runs,
-        benchmark.measures,
+        measures,
         benchmark.headline_measure,
         summarize=benchmark.summarize,
         unranked={run for run, names in zip(runs, apart, strict=True) if benchmark.headline_measure in names},
@@ -127,9 +128,7 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
             )
             for path, result, against in zip(paths[1:], results[1:], scores[1:], strict=True)
         ],
-        notes=left_out_sentences(
-            [(one.engine, names) for one, names in zip(results, apart, strict=True)], benchmark.measures
-        ),
+        notes=left_out_sentences([(one.engine, names) for one, names in zip(results, apart, strict=True)], measures),
         untold=found.untold,
         part=part_of_published(max(results, key=lambda result: result.total)),
         accepted=accepted_drafts(results),

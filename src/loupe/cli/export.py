@@ -14,25 +14,29 @@ if TYPE_CHECKING:
     from loupe.report.request_layout import Exported
 
 #: The values of --to that are layouts and no folders.
-REQUEST, OMNIDOCBENCH = "request", "omnidocbench"
+REQUEST, OMNIDOCBENCH, FAILED_TESTS = LAYOUTS = "request", "omnidocbench", "failed-tests"
 
 
 @click.command("export")
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--to",
-    metavar="DIR|request|omnidocbench",
+    metavar="DIR|request|omnidocbench|failed-tests",
     help=(
         "A folder for the answers; or a layout: `request` (answers, results and a comparison as in docs/suites.md), "
-        "`omnidocbench` (answers and results as its official evaluator files them)."
+        "`omnidocbench` (answers and results as its official evaluator files them), `failed-tests` (tests of "
+        "olmOCR-Bench that no RUN passed, as JSON lines that can be run again)."
     ),
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Where a layout goes. Default: for request here, for omnidocbench RUN/official.",
+    metavar="DIR|FILE",
+    help=(
+        "Where a layout goes. Default: for request here, for omnidocbench RUN/official, for failed-tests "
+        "failed_tests.jsonl."
+    ),
 )
 @click.option("--raw", is_flag=True, help="Exactly what the engine gave, without the output adapters of the run.")
 @json_option
@@ -43,9 +47,12 @@ def command(runs: tuple[Path, ...], to: str | None, output: Path | None, raw: bo
     `--to request` RUN may also be a root such as `runs`, for all runs below it.
     """
     _refuse_misspelled(to)
-    if output is not None and to not in (REQUEST, OMNIDOCBENCH):
-        raise UsageError("--output goes with --to request or --to omnidocbench", hint="loupe export RUN --to DIR")
-    if to == OMNIDOCBENCH:
+    if output is not None and to not in LAYOUTS:
+        layouts = " or ".join(f"--to {layout}" for layout in LAYOUTS)
+        raise UsageError(f"--output goes with {layouts}", hint="loupe export RUN --to DIR")
+    if to == FAILED_TESTS:
+        _export_failed_tests(runs, output or Path("failed_tests.jsonl"), json=json)
+    elif to == OMNIDOCBENCH:
         _export_omnidocbench(runs, output, raw=raw, json=json)
     elif to == REQUEST:
         _export_request(runs, output or Path(), raw=raw, json=json)
@@ -55,9 +62,9 @@ def command(runs: tuple[Path, ...], to: str | None, output: Path | None, raw: bo
 
 def _refuse_misspelled(to: str | None) -> None:
     """Raise UsageError where a new folder would get a name that is nearly that of a layout."""
-    if to is None or to in (REQUEST, OMNIDOCBENCH) or Path(to).name != to or Path(to).exists():
+    if to is None or to in LAYOUTS or Path(to).name != to or Path(to).exists():
         return
-    if meant := did_you_mean(to.lower(), (REQUEST, OMNIDOCBENCH)):
+    if meant := did_you_mean(to.lower(), LAYOUTS):
         raise UsageError(f"--to {to}: no such layout{meant}", hint=f"a folder of this name: --to ./{to}")
 
 
@@ -107,6 +114,22 @@ def _export_omnidocbench(runs: tuple[Path, ...], root: Path | None, *, raw: bool
         print_data(each.folder)
         print_data(each.results)
         _say_counts(each)
+
+
+def _export_failed_tests(runs: tuple[Path, ...], file: Path, *, json: bool) -> None:
+    from loupe.cli.comparable import refuse_strangers
+    from loupe.report.failed_tests import write_failed_tests
+    from loupe.runs.folder import RunFolder
+
+    folders = [RunFolder.open(run) for run in runs]
+    refuse_strangers(folders)
+    found = write_failed_tests(folders, file)
+    if json:
+        as_json(found)
+        return
+    print_data(found.file)
+    by = "failed" if len(runs) == 1 else f"failed by all {len(runs)} runs"
+    say(f"{found.failed:,} of {found.tests:,} tests {by}")
 
 
 def _say_counts(exported: Exported) -> None:

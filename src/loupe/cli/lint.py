@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from loupe.cli.errors import BELOW
-from loupe.cli.options import allow_unverified
+from loupe.cli.options import adapters_option, allow_unverified
 from loupe.cli.output import as_json, json_option, plain_option, say, tables
 from loupe.errors import UsageError, word
 
@@ -53,8 +53,9 @@ def command(
     """Find faults of form that cost points, page by page, and say what answers would score without them.
 
     For OmniDocBench, and for folders of your own with text, markdown or table pages. Each answer is scored as it is,
-    with one fault mended at a time, and with all of them; no file is changed, and no number of a run. Without ground
-    truth the faults are found, and their costs stay unknown.
+    with one fault mended at a time, and with all of them; no file is changed, and no number of a run. Where an output
+    adapter takes a fault away, its name stands beside it. Without ground truth the faults are found, and their costs
+    stay unknown.
     """
     from loupe.cli.options import parse_options, unverified_option
     from loupe.pipeline.lint import lint
@@ -108,7 +109,8 @@ def _whole(found: Lint) -> list[tuple[str, ...]]:
 
 def _fault_row(found: Lint, fault: FaultSum, measures: list[str]) -> tuple[str, ...]:
     changes = [_change(found, name, found.official, fault.mended) for name in measures]
-    return fault.name, f"{fault.places:,}", f"{fault.pages:,}", *changes, fault.meaning
+    meaning = f"{fault.meaning} (adapter {fault.adapter})" if fault.adapter else fault.meaning
+    return fault.name, f"{fault.places:,}", f"{fault.pages:,}", *changes, meaning
 
 
 def moved(found: Lint) -> list[str]:
@@ -130,6 +132,8 @@ def remarks(found: Lint, limit: int) -> Iterator[str]:
         yield f"no fault of form in {_pages(found.read)}"
     elif found.official:
         yield "mended numbers are no results: only `official` may be called by the benchmark's name"
+    if adapters := list(dict.fromkeys(fault.adapter for fault in found.faults if fault.adapter)):
+        yield f"taken away by {', '.join(adapters)}, with run and score alike: {adapters_option(found.adapters)}"
     if found.official and moved(found):
         yield "·: no change; –: the page has nothing of this kind"
     free = [page for page in found.pages if page.faults and not _moves(page)]

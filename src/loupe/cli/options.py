@@ -78,6 +78,8 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     prompt: str | None = None
     prompt_file: Path | None = None
     limit: int | None = None
+    sample: int | None = None
+    seed: int | None = None
     data: Path | None = None
     download: bool = False
     option: tuple[str, ...] = ()
@@ -106,6 +108,11 @@ def _number_or_auto(context: click.Context, option: click.Parameter, value: str 
 
 _FOLDER = click.Path(path_type=Path)
 
+SAMPLE = click.option(
+    "--sample", type=_POSITIVE, metavar="N", help="Only N samples at random, the same ones each time."
+)
+SEED = click.option("--seed", type=click.IntRange(min=0), metavar="S", help="Seed of --sample. Default: 0.")
+
 #: In the order of the help.
 _OPTIONS = (
     click.option("-e", "--engine", multiple=True, metavar="NAME", help="Engine or profile; again for more."),
@@ -116,6 +123,8 @@ _OPTIONS = (
     click.option("--model", metavar="ID", help="Model at the server. Default: the one it has."),
     *SERVER_OPTIONS,
     click.option("--limit", type=_POSITIVE, metavar="N", help="Only the first N samples."),
+    SAMPLE,
+    SEED,
     click.option(
         "-n",
         "--concurrency",
@@ -197,6 +206,8 @@ _OF_RUNS = frozenset(
         "max_cost",
         "jobs",
         "shared",
+        "sample",
+        "seed",
     }
 )
 
@@ -212,6 +223,7 @@ def asking_options(function: F) -> F:
 
 def make_plans(benchmark: str, flags: Flags) -> list[Plan]:
     """One plan for each engine asked for. Everything a user can get wrong is found here, before anything is read."""
+    _check_part(flags)
     pairs, settings = split_options(benchmark, flags.option, _engine_names(flags))
     options = parse_options(benchmark, pairs) | unverified_option(benchmark, allowed=flags.allow_unverified)
     flags = msgspec.structs.replace(flags, settings=settings)
@@ -236,6 +248,8 @@ def make_plans(benchmark: str, flags: Flags) -> list[Plan]:
             data=flags.data,
             options=options,
             limit=flags.limit,
+            sample=flags.sample,
+            seed=flags.seed or 0,
             fresh=flags.fresh,
             redo=frozenset(flags.redo),
             jobs=flags.jobs,
@@ -250,6 +264,14 @@ def make_plans(benchmark: str, flags: Flags) -> list[Plan]:
         for plan in plans:
             priced(plan)
     return in_server_order(plans)
+
+
+def _check_part(flags: Flags) -> None:
+    """Refuse two ways to choose samples, and a seed for none."""
+    if flags.limit is not None and flags.sample is not None:
+        raise UsageError("--limit and --sample do not go together", hint="--limit: the first N; --sample: N at random")
+    if flags.seed is not None and flags.sample is None:
+        raise UsageError("--seed is for --sample", hint=f"--sample N --seed {flags.seed}")
 
 
 def unverified_option(benchmark: str, *, allowed: bool) -> dict[str, str]:
@@ -284,6 +306,11 @@ def split_pairs(pairs: Iterable[str], *, hint: str) -> dict[str, str]:
             raise UsageError(f"-o {pair}: not KEY=VALUE", hint=hint)
         options[key] = value
     return options
+
+
+def adapters_option(steps: Iterable[str]) -> str:
+    """The option that sets the output adapters of an engine, to be pasted into a shell."""
+    return f"-o 'adapters={msgspec.json.encode(list(steps)).decode()}'"
 
 
 def _engine_names(flags: Flags) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loupe.cli.options import allow_unverified
+from loupe.cli.options import SAMPLE, SEED, allow_unverified
 from loupe.cli.output import as_json, json_option, plain_option, say, shared_option, tables
 from loupe.errors import RunError, UsageError, word
 from loupe.files.foreign import real_path
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 )
 @click.option("-o", "--option", multiple=True, metavar="KEY=VALUE", help="Option of the benchmark (bench show).")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N samples.")
+@SAMPLE
+@SEED
 @click.option("--runs", type=click.Path(path_type=Path), default=Path("runs"), metavar="DIR", help="Root of the runs.")
 @click.option("--name", default="", metavar="NAME", help="Name to file the run under. Default: that of the answers.")
 @allow_unverified
@@ -107,8 +109,12 @@ def _options_of_run(run: str, pairs: object) -> dict[str, str]:
 
 def _check_flags(target: tuple[str, ...], flags: Mapping[str, object]) -> None:
     """Refuse what a run has settled already, instead of passing over it."""
-    names = ("limit", "name", "shared", "allow_unverified") if len(target) == 1 else ()
-    given = [f"--{name.replace('_', '-')}" for name in names if flags.get(name)]
+    names = ("limit", "sample", "seed", "name", "shared", "allow_unverified") if len(target) == 1 else ()
+    given = [
+        f"--{name.replace('_', '-')}"
+        for name in names
+        if flags.get(name) not in (None, "") and flags[name] is not False
+    ]
     if given:
         raise UsageError(f"{given[0]} is for answers, not for a run", hint="loupe score BENCHMARK ANSWERS")
 

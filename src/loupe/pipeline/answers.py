@@ -19,7 +19,7 @@ from loupe.engines.registry import slug
 from loupe.errors import UnsafeFileError, UsageError, did_you_mean
 from loupe.files.foreign import data_lines, is_inside, read_data
 from loupe.pipeline.matching import Answers, match_answers, nearly_named
-from loupe.pipeline.plan import Plan, make_info, samples_of, survey
+from loupe.pipeline.plan import Plan, asked_ids, make_info, samples_of, survey
 from loupe.runs.folder import RUN, RunFolder, claim
 from loupe.runs.info import RunInfo
 from loupe.typed import decode_json, encode_json, json_decoder
@@ -39,8 +39,8 @@ def file_answers(plan: Plan, path: Path) -> tuple[RunFolder, Answers]:
     benchmark = get_benchmark(plan.benchmark)
     known = survey(benchmark, plan.benchmark, plan.data, plan.options)
     info = make_info(plan, benchmark, known)
-    asked = known.ids[: info.total]
-    samples = partial(samples_of, benchmark, plan.data, plan.options, None)
+    asked = asked_ids(known.ids, info)
+    samples = partial(samples_of, benchmark, plan.data, plan.options)
     answers = find_all(plan.benchmark, path, samples, asked, known.ids)
     if not answers.found:
         there = [*answers.extra, *answers.unread]

@@ -1,7 +1,7 @@
 """What faults of form cost: every answer is scored as it is, with one fault mended at a time, and with all of them.
 
-Which faults there are, and how they are mended, the benchmark says (`Benchmark.faults`). Nothing here changes a run or
-any of its numbers.
+Which faults there are, and how they are mended, adapters and the benchmark say (`adapter_faults`, `Benchmark.faults`).
+Nothing here changes a run or any of its numbers.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -17,8 +17,9 @@ import msgspec
 
 from loupe.benchmarks import benchmark_id, benchmark_of_run, get_benchmark
 from loupe.benchmarks.registry import benchmark_ids
-from loupe.engines.answers.steps import apply_adapters
+from loupe.engines.answers.steps import STEPS, apply_adapters
 from loupe.errors import DatasetError, MissingToolError, RunError, UsageError, word
+from loupe.pipeline.adapter_faults import faults_of_pages
 from loupe.pipeline.answers import find_all, read_answers
 from loupe.pipeline.mending import versions
 from loupe.pipeline.plan import open_samples, samples_of
@@ -46,19 +47,24 @@ class PageLint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FaultSum(msgspec.Struct, frozen=True, kw_only=True):
-    """One fault over all pages, and the values of the whole set if it alone were mended."""
+    """One fault over all pages, and the values of the whole set if it alone were mended.
+
+    `adapter` is the step that takes it away from answers that are here, "" where none does.
+    """
 
     name: str
     meaning: str
     places: int
     pages: int
     mended: Values = {}
+    adapter: str = ""
 
 
 class Lint(msgspec.Struct, frozen=True, kw_only=True):
     """All pages, those that mending changes most first. `no_truth` says why costs are unknown, if they are.
 
-    `official` are the values of the answers as they are; only these have the benchmark's name.
+    `official` are the values of the answers as they are; only these have the benchmark's name. `adapters` are the steps
+    of the run, if it is one, and those that mend what is here.
     """
 
     benchmark: str
@@ -73,13 +79,15 @@ class Lint(msgspec.Struct, frozen=True, kw_only=True):
     official: Values = {}
     mended: Values = {}
     no_truth: str = ""
+    adapters: list[str] = []
 
 
 class _Linted(msgspec.Struct, frozen=True, kw_only=True):
-    """A page's faults and the scores of all its versions; None: no answer."""
+    """A page's faults, those that an adapter takes away, and the scores of all its versions; None: no answer."""
 
     page: str
     faults: dict[str, list[int]] | None
+    adapted: frozenset[str] = frozenset()
     scores: dict[str, SampleScores] = {}
 
 
@@ -99,9 +107,9 @@ def lint(
     if (path / "run.json").is_file():
         folder = RunFolder.open(path)
         name, load, found = _of_run(folder, benchmark, data)
-        asked = folder.info.options
+        asked, steps = folder.info.options, folder.info.adapters
     elif path.exists():
-        asked = dict(options or {})
+        asked, steps = dict(options or {}), []
         name, load, found = _of_folder(path, benchmark, data, asked)
     else:
         raise RunError(f"no answers at {path}", hint="loupe lint FOLDER --for omnidocbench")
@@ -123,7 +131,7 @@ def lint(
         pages = [_linted(chosen, ident, answer) for ident, answer in answers.items()]
     else:
         pages = asyncio.run(_score(name, chosen, load(), answers, jobs))
-    return _sum_up(path, name, chosen, pages, no_truth)
+    return _sum_up(path, name, chosen, pages, no_truth, steps)
 
 
 def _need_official_mode(benchmark: Benchmark, path: Path, options: Mapping[str, str]) -> None:
@@ -162,7 +170,7 @@ def _of_run(folder: RunFolder, wanted: str, data: Path | None) -> tuple[str, _Lo
 def _of_folder(path: Path, wanted: str, data: Path | None, options: Mapping[str, str]) -> tuple[str, _Load, _Find]:
     if not wanted:
         raise UsageError(f"{path} is no run: say what its answers are for", hint=f"--for {_with_faults()[0]}")
-    load = partial(samples_of, get_benchmark(wanted), data, options, None)
+    load = partial(samples_of, get_benchmark(wanted), data, options)
 
     def found(asked: Sequence[str] | None) -> dict[str, Prediction]:
         if asked is None:
@@ -177,7 +185,17 @@ def _with_faults() -> list[str]:
 
 
 def _linted(benchmark: Benchmark, ident: str, answer: Prediction) -> _Linted:
-    return _Linted(page=ident, faults=None if answer.failed else versions(answer.text, benchmark.faults)[0])
+    if answer.failed:
+        return _Linted(page=ident, faults=None)
+    faults = faults_of_pages(benchmark)
+    found = versions(answer.text, faults)[0]
+    return _Linted(page=ident, faults=found, adapted=_adapted(answer.text, faults, found))
+
+
+def _adapted(text: str, faults: Iterable[FormatFault], found: Container[str]) -> frozenset[str]:
+    """Those of the faults found whose adapter changes this answer."""
+    named = [fault for fault in faults if fault.adapter and fault.name in found]
+    return frozenset(fault.name for fault in named if apply_adapters(text, [fault.adapter]) != text)
 
 
 async def _score(
@@ -191,12 +209,15 @@ async def _score(
             answer = answers.get(sample.id) or Prediction(sample=sample.id, outcome="missing", error="no answer")
             if answer.failed:
                 return _Linted(page=sample.id, faults=None, scores={"official": await pool.score(sample, answer)})
-            faults, forms = versions(answer.text, benchmark.faults)
+            every = faults_of_pages(benchmark)
+            faults, forms = versions(answer.text, every)
             texts = dict.fromkeys(form.text for form in forms)
             waiting = [pool.score(sample, msgspec.structs.replace(answer, text=text)) for text in texts]
             scores = dict(zip(texts, await asyncio.gather(*waiting), strict=True))
             slim = {text: msgspec.structs.replace(row, details={}) for text, row in scores.items()}
-            return _Linted(page=sample.id, faults=faults, scores={each.name: slim[each.text] for each in forms})
+            priced = {each.name: slim[each.text] for each in forms}
+            adapted = _adapted(answer.text, every, faults)
+            return _Linted(page=sample.id, faults=faults, adapted=adapted, scores=priced)
 
         window: deque[asyncio.Task[_Linted]] = deque()
         for sample in samples:
@@ -207,12 +228,15 @@ async def _score(
     return pages
 
 
-def _sum_up(path: Path, name: str, benchmark: Benchmark, pages: Sequence[_Linted], no_truth: str) -> Lint:
+def _sum_up(
+    path: Path, name: str, benchmark: Benchmark, pages: Sequence[_Linted], no_truth: str, steps: Sequence[str]
+) -> Lint:
     answered = [page for page in pages if page.faults is not None]
     official = _values(benchmark, pages, "official")
     computed = [measure for measure in benchmark.measures if measure.name in official]
     shown = [_page(benchmark, page) for page in answered]
-    faults = [_fault(benchmark, fault, pages, shown) for fault in benchmark.faults]
+    faults = [_fault(benchmark, fault, pages, shown) for fault in faults_of_pages(benchmark)]
+    mending = {*steps, *(fault.adapter for fault in faults)}
     return Lint(
         benchmark=benchmark_id(name),
         version=benchmark.version,
@@ -228,6 +252,7 @@ def _sum_up(path: Path, name: str, benchmark: Benchmark, pages: Sequence[_Linted
         official=official,
         mended=_values(benchmark, pages, "mended"),
         no_truth=no_truth,
+        adapters=[step for step in STEPS if step in mending],
     )
 
 
@@ -238,6 +263,7 @@ def _fault(benchmark: Benchmark, fault: FormatFault, pages: Sequence[_Linted], s
         places=sum(len(page.faults.get(fault.name, ())) for page in shown),
         pages=sum(fault.name in page.faults for page in shown),
         mended=_values(benchmark, pages, fault.name),
+        adapter=fault.adapter if any(fault.name in page.adapted for page in pages) else "",
     )
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 import msgspec
+from rapidfuzz.distance import Levenshtein
 
 from loupe.types import Edit, FormatFault
 
 #: Mending one fault may bring another to light; more rounds than this are for hostile answers only.
 ROUNDS = 4
+#: More lines times lines than this are not aligned: what differs is then one edit.
+_MOST_LINES = 4_000_000
 
 
 class Version(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,3 +66,22 @@ def mend_all(text: str, faults: Sequence[FormatFault]) -> str:
         if text == before:
             break
     return text
+
+
+def edits_between(before: str, after: str) -> list[Edit]:
+    """What makes one text of another, line by line: neighbouring lines that change are one edit."""
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    places = [0, *accumulate(map(len, old))]
+    if len(old) * len(new) > _MOST_LINES:
+        return [Edit(0, len(before), after)] if before != after else []
+    found: list[Edit] = []
+    for change in Levenshtein.opcodes(old, new):
+        if change.tag == "equal":
+            continue
+        start, end = places[change.src_start], places[change.src_end]
+        text = "".join(new[change.dest_start : change.dest_end])
+        if found and found[-1].end == start:
+            found[-1] = found[-1]._replace(end=end, text=found[-1].text + text)
+        else:
+            found.append(Edit(start, end, text))
+    return found

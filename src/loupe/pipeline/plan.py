@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,7 @@ from loupe.files.folder import Folder
 from loupe.files.foreign import real_path
 from loupe.inference.prompts import prompts_by_task
 from loupe.inference.scheduler import Policy
+from loupe.runs.drawn import Drawn, draw
 from loupe.runs.folder import RUNS, runs_folder
 from loupe.runs.info import RunInfo, digest_of, host_facts, package_versions, signature
 from loupe.servers.wanted import wanted_server
@@ -30,8 +32,9 @@ from loupe.types import Benchmark, Sample
 class Plan:
     """One engine on one benchmark. `redo` names classes of done samples to ask again; `name` files the run apart.
 
-    `max_cost` is what all attempts of the run may cost, in the currency of the profile's prices. `shared`: others on
-    this machine may read a new run folder.
+    `limit` asks for the first samples only, `sample` for so many at random by `seed`. `max_cost` is what all attempts
+    of the run may cost, in the currency of the profile's prices. `shared`: others on this machine may read a new run
+    folder.
     """
 
     benchmark: str
@@ -42,6 +45,8 @@ class Plan:
     data: Path | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     limit: int | None = None
+    sample: int | None = None
+    seed: int = 0
     fresh: bool = False
     redo: frozenset[str] = frozenset()
     jobs: int | None = None
@@ -82,20 +87,45 @@ class Survey:
     page_digests: tuple[str, ...] = ()
 
 
-def open_samples(info: RunInfo) -> Iterator[Sample]:
-    """The samples of a run again, in order, as many as it asked for. Raises DatasetError where the data is gone."""
-    benchmark = benchmark_of_run(info.benchmark)
-    return samples_of(benchmark, Path(info.data) if info.data else None, info.options, info.limit)
+def open_samples(info: RunInfo, *others: RunInfo) -> Iterator[Sample]:
+    """The samples of a run again, in order, as many as it asked for; of several runs those that any of them asked for.
+
+    Raises DatasetError where the data is gone.
+    """
+    runs = (info, *others)
+    largest = max(runs, key=lambda run: run.total)
+    benchmark = benchmark_of_run(largest.benchmark)
+    every = partial(samples_of, benchmark, Path(largest.data) if largest.data else None, largest.options)
+    # Parts that are drawn alike hold one another.
+    if len({run.sample.seed if run.sample else None for run in runs}) == 1:
+        return every(largest.limit, largest.sample)
+    return (one for number, one in enumerate(every()) if any(_asked_for(run, number, one.id) for run in runs))
+
+
+def _asked_for(info: RunInfo, number: int, ident: str) -> bool:
+    """Whether a run asks for the sample with this number in the set."""
+    return (info.limit is None or number < info.limit) and (info.sample is None or info.sample.holds(ident))
+
+
+def asked_ids(ids: Sequence[str], info: RunInfo) -> tuple[str, ...]:
+    """Of all ids of a set those that a run asks for, in their order."""
+    return tuple(ident for number, ident in enumerate(ids) if _asked_for(info, number, ident))
 
 
 def samples_of(
-    benchmark: Benchmark, data: Path | None, options: Mapping[str, str], limit: int | None
+    benchmark: Benchmark,
+    data: Path | None,
+    options: Mapping[str, str],
+    limit: int | None = None,
+    drawn: Drawn | None = None,
 ) -> Iterator[Sample]:
-    """The samples of a benchmark with checked options, the first `limit` of them."""
+    """The samples of a benchmark with checked options: all, the first `limit` of them, or those drawn."""
     for count, sample in enumerate(benchmark.load(data, **check_options(benchmark, options))):
         if limit is not None and count >= limit:
             return
-        yield _with_whole_characters(sample)
+        whole = _with_whole_characters(sample)
+        if drawn is None or drawn.holds(whole.id):
+            yield whole
 
 
 def _with_whole_characters(sample: Sample) -> Sample:
@@ -125,7 +155,7 @@ def survey(
     slicing, questions = hashlib.sha256(), hashlib.sha256()
 
     def parts() -> Iterator[list[object]]:
-        for sample in samples_of(benchmark, data, options, None):
+        for sample in samples_of(benchmark, data, options):
             if sample.id in seen:
                 raise DatasetError(f"{name}: two samples have the id {sample.id!r}", hint="ids must differ")
             seen[sample.id] = None
@@ -190,10 +220,11 @@ def make_info(plan: Plan, benchmark: Benchmark, found: Survey) -> RunInfo:
         packages=package_versions(),
         host=host_facts(),
         limit=plan.limit,
-        total=len(found.ids) if plan.limit is None else min(plan.limit, len(found.ids)),
+        sample=None if plan.sample is None else draw(found.ids, plan.sample, plan.seed),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         parts=parts,
     )
+    info = msgspec.structs.replace(info, total=len(asked_ids(found.ids, info)))
     return msgspec.structs.replace(info, signature=signature(info))
 
 

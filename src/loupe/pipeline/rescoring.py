@@ -12,7 +12,7 @@ from loupe.benchmarks import benchmark_of_run
 from loupe.benchmarks.registry import changed_options
 from loupe.errors import RunError, UsageError, word
 from loupe.pipeline.mended_truth import score_anyway
-from loupe.pipeline.plan import Survey, open_samples, samples_of, survey
+from loupe.pipeline.plan import Survey, asked_ids, open_samples, samples_of, survey
 from loupe.runs.folder import RunFolder
 from loupe.runs.info import RunInfo, signature
 from loupe.types import Sample
@@ -52,19 +52,18 @@ def with_options(folder: RunFolder, options: Mapping[str, str]) -> RunInfo:
     if chosen == info.options:
         return info
     data = Path(info.data) if info.data else None
-    _check_questions(folder, {**info.options, **options}, samples_of(benchmark, data, chosen, info.limit))
+    _check_questions(folder, {**info.options, **options}, samples_of(benchmark, data, chosen, info.limit, info.sample))
     before = survey(benchmark, info.benchmark, data, info.options)
     found = survey(benchmark, info.benchmark, data, chosen)
     # Pages that changed since they were read are not those of this run, whatever its options.
     same_pages = before.data_digest == info.data_digest
-    total = len(found.ids) if info.limit is None else min(info.limit, len(found.ids))
     info = msgspec.structs.replace(
         info,
         options=chosen,
         truth_digest=found.truth_digest,
         question_digest=found.question_digest,
         data_digest=found.data_digest if same_pages else info.data_digest,
-        total=total,
+        total=len(asked_ids(found.ids, info)),
     )
     return msgspec.structs.replace(info, signature=signature(info))
 

@@ -27,7 +27,7 @@ from loupe.inference.prompts import make_request
 from loupe.inference.scheduler import RATE_WAITS, Policy, Scheduler, TimeoutsExceededError
 from loupe.pipeline.mended_truth import follow_before, follow_references, is_own_folder
 from loupe.pipeline.parts import parts_of
-from loupe.pipeline.plan import Plan, Survey, make_info, open_samples, samples_of, survey
+from loupe.pipeline.plan import Plan, Survey, asked_ids, make_info, open_samples, samples_of, survey
 from loupe.pipeline.remaining import Remaining
 from loupe.pipeline.rescoring import check_truth, with_options
 from loupe.pipeline.speed import speed_of
@@ -115,7 +115,7 @@ async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scori
     with claim(plan.folder, info, fresh=plan.fresh, shared=plan.shared) as folder:
         if info.total < folder.info.total:
             progress.remark = " ".join(filter(None, (progress.remark, _not_smaller(folder, info))))
-        asked = found.ids[: folder.info.total]
+        asked = asked_ids(found.ids, folder.info)
         left = Remaining.of(asked, folder.prediction_places(), plan.redo)
         progress.total, progress.resumed = len(asked), len(left.done)
         failure: LoupeError | None = None
@@ -140,8 +140,9 @@ async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scori
 
 def _not_smaller(folder: RunFolder, wanted: RunInfo) -> str:
     return (
-        f"{folder.path}: this run is finished with {folder.info.total:,} samples, so --limit {wanted.limit} changes "
-        f"nothing; --name NAME with it makes a run of {wanted.total:,}"
+        f"{folder.path}: this run is finished with {folder.info.total:,} samples, so "
+        f"{'--limit' if wanted.sample is None else '--sample'} {wanted.total:,} changes nothing; --name NAME with it "
+        f"makes a run of {wanted.total:,}"
     )
 
 
@@ -159,9 +160,10 @@ async def _ask(
     ident = benchmark_id(plan.benchmark)
     waiting: dict[str, Sample] = {}
     result_stands = True
+    part = folder.info.limit, folder.info.sample
 
     def requests() -> Iterator[Request]:
-        for sample in left.in_order(lambda: samples_of(benchmark, plan.data, plan.options, folder.info.total)):
+        for sample in left.in_order(lambda: samples_of(benchmark, plan.data, plan.options, *part)):
             if scoring:
                 waiting[sample.id] = sample
             yield make_request(sample, profile=plan.profile, benchmark=benchmark, benchmark_id=ident)

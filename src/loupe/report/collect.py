@@ -112,7 +112,7 @@ class Group:
     def measures(self) -> tuple[Measure, ...]:
         """Measures by importance: from the benchmark, else as far as the results tell."""
         if self.benchmark is not None:
-            return self.benchmark.measures
+            return self.benchmark.measures_of(name for result in self.results for name in result.measures)
         found: dict[str, Measure] = {}
         for result in self.results:
             for name in result.measures:
@@ -208,14 +208,14 @@ def sample_jobs(group: Group, *, folder: Path, embed: bool) -> Iterator[SampleJo
 
 
 def _samples(group: Group) -> Iterator[Sample]:
-    """The samples again, as many as the largest run asked for; none, with a note, where the data is gone."""
+    """The samples again that any run asked for; none, with a note, where the data is gone."""
     if group.benchmark is None:
         return
-    largest = max((entrant.run for entrant in group.entrants), key=lambda run: run.info.total)
+    runs = [entrant.run for entrant in group.entrants]
     try:
-        yield from open_samples(largest.info)
+        yield from open_samples(*(run.info for run in runs))
     except Exception as error:  # noqa: BLE001  whatever half of a data set raises, numbers and answers are shown
-        group.note = missing_data(largest, error)
+        group.note = missing_data(max(runs, key=lambda run: run.info.total), error)
 
 
 def image_bytes(group: Group, limit: int) -> int:

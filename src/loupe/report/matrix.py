@@ -77,13 +77,15 @@ def make_matrix(folders: Iterable[RunFolder]) -> Matrix:
     )
 
 
-Key = tuple[str, str, str, tuple[tuple[str, str], ...], int]
+Key = tuple[str, str, str, tuple[tuple[str, str], ...], int, str]
 
 
 def _key(folder: RunFolder) -> Key:
     """What must agree before two numbers may stand in one column."""
     info = folder.info
-    return info.benchmark_id, info.version, info.reference_digest, tuple(sorted(info.options.items())), info.total
+    options = tuple(sorted(info.options.items()))
+    drawn = f"sample:seed={info.sample.seed}" if info.sample else ""
+    return info.benchmark_id, info.version, info.reference_digest, options, info.total, drawn
 
 
 def _columns(folders: Sequence[RunFolder]) -> dict[Key, Column]:
@@ -98,10 +100,11 @@ def _columns(folders: Sequence[RunFolder]) -> dict[Key, Column]:
 
 
 def _column(key: Key, group: Sequence[RunFolder], *, alone: bool) -> Column:
-    ident, version, data, options, samples = key
+    ident, version, data, options, samples, drawn = key
     name = f"{ident}@{shown_version(version)}"
     if not alone:
-        name = " ".join([f"{ident}@{version}", *(f"{option}={value}" for option, value in options), f"n:{samples}", f"data:{data[:8]}"])
+        parts = [*(f"{option}={value}" for option, value in options), f"n:{samples}", drawn, f"data:{data[:8]}"]
+        name = " ".join([f"{ident}@{version}", *filter(None, parts)])
     result = next((result for folder in group if (result := folder.result())), None)
     measure = result.headline if result else ""
     return Column(

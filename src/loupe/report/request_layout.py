@@ -121,7 +121,9 @@ def _sample(benchmark: Benchmark, row: SampleScores) -> dict[str, Any]:
         "sample_id": row.sample,
         "class": row.outcome,
         "tags": row.tags,
-        "metrics": sample_values(benchmark.measures, row.scores, benchmark.summarize),
+        "metrics": sample_values(
+            benchmark.measures_of(score.measure for score in row.scores), row.scores, benchmark.summarize
+        ),
         "error": row.error,
     }
 

@@ -10,7 +10,7 @@ from loupe.report.costs import Costs, costs
 from loupe.report.losses import loss_table, points
 from loupe.report.terminal import Section
 from loupe.report.visible_differences import signed
-from loupe.types import Benchmark, SampleScores
+from loupe.types import Benchmark, Measure, SampleScores
 
 #: Samples named below a table.
 WORST = 5
@@ -20,13 +20,14 @@ TIE = 1e-9
 
 def worst_section(benchmark: Benchmark, scores: Iterable[SampleScores]) -> Section | None:
     """The worst samples of a run with what they cost; None where nothing is lost, or nobody can tell."""
-    found = _costs(benchmark, scores)
-    table = loss_table(found, benchmark.measures, engine="", headline=benchmark.headline_measure, listed=WORST)
+    rows = list(scores)
+    found = _costs(benchmark, rows)
+    table = loss_table(found, _measures(benchmark, rows), engine="", headline=benchmark.headline_measure, listed=WORST)
     if not table.rows:
         return None
-    rows = [(row.sample, row.cost, *row.parts) for row in table.rows]
+    worst = [(row.sample, row.cost, *row.parts) for row in table.rows]
     title = f"worst samples by {found.measure}: {table.sentence[:1].lower()}{table.sentence[1:]}"
-    return Section(title=title, header=("sample", "cost", *table.parts), rows=rows)
+    return Section(title=title, header=("sample", "cost", *table.parts), rows=worst)
 
 
 class Moved(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,5 +83,11 @@ def moved_section(found: Movement, unit: str, *, after: str, before: str) -> Sec
     return Section(title=title, header=("sample", found.measure, f"{after} loses", f"{before} loses"), rows=rows)
 
 
-def _costs(benchmark: Benchmark, scores: Iterable[SampleScores]) -> Costs:
-    return costs(benchmark.measures, scores, headline=benchmark.headline_measure, summarize=benchmark.summarize)
+def _measures(benchmark: Benchmark, scores: Sequence[SampleScores]) -> tuple[Measure, ...]:
+    return benchmark.measures_of(score.measure for row in scores for score in row.scores)
+
+
+def _costs(benchmark: Benchmark, scores: Sequence[SampleScores]) -> Costs:
+    return costs(
+        _measures(benchmark, scores), scores, headline=benchmark.headline_measure, summarize=benchmark.summarize
+    )

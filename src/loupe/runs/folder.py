@@ -265,7 +265,7 @@ def _continued(files: Folder, info: RunInfo, hint: str) -> RunInfo:
     info = msgspec.structs.replace(info, **kept, data=data)
     # A finished run does not shrink because somebody asked for less of it.
     if info.total < run.info.total and RESULT in names:
-        info = msgspec.structs.replace(info, limit=run.info.limit, total=run.info.total)
+        info = msgspec.structs.replace(info, limit=run.info.limit, sample=run.info.sample, total=run.info.total)
     return msgspec.structs.replace(info, signature=signature(info))
 
 

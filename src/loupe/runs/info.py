@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from loupe import __version__
+from loupe.runs.drawn import Drawn
 from loupe.typed import encode_json
 
 #: Packages whose version can change an answer or a score.
@@ -28,7 +29,10 @@ _PLACES = frozenset({"base_url", "program", "server_origin", "server_command", "
 
 
 class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
-    """The content of `run.json`. `defining` holds what must agree before a run is continued."""
+    """The content of `run.json`. `defining` holds what must agree before a run is continued.
+
+    `limit` and `sample` say which samples are asked: the first ones, or some at random; with neither, all.
+    """
 
     benchmark: str
     benchmark_id: str
@@ -46,6 +50,7 @@ class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
     packages: dict[str, str] = {}
     host: dict[str, str] = {}
     limit: int | None = None
+    sample: Drawn | None = None
     total: int = 0
     created: str = ""
     truth_digest: str = ""
@@ -75,6 +80,9 @@ def differences(old: RunInfo, new: RunInfo) -> list[str]:
     if old.options != new.options:
         # An option may select or change references: then it is the reason, and the data may be the same.
         before["data"] = after["data"]
+    if _is_part(old) and _is_part(new):
+        # All samples hold any part of them, and a part may grow; other samples than before may not slip in.
+        before["samples"], after["samples"] = _drawn_by(old), _drawn_by(new)
     # What the engine says of itself is known only once it is open; until then there is nothing to compare with.
     if old.facts and new.facts:
         before |= {key: value for key, value in old.facts.items() if key not in _PLACES}
@@ -84,6 +92,14 @@ def differences(old: RunInfo, new: RunInfo) -> list[str]:
         for key in sorted(before.keys() | after.keys())
         if before.get(key) != after.get(key)
     ]
+
+
+def _is_part(info: RunInfo) -> bool:
+    return info.limit is not None or info.sample is not None
+
+
+def _drawn_by(info: RunInfo) -> str:
+    return "the first ones" if info.sample is None else f"drawn at random with seed {info.sample.seed}"
 
 
 def _settings(info: RunInfo) -> dict[str, Any]:
@@ -107,6 +123,7 @@ def _short(value: Any) -> str:
 def signature(info: RunInfo) -> str:
     """The line under every table: `sample_pages:1|n:12|data:3f2a…|engine:rapidocr|…|loupe:0.1.0`."""
     fields = [f"{info.benchmark_id}:{info.version}", f"n:{info.total}", f"data:{info.reference_digest[:8]}"]
+    fields += [f"sample:random(seed={info.sample.seed})"] if info.sample else []
     fields += [f"opt:{key}={value}" for key, value in sorted(info.options.items())]
     fields += [f"engine:{info.engine}", f"prompt:{info.prompt_digest[:8] or 'none'}"]
     fields += [f"{key}:{value}" for key, value in {**_model(info), **info.parts, **_settings_digest(info)}.items()]

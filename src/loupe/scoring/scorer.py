@@ -102,7 +102,7 @@ def _checked(benchmark: Benchmark, scores: Sequence[Score]) -> list[Score]:
     names = {measure.name for measure in benchmark.measures}
     checked = []
     for score in scores:
-        if score.measure not in names:
+        if score.measure not in names and benchmark.further is None:
             raise ValueError(f"measure {score.measure!r} is not declared by the benchmark")
         counts = tuple(float(count) for count in score.counts)
         if not counts or not all(map(math.isfinite, counts)):

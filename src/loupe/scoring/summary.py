@@ -41,8 +41,10 @@ def summarise(
     for row in rows:
         seen.add(row)
 
+    measures = benchmark.measures_of(score.measure for _, score in seen.scores)
+
     def estimates(chosen: Sequence[tuple[str, Score]]) -> dict[str, Estimate]:
-        return estimate(benchmark.measures, chosen, summarize=benchmark.summarize, draws=draws, seed=seed)
+        return estimate(measures, chosen, summarize=benchmark.summarize, draws=draws, seed=seed)
 
     found = estimates(seen.scores)
     conclusion = benchmark.conclude(rows) if benchmark.conclude else Conclusion()
@@ -52,9 +54,9 @@ def summarise(
         engine=engine,
         signature=signature,
         headline=benchmark.headline_measure,
-        measures={each.name: found.get(each.name, Estimate(value=None)) for each in benchmark.measures},
-        directions={each.name: each.higher_is_better for each in benchmark.measures},
-        units={each.name: each.unit for each in benchmark.measures},
+        measures={each.name: found.get(each.name, Estimate(value=None)) for each in measures},
+        directions={each.name: each.higher_is_better for each in measures},
+        units={each.name: each.unit for each in measures},
         slices={
             tag: {
                 value: {name: one for name, one in estimates(chosen).items() if one.value is not None}

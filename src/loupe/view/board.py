@@ -133,13 +133,14 @@ class Board:
         with self._lock:
             run = max((run.folder for run in self.runs), key=lambda folder: folder.info.total)
             largest = run.info
-            key = largest.benchmark, largest.data, repr(largest.options), largest.limit, largest.total
+            asked = [(one.folder.info.limit, one.folder.info.sample) for one in self.runs]
+            key = largest.benchmark, largest.data, repr(largest.options), repr(asked), largest.total
             if self._samples is None or self._samples[0] != key:
                 found: dict[str, Sample] = {}
                 note, other, benchmark = "", False, self.group().benchmark
                 try:
                     if benchmark is not None:
-                        found = {sample.id: sample for sample in open_samples(largest)}
+                        found = {sample.id: sample for sample in open_samples(*(one.folder.info for one in self.runs))}
                         other = is_other_truth(benchmark, largest)
                 except Exception as error:  # noqa: BLE001  whatever half of a data set raises, numbers are shown
                     note = missing_data(run, error)

@@ -36,6 +36,10 @@ OUTCOMES = {
     "waiting": "not read yet",
     "unasked": "not asked in this run",
 }
+#: Filters that look at all runs of a sample together.
+TOGETHER = {"failed_by_all": "failed by all: no points", "differ": "engines differ"}
+#: Smaller differences are rounding.
+_TIE = 1e-9
 NOT_ANSWERED = FAILED | {"scorer"}
 _MOST_VALUES = 60
 
@@ -61,7 +65,7 @@ def wanted_of(board: Board, query: Mapping[str, str]) -> Wanted:
     return Wanted(
         words=tuple(query.get("q", "")[:200].lower().split()),
         runs=tuple(dict.fromkeys(chosen)),
-        outcome=query.get("outcome", "") if query.get("outcome", "") in {*OUTCOMES, "failed"} else "",
+        outcome=query.get("outcome", "") if query.get("outcome", "") in {*OUTCOMES, *TOGETHER, "failed"} else "",
         error=query.get("error", "")[:1000],
         tag=(tag, value),
         order=query.get("order", "") if query.get("order", "") in ORDERS else "order",
@@ -104,8 +108,11 @@ def chosen_rows(board: Board, wanted: Wanted) -> list[Row]:
     def cells(row: Row) -> list[Cell]:
         return [row.cells[place] for place in wanted.runs] if wanted.runs else row.cells
 
+    def every_good(row: Row) -> list[float | None]:
+        return [goodness(cell, measures, largest) for cell in cells(row)]
+
     def goods(row: Row) -> list[float]:
-        return [good for cell in cells(row) if (good := goodness(cell, measures, largest)) is not None]
+        return [good for good in every_good(row) if good is not None]
 
     def mean(row: Row, without: float) -> float:
         found = goods(row)
@@ -123,7 +130,16 @@ def chosen_rows(board: Board, wanted: Wanted) -> list[Row]:
         "spread": lambda row: (-spread(row), row.place),
         "name": lambda row: _natural(row.ident),
     }
-    return sorted((row for row in rows if _fits(row, cells(row), wanted)), key=orders[wanted.order])
+    fitting = (row for row in rows if _fits(row, cells(row), wanted) and _together(every_good(row), wanted.outcome))
+    return sorted(fitting, key=orders[wanted.order])
+
+
+def _together(goods: Sequence[float | None], outcome: str) -> bool:
+    """Whether a sample is one that all runs failed, or on which they differ, if that was asked for."""
+    if outcome == "failed_by_all":
+        return bool(goods) and all(good == 0 for good in goods)
+    known = [good for good in goods if good is not None]
+    return outcome != "differ" or (bool(known) and max(known) - min(known) > _TIE)
 
 
 def _fits(row: Row, cells: Sequence[Cell], wanted: Wanted) -> bool:
@@ -132,7 +148,7 @@ def _fits(row: Row, cells: Sequence[Cell], wanted: Wanted) -> bool:
         return False
     if wanted.outcome == "failed" and not any(cell.outcome in NOT_ANSWERED for cell in cells):
         return False
-    if wanted.outcome not in ("", "failed") and not any(cell.outcome == wanted.outcome for cell in cells):
+    if wanted.outcome in OUTCOMES and not any(cell.outcome == wanted.outcome for cell in cells):
         return False
     if wanted.error and not any(cell.alike == wanted.error for cell in cells):
         return False
@@ -161,7 +177,8 @@ def present_outcomes(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """The classes of answers that occur, as choices of a filter."""
     found = {cell.outcome for row in rows for cell in row.cells}
     failed = [("failed", "failed (any)")] if found & NOT_ANSWERED else []
-    return [*failed, *((name, text) for name, text in OUTCOMES.items() if name in found)]
+    together = TOGETHER.items() if any(len(row.cells) > 1 for row in rows) else ()
+    return [*failed, *together, *((name, text) for name, text in OUTCOMES.items() if name in found)]
 
 
 def step_of_good(good: float | None) -> int | None:

@@ -10,7 +10,7 @@ from loupe.benchmarks.olmocr.loading import BASELINE
 from loupe.benchmarks.olmocr.statistics import SAMPLES, bootstrap_interval
 from loupe.types import Conclusion, SampleScores
 
-#: In the order of the published table. Facts of other files are measured as `facts`.
+#: In the order of the published table. Other files are measures of their own name.
 CATEGORIES = (
     "arxiv_math",
     "old_scans_math",
@@ -25,6 +25,11 @@ CATEGORIES = (
 FAILED = "FAILED (errors)"
 #: Errors of a candidate that are named; the others are counted.
 _NAMED = 10
+
+
+def measure_of(category: str) -> str:
+    """The measure of a test file: its name, but for files called like what is made of all of them."""
+    return f"{category}.jsonl" if category in ("overall", "candidate_errors") else category
 
 
 def conclude(rows: Sequence[SampleScores]) -> Conclusion:
@@ -91,8 +96,7 @@ def _first_of(errors: Sequence[str]) -> str:
 def _not_computed(figures: Mapping[str, Any]) -> dict[str, str]:
     """Why measures have no value: a set without one of the published files, and what is counted on demand."""
     absent = {name: "no tests of this category here" for name in CATEGORIES if name not in figures["categories"]}
-    others = figures["categories"].keys() - set(CATEGORIES)
-    return absent | {"candidate_errors": ""} | ({} if others else {"facts": ""})
+    return absent | {"candidate_errors": ""}
 
 
 #: The option that brings tests of a kind back.

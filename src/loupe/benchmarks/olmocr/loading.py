@@ -43,7 +43,7 @@ def read_test_set(root: Path, *, leave_out: frozenset[str] = frozenset()) -> Tes
     Raises DatasetError with file and line for a broken record, and where the layout is another one.
     """
     folder = root if root.is_dir() else root.parent
-    files = sorted(folder.glob("*.jsonl")) if root.is_dir() else [root]
+    files = _test_files(root)
     pdfs = folder / "pdfs"
     if not files or not pdfs.is_dir():
         lacking = "no pdfs folder" if files else "no test files"
@@ -61,6 +61,20 @@ def read_test_set(root: Path, *, leave_out: frozenset[str] = frozenset()) -> Tes
     names = dict.fromkeys([*(file.stem for file in files), BASELINE])
     used = {test.category for test in kept}
     return TestSet(pdfs, tuple(name for name in names if name in used), tuple(_by_page(kept)))
+
+
+def _test_files(root: Path) -> list[Path]:
+    return sorted(root.glob("*.jsonl")) if root.is_dir() else [root]
+
+
+def written_tests(root: Path) -> Iterator[Mapping[str, Any]]:
+    """Every test below `root` as its file has it. Raises DatasetError for a broken record, and where there is none."""
+    files = _test_files(root)
+    if not files:
+        raise DatasetError(f"{root}: no test files; expected {_LAYOUT}", hint=_HINT)
+    for file in files:
+        for _, record in _records(file):
+            yield record
 
 
 def read_tests(file: Path, documents: Collection[str]) -> list[PageTest]:

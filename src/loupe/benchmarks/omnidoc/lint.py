@@ -8,7 +8,9 @@ from loupe.benchmarks.omnidoc.table_mending import latex_tables, markdown_tables
 from loupe.types import FormatFault
 
 FAULTS = (
-    FormatFault(name="page-fence", meaning="marks of a code fence around the page", edits=page_fence),
+    FormatFault(
+        name="page-fence", meaning="marks of a code fence around the page", edits=page_fence, adapter="unfence"
+    ),
     FormatFault(name="image", meaning="images left in", edits=images),
     FormatFault(name="latex-table", meaning="LaTeX tables, which score 0", edits=latex_tables),
     FormatFault(name="md-table", meaning="Markdown tables, which lose cells and lines", edits=markdown_tables),

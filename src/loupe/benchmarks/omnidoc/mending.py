@@ -32,7 +32,8 @@ _PAGE_LANGUAGES = frozenset({"markdown", "md", "html", "latex", "tex"})
 _LONG_BLOCK = 40
 _FEW = 3
 _MARKDOWN_IMAGE = re.compile(r"!\[[^\[\]\n]*\]\((?:[^()\n]|\([^()\n]*\))*\)")
-_HTML_IMAGE = re.compile(r"<(div|p|figure|center)\b[^<>]*>\s*(?:<img\b[^<>]*>\s*)+</\1>|<img\b[^<>]*>")
+#: An `<img>` without anything in it is a mark of Nanonets-OCR around a description (docs/adapters.md).
+_HTML_IMAGE = re.compile(r"<(div|p|figure|center)\b[^<>]*>\s*(?:<img\b[^<>]+>\s*)+</\1>|<img\b[^<>]+>")
 
 
 def single_newlines(text: str) -> list[Edit]:

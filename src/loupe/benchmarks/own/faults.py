@@ -1,4 +1,7 @@
-"""The faults of form that `loupe lint` looks for in answers to a folder's pages: what no page of any kind has."""
+"""The faults of form that `loupe lint` looks for in answers to a folder's pages: what no page of any kind has.
+
+What an output adapter takes away is looked for besides (loupe.pipeline.adapter_faults).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from loupe.types import Edit, FormatFault
 
 #: Tasks whose answers are pages of text.
-_PAGES = frozenset({"text", "markdown", "table"})
+PAGES = frozenset({"text", "markdown", "table"})
 
 
 def _mended_by(name: str) -> Callable[[str], Sequence[Edit]]:
@@ -22,7 +25,12 @@ def _mended_by(name: str) -> Callable[[str], Sequence[Edit]]:
 
 
 FAULTS = (
-    FormatFault(name="page-fence", meaning="marks of a code fence around the page", edits=_mended_by("page_fence")),
+    FormatFault(
+        name="page-fence",
+        meaning="marks of a code fence around the page",
+        edits=_mended_by("page_fence"),
+        adapter="unfence",
+    ),
     FormatFault(name="image", meaning="images left in", edits=_mended_by("images")),
     FormatFault(name="repeated-block", meaning="blocks that stand there again", edits=_mended_by("repeated_blocks")),
 )
@@ -30,4 +38,4 @@ FAULTS = (
 
 def faults_of(tasks: Collection[str]) -> tuple[FormatFault, ...]:
     """The faults of answers to these tasks; values, labels and answers to questions have none that are known."""
-    return FAULTS if _PAGES & set(tasks) else ()
+    return FAULTS if PAGES & set(tasks) else ()

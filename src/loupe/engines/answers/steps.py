@@ -12,6 +12,9 @@ from types import MappingProxyType
 
 from loupe.engines.answers.deepseek import deepseek_grounding
 from loupe.engines.answers.dots import dots_layout
+from loupe.engines.answers.front_matter import front_matter
+from loupe.engines.answers.html_text import html_text
+from loupe.engines.answers.nanonets import nanonets_tags
 from loupe.engines.answers.paddle_otsl import paddle_tables
 from loupe.engines.answers.paddle_text import paddle_math, paddle_repeats
 from loupe.errors import ProfileError, did_you_mean
@@ -128,11 +131,14 @@ STEPS: Mapping[str, Callable[[str], str]] = MappingProxyType(
         "think": think,
         "end_tokens": end_tokens,
         "unfence": unfence,
+        "front_matter": front_matter,
         "deepseek_grounding": deepseek_grounding,
         "dots_layout": dots_layout,
         "paddle_repeats": paddle_repeats,
         "paddle_math": paddle_math,
         "paddle_tables": paddle_tables,
+        "nanonets_tags": nanonets_tags,
+        "html_text": html_text,
         "strip": strip,
     }
 )

@@ -24,14 +24,30 @@ async function chooseFactGroup(place) {
   };
   const values = (name) => [...new Set(rows.map((row) => row[name]))].sort(byName.compare);
   fill("engine", "All engines", group.engines.map((label, number) => [String(number), label]));
+  const several = group.engines.length > 1;
+  fill("together", "Any", several ? [["all", "failed by all"], ["differ", "engines differ"]] : []);
   fill("category", "All categories", values("category").map((value) => [value, value.replaceAll("_", " ")]));
   fill("kind", "All types", values("kind").map((value) => [value, value]));
   fill("document", "All documents", values("document").map((value) => [value, value]));
   await updateFacts();
 }
 
+/** Which rows are of a test that all engines failed ("all"), or that some failed and some passed ("differ"). */
+function factsTogether(rows, hidden, wanted) {
+  const key = (row) => `${row.sample} ${row.id}`, failed = new Map(), passed = new Set();
+  for (const row of rows) {
+    if (row.passed) passed.add(key(row)); else failed.set(key(row), (failed.get(key(row)) || 0) + 1);
+  }
+  const engines = index.groups[factList.group].engines.length;
+  // Tests that are not listed have passed.
+  const fits = { all: (of) => failed.get(of) === engines,
+    differ: (of) => failed.has(of) && (passed.has(of) || (hidden > 0 && failed.get(of) < engines)) };
+  return wanted ? rows.filter((row) => fits[wanted](key(row))) : rows;
+}
+
 async function updateFacts() {
-  const { rows, hidden } = await factsOfGroup(factList.group);
+  const { rows: all, hidden } = await factsOfGroup(factList.group);
+  const rows = factsTogether(all, hidden, factControl("together").value);
   const words = factControl("search").value.toLowerCase().split(/\s+/).filter(Boolean);
   const [engine, category, kind, place] = ["engine", "category", "kind", "document"].map((name) => factControl(name).value);
   const chosen = rows.filter((row) => (!engine || row.engine === Number(engine)) && (!category || row.category === category)
@@ -74,7 +90,7 @@ function startFacts() {
   options(factControl("group"), groups.map(([place, title]) => [String(place), title]));
   factControl("group").closest("label").hidden = groups.length < 2;
   factControl("group").addEventListener("change", () => chooseFactGroup(Number(factControl("group").value)));
-  for (const name of ["engine", "category", "kind", "document", "failures"]) factControl(name).addEventListener("change", updateFacts);
+  for (const name of ["engine", "together", "category", "kind", "document", "failures"]) factControl(name).addEventListener("change", updateFacts);
   factControl("search").addEventListener("input", updateFacts);
   factControl("search").form.addEventListener("submit", (event) => event.preventDefault());
   factControl("more").addEventListener("click", makeFactRows);

@@ -5,9 +5,8 @@ const grid = { group: index.groups[0], shown: [], made: 0 };
 const control = (name) => document.getElementById(`grid-${name}`);
 
 function engineGoods(sample) {
-  const chosen = control("engine").value;
-  const engines = chosen === "" ? sample.engines : [sample.engines[Number(chosen)]];
-  return engines.map((engine) => (FAILED.has(engine.outcome) && engine.outcome !== "scorer" ? 0 : engine.good));
+  const chosen = control("engine").value, goods = allGoods(sample);
+  return chosen === "" ? goods : [goods[Number(chosen)]];
 }
 
 /** What the sample is coloured and sorted by: the mean over the chosen engines; null if none has a score. */
@@ -19,6 +18,20 @@ function overall(sample) {
 function spread(sample) {
   const goods = sample.engines.map((engine) => engine.good).filter((good) => good !== null);
   return goods.length ? Math.max(...goods) - Math.min(...goods) : -1;
+}
+
+/** Filters that look at all engines of a sample together: no points for any of them; or more for some than for others. */
+const TOGETHER = {
+  failed_by_all: ["failed by all: no points", (goods) => goods.every((good) => good === 0)],
+  differ: ["engines differ", (goods) => {
+    const known = goods.filter((good) => good !== null);
+    return known.length > 0 && Math.max(...known) - Math.min(...known) > 1e-9;
+  }],
+};
+
+/** What every engine is worth on the sample, whichever is chosen; a failed answer is worth nothing. */
+function allGoods(sample) {
+  return sample.engines.map((engine) => (FAILED.has(engine.outcome) && engine.outcome !== "scorer" ? 0 : engine.good));
 }
 
 /** What the sample costs the chosen engines, on average. */
@@ -42,7 +55,8 @@ function matches(sample, words) {
   if (tag && sample.tags[tag.slice(0, tag.indexOf("="))] !== tag.slice(tag.indexOf("=") + 1)) return false;
   const engines = chosen === "" ? sample.engines : [sample.engines[Number(chosen)]];
   if (outcome === "failed" && !engines.some((engine) => FAILED.has(engine.outcome))) return false;
-  if (outcome && outcome !== "failed" && !engines.some((engine) => engine.outcome === outcome)) return false;
+  if (TOGETHER[outcome] && !TOGETHER[outcome][1](allGoods(sample))) return false;
+  if (outcome && outcome !== "failed" && !TOGETHER[outcome] && !engines.some((engine) => engine.outcome === outcome)) return false;
   const haystack = `${sample.id} ${Object.values(sample.tags).join(" ")}`.toLowerCase();
   return words.every((word) => haystack.includes(word));
 }
@@ -121,7 +135,8 @@ function chooseGroup(group) {
   const found = new Set(group.samples.flatMap((sample) => sample.engines.map((engine) => engine.outcome)));
   const classes = Object.keys(OUTCOMES).filter((name) => found.has(name));
   const failed = classes.some((name) => FAILED.has(name)) ? [["failed", "failed (any)"]] : [];
-  options(control("outcome"), [["", "All answers"], ...failed, ...classes.map((name) => [name, OUTCOMES[name]])]);
+  const together = several ? Object.entries(TOGETHER).map(([name, [text]]) => [name, text]) : [];
+  options(control("outcome"), [["", "All answers"], ...failed, ...together, ...classes.map((name) => [name, OUTCOMES[name]])]);
   fillTags(group);
   control("cards").dataset.shape = group.shape;
   control("cards").classList.toggle("many", group.samples.length > 150);
