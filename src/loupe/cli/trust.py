@@ -13,7 +13,6 @@ from pathlib import Path
 
 import click
 
-from loupe.cli.errors import show_error
 from loupe.cli.output import print_data, prompt, say
 from loupe.data import trust
 from loupe.engines.shared.local_settings import ENGINES, SELECT, LocalSettings, read_settings
@@ -64,13 +63,16 @@ def command(place: Path | None, yes: bool, listing: bool, remove: bool) -> None:
 
 
 def is_allowed(error: UntrustedError) -> bool:
-    """Ask at a terminal whether the file of the error is to be trusted; elsewhere nobody is asked, and it is not."""
+    """Ask at a terminal whether the file of the error is to be trusted; elsewhere nobody is asked, and it is not.
+
+    Raises UsageError where the answer is no: the error itself was said before the question.
+    """
     if not _can_ask():
         return False
-    show_error(error.message)
+    say(error.message)
     content, lines = _look(error.file)
     if not _agreed(error.file, lines, yes=False):
-        return False
+        raise UsageError(f"{error.file} stays untrusted, so nothing was done", hint=error.hint)
     trust.remember(error.file, content)
     return True
 
