@@ -120,11 +120,16 @@ def test_text_is_what_was_read_and_the_model_is_not_asked(tmp_path: Path) -> Non
     folder.mkdir()
     write_pdf(folder / "a.pdf", "Total 12.50")
     begin(folder, find_documents(folder), Beginning(task="text"))
+    words = ("-e", "ocr_and_text:pdf_text")
     with in_thread(answer) as server:
-        done = loupe("draft", "texts", "-e", "ocr_and_text:pdf_text", "--base-url", server.url, cwd=tmp_path)
+        words += ("--base-url", server.url)
+        done = loupe("draft", "texts", *words, cwd=tmp_path)
+        drafted = json.loads((folder / "samples.jsonl").read_text())["reference"]
+        assert (done.returncode, drafted, server.requests) == (0, "Total 12.50", []), done.stderr
+        own = ("--image", folder / "a.pdf", "--prompt", "What is the total?")
+        asked = loupe("engine", "test", *words[1:2], *own, *words[2:], cwd=tmp_path)
 
-    assert done.returncode == 0 and not server.requests, done.stderr
-    assert json.loads((folder / "samples.jsonl").read_text())["reference"] == "Total 12.50"
+    assert asked.stdout == '{"total": "12.50"}\n' and "What is the total?" in server.requests[0].prompt, asked.stderr
 
 
 def test_only_engines_that_read_can_be_the_ocr() -> None:

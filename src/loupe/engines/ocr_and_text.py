@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -38,6 +38,8 @@ class Settings(openai.Settings, frozen=True, kw_only=True):
     `ocr` is the engine that reads, by the name that `-e` takes. `concurrency` counts documents: the OCR reads as many
     at once as its own profile says, the others wait for the model.
     """
+
+    unasked: ClassVar[frozenset[str]] = frozenset({"text"})
 
     ocr: str = "rapidocr"
     concurrency: int | Literal["auto"] | None = msgspec.field(default_factory=lambda: 2 * cores())
@@ -89,11 +91,11 @@ class _Both:
     kept: dict[int, tuple[Request, str]] = field(default_factory=dict)
 
     async def predict(self, request: Request) -> Output:
-        """The model's answer to the question about the pages; what stands on them, where no more is asked."""
+        """The model's answer to the question about the pages; what stands on them, where nothing is asked."""
         if not request.images:
             return await self.model.predict(request)
         text = await self._text_of(request)
-        if request.task == "text":
+        if not request.prompt:
             return Output(text=text, finish_reason="stop")
         asked = "\n\n".join(filter(None, (request.text, _HEAD, text)))
         output = await self.model.predict(replace(request, images=(), text=asked))

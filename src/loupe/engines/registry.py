@@ -85,6 +85,8 @@ class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=T
     asks_regions: ClassVar[bool] = False
     #: The tasks whose answers an engine gives that only reads, whatever it is asked; None: it is asked, and may answer.
     gives: ClassVar[frozenset[str] | None] = None
+    #: Tasks that need no question: what stands on the page is the answer, unless somebody asks something of their own.
+    unasked: ClassVar[frozenset[str]] = frozenset()
 
     kind: str
     title: str = ""
