@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 
 import click
 import pytest
 
 from loupe.cli.root import root
-from tests.command_line import every_command
+from tests.chat_server import in_thread
+from tests.command_line import complaint, every_command, loupe, make_folder
 
 COMMANDS: dict[str, dict[str, click.Option]] = {
     path: {max(each.opts, key=len): each for each in command.params if isinstance(each, click.Option)}
@@ -37,7 +40,6 @@ OTHERWISE: Mapping[str, Mapping[str, str]] = {
     "--negative": {"review folder": "a word about its folder"},
     "--plot": {"compress": "SVG alone"},
     "--json": {"select": "also a file, after hours", "load": "also a file, after hours"},
-    "--dry-run": {},
 }
 #: What an option needs beside it.
 TOGETHER = {
@@ -93,3 +95,50 @@ def test_help_of_every_value_says_what_it_is() -> None:
             assert option.help, (path, name)
             plain = option.metavar or isinstance(option.type, click.Choice) or option.is_flag
             assert plain, f"{path} {name}: the help shows {option.type}"
+
+
+def test_score_and_infer_hold_results_to_the_same_as_run(tmp_path: Path) -> None:
+    make_folder(tmp_path)
+    reads = ("mydocs", "-e", "python:reader.py:sometimes")
+    run = "runs/python-reader.py_sometimes/mydocs"
+
+    assert loupe("infer", *reads, cwd=tmp_path).returncode == 0
+    assert loupe("infer", *reads, "--strict", cwd=tmp_path).returncode == 3
+    below = loupe("score", run, "--fail-under", "99", "--by", "half", "--plain", cwd=tmp_path)
+    assert below.returncode == 1 and "is worse than 99.00 %" in below.stderr, below.stderr
+    assert "slices by half" in below.stdout
+    assert loupe("score", run, "--fail-under", "50", cwd=tmp_path).returncode == 0
+    assert loupe("score", run, "--strict", cwd=tmp_path).returncode == 3
+    again = loupe("run", *reads, "--by", "half", "--plain", cwd=tmp_path)
+    assert again.returncode == 0 and "slices by half" in again.stdout, again.stderr
+
+
+def test_lint_limits_samples_as_every_command_does(tmp_path: Path) -> None:
+    make_folder(tmp_path)
+    answers = tmp_path / "answers"
+    answers.mkdir()
+    for number in range(6):
+        (answers / f"p{number}.txt").write_text("```\nalpha\n```")
+    for words, pages in (((), 6), (("--limit", "2"), 2)):
+        found = json.loads(loupe("lint", answers, "--for", "mydocs", "--json", *words, cwd=tmp_path).stdout)
+        assert (found["read"], len(found["pages"])) == (pages, pages)
+    refused = loupe("lint", answers, "-o", "x=1", cwd=tmp_path)
+    assert complaint(refused)[0] == "--option is for answers, not for a run"
+
+
+def test_an_engine_is_tried_with_any_of_its_settings(tmp_path: Path) -> None:
+    with in_thread("read") as server:
+        words = ("engine", "test", "openai", "--base-url", server.url, "--max-tokens", "77", "-o", "top_p=0.5")
+        done = loupe(*words, cwd=tmp_path)
+    assert done.stdout == "read\n", done.stderr
+    assert (server.requests[0].body["max_tokens"], server.requests[0].body["top_p"]) == (77, 0.5)
+    refused = loupe("engine", "test", "pdf_text", "-o", "nope=1", cwd=tmp_path)
+    assert refused.returncode == 2 and "has no setting for -o nope=1" in refused.stderr
+
+
+def test_figures_go_to_standard_output_or_to_a_file(tmp_path: Path) -> None:
+    make_folder(tmp_path)
+    words = ("load", "mydocs", "-e", "python:reader.py:right", "--sweep", "1", "--requests", "2", "--json")
+    assert "levels" in json.loads(loupe(*words, cwd=tmp_path).stdout)
+    assert loupe(*words, "load.json", cwd=tmp_path).returncode == 0
+    assert "levels" in json.loads((tmp_path / "load.json").read_text())
