@@ -137,12 +137,33 @@ def test_doctor_ends_with_4_where_runs_cannot_be_written(tmp_path: Path) -> None
     assert "required and not right: runs" in done.stderr and "what would bring the rest" in done.stdout
 
 
-def test_demo_goes_on_without_what_is_missing_and_writes_the_report(tmp_path: Path) -> None:
-    done = loupe("demo", "--limit", "1", "--plain", cwd=tmp_path, env={"PATH": str(tmp_path)})
+#: Ends a process that looks for a name or connects to anything but a file.
+NO_NETWORK = """
+import os, sys
+
+def hook(event, arguments):
+    if event == "socket.getaddrinfo" or (event == "socket.connect" and isinstance(arguments[1], tuple)):
+        sys.stderr.write(f"network: {event} {arguments}")
+        os._exit(99)
+
+sys.addaudithook(hook)
+"""
+
+
+def test_demo_compares_two_that_can_read_without_tesseract_and_without_network(tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(NO_NETWORK)
+    alone = {"PATH": str(tmp_path), "PYTHONPATH": str(tmp_path / "site")}
+    done = loupe("demo", "--limit", "1", "--plain", cwd=tmp_path, env=alone)
     assert done.returncode == 0, done.stderr
     assert "tesseract: skipped, it comes with: apt-get install tesseract-ocr" in done.stderr
-    assert "rapidocr: text_similarity" in done.stderr and "pdf_text: text_similarity" in done.stderr
-    assert "# sample_pages@1" in done.stdout and (tmp_path / "report.html").stat().st_size > 10_000
+    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    ranked = {row[1]: float(row[2].split()[0]) for row in rows if len(row) > 8 and row[0] != "rank"}
+    assert list(ranked) == ["rapidocr", "rapidocr-300px"], done.stdout
+    # Both read, and one reads better: nothing is compared with an engine that cannot.
+    assert 80 < ranked["rapidocr-300px"] < ranked["rapidocr"], done.stdout
+    assert "# rapidocr-300px minus rapidocr, on what both have read: 1 sample" in done.stdout
+    assert (tmp_path / "report.html").stat().st_size > 10_000
 
 
 def test_engine_list_shows_profiles_and_kinds(tmp_path: Path) -> None:

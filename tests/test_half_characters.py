@@ -12,7 +12,8 @@ import pytest
 
 from loupe.typed import decode_json, json_decoder, storable
 from loupe.types import Score
-from tests.command_line import loupe
+from tests.chat_server import Reply, in_thread
+from tests.command_line import loupe, make_folder
 from tests.synthetic import MAKERS, write_prepared
 
 
@@ -67,6 +68,11 @@ def test_an_answer_with_half_a_character_equals_the_ground_truth_that_has_it(tmp
     assert json.loads(done.stdout)["measures"]["cer"]["value"] == 0
 
 
+#: What a server sends in the place of a key that it echoes is looked for in all of its answer.
+LONG_KEY = {"LOUPE_API_KEY": "key-0123456789"}
+ANSWER = (
+    rb'{"choices": [{"message": {"content": "caf\ud83d e"}, "finish_reason": "stop"}], "id": "\udc00 key-0123456789"}'
+)
 HALVES = ("caf\ud83d e", "end \ude00\ud800")
 
 
@@ -92,6 +98,26 @@ def test_what_is_no_json_stays_an_error(raw: str) -> None:
 def test_types_are_checked_where_halves_were_replaced() -> None:
     with pytest.raises(msgspec.ValidationError):
         json_decoder(Score).decode(r'{"measure": "\ud800", "counts": "x"}')
+
+
+@pytest.mark.parametrize(
+    ("reply", "text", "error"),
+    [
+        (Reply(raw=ANSWER), "caf\ufffd e", ""),
+        (Reply(raw=b"data: " + ANSWER + b"\n\ndata: [DONE]\n\n", content_type="text/event-stream"), "caf\ufffd e", ""),
+        (Reply(status=400, raw=rb'{"error": {"message": "no \udc00 \n 5"}}'), "", "HTTP 400: no \ufffd 5"),
+    ],
+    ids=["answer", "stream", "refusal"],
+)
+def test_what_a_server_says_with_half_a_character_is_data(tmp_path: Path, reply: Reply, text: str, error: str) -> None:
+    make_folder(tmp_path, count=1)
+    models = Reply(raw=rb'{"data": [{"id": "m", "owned_by": "\ud800"}]}')
+    with in_thread(reply, models=models) as server:
+        done = loupe("infer", "mydocs", "--base-url", server.url, "--retries", "0", cwd=tmp_path, env=LONG_KEY)
+
+    [line] = (tmp_path / "runs" / "m" / "mydocs" / "predictions.jsonl").read_text().splitlines()
+    said = json.loads(line)
+    assert (said["text"], said.get("error", "")) == (text, error), done.stderr
 
 
 def in_texts(value: Any, change: Callable[[str], str]) -> Any:

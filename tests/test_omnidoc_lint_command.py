@@ -62,7 +62,7 @@ def test_the_command_shows_official_beside_mended_and_the_costliest_pages(tmp_pa
         ".",
         "-j",
         "1",
-        "--limit",
+        "--top",
         "1",
         "--plain",
         cwd=tmp_path,

@@ -90,7 +90,9 @@ def test_a_megabyte_of_noise_is_compared_in_bounded_time(page: Page, unit: str) 
     assert took[1] < 8000
 
 
-PARAGRAPHS = [f"Paragraph {word} tells of the {word} harbour and its clock." for word in ("first", "second", "third", "fourth")]
+PARAGRAPHS = [
+    f"Paragraph {word} tells of the {word} harbour and its clock." for word in ("first", "second", "third", "fourth")
+]
 
 
 def moves(page: Page, prediction: str, reference: str, unit: str = "words") -> dict[str, Any]:
@@ -127,4 +129,6 @@ def test_the_parts_with_moved_ones_make_up_the_prediction(page: Page) -> None:
 
 def test_texts_in_the_same_order_have_nothing_moved(page: Page) -> None:
     text = "\n\n".join(PARAGRAPHS)
-    assert moves(page, text.replace("clock", "cl0ck"), text) == difference(page, text.replace("clock", "cl0ck"), text, "words")
+    assert moves(page, text.replace("clock", "cl0ck"), text) == difference(
+        page, text.replace("clock", "cl0ck"), text, "words"
+    )

@@ -50,7 +50,9 @@ def pairs(*found: tuple[str, str, float, float | None]) -> Standings:
     return Standings(
         {},
         {
-            (a, b): {"accuracy": Difference(difference=d, low=d - 0.01, high=d + 0.02, p=p, p_holm=p, shared=40, needed=90)}
+            (a, b): {
+                "accuracy": Difference(difference=d, low=d - 0.01, high=d + 0.02, p=p, p_holm=p, shared=40, needed=90)
+            }
             for a, b, d, p in found
         },
         untold=False,
@@ -146,7 +148,9 @@ def test_no_internal_id_stands_in_a_report(tmp_path: Path) -> None:
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     shown = re.sub(r'(?s)<script.*?</script>|<style.*?</style>|<details class="made">.*?</details>', "", html)
     assert "2 engines · 8 samples · version 1<" in shown
-    assert "types=" not in shown and "inv-good" not in shown and "field_score" not in re.sub(r'title="[^"]*"', "", shown)
+    assert (
+        "types=" not in shown and "inv-good" not in shown and "field_score" not in re.sub(r'title="[^"]*"', "", shown)
+    )
     assert [entrant.label for entrant in collect(runs)[0].entrants] == ["good", "poor"]
     # Two runs of the same name stay apart.
     folder_of = RunFolder.open(runs[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -48,10 +49,6 @@ def line(engine: str = "openai", **keys: Any) -> str:
             "llama-server:a/b:q4",
             f"llama-server -hf a/b:q4 -a a/b:q4 {LOCAL} -ngl all -c 65536 -np 4 --jinja --no-context-shift --metrics",
         ),
-        (
-            "llama_server:x.gguf",
-            f"llama-server -m x.gguf -a x.gguf {LOCAL} -ngl all -c 65536 -np 4 --jinja --no-context-shift --metrics",
-        ),
         ("ollama:glm-ocr", "ollama serve"),
         ("mlx_vlm:a/b", f"mlx_vlm.server --model a/b {LOCAL}"),
         ("mlx-lm:a/b", f"mlx_lm.server --model a/b {LOCAL}"),
@@ -72,6 +69,44 @@ def test_every_kind_is_started_as_its_template_says(serve: str, expected: str) -
 )
 def test_the_same_holds_for_sglang(engine: str, arguments: str) -> None:
     assert line(engine, serve="sglang").endswith(f"{LOCAL} {arguments}")
+
+
+def test_a_file_is_served_by_its_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("x.gguf", "mmproj.gguf"):
+        (tmp_path / name).touch()
+    served = line(serve="llama_server:x.gguf", server_args=["--mmproj=mmproj.gguf"])
+    file = tmp_path / "x.gguf"
+    assert served == (
+        f"llama-server -m {file} -a {file} {LOCAL} -ngl all -c 65536 -np 4 --jinja --no-context-shift --metrics "
+        f"--mmproj {tmp_path}/mmproj.gguf"
+    )
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"serve": "llama-server:x.gguf"}, "llama-server: no file x.gguf"),
+        ({"serve": "llama-server:./dir/x.gguf"}, "llama-server: no file ./dir/x.gguf"),
+        ({"serve": "vllm:./x"}, "vllm: no file ./x"),
+        ({"serve": "mlx_vlm:/nowhere/x"}, "mlx_vlm: no file /nowhere/x"),
+        (
+            {"serve": "llama-server:a/b-GGUF", "server_args": ["--mmproj", "p.gguf"]},
+            "llama-server --mmproj: no file p.gguf",
+        ),
+        (
+            {"serve": "llama-server:a/b-GGUF", "servers": {"llama-server": {"mmproj": "./p.gguf"}}},
+            "llama-server --mmproj: no file ./p.gguf",
+        ),
+    ],
+)
+def test_a_file_that_is_not_there_is_refused_before_anything_starts(keys: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=f"^--serve {re.escape(said)}$"):
+        wanted(**keys)
+
+
+def test_a_file_of_a_repository_is_no_file_here() -> None:
+    assert "--hf-file x.gguf" in line(serve="llama-server:a/b", server_args=["--hf-file=x.gguf"])
 
 
 def test_llama_server_gets_a_repository_that_has_gguf_files_or_none() -> None:
@@ -168,7 +203,7 @@ def test_what_makes_no_sense_is_refused_by_name(keys: dict[str, Any], message: s
 # ---- what is recorded
 
 
-def test_only_what_can_change_an_answer_defines_a_run() -> None:
+def test_only_what_can_change_an_answer_defines_a_run(tmp_path: Path) -> None:
     plain = wanted("glm-ocr", serve="vllm")
     same = wanted(
         "glm-ocr",
@@ -182,7 +217,7 @@ def test_only_what_can_change_an_answer_defines_a_run() -> None:
     for argument in ("--dtype=half", "--max-model-len=9", "--unknown-thing"):
         other = wanted("glm-ocr", serve="vllm", server_args=[argument])
         assert other.defining != plain.defining and other.signature != plain.signature
-    assert wanted("glm-ocr", serve="vllm:/data/other").defining["server_model"] == "/data/other"
+    assert wanted("glm-ocr", serve=f"vllm:{tmp_path}").defining["server_model"] == str(tmp_path)
     assert wanted(serve="loupe:rapidocr").signature == {"server": "loupe"}
 
 

@@ -206,6 +206,8 @@ def test_a_terminal_is_asked_once_and_the_command_goes_on(here: Path, answer: st
         ended, said = at_a_terminal(here, answer, "run", "mydocs", "-e", "tesseract")
         assert ended == code, said
         assert ("Trust loupe.toml? [y/N]" in said) == (code != 0 or attempt == 0)
+        assert said.count("is not trusted") == (code != 0 or attempt == 0)
+        assert said.count("error:") == said.count("stays untrusted, so nothing was done") == (code != 0)
     assert (here / "executed").exists() == (code == 0)
 
 

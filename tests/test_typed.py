@@ -75,6 +75,13 @@ def test_only_typed_writes_json_with_msgspec():
     assert writers == {"typed.py", "pipeline/plan.py"}, "use loupe.typed.encode_json"
 
 
+def test_json_is_decoded_in_one_place():
+    """Which reads half a surrogate pair as data: whatever stands in it, and whoever wrote it."""
+    files = [file for file in sorted(SOURCE.rglob("*.py")) if file.name != "typed.py"]
+
+    assert [file.name for file in files if "msgspec.json.decode" in file.read_text()] == [], "use loupe.typed"
+
+
 def typed_reads(file: Path) -> Iterator[str]:
     """Calls of msgspec within functions that make it collect what it knows of a type."""
     functions = [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, DEFINITIONS)]

@@ -43,7 +43,12 @@ _NO_VALUE = Estimate(value=None)
 @click.command("compare")
 @click.argument("runs", metavar="[RUN RUN...]", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
-    "--runs", "root", type=click.Path(path_type=Path), default=Path("runs"), metavar="DIR", help="Root of the runs."
+    "--runs",
+    "root",
+    type=click.Path(path_type=Path),
+    default=Path("runs"),
+    metavar="DIR",
+    help="Root of the runs. Default: ./runs.",
 )
 @click.option("--with-published", is_flag=True, help="Below them what others have published, with its source.")
 @json_option
@@ -65,7 +70,7 @@ def command(runs: tuple[Path, ...], root: Path, with_published: bool, json: bool
     readable, left_out = readable_runs(runs, least=2, scored=True)
     compared = compare_runs(readable)
     if with_published:
-        from loupe.cli.score import published_of
+        from loupe.cli.beside import published_of
 
         compared = msgspec.structs.replace(compared, published=published_of(compared.benchmark, compared.version))
     if json:

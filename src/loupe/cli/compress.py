@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from loupe.cli.api_key import API_KEY, API_KEY_FILE
+from loupe.cli.engine_settings import prompt_options
 from loupe.cli.errors import SOME_FAILED
 from loupe.cli.output import as_json, json_option, plain_option, say, tables
+from loupe.cli.verdict import strict_option
 from loupe.errors import DatasetError, EngineError, UsageError
 from loupe.metrics.vision_tokens import MAX_TILES, MODES
 
@@ -50,7 +52,7 @@ _PATH = click.Path(path_type=Path)
 @API_KEY_FILE
 @API_KEY
 @click.option("--model", metavar="ID", help="Model at the server, if it has another name there.")
-@click.option("--prompt", metavar="TEXT", help="Ask this instead of the engine's prompt.")
+@prompt_options
 @click.option("-n", "--concurrency", type=click.IntRange(min=1), metavar="N", help="Requests in flight at once.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds per request.")
 @click.option(
@@ -61,7 +63,7 @@ _PATH = click.Path(path_type=Path)
     help="Bins of the curve.",
 )
 @click.option("--plot", type=_PATH, metavar="FILE.svg", help="Write the compression-precision curve there.")
-@click.option("--strict", is_flag=True, help="Exit with 3 if any page failed.")
+@strict_option
 @json_option
 @plain_option
 @click.pass_context
@@ -113,7 +115,7 @@ def _engine(flags: dict[str, Any]) -> tuple[str, Profile]:
     from loupe.cli.engine_settings import caution
     from loupe.cli.options import Flags, configure, override_table
 
-    keys = ("base_url", "model", "prompt", "concurrency", "timeout")
+    keys = ("base_url", "model", "prompt", "prompt_file", "concurrency", "timeout")
     overrides = override_table(Flags(**{key: flags[key] for key in keys}))
     label, profile = configure(flags["engine"] or DEFAULT_ENGINE, overrides)
     if "mode" in type(profile).__struct_fields__ and "mode" not in overrides:

@@ -113,7 +113,7 @@ def get(
         return
     done = [fetch(order, plain=plain) for order in orders]
     if json:
-        as_json([_facts(order, manifest) for order, manifest in zip(orders, done, strict=True)])
+        as_json([facts_of(order, manifest) for order, manifest in zip(orders, done, strict=True)])
 
 
 @command.command("verify")
@@ -254,7 +254,8 @@ def _describe(ident: str) -> dict[str, str]:
     return facts | {"state": state, "size": "", "revision": ""}
 
 
-def _facts(order: Order, manifest: Manifest) -> dict[str, object]:
+def facts_of(order: Order, manifest: Manifest) -> dict[str, object]:
+    """What was fetched, for programs."""
     facts = {"id": manifest.id, "repo": manifest.repo, "revision": manifest.revision, "licence": manifest.licence}
     return facts | {"folder": str(order.root), "files": len(manifest.files), "bytes": manifest.size}
 

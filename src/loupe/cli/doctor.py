@@ -15,7 +15,7 @@ import click
 import msgspec
 
 from loupe.cli.errors import MISSING
-from loupe.cli.output import as_json, json_option, plain_option, say, tables
+from loupe.cli.output import as_json, json_option, plain_option, runs_option, say, tables
 from loupe.data.extras import install_command
 
 PACKAGE = "loupe-ocr"
@@ -34,7 +34,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @click.command("doctor")
-@click.option("--runs", type=click.Path(path_type=Path), default=Path("runs"), metavar="DIR", help="Root of the runs.")
+@runs_option
 @json_option
 @plain_option
 @click.pass_context

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 #: Where the runs lie, below the folder: they have no scores, and would only be in the way among those that do.
 RUNS = Path(".loupe/drafts")
 LISTED = 10
-#: What OCR alone cannot draft, by the task: a folder of these needs an engine that answers questions.
-NOT_BY_OCR = {"table": "tables", "fields": "fields", "class": "labels", "question": "answers", "formula": "LaTeX"}
 
 
 @click.command("draft")
@@ -43,14 +41,17 @@ def command(context: click.Context, /, folder: Path, json: bool, plain: bool, **
     also where an answer could not be used. The runs are kept in DIR/.loupe/drafts.
     """
     from loupe.benchmarks.own.config import read_config
+    from loupe.pipeline.plan import NOT_BY_OCR, refuse_plain_ocr
     from loupe.review.drafting import count_states, standing
 
     config, problems = read_config(folder)
     if config is None:
         raise problems[0].error()
-    check_questions(folder, config)
+    tasks = check_questions(folder, config)
     given = convert(flags, Flags)
     plans = make_plans(str(folder), given)
+    for plan in plans:
+        refuse_plain_ocr(plan.name or plan.label, plan.profile, tasks)
     if len({plan.name or plan.label for plan in plans}) < len(plans):
         raise UsageError("--name goes with one engine", hint="loupe draft DIR -e ENGINE --name NAME")
     draft = partial(draft_one, folder=folder, config=config, default_runs=given.runs == Flags().runs, plain=plain)
@@ -70,8 +71,8 @@ def command(context: click.Context, /, folder: Path, json: bool, plain: bool, **
     context.exit(worst)
 
 
-def check_questions(folder: Path, config: FolderConfig) -> None:
-    """Raise UsageError where the question would need truth that there is not: names of fields, labels."""
+def check_questions(folder: Path, config: FolderConfig) -> set[str]:
+    """The tasks of the folder. Raises UsageError where a question would need truth that there is not: names, labels."""
     from loupe.benchmarks.own.survey import survey_folder
 
     tasks, _ = survey_folder(folder)
@@ -79,6 +80,7 @@ def check_questions(folder: Path, config: FolderConfig) -> None:
         raise UsageError(f"{folder / 'loupe.toml'}: no table [fields] to ask for", hint='[fields]\ntotal = "amount"')
     if "class" in tasks and not config.labels:
         raise UsageError(f"{folder / 'loupe.toml'}: no labels to ask for", hint='labels = ["invoice", "letter"]')
+    return set(tasks)
 
 
 def draft_one(

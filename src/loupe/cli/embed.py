@@ -11,6 +11,7 @@ import click
 from loupe.cli.api_key import API_KEY, API_KEY_FILE
 from loupe.cli.errors import SOME_FAILED
 from loupe.cli.output import as_json, json_option, plain_option, print_line, say, shared_option, tables
+from loupe.cli.verdict import strict_option
 from loupe.errors import UsageError
 from loupe.files.folder import Folder
 
@@ -73,7 +74,7 @@ LISTED = 5
 @shared_option
 @click.option("--mixed", is_flag=True, help="Score queries that were embedded with other settings than the corpus.")
 @click.option("--against", type=_PATH, metavar="DIR", help="Scored vectors of another run, to be compared with.")
-@click.option("--strict", is_flag=True, help="Exit with 3 if any item failed.")
+@strict_option
 @json_option
 @plain_option
 @click.pass_context

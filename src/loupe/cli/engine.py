@@ -7,15 +7,16 @@ import contextlib
 import re
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from loupe.cli.api_key import API_KEY, API_KEY_FILE
 from loupe.cli.lazy import SuggestingGroup
+from loupe.cli.options import engine_options
 from loupe.cli.output import as_json, json_option, plain_option, print_data, print_line, say, table
-from loupe.errors import ProfileError, RejectedError, UntrustedError
+from loupe.errors import ProfileError, RejectedError, UntrustedError, UsageError, word
 from loupe.files.folder import Folder
 
 if TYPE_CHECKING:
@@ -84,31 +85,31 @@ def show(name: str, json: bool) -> None:
 @command.command("test")
 @click.argument("name")
 @click.option("--image", metavar="FILE", help="Page to read; FILE.pdf#page=2 for one of a PDF. Default: a sample page.")
-@click.option("--prompt", metavar="TEXT", help="What to ask.")
-@click.option(
-    "--prompt-file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="The same, as it stands in a file.",
-)
-@click.option("--base-url", multiple=True, metavar="URL", help="OpenAI-compatible server.")
-@API_KEY_FILE
-@API_KEY
-@click.option("--model", metavar="ID", help="Model at the server.")
+@engine_options
+@click.option("-o", "--option", multiple=True, metavar="KEY=VALUE", help="Setting of the engine (engine show).")
 @json_option
 def test(
-    name: str, image: str | None, prompt: str | None, prompt_file: Path | None, json: bool, **flags: object
+    name: str,
+    image: str | None,
+    prompt: str | None,
+    prompt_file: Path | None,
+    option: tuple[str, ...],
+    json: bool,
+    **flags: object,
 ) -> None:
     """Open engine NAME, read one page with it, and print what it read."""
     import msgspec
 
     from loupe.cli.engine_settings import caution, given_prompt
     from loupe.cli.options import Flags, configure, override_table
+    from loupe.cli.server_options import check_serve, check_server_settings
     from loupe.typed import convert
 
     prompt = given_prompt(prompt, prompt_file)
-    reading = convert(flags, Flags)
-    label, profile = configure(name, override_table(reading))
+    overrides = override_table(convert(flags | {"settings": _settings(name, option)}, Flags))
+    check_serve(overrides)
+    label, profile = configure(name, overrides)
+    check_server_settings(overrides, [(label, profile)])
     if unproven := caution(profile):
         say(f"{label}: {unproven}")
     began = time.monotonic()
@@ -120,6 +121,16 @@ def test(
     print_data(output.text)
     tokens = f", {output.output_tokens:,} tokens" if output.output_tokens is not None else ""
     say(f"{label}: opened in {opening:.2f} s, read in {seconds:.2f} s, {len(output.text):,} characters{tokens}")
+
+
+def _settings(name: str, pairs: Sequence[str]) -> dict[str, Any]:
+    """What `-o` sets of an engine. Raises UsageError for what is no setting of it."""
+    from loupe.cli.engine_settings import split_options
+
+    others, settings = split_options("sample_pages", pairs, [name])
+    if others:
+        raise UsageError(f"engine {name!r} has no setting for -o {others[0]}", hint=f"loupe engine show {word(name)}")
+    return settings
 
 
 def _requests(image: str | None, profile: Profile, prompt: str | None) -> list[Request]:

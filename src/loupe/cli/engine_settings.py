@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import click
 
@@ -14,6 +14,8 @@ from loupe.benchmarks.registry import check_options, get_benchmark
 from loupe.engines.registry import Profile, built_in, changed_settings, engine_module, load_profile
 from loupe.errors import LoupeError, UntrustedError, UsageError, did_you_mean, word
 from loupe.types import Benchmark
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 #: In the order of the help.
 PROMPT_OPTIONS = (
@@ -25,6 +27,15 @@ PROMPT_OPTIONS = (
         help="The same, as it stands in a file.",
     ),
 )
+
+
+def prompt_options(function: F) -> F:
+    """`--prompt` and `--prompt-file`."""
+    for option in reversed(PROMPT_OPTIONS):
+        function = option(function)
+    return function
+
+
 #: What a profile is, and what has an option or a place of its own.
 _NOT_SET = frozenset({"kind", "title", "version", "sources", "prompts"})
 _LONGEST_VALUE = 60

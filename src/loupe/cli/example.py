@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from loupe.cli.lazy import SuggestingGroup
-from loupe.cli.output import print_line, say
+from loupe.cli.output import as_json, json_option, print_line, say
 from loupe.data import trust
 from loupe.errors import UsageError, word
 
@@ -33,7 +33,8 @@ def command() -> None:
 
 @command.command("pages")
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
-def pages(folder: Path) -> None:
+@json_option
+def pages(folder: Path, json: bool) -> None:
     """Draw thirty invoices and thirty other papers into DIR/papers.
 
     PDF files and scans in five languages, always the same ones; their truth is not written. Beside them stand
@@ -50,6 +51,9 @@ def pages(folder: Path) -> None:
     papers = {str(path.relative_to(folder)): data for path, data in drawn.items()}
     write_all_or_none(Folder(folder), papers | {name: text.encode() for name, text in files.items()})
     trust.remember(folder / "loupe.toml")
+    if json:
+        as_json({"folder": str(folder / "papers"), "documents": len(papers)})
+        return
     print_line(f"{len(papers)} documents in {folder / 'papers'}")
     say(
         f"next: cd {folder} && loupe init papers/invoices --task fields --field date:date --field total:amount "
@@ -64,7 +68,8 @@ def _holds_something(path: Path) -> bool:
 
 @command.command("truth")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
-def truth(folder: Path) -> None:
+@json_option
+def truth(folder: Path, json: bool) -> None:
     """Write what is known of the example's invoices into DIR/samples.jsonl, as verified by `loupe example`.
 
     It stands in for the person who checks drafts with `loupe review`. Only fields that DIR/loupe.toml names are
@@ -98,6 +103,9 @@ def truth(folder: Path) -> None:
     verified, accepted = verify(folder, config, known, by="loupe example", at=at)
     if not verified:
         raise UsageError(f"{folder}: no draft of an invoice of this example", hint="loupe example pages DIR")
+    if json:
+        as_json({"folder": str(folder), "verified": verified, "right_as_drafted": accepted})
+        return
     print_line(f"{verified} samples verified; {accepted} drafts were right as they stood")
 
 

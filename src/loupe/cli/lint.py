@@ -30,7 +30,8 @@ LINES = 4
 )
 @click.option("-o", "--option", multiple=True, metavar="KEY=VALUE", help="Option of the benchmark (bench show).")
 @allow_unverified
-@click.option("--limit", type=click.IntRange(min=1), default=10, metavar="N", help="Pages shown. Default: 10.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N samples.")
+@click.option("--top", type=click.IntRange(min=1), default=10, metavar="N", help="Pages shown. Default: 10.")
 @click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Processes. Default: one per core.")
 @click.option("--fail-on-faults", is_flag=True, help="Exit with 1 if there is any.")
 @json_option
@@ -44,7 +45,8 @@ def command(
     data: Path | None,
     option: tuple[str, ...],
     allow_unverified: bool,
-    limit: int,
+    limit: int | None,
+    top: int,
     jobs: int | None,
     fail_on_faults: bool,
     json: bool,
@@ -60,21 +62,22 @@ def command(
     from loupe.cli.options import parse_options, unverified_option
     from loupe.pipeline.lint import lint
 
+    for flag, given in (("--option", option), ("--allow-unverified", allow_unverified)):
+        if given and not benchmark:
+            raise UsageError(f"{flag} is for answers, not for a run", hint=f"loupe lint {word(answers)}")
     options = parse_options(benchmark, option) if benchmark else {}
-    if allow_unverified and not benchmark:
-        raise UsageError("--allow-unverified is for answers, not for a run", hint=f"loupe lint {word(answers)}")
     options |= unverified_option(benchmark, allowed=allow_unverified)
-    found = lint(answers, benchmark, data=data, options=options, jobs=jobs)
+    found = lint(answers, benchmark, data=data, options=options, limit=limit, jobs=jobs)
     if json:
         as_json(found)
     else:
-        tables(sections(found, limit), plain=plain)
-        for line in remarks(found, limit):
+        tables(sections(found, top), plain=plain)
+        for line in remarks(found):
             say(line)
     context.exit(BELOW if fail_on_faults and any(fault.places for fault in found.faults) else 0)
 
 
-def sections(found: Lint, limit: int) -> Iterator[Section]:
+def sections(found: Lint, top: int) -> Iterator[Section]:
     """The whole set, the faults, and the pages that mending changes most; without ground truth no costs."""
     from loupe.report.terminal import Section
 
@@ -90,8 +93,8 @@ def sections(found: Lint, limit: int) -> Iterator[Section]:
     faulty = [page for page in found.pages if page.faults and (not found.official or _moves(page))]
     if faulty:
         kind = "pages that mending changes" if found.official else "pages"
-        title = f"{kind} ({min(limit, len(faulty)):,} of {len(faulty):,})"
-        rows = [row for page in faulty[:limit] for row in _page_rows(found, page, measures)]
+        title = f"{kind} ({min(top, len(faulty)):,} of {len(faulty):,})"
+        rows = [row for page in faulty[:top] for row in _page_rows(found, page, measures)]
         yield Section(title=title, header=("page, fault", "places", "lines", *header), rows=rows)
 
 
@@ -124,7 +127,7 @@ def moved(found: Lint) -> list[str]:
     ]
 
 
-def remarks(found: Lint, limit: int) -> Iterator[str]:
+def remarks(found: Lint) -> Iterator[str]:
     """What stands beside the tables."""
     if found.no_truth:
         yield f"costs are unknown, as there is no ground truth: {found.no_truth} (--data DIR)"

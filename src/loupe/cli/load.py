@@ -11,7 +11,7 @@ import msgspec
 
 from loupe.cli.errors import INTERRUPTED, MISSING
 from loupe.cli.options import Flags, asking_options, make_plans
-from loupe.cli.output import as_json, plain_option, print_data, say, tables
+from loupe.cli.output import as_json, json_file_option, plain_option, print_data, say, tables
 from loupe.cli.progress import supervise
 from loupe.errors import UsageError
 from loupe.typed import convert, encode_json
@@ -50,9 +50,7 @@ def _sweep(context: click.Context, option: click.Parameter, value: str) -> tuple
 )
 @click.option("--no-stream", is_flag=True, help="Ask as a run does; the time to the first token is not measured then.")
 @asking_options
-@click.option(
-    "--json", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE", help="Figures as JSON; - prints."
-)
+@json_file_option
 @click.option(
     "--plot", type=click.Path(path_type=Path), metavar="FILE", help="Curves as .svg, or with the table as .html."
 )

@@ -15,7 +15,7 @@ import msgspec
 from loupe.benchmarks.registry import check_options, get_benchmark
 from loupe.cli.api_key import API_KEY, API_KEY_FILE
 from loupe.cli.engine_settings import PROMPT_OPTIONS, caution, differences, given_prompt, split_options
-from loupe.cli.output import say, shared_option
+from loupe.cli.output import runs_option, say, shared_option
 from loupe.cli.server_options import (
     SERVER_OPTIONS,
     SERVER_OVERRIDES,
@@ -29,6 +29,7 @@ from loupe.cli.server_options import (
 from loupe.data.extras import install_command
 from loupe.engines.registry import Profile, engine_kinds, load_profile, profile_names, slug
 from loupe.errors import EngineUnavailableError, ProfileError, UsageError, word
+from loupe.typed import encode_json
 from loupe.types import Outcome
 
 if TYPE_CHECKING:
@@ -158,9 +159,7 @@ _OPTIONS = (
         metavar="KEY=VALUE",
         help="Option of the benchmark (bench show), or setting of the engine (engine show).",
     ),
-    click.option(
-        "--runs", type=_FOLDER, default=Path("runs"), metavar="DIR", help="Root of the runs; ./runs if not set."
-    ),
+    runs_option,
     click.option("--name", default="", metavar="NAME", help="Name of a second configuration of the same engine."),
     click.option("--fresh", is_flag=True, help="Start over; the old folder is moved aside."),
     shared_option,
@@ -212,11 +211,24 @@ _OF_RUNS = frozenset(
 )
 
 
+#: Options for which samples are asked; `image` is a page where one is named.
+_OF_SAMPLES = frozenset({"engine", "limit", "data", "download", "option", "image"})
+
+
 def asking_options(function: F) -> F:
     """Those of them that say what is asked of which engine, for commands that store no run."""
+    return _without(_OF_RUNS, function)
+
+
+def engine_options(function: F) -> F:
+    """Those of them that say how an engine is asked that is named otherwise, and about a page that is named."""
+    return _without(_OF_RUNS | _OF_SAMPLES, function)
+
+
+def _without(names: frozenset[str], function: F) -> F:
     for option in reversed(_OPTIONS):
         [parameter] = click.command()(option(lambda: None)).params
-        if parameter.name not in _OF_RUNS:
+        if parameter.name not in names:
             function = option(function)
     return function
 
@@ -310,7 +322,7 @@ def split_pairs(pairs: Iterable[str], *, hint: str) -> dict[str, str]:
 
 def adapters_option(steps: Iterable[str]) -> str:
     """The option that sets the output adapters of an engine, to be pasted into a shell."""
-    return f"-o 'adapters={msgspec.json.encode(list(steps)).decode()}'"
+    return f"-o 'adapters={encode_json(list(steps)).decode()}'"
 
 
 def _engine_names(flags: Flags) -> list[str]:

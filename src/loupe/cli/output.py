@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeVar
 
 import click
@@ -31,6 +32,21 @@ FILE_WIDTH = 140
 def json_option(function: F) -> F:
     """`--json`."""
     return click.option("--json", is_flag=True, help="One JSON document on standard output.")(function)
+
+
+def json_file_option(function: F) -> F:
+    """`--json` of a command that runs for hours: also into a file. The value is a path, `-` where none is named."""
+    text = "One JSON document on standard output, or in FILE beside the tables."
+    kind = click.Path(path_type=Path, allow_dash=True)
+    return click.option("--json", type=kind, is_flag=False, flag_value="-", metavar="[FILE]", help=text)(function)
+
+
+def runs_option(function: F) -> F:
+    """`--runs`."""
+    kind: Any = click.Path(path_type=Path)
+    return click.option(
+        "--runs", type=kind, default=Path("runs"), metavar="DIR", help="Root of the runs. Default: ./runs."
+    )(function)
 
 
 def shared_option(function: F) -> F:

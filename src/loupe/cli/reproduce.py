@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from loupe.cli.output import as_json, json_option, plain_option, print_data, print_line, say, tables
+from loupe.cli.output import as_json, json_option, plain_option, print_data, print_line, runs_option, say, tables
 from loupe.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _ALL = "loupe reproduce lists all there are"
 @click.option(
     "--run", type=click.Path(path_type=Path), metavar="FOLDER", help="This run, whatever its engine is called."
 )
-@click.option("--runs", type=click.Path(path_type=Path), default=Path("runs"), metavar="DIR", help="Root of the runs.")
+@runs_option
 @json_option
 @plain_option
 def command(target: str, run: Path | None, runs: Path, json: bool, plain: bool) -> None:

@@ -15,14 +15,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import click
 import msgspec
 
-from loupe.cli.errors import BELOW, INTERRUPTED, MISSING, NOT_WRITTEN, SOME_FAILED, show_error
+from loupe.cli.beside import by_option, published_of, published_option, show_beside
+from loupe.cli.errors import INTERRUPTED, MISSING, SOME_FAILED, show_error
 from loupe.cli.options import Flags, allow_unverified, make_plans, reading_options
 from loupe.cli.output import as_json, json_option, plain_option, print_line, say, tables
 from loupe.cli.progress import supervise
 from loupe.cli.suites import SUITES, check_target, run_suite
-from loupe.errors import DatasetError, LoupeError, RunError, UsageError
+from loupe.cli.verdict import declared_headline, fail_under_option, parse_floor, strict_option, verdict, worst_code
+from loupe.errors import DatasetError, LoupeError, RunError
 from loupe.typed import convert
-from loupe.types import FAILED, Measure, Result
+from loupe.types import FAILED, Measure, PublishedRow, Result
 
 if TYPE_CHECKING:
     from loupe.pipeline import Plan
@@ -40,8 +42,10 @@ T = TypeVar("T")
 @click.option("--skip-missing", is_flag=True, help="With --suite: leave out benchmarks whose data is not here.")
 @reading_options
 @allow_unverified
-@click.option("--strict", is_flag=True, help="Exit with 3 if any sample failed, not only if all did.")
-@click.option("--fail-under", metavar="X", help="Exit with 1 if the headline is worse than X (in percent, as printed).")
+@strict_option
+@fail_under_option
+@published_option
+@by_option
 @json_option
 @plain_option
 @click.pass_context
@@ -55,30 +59,34 @@ def command(
     The same command again continues where it stopped.
     """
     strict, fail_under, skip_missing = (flags.pop(name) for name in ("strict", "fail_under", "skip_missing"))
-    check_target(benchmark, suite, skip_missing=skip_missing, fail_under=fail_under)
+    by, with_published = flags.pop("by"), flags.pop("with_published")
+    single = {"--fail-under": fail_under, "--by": by, "--with-published": with_published}
+    check_target(benchmark, suite, skip_missing=skip_missing, single=single)
     if suite:
         reading = convert(flags, Flags)
         context.exit(run_suite(suite, reading, skip_missing=skip_missing, strict=strict, json=json, plain=plain))
     with pointing_to_check(benchmark):
         headline = headline_of(benchmark)
-        floor = None if fail_under is None else parse_floor(fail_under, headline)
+        floor = parse_floor(fail_under, headline)
+        published = published_of(benchmark.partition("@")[0]) if with_published else []
         plans = make_plans(benchmark, convert(flags, Flags))
         from loupe.pipeline import run
 
         say_of_cache(benchmark)
         folders, worst = read_all(plans, run, plain=plain, unit=headline.unit)
     results = [(folder.path, result) for folder in folders if (result := folder.result()) is not None]
-    codes = [worst, *(_verdict(result, floor, headline, strict=strict) for _, result in results)]
+    codes = [worst, *(verdict(result, floor, strict=strict) for _, result in results)]
     if json:
-        as_json(json_document(results, several=len(plans) > 1))
+        as_json(json_document(results, several=len(plans) > 1, published=published))
     else:
         for number, (path, result) in enumerate(results):
             if number and not plain:
                 print_line()
             show_result(path, result, plain=plain)
         show_ranking([path for path, _ in results], plain=plain)
+        show_beside([result for _, result in results], published, by, plain=plain)
         _say_next([path for path, _ in results])
-    context.exit(max(codes, key=(0, BELOW, 2, SOME_FAILED, MISSING, NOT_WRITTEN, INTERRUPTED).index))
+    context.exit(worst_code(codes))
 
 
 @contextmanager
@@ -97,8 +105,7 @@ def headline_of(benchmark: str) -> Measure:
     """The headline measure of a benchmark, as declared."""
     from loupe.benchmarks.registry import get_benchmark
 
-    found = get_benchmark(benchmark)
-    return next(measure for measure in found.measures if measure.name == found.headline_measure)
+    return declared_headline(get_benchmark(benchmark))
 
 
 def say_of_cache(benchmark: str) -> None:
@@ -202,42 +209,13 @@ def _without_query(word: str) -> str:
     return re.sub(r"([?&][\w.-]+=)[^&\s]*", r"\1...", word)
 
 
-def parse_floor(text: str, headline: Measure) -> float:
-    """The value of --fail-under as a fraction or number. A bare value up to 1 for a percentage is unclear: refused."""
-    number, percent = text.strip().removesuffix("%").strip(), text.strip().endswith("%")
-    try:
-        value = float(number)
-    except ValueError:
-        raise UsageError(f"--fail-under {text}: not a number", hint="--fail-under 90") from None
-    if headline.unit == "number":
-        return value
-    if 0 < value <= 1 and not percent:
-        raise UsageError(
-            f"--fail-under {text}: {headline.name} is in percent; did you mean {100 * value:g} %?",
-            hint=f"--fail-under {100 * value:g}, or --fail-under {value:g}%",
-        )
-    return value / 100
-
-
-def _verdict(result: Result, floor: float | None, headline: Measure, *, strict: bool) -> int:
-    from loupe.report.terminal import failed_count, format_value
-
-    if strict and failed_count(result):
-        return SOME_FAILED
-    if floor is None:
-        return 0
-    value = result.measures[headline.name].value
-    if value is not None and (value >= floor if headline.higher_is_better else value <= floor):
-        return 0
-    wanted = format_value(floor, headline.unit)
-    say(f"{result.engine}: {headline.name} {format_value(value, headline.unit)} is worse than {wanted}")
-    return BELOW
-
-
-def json_document(results: list[tuple[Path, Result]], *, several: bool = False) -> dict[str, Any]:
+def json_document(
+    results: list[tuple[Path, Result]], *, several: bool = False, published: Sequence[PublishedRow] = ()
+) -> dict[str, Any]:
     """One result as an object with its run folder; where several engines were asked for, a list under `runs`."""
     listed = [{"run": str(path), **msgspec.to_builtins(result)} for path, result in results]
-    return listed[0] if listed and not several else {"runs": listed}
+    document = listed[0] if listed and not several else {"runs": listed}
+    return document | ({"published": published} if published else {})
 
 
 def show_result(path: Path, result: Result, *, plain: bool) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loupe.cli.output import as_json, console, json_option, plain_option, say, table
+from loupe.cli.output import as_json, console, json_option, plain_option, runs_option, say, table
 from loupe.errors import RunError, did_you_mean
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command("runs")
-@click.option("--runs", type=click.Path(path_type=Path), default=Path("runs"), metavar="DIR", help="Root of the runs.")
+@runs_option
 @json_option
 @plain_option
 def command(runs: Path, json: bool, plain: bool) -> None:

@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from loupe.cli.beside import by_option, published_of, published_option, show_beside
 from loupe.cli.options import SAMPLE, SEED, allow_unverified
-from loupe.cli.output import as_json, json_option, plain_option, say, shared_option, tables
+from loupe.cli.output import as_json, json_option, plain_option, runs_option, say, shared_option, tables
+from loupe.cli.verdict import (
+    Floor,
+    declared_headline,
+    fail_under_option,
+    parse_floor,
+    strict_option,
+    verdict,
+    worst_code,
+)
 from loupe.errors import RunError, UsageError, word
 from loupe.files.foreign import real_path
 from loupe.typed import convert
@@ -29,17 +39,30 @@ if TYPE_CHECKING:
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N samples.")
 @SAMPLE
 @SEED
-@click.option("--runs", type=click.Path(path_type=Path), default=Path("runs"), metavar="DIR", help="Root of the runs.")
+@runs_option
 @click.option("--name", default="", metavar="NAME", help="Name to file the run under. Default: that of the answers.")
 @allow_unverified
 @shared_option
 @click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Processes. Default: one per core.")
-@click.option("--with-published", is_flag=True, help="Beside them what others have published, with its source.")
-@click.option("--by", default="", metavar="TAG", help="Also every measure for each value of this tag (language, …).")
+@strict_option
+@fail_under_option
+@published_option
+@by_option
 @json_option
 @plain_option
+@click.pass_context
 def command(
-    target: tuple[str, ...], jobs: int | None, with_published: bool, by: str, json: bool, plain: bool, **flags: object
+    context: click.Context,
+    /,
+    target: tuple[str, ...],
+    jobs: int | None,
+    strict: bool,
+    fail_under: str | None,
+    with_published: bool,
+    by: str,
+    json: bool,
+    plain: bool,
+    **flags: object,
 ) -> None:
     """Score the predictions of a run again; no engine is needed.
 
@@ -67,6 +90,7 @@ def command(
     moved = flags["data"] if len(target) == 1 else None
     assert moved is None or isinstance(moved, Path)
     paths = [Path(target[0])]
+    floor = _floor_of(target, fail_under) if fail_under else None
     published: list[PublishedRow] = []
     if len(target) > 1:
         published = published_of(target[0].partition("@")[0]) if with_published else []
@@ -81,30 +105,37 @@ def command(
     results = [(path, score_run(path, jobs=jobs, options=options, data=moved, say=say)) for path in paths]
     if with_published and not published:
         published = published_of(results[0][1].benchmark, results[0][1].version)
+    code = worst_code(verdict(result, floor, strict=strict) for _, result in results)
     if json:
-        document = json_document(results, several=len(results) > 1)
-        as_json(document | ({"published": published} if published else {}))
-        return
+        as_json(json_document(results, several=len(results) > 1, published=published))
+        context.exit(code)
     if len(results) == 1:
         show_result(*results[0], plain=plain)
-    if len(results) > 1 or published:
+    elif not published:
         from loupe.report.candidates import candidate_sections
 
-        tables(candidate_sections([result for _, result in results], published), plain=plain)
-    if by:
-        from loupe.report.slices import slices_section
-
-        tables([slices_section(result, by) for _, result in results], plain=plain)
+        tables(candidate_sections([result for _, result in results]), plain=plain)
+    show_beside([result for _, result in results], published, by, plain=plain)
     if len(results) > 1:
         runs = " ".join(shlex.quote(str(path)) for path, _ in results)
         say(f"pages and answers: loupe report {runs} -o report.html")
         say(f"differences:       loupe compare {runs}")
+    context.exit(code)
 
 
 def _options_of_run(run: str, pairs: object) -> dict[str, str]:
     from loupe.cli.options import split_pairs
 
     return split_pairs(convert(pairs, tuple[str, ...]), hint=f"loupe score {word(run)} -o KEY=VALUE")
+
+
+def _floor_of(target: Sequence[str], text: str) -> Floor | None:
+    from loupe.benchmarks import benchmark_of_run, get_benchmark
+    from loupe.runs.folder import RunFolder
+
+    if len(target) > 1:
+        return parse_floor(text, declared_headline(get_benchmark(target[0])))
+    return parse_floor(text, declared_headline(benchmark_of_run(RunFolder.open(Path(target[0])).info.benchmark)))
 
 
 def _check_flags(target: tuple[str, ...], flags: Mapping[str, object]) -> None:
@@ -139,17 +170,6 @@ def _telling_tail(parts: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> 
     while depth < len(parts) and any(other[-depth:] == parts[-depth:] for other in others):
         depth += 1
     return parts[-depth:]
-
-
-def published_of(benchmark: str, version: str = "") -> list[PublishedRow]:
-    """What others have published on a benchmark. Raises UsageError where none of it is in the package."""
-    from loupe.benchmarks.published import published_rows
-
-    rows = published_rows(benchmark, version)
-    if not rows:
-        named = f"{benchmark}@{version}" if version else benchmark
-        raise UsageError(f"no published numbers for {named} here", hint="loupe reproduce lists all there are")
-    return rows
 
 
 def take_answers(benchmark: str, answers: Path, flags: dict[str, object]) -> Path:

@@ -14,7 +14,7 @@ import click
 from loupe.cli.api_key import API_KEY, API_KEY_FILE
 from loupe.cli.errors import MISSING
 from loupe.cli.options import DEFAULT
-from loupe.cli.output import plain_option, say, shared_option
+from loupe.cli.output import json_file_option, plain_option, runs_option, say, shared_option
 from loupe.cli.select_flags import Flags, check_asking, models_of, review_command, rules_of
 from loupe.cli.select_results import Results, check_targets
 from loupe.typed import convert
@@ -78,9 +78,9 @@ _PHASES: dict[str, tuple[Phase, ...]] = {"a": ("a",), "b": ("b",), "both": ("a",
 )
 @click.option("--date-order", type=click.Choice(["dmy", "mdy"]), default="dmy", help="How 03/04/2025 is read.")
 @click.option("--negative-points", type=click.Choice(["1", "2"]), default="2", help="A negative's worth in phase b.")
-@click.option("--json", type=_FOLDER, metavar="FILE", help="Write everything to FILE, too.")
+@json_file_option
 @click.option("--save", is_flag=True, help="Keep a run for each model and phase, for compare and report.")
-@click.option("--runs", type=_FOLDER, default=Path("runs"), metavar="DIR", help="Root of these runs. Default: ./runs.")
+@runs_option
 @shared_option
 @plain_option
 @click.pass_context
@@ -166,8 +166,11 @@ class _Phases:
         results = Results(self.flags)
         # A person who is there is asked before the models take their hours.
         truths = self._truths() if "b" in phases and sys.stdin.isatty() and not self.flags.yes else None
-        for phase in phases:
-            self._run(phase, results, truths)
+        try:
+            for phase in phases:
+                self._run(phase, results, truths)
+        finally:
+            results.print_document()
         return 0 if results.end() else MISSING
 
     def _run(self, phase: Phase, results: Results, truths: dict[str, Truth] | None) -> None:

@@ -6,11 +6,11 @@ import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from loupe.cli.output import say, tables
+from loupe.cli.output import as_json, say, tables
 from loupe.cli.select_flags import Flags
 from loupe.errors import LoupeError, UsageError, cannot_write, is_refusal
 from loupe.files.foreign import real_path
@@ -24,9 +24,13 @@ if TYPE_CHECKING:
     from loupe.selection.runs import SavedRuns
 
 
+#: `--json` without a file.
+STANDARD_OUTPUT = Path("-")
+
+
 def check_targets(flags: Flags) -> None:
     """Raise UsageError where a result could not be written in the end: hours of answers would be lost."""
-    if flags.json:
+    if flags.json and flags.json != STANDARD_OUTPUT:
         if flags.json.is_dir():
             raise UsageError(f"--json {flags.json} is a folder", hint=f"--json {flags.json / 'selection.json'}")
         if real_path(flags.json.parent) in (real_path(flags.positive), real_path(flags.negative)):
@@ -69,16 +73,27 @@ class Results:
                 say(f"not saved: {assessment.model.id} ({assessment.status}: it was asked nothing)")
 
     def show(self, ranked: Ranked) -> None:
-        """A phase: its tables, then all phases so far as a file."""
-        from loupe.cli.select_tables import json_document, sections
+        """A phase: its tables, then all phases so far as a file; on standard output one document, at the end."""
+        from loupe.cli.select_tables import sections
         from loupe.files.folder import write_file
 
         self._done.append(ranked)
-        tables(sections(ranked), plain=self.flags.plain)
-        if self.flags.json:
-            document = encode_json({"phases": [json_document(each) for each in self._done]}, enc_hook=str)
+        if self.flags.json != STANDARD_OUTPUT:
+            tables(sections(ranked), plain=self.flags.plain)
+        if self.flags.json and self.flags.json != STANDARD_OUTPUT:
+            document = encode_json(self._document(), enc_hook=str)
             with self._goes_on():
                 write_file(self.flags.json, msgspec.json.format(document, indent=2) + b"\n")
+
+    def print_document(self) -> None:
+        """What is finished, on standard output where `--json` named no file."""
+        if self._done and self.flags.json == STANDARD_OUTPUT:
+            as_json(self._document())
+
+    def _document(self) -> dict[str, Any]:
+        from loupe.cli.select_tables import json_document
+
+        return {"phases": [json_document(each) for each in self._done]}
 
     def end(self) -> bool:
         """Whether each phase has a model in its ranking. Raises what went wrong on the way."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from loupe.cli.data import jobs_option
-from loupe.cli.output import plain_option, say
+from loupe.cli.data import facts_of, jobs_option
+from loupe.cli.output import as_json, json_option, plain_option, say
 from loupe.cli.transfers import fetch, show_survey
 from loupe.errors import DatasetError, WriteError
 
@@ -15,8 +15,9 @@ from loupe.errors import DatasetError, WriteError
 @click.option("--only", multiple=True, metavar="NAME", help="These data sets, not all; again for more.")
 @click.option("--dry-run", is_flag=True, help="Say what would be fetched, and how much it is.")
 @jobs_option
+@json_option
 @plain_option
-def command(what: str, only: tuple[str, ...], dry_run: bool, jobs: int, plain: bool) -> None:
+def command(what: str, only: tuple[str, ...], dry_run: bool, jobs: int, json: bool, plain: bool) -> None:
     """Get the data of all benchmarks, as `loupe data get` does; or, with `math`, KaTeX for math tests.
 
     A data set that cannot be had (its terms want accepting, there is no room) does not stop the others; it is named
@@ -26,7 +27,7 @@ def command(what: str, only: tuple[str, ...], dry_run: bool, jobs: int, plain: b
     and fonts for `loupe review`.
     """
     if what == "math":
-        _get_katex(dry_run=dry_run)
+        _get_katex(dry_run=dry_run, json=json)
         return
     from loupe.data.download import Order
     from loupe.data.sets import find_set, known_sets
@@ -35,26 +36,32 @@ def command(what: str, only: tuple[str, ...], dry_run: bool, jobs: int, plain: b
     sets = {find_set(name).place: find_set(name) for name in only or known_sets()}
     orders = [Order(dataset=item, root=default_root(item.id), jobs=jobs) for item in sets.values()]
     if dry_run:
-        show_survey(orders, json=False, plain=plain)
+        show_survey(orders, json=json, plain=plain)
         return
-    failed = []
+    failed, done = [], []
     for order in orders:
         try:
-            fetch(order, plain=plain)
+            done.append(facts_of(order, fetch(order, plain=plain)))
         except (DatasetError, WriteError) as error:
             failed.append(order.dataset.id)
             say(f"{order.dataset.id}: {error.message}; {error.hint}")
+    if json:
+        as_json(done)
     if failed:
         raise DatasetError(f"not here: {', '.join(failed)}", hint=f"loupe data get {' '.join(failed)}")
 
 
-def _get_katex(*, dry_run: bool) -> None:
+def _get_katex(*, dry_run: bool, json: bool) -> None:
     from loupe.data.katex import VERSION, fetch_katex, has_fonts, katex_folder
 
     if dry_run:
+        if json:
+            as_json({"katex": VERSION, "folder": str(katex_folder())})
         say(f"KaTeX {VERSION}, 1.5 MB, would go to {katex_folder()}")
         return
     if not has_fonts():
         say(f"fetching KaTeX {VERSION}, 1.5 MB, by npm or from its registry; a slow one may take a minute …")
     folder = fetch_katex()
+    if json:
+        as_json({"katex": VERSION, "folder": str(folder)})
     say(f"KaTeX {VERSION} is in {folder}; loupe doctor says what else math tests need")

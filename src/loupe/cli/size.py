@@ -32,11 +32,21 @@ _COLUMNS: Mapping[str, Callable[[Sizing], str | int | None]] = {
 
 @click.command("size")
 @click.option("--gpu", multiple=True, metavar="GB|NAME", help="Size in GB, or 4090, A100, H100 ... Default: a table.")
-@click.option("--model", default="glm-ocr", show_default=True, help="Known model, or its folder or config.json.")
+@click.option(
+    "--model",
+    default="glm-ocr",
+    show_default=True,
+    metavar="NAME|PATH",
+    help="Known model, or its folder or config.json.",
+)
 @click.option("--dtype", type=click.Choice(["fp8", "bf16"]), default="fp8", show_default=True, help="Of the weights.")
-@click.option("--tp", type=click.IntRange(1, 64), default=1, show_default=True, help="GPUs that share the model.")
-@click.option("--util", default="0.9", show_default=True, help="Share of the memory that the server may take.")
-@click.option("--tokens", type=click.IntRange(1, 10**9), help="Of a typical request, input and output.")
+@click.option(
+    "--tp", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N", help="GPUs that share the model."
+)
+@click.option(
+    "--util", default="0.9", show_default=True, metavar="X", help="Share of the memory that the server may take."
+)
+@click.option("--tokens", type=click.IntRange(1, 10**9), metavar="N", help="Of a typical request, input and output.")
 @click.option("--parameters", metavar="BILLIONS", help="Of a model whose weights are not in its folder.")
 @json_option
 @plain_option

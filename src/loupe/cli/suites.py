@@ -48,16 +48,19 @@ class SuiteResults(msgspec.Struct, frozen=True, kw_only=True):
     results: list[dict[str, object]]
 
 
-def check_target(benchmark: str, suite: str | None, *, skip_missing: bool, fail_under: str | None) -> None:
-    """Raise UsageError unless there is a benchmark or a suite, and only options that go with it."""
+def check_target(benchmark: str, suite: str | None, *, skip_missing: bool, single: Mapping[str, object]) -> None:
+    """Raise UsageError unless there is a benchmark or a suite, and only options that go with it.
+
+    `single` are options that go with one benchmark, and their values.
+    """
     if not (benchmark or suite):
         raise UsageError("missing argument 'BENCHMARK'", hint="loupe run --help")
     if benchmark and suite:
         raise UsageError("run takes a benchmark or --suite, not both", hint=f"loupe run --suite {suite}")
     if skip_missing and not suite:
         raise UsageError("--skip-missing goes with --suite only", hint="loupe run --suite core --skip-missing")
-    if fail_under and suite:
-        raise UsageError("--fail-under goes with a single benchmark only", hint="loupe compare shows the whole table")
+    if suite and (flag := next((flag for flag, given in single.items() if given), "")):
+        raise UsageError(f"{flag} goes with a single benchmark only", hint="loupe compare shows the whole table")
 
 
 def run_suite(name: str, flags: Flags, *, skip_missing: bool, strict: bool, json: bool, plain: bool) -> int:

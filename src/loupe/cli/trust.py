@@ -6,15 +6,14 @@ command meets such a file asks through it at a terminal.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
+from json import dumps
 from pathlib import Path
 
 import click
 
-from loupe.cli.errors import show_error
-from loupe.cli.output import print_data, prompt, say
+from loupe.cli.output import as_json, json_option, print_data, prompt, say
 from loupe.data import trust
 from loupe.engines.shared.local_settings import ENGINES, SELECT, LocalSettings, read_settings
 from loupe.errors import UntrustedError, UsageError, word
@@ -26,20 +25,18 @@ from loupe.files.foreign import read_data
 @click.option("--yes", is_flag=True, help="Trust without a question, where there is no terminal to ask at.")
 @click.option("--list", "listing", is_flag=True, help="List the files that are trusted.")
 @click.option("--remove", is_flag=True, help="Stop trusting the file.")
-def command(place: Path | None, yes: bool, listing: bool, remove: bool) -> None:
+@json_option
+def command(place: Path | None, yes: bool, listing: bool, remove: bool, json: bool) -> None:
     """Show what a folder's loupe.toml, or a Python file, would run or redefine, and allow it.
 
     DIR stands for the loupe.toml in it: its [engines] and [select] are refused until you trust it. FILE is such a file,
     or a Python file that a run uses as its benchmark. Trust is for the file as it is now, where it is now: after any
     change you are asked again. The programs and Python files that it names are not checked. Data needs no trust.
     """
+    if json and not listing:
+        raise UsageError("--json goes with --list", hint="loupe trust --list --json")
     if listing:
-        files = list(trust.trusted_files())
-        if not files:
-            say("no file is trusted yet; to trust one: loupe trust DIR")
-        for file in files:
-            state = "" if _is_trusted(file) else "  (changed since)" if file.exists() else "  (not there any more)"
-            print_data(f"{file}{state}")
+        _list(json=json)
         return
     if place is None:
         raise UsageError("which folder or file?", hint="loupe trust .")
@@ -63,14 +60,33 @@ def command(place: Path | None, yes: bool, listing: bool, remove: bool) -> None:
         )
 
 
+def _list(*, json: bool) -> None:
+    """The trusted files, with what became of them."""
+    files = {file: _state(file) for file in trust.trusted_files()}
+    if json:
+        as_json([{"file": str(file), "state": state or "trusted"} for file, state in files.items()])
+        return
+    if not files:
+        say("no file is trusted yet; to trust one: loupe trust DIR")
+    for file, state in files.items():
+        print_data(f"{file}  ({state})" if state else file)
+
+
+def _state(file: Path) -> str:
+    return "" if _is_trusted(file) else "changed since" if file.exists() else "not there any more"
+
+
 def is_allowed(error: UntrustedError) -> bool:
-    """Ask at a terminal whether the file of the error is to be trusted; elsewhere nobody is asked, and it is not."""
+    """Ask at a terminal whether the file of the error is to be trusted; elsewhere nobody is asked, and it is not.
+
+    Raises UsageError where the answer is no: the error itself was said before the question.
+    """
     if not _can_ask():
         return False
-    show_error(error.message)
+    say(error.message)
     content, lines = _look(error.file)
     if not _agreed(error.file, lines, yes=False):
-        return False
+        raise UsageError(f"{error.file} stays untrusted, so nothing was done", hint=error.hint)
     trust.remember(error.file, content)
     return True
 
@@ -114,4 +130,4 @@ def _written(settings: LocalSettings) -> Iterator[str]:
     """Every setting to the letter: in JSON, which has no invisible characters."""
     for table in (ENGINES, SELECT):
         for name, value in settings.table(table).items():
-            yield f"  [{table}] {json.dumps(name)} = {json.dumps(value, default=str)}"
+            yield f"  [{table}] {dumps(name)} = {dumps(value, default=str)}"

@@ -8,7 +8,6 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -53,7 +52,7 @@ def install_command(extra: str, *options: str) -> str:
 def _requirement(extra: str) -> list[str]:
     try:
         written = distribution(NAME).read_text("direct_url.json")
-        origin = json_decoder(dict[str, Any]).decode(written) if written else {}
+        origin = json_decoder(dict).decode(written) if written else {}
     except PackageNotFoundError:
         # The code is run from where it lies, without having been installed.
         return ["-e", f"{Path(loupe.__file__).parents[2]}{extra}"]

@@ -1,10 +1,11 @@
 """How often and how long a download waits for a busy server: bounded attempts, growing pauses, Retry-After obeyed.
 
-Source: docs/data.md; Retry-After as RFC 9110, section 10.2.3 (seconds or a date).
+Source: docs/data.md; Retry-After, which model servers send too, as RFC 9110, section 10.2.3 (seconds or a date).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -37,17 +38,20 @@ class Patience:
         return max(grown, retry_after) if retry_after is not None else grown
 
 
-def retry_after_seconds(value: str | None) -> float | None:
-    """What a Retry-After header asks for, in seconds from now; None where it says nothing that can be read."""
+def retry_after_seconds(value: str | None, *, now: datetime | None = None) -> float | None:
+    """What a Retry-After header asks for, in seconds from now; None where it says nothing that can be read.
+
+    A date that has passed means 0; a number below 0, or without an end, says nothing.
+    """
     if not value:
         return None
     try:
-        return max(0.0, float(value))
+        seconds = float(value)
     except ValueError:
-        pass
-    try:
-        when = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    when = when if when.tzinfo else when.replace(tzinfo=UTC)
-    return max(0.0, (when - datetime.now(UTC)).total_seconds())
+        try:
+            moment = parsedate_to_datetime(value)
+        except (ValueError, OverflowError):
+            return None
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return max((moment - (now or datetime.now(UTC))).total_seconds(), 0.0)
+    return seconds if 0 <= seconds < math.inf else None

@@ -14,11 +14,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
 from loupe.data.extras import install_command
+from loupe.engines.registry import WHOLE_PAGES
 from loupe.engines.sdk.opening import Work, installed, open_package
 from loupe.engines.sdk.outbound import Outbound, loading, reading_here, without_proxies
 from loupe.engines.sdk.regions import WHOLE, region
@@ -51,6 +52,8 @@ class Settings(SdkSettings, frozen=True, kw_only=True):
     `region_timeout` seconds and `region_retries` times more. `layout_device` is "cpu", "cuda", "cuda:1"; "" is the
     package's choice. `config` overrides anything else of the package's config.yaml, as `[config.pipeline.layout]`.
     """
+
+    gives: ClassVar[frozenset[str] | None] = WHOLE_PAGES
 
     base_url: str | list[str] = "http://127.0.0.1:8080/v1"
     model: str = "glm-ocr"

@@ -23,6 +23,7 @@ from loupe.engines.layout.filtering import SCORE, Nesting
 from loupe.engines.layout.labels import LABELS
 from loupe.engines.layout.page_regions import CutRegion, Order
 from loupe.engines.layout.page_text import Joiner
+from loupe.engines.registry import WHOLE_PAGES
 from loupe.engines.shared.child_environment import without_secrets
 from loupe.engines.shared.cores import cores
 from loupe.engines.shared.encoded_request import EncodedRequest
@@ -67,6 +68,7 @@ class Settings(openai.Settings, frozen=True, kw_only=True):
     """
 
     asks_regions: ClassVar[bool] = True
+    gives: ClassVar[frozenset[str] | None] = WHOLE_PAGES
 
     detector: str = "pp_doclayout_v3"
     detector_model: str = ""

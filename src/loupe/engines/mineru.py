@@ -11,9 +11,10 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from loupe.data.extras import install_command
+from loupe.engines.registry import WHOLE_PAGES
 from loupe.engines.sdk.opening import Work, installed, open_package
 from loupe.engines.sdk.outbound import Outbound, loading, reading_here, without_proxies
 from loupe.engines.sdk.servers import ModelServer, one_server, reach_server
@@ -47,6 +48,8 @@ class Settings(SdkSettings, frozen=True, kw_only=True):
     http clients, in version 4 of any tier; "" is none. `pdf_pages` hands pages of a PDF over as they are; else as
     images of `dpi`.
     """
+
+    gives: ClassVar[frozenset[str] | None] = WHOLE_PAGES
 
     method: Literal["auto", "txt", "ocr"] = "auto"
     backend: str = "hybrid-engine"

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
 from loupe.data.extras import install_command
+from loupe.engines.registry import WHOLE_PAGES
 from loupe.engines.sdk.opening import Work, installed, open_package
 from loupe.engines.sdk.outbound import Outbound, loading, reading_here, without_proxies
 from loupe.engines.sdk.regions import region
@@ -43,6 +44,8 @@ class Settings(SdkSettings, frozen=True, kw_only=True):
     `region_workers` regions at a time. `device` is "gpu:0", "cpu"; "" is the package's choice. `options` go to the
     package's class as they are.
     """
+
+    gives: ClassVar[frozenset[str] | None] = WHOLE_PAGES
 
     pipeline_version: Literal["v1", "v1.5", "v1.6"] = "v1.5"
     backend: Backend = "native"

@@ -9,10 +9,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 
-from loupe.engines.registry import Profile
+from loupe.engines.registry import PLAIN_TEXT, Profile
 from loupe.engines.shared.cores import cores
 from loupe.engines.shared.isolation import worker_pool
 from loupe.engines.shared.page_files import single_page
@@ -23,6 +24,8 @@ from loupe.types import Engine, Output, PdfPage, Request
 
 class Settings(Profile, frozen=True, kw_only=True):
     """Keys of the kind `pdf_text`: only those that every kind has."""
+
+    gives: ClassVar[frozenset[str] | None] = PLAIN_TEXT
 
     concurrency: int | None = msgspec.field(default_factory=lambda: min(4, cores()))
     timeout: float = 60.0

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
 from loupe.data.extras import install_command
-from loupe.engines.registry import Profile
+from loupe.engines.registry import PLAIN_TEXT, Profile
 from loupe.engines.shared.child_environment import without_secrets
 from loupe.engines.shared.cores import cores, processes
 from loupe.engines.shared.isolation import worker_pool
@@ -50,6 +50,8 @@ class Settings(Profile, frozen=True, kw_only=True):
     `text_score` drops lines that the model itself trusts less. `dpi` is for PDF pages; `longest` limits the longer
     side in pixels (RapidOCR itself works at 2000 at most).
     """
+
+    gives: ClassVar[frozenset[str] | None] = PLAIN_TEXT
 
     concurrency: int | None = msgspec.field(default_factory=lambda: processes(_MEMORY))
     upright: bool = True

@@ -62,6 +62,10 @@ _NOT_DEFINING = frozenset(
 )
 
 
+#: What plain OCR gives of a page, and what pipelines give that find tables and formulas.
+PLAIN_TEXT = frozenset({"text", "markdown"})
+WHOLE_PAGES = PLAIN_TEXT | {"table", "formula"}
+
 #: Texts of ours and of the user's, which are shown as they are.
 _SAID = frozenset({"title", "sources", "prompts"})
 
@@ -80,6 +84,10 @@ class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=T
 
     #: Whether `prompts` are for the regions of a page, by their task; samples' own questions are not asked then.
     asks_regions: ClassVar[bool] = False
+    #: The tasks whose answers an engine gives that only reads, whatever it is asked; None: it is asked, and may answer.
+    gives: ClassVar[frozenset[str] | None] = None
+    #: Tasks that need no question: what stands on the page is the answer, unless somebody asks something of their own.
+    unasked: ClassVar[frozenset[str]] = frozenset()
 
     kind: str
     title: str = ""

@@ -12,10 +12,11 @@ import shutil
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import ClassVar
 
 import msgspec
 
-from loupe.engines.registry import Profile
+from loupe.engines.registry import PLAIN_TEXT, Profile
 from loupe.engines.shared.child_environment import without_secrets
 from loupe.engines.shared.cores import cores
 from loupe.engines.shared.page_files import page_file, single_page
@@ -40,6 +41,8 @@ class Settings(Profile, frozen=True, kw_only=True):
     `languages` as Tesseract writes them (`eng+deu`). `psm` is its page segmentation mode, 3 = automatic. `dpi` is for
     PDF pages; `longest` limits the longer side in pixels.
     """
+
+    gives: ClassVar[frozenset[str] | None] = PLAIN_TEXT
 
     concurrency: int | None = msgspec.field(default_factory=cores)
     languages: str = "eng"

@@ -22,13 +22,15 @@ TASK_PROMPTS = {
 def template_for(task: str, *, profile: Profile, benchmark: Benchmark, benchmark_id: str) -> str:
     """The prompt for samples of `task` without a question of their own. `"*"` in a profile stands for everything.
 
-    An engine that asks regions has no prompt for pages.
+    An engine that asks regions has no prompt for pages, and one that reads them itself none for what it reads.
     """
     if profile.asks_regions:
         return ""
     for key in ("*", benchmark_id, task):
         if key in profile.prompts:
             return profile.prompts[key]
+    if task in profile.unasked:
+        return ""
     return benchmark.prompt or TASK_PROMPTS.get(task, "")
 
 

@@ -11,6 +11,7 @@ import inspect
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -97,9 +98,10 @@ def lint(
     *,
     data: Path | None = None,
     options: Mapping[str, str] | None = None,
+    limit: int | None = None,
     jobs: int | None = None,
 ) -> Lint:
-    """Look through the answers of a run, or those in a folder or file for `benchmark`.
+    """Look through the answers of a run, or those in a folder or file for `benchmark`; `limit`: to its first samples.
 
     Without ground truth the faults are found all the same; where `data` is given, it must be there. Raises UsageError
     for a benchmark that knows no faults, and for a path without any answer.
@@ -119,7 +121,7 @@ def lint(
         raise UsageError(f"no faults are known of answers to {name}", hint=f"--for {' or '.join(_with_faults())}")
     no_truth = ""
     try:
-        samples: list[str] = [sample.id for sample in load()]
+        samples: list[str] = [sample.id for sample in islice(load(), limit)]
     except (DatasetError, MissingToolError) as error:
         if data is not None:
             raise
@@ -128,9 +130,9 @@ def lint(
     if not any(not answer.failed for answer in answers.values()):
         raise UsageError(f"{path}: no answer to any page of {name}", hint="name answers after pages: PAGE.md")
     if no_truth:
-        pages = [_linted(chosen, ident, answer) for ident, answer in answers.items()]
+        pages = [_linted(chosen, ident, answer) for ident, answer in islice(answers.items(), limit)]
     else:
-        pages = asyncio.run(_score(name, chosen, load(), answers, jobs))
+        pages = asyncio.run(_score(name, chosen, islice(load(), limit), answers, jobs))
     return _sum_up(path, name, chosen, pages, no_truth, steps)
 
 

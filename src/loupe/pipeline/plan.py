@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -15,7 +15,7 @@ from loupe.benchmarks import benchmark_id, benchmark_of_run
 from loupe.benchmarks.registry import benchmark_ids, changed_options, check_options
 from loupe.data.digests import source_digest
 from loupe.engines.registry import Profile, slug
-from loupe.errors import DatasetError, word
+from loupe.errors import DatasetError, UsageError, word
 from loupe.files.folder import Folder
 from loupe.files.foreign import real_path
 from loupe.inference.prompts import prompts_by_task
@@ -26,6 +26,10 @@ from loupe.runs.info import RunInfo, digest_of, host_facts, package_versions, si
 from loupe.servers.wanted import wanted_server
 from loupe.typed import storable
 from loupe.types import Benchmark, Sample
+
+#: What OCR alone does not give, by the task; and the tasks that ask something of a text, which a text model can answer.
+NOT_BY_OCR = {"table": "tables", "fields": "fields", "class": "labels", "question": "answers", "formula": "LaTeX"}
+ASKED = frozenset({"fields", "class", "question"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +76,8 @@ class Plan:
 class Survey:
     """What one pass over the samples found, without opening a page. `gone`: no page of any is there; this is one.
 
+    `tasks` are those of samples without a question of their own, in order; `all_tasks` those of any.
+
     `truth_digest` covers everything but the page images: what a score depends on. `question_digest` leaves references
     out, too: what an answer depends on. `slicing_digest` covers tags and groups: what only the result depends on.
     `page_digests` are those of the images, in order.
@@ -81,6 +87,7 @@ class Survey:
     data_digest: str
     truth_digest: str
     tasks: tuple[str, ...]
+    all_tasks: frozenset[str] = frozenset()
     question_digest: str = ""
     slicing_digest: str = ""
     gone: Path | None = None
@@ -150,6 +157,7 @@ def survey(
     """
     seen: dict[str, None] = {}
     tasks: dict[str, None] = {}
+    all_tasks: set[str] = set()
     images: list[str] = []
     files: list[Path] = []
     slicing, questions = hashlib.sha256(), hashlib.sha256()
@@ -160,6 +168,7 @@ def survey(
                 raise DatasetError(f"{name}: two samples have the id {sample.id!r}", hint="ids must differ")
             seen[sample.id] = None
             task = sample.task or benchmark.task
+            all_tasks.add(task)
             if not sample.prompt:
                 tasks[task] = None
             if pages:
@@ -180,10 +189,23 @@ def survey(
         data_digest=everything,
         truth_digest=truth,
         tasks=tuple(tasks),
+        all_tasks=frozenset(all_tasks),
         question_digest=questions.hexdigest(),
         slicing_digest=slicing.hexdigest(),
         gone=gone,
         page_digests=tuple(images),
+    )
+
+
+def refuse_plain_ocr(label: str, profile: Profile, tasks: Collection[str]) -> None:
+    """Raise UsageError where all samples are of tasks whose answers an engine that only reads cannot give."""
+    if profile.gives is None or not tasks or not profile.gives.isdisjoint(tasks):
+        return
+    wanted = " and ".join(NOT_BY_OCR.get(task, task) for task in sorted(tasks))
+    both = f"OCR and a text model as one engine: -e ocr_and_text:{profile.kind} --base-url URL; or "
+    raise UsageError(
+        f"{label} reads what stands on a page, and gives no {wanted}",
+        hint=f"{both if ASKED.issuperset(tasks) else ''}a vision model: --base-url URL (or -e NAME)",
     )
 
 

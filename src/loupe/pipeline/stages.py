@@ -27,7 +27,16 @@ from loupe.inference.prompts import make_request
 from loupe.inference.scheduler import RATE_WAITS, Policy, Scheduler, TimeoutsExceededError
 from loupe.pipeline.mended_truth import follow_before, follow_references, is_own_folder
 from loupe.pipeline.parts import parts_of
-from loupe.pipeline.plan import Plan, Survey, asked_ids, make_info, open_samples, samples_of, survey
+from loupe.pipeline.plan import (
+    Plan,
+    Survey,
+    asked_ids,
+    make_info,
+    open_samples,
+    refuse_plain_ocr,
+    samples_of,
+    survey,
+)
 from loupe.pipeline.remaining import Remaining
 from loupe.pipeline.rescoring import check_truth, with_options
 from loupe.pipeline.speed import speed_of
@@ -109,6 +118,9 @@ async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scori
             f"{plan.benchmark}: no page is there, not even {found.gone}",
             hint=f"answers that exist already need no pages: loupe score {word(plan.benchmark)} ANSWERS",
         )
+    # Plain text is worth nothing as an answer to these, unless a variant of the benchmark looks for fields in it.
+    if found.all_tasks <= {"fields", "class"} and "variant" not in plan.options:
+        refuse_plain_ocr(plan.name or plan.label, plan.profile, found.all_tasks)
     info = make_info(plan, benchmark, found)
     progress.engine, progress.benchmark = info.engine, plan.benchmark
     progress.remark = "" if plan.fresh else await asyncio.to_thread(follow_before, plan.folder, info)

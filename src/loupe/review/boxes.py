@@ -18,7 +18,7 @@ from loupe.files.folder import Folder
 from loupe.files.records import RecordLog, read_lines
 from loupe.review.entries import Entry
 from loupe.runs.folder import RunFolder
-from loupe.typed import convert, json_decoder
+from loupe.typed import convert, encode_json, json_decoder
 from loupe.types import UNDECODABLE
 from loupe.web.phrases import MOST_CHARACTERS, Box, page_text, places
 
@@ -63,7 +63,7 @@ def keep_boxes(folder: Path, engine: str, run: RunFolder) -> None:
     place = Folder(folder) / PLACE
     place.create()
     with RecordLog(place, FILE) as log:
-        log.append(msgspec.json.encode(page) for page in seen)
+        log.append(encode_json(page) for page in seen)
 
 
 @dataclass(slots=True)

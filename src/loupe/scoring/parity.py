@@ -19,6 +19,7 @@ import msgspec
 import loupe
 from loupe.benchmarks import get_benchmark
 from loupe.errors import LoupeError, UsageError
+from loupe.typed import decode_json
 
 CASES = Path(loupe.__file__).parent / "verify_cases"
 
@@ -55,7 +56,7 @@ def verify_one(name: str) -> Parity:
     """Score every shipped case of one benchmark. A missing extra is reported, not raised."""
     module = importlib.import_module(f"loupe.benchmarks.{name}")
     lines = (CASES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    cases: list[dict[str, Any]] = [msgspec.json.decode(line) for line in lines if line.strip()]
+    cases: list[dict[str, Any]] = [decode_json(line) for line in lines if line.strip()]
     differing: list[str] = []
     largest, compared = 0.0, 0
     for case in cases:

@@ -18,7 +18,7 @@ from loupe.data.toml import parse_toml
 from loupe.engines.shared.local_settings import SELECT, read_settings
 from loupe.errors import MissingToolError, UsageError
 from loupe.files.foreign import read_data
-from loupe.typed import convert
+from loupe.typed import convert, decode_json
 
 _FILE = Path(__file__).with_name("candidates.toml")
 
@@ -113,7 +113,7 @@ def _decoded(path: Path, data: bytes) -> Any:
         if path.suffix.lower() in (".yaml", ".yml"):
             return msgspec.yaml.decode(data)
         if path.suffix.lower() == ".json":
-            return msgspec.json.decode(data)
+            return decode_json(data)
         return parse_toml(data.decode("utf-8"))
     except ImportError:
         raise MissingToolError(f"{path}: reading YAML needs PyYAML", hint="pip install pyyaml, or write TOML") from None

@@ -44,7 +44,7 @@ class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     check, `ready` what must hold before it is used. `gpus` is the argument for the number of GPUs. `pass_env` are keys
     that it may see. `neutral` are arguments that change no answer. `folder`: where it runs, the user's folder or the
     run's. `format`: what names of its models hold where it reads other files than those that a model's makers publish.
-    `memory` is the advice when memory runs out.
+    `files` are arguments whose value is a file here. `memory` is the advice when memory runs out.
     """
 
     title: str
@@ -56,6 +56,7 @@ class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     install: str
     memory: str
     format: str = ""
+    files: list[str] = []
     arguments: list[str] = []
     named: list[str] = []
     values: dict[str, int] = {}

@@ -121,6 +121,8 @@ def wanted_server(profile: Profile) -> Wanted | None:
     if template.folder == "run":
         refuse_folder_instead(model)
     model = absolute(model)
+    if template.folder == "run" and _is_path(model):
+        _refuse_missing(kind, model)
     # A server that takes no other name for its model is asked for the model as it is called.
     takes_names = bool(template.named) or any("{name}" in word for word in template.arguments)
     name = (profile.model or model) if takes_names else model
@@ -129,6 +131,9 @@ def wanted_server(profile: Profile) -> Wanted | None:
     spread = [Argument(f"--{template.gpus}", (str(len(gpus)),))] if template.gpus and len(gpus) > 1 else []
     given = merge(spread, from_table(table), from_words([absolute(word) for word in profile.server_args]))
     refuse_ours(given)
+    for argument in given:
+        if argument.name in template.files:
+            _refuse_missing(f"{kind} {argument.flag}", *argument.values)
     total = {"total_context": values["slots"] * values["context"]} if {"slots", "context"} <= values.keys() else {}
     names = {"model": model, "name": name, "model_flag": "-m" if model.endswith(".gguf") else "-hf"}
     texts = {key: str(value) for key, value in {**values, **total, **names}.items()}
@@ -175,12 +180,24 @@ def _as_it_is(word: str) -> str:
 
 
 def _absolute(word: str) -> str:
-    """A path in the user's folder, as the server finds it from the run's: `./x`, or `--flag=./x`."""
+    """A path in the user's folder, as the server finds it from the run's: `./x`, `x.gguf`, or `--flag=./x`."""
     flag, sign, value = word.partition("=") if word.startswith("-") else ("", "", word)
     path = Path(value)
-    if "/" in value and not path.is_absolute() and path.exists():
+    if ("/" in value or _is_path(value)) and not path.is_absolute() and path.exists():
         return f"{flag}{sign}{real_path(path)}"
     return word
+
+
+def _is_path(model: str) -> bool:
+    """Whether a model is surely a place on this machine, and no name on a hub."""
+    return model.startswith((".", "/", "~")) or model.endswith(".gguf")
+
+
+def _refuse_missing(what: str, *places: str) -> None:
+    """Raise UsageError for a file or folder that is not there: the server would start, and end without it."""
+    for place in places:
+        if not Path(place).exists():
+            raise UsageError(f"--serve {what}: no file {place}", hint="its path from this folder, or the whole path")
 
 
 def _fill(word: str, values: Mapping[str, str]) -> str:

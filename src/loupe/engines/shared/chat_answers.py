@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from loupe.errors import TransientEngineError
-from loupe.typed import convert, json_decoder
+from loupe.typed import convert, decode_json, json_decoder
 from loupe.types import Output
 
 #: Bytes, or a part of them.
@@ -100,7 +100,7 @@ class _Outline(msgspec.Struct):
 
 
 def _small(raw: msgspec.Raw) -> Any:
-    return msgspec.json.decode(raw) if len(memoryview(raw)) <= _LONG_LINE else None
+    return decode_json(raw) if len(memoryview(raw)) <= _LONG_LINE else None
 
 
 def read_answer(body: bytes, content_type: str) -> Output:
@@ -120,7 +120,7 @@ def read_answer(body: bytes, content_type: str) -> Output:
 def error_message(body: bytes) -> str:
     """What a failing server says, in one line: OpenAI's `error.message`, FastAPI's `detail`, or the body itself."""
     try:
-        raw = msgspec.json.decode(body) if len(body) <= _LONG_LINE else None
+        raw = decode_json(body) if len(body) <= _LONG_LINE else None
     except _UNREADABLE:
         return _excerpt(body, 500)
     return _error_text(raw) or _excerpt(body, 500)
@@ -140,10 +140,10 @@ def _decode(body: Buffer, content_type: str) -> Any:
     """The answer as objects; of one with very much beside its text only what matters."""
     try:
         if len(body) <= MOST_BESIDE:
-            return msgspec.json.decode(body)
+            return decode_json(body)
         outline = json_decoder(_Outline).decode(body)
         beside = len(body) - sum(len(memoryview(raw)) for raw in outline.texts().values())
-        return msgspec.json.decode(body) if beside <= MOST_BESIDE else outline.essence(beside)
+        return decode_json(body) if beside <= MOST_BESIDE else outline.essence(beside)
     except msgspec.ValidationError as error:
         raise TransientEngineError(f"the server's answer is no chat completion ({error})") from None
     except _UNREADABLE as error:

@@ -15,6 +15,7 @@ import msgspec
 
 from loupe.engines.shared.redaction import without_credentials
 from loupe.errors import EngineUnavailableError, UsageError, word
+from loupe.typed import decode_json
 
 if TYPE_CHECKING:
     import aiohttp
@@ -162,7 +163,7 @@ async def get_json(
                 if len(data) > _MOST_BYTES:
                     return response.status, None, server
             try:
-                return response.status, msgspec.json.decode(data), server
+                return response.status, decode_json(bytes(data)), server
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 return response.status, None, server
     except (aiohttp.ClientError, TimeoutError, OSError, ValueError):

@@ -5,11 +5,9 @@ Source: protocols/engines.md A3 and A4.
 
 from __future__ import annotations
 
-import math
 import re
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
+from loupe.data.patience import retry_after_seconds
 from loupe.engines.shared.chat_answers import error_message
 from loupe.errors import AccountError, EngineError, EngineUnavailableError, RejectedError, TransientEngineError, word
 
@@ -101,7 +99,7 @@ def failure(status: int, body: bytes, retry_after: str | None, *, location: str 
         return EngineUnavailableError(f"the server cannot do this: {said}", hint="start it as it says, or another one")
     if status >= 500 and _TOO_LARGE.search(lowered):
         return RejectedError(said)
-    wait = parse_retry_after(retry_after)
+    wait = retry_after_seconds(retry_after)
     if status == 429 or (status == 503 and wait is not None):
         return TransientEngineError(said, retry_after=wait, rate=True)
     if status >= 500 or status in (408, 425):
@@ -124,26 +122,6 @@ def check_wait(error: TransientEngineError) -> None:
             f": {error.message}",
             hint=f"then: {_AGAIN}",
         )
-
-
-def parse_retry_after(value: str | None, *, now: datetime | None = None) -> float | None:
-    """Seconds to wait, from 0 on and finite, from a number of seconds or an HTTP date; None if that is not what it is.
-
-    A date that has passed means 0.
-    """
-    if not value:
-        return None
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            moment = parsedate_to_datetime(value)
-        except (ValueError, OverflowError):
-            return None
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        return max((moment - (now or datetime.now(UTC))).total_seconds(), 0.0)
-    return seconds if 0 <= seconds < math.inf else None
 
 
 def fitting_max_tokens(message: str, asked: int) -> int | None:

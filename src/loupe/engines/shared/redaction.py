@@ -9,10 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-import msgspec
-
 from loupe.errors import LoupeError
-from loupe.typed import encode_json
+from loupe.typed import decode_json, encode_json
 from loupe.types import Output
 
 #: What stands in the place of a key.
@@ -69,7 +67,7 @@ class Redaction:
         response = output.response
         encoded = encode_json(response)
         if (clean := self.data(encoded)) != encoded:
-            response = msgspec.json.decode(clean)
+            response = decode_json(clean)
         text, reasoning, reason = map(self._said, (output.text, output.reasoning, output.finish_reason))
         return replace(output, text=text or "", reasoning=reasoning, finish_reason=reason, response=response)
 

@@ -1,0 +1,120 @@
+"""OCR and a text model as one engine: the OCR reads the pages, the model answers from what was read.
+
+Contract: docs/engines/ocr-and-text.md. For questions to documents (fields, labels, answers) where no vision model is at
+hand. The model is asked as by the kind `openai`, whose keys this kind has too; it never gets a picture.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+import msgspec
+
+from loupe.engines import openai
+from loupe.engines.answers.steps import apply_adapters
+from loupe.engines.registry import Profile, engine_module, load_profile
+from loupe.engines.shared.cores import cores
+from loupe.types import Engine, Output, Request
+
+#: `-e ocr_and_text:OCR`
+ARGUMENT = "ocr"
+#: The model sees text, not pages (`loupe reproduce` tells the two apart).
+WAY = "pipeline"
+#: What stands between the question and the text.
+_HEAD = "The text of the document, as OCR read it:"
+#: Kinds that may read anything, and give it as text.
+_OWN = ("command", "python")
+#: Texts that are kept for another attempt at a model that was busy: reading again would take seconds each.
+_KEPT = 64
+
+
+class Settings(openai.Settings, frozen=True, kw_only=True):
+    """Keys of an `ocr_and_text` profile, beside those of `openai`; see docs/engines/ocr-and-text.md.
+
+    `ocr` is the engine that reads, by the name that `-e` takes. `concurrency` counts documents: the OCR reads as many
+    at once as its own profile says, the others wait for the model.
+    """
+
+    unasked: ClassVar[frozenset[str]] = frozenset({"text"})
+
+    ocr: str = "rapidocr"
+    concurrency: int | Literal["auto"] | None = msgspec.field(default_factory=lambda: 2 * cores())
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        reader = self.reader
+        if reader.gives is None and reader.kind not in _OWN:
+            raise ValueError(f"ocr = {self.ocr!r} is no engine that only reads, such as rapidocr or tesseract")
+
+    @property
+    def reader(self) -> Profile:
+        """The profile of the OCR. Raises what loading it raises."""
+        return load_profile(self.ocr)[1]
+
+    def signature(self) -> dict[str, str]:
+        """What a text model's signature has; the picture is the OCR's, which is named."""
+        picture = {key: text for key, text in self.reader.signature().items() if key == "img"}
+        return {**super().signature(), "img": "none", **picture, "ocr": self.ocr}
+
+    def defining(self) -> dict[str, Any]:
+        """Also all settings of the OCR that can change what is read; there is no image rule."""
+        found = {key: value for key, value in super().defining().items() if key != "image"}
+        return {**found, "ocr": {"engine": self.ocr, **self.reader.defining()}}
+
+
+@asynccontextmanager
+async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
+    """Open the OCR and find the server, then yield the engine. Raises what opening either of them raises."""
+    reader = settings.reader
+    places = reader.concurrency if isinstance(reader.concurrency, int) else 1
+    async with (
+        engine_module(reader.kind).open_engine(reader) as ocr,
+        openai.open_engine(settings) as model,
+    ):
+        both = _Both(ocr, model, reader.adapters, asyncio.Semaphore(places))
+        facts = {f"ocr_{name}": fact for name, fact in ocr.facts.items()}
+        yield replace(model, predict=both.predict, facts={**model.facts, **facts})
+
+
+@dataclass(slots=True)
+class _Both:
+    """`kept`: requests whose pages are read and whose question has no answer yet, by their identity."""
+
+    ocr: Engine
+    model: Engine
+    adapters: list[str]
+    places: asyncio.Semaphore
+    kept: dict[int, tuple[Request, str]] = field(default_factory=dict)
+
+    async def predict(self, request: Request) -> Output:
+        """The model's answer to the question about the pages; what stands on them, where nothing is asked."""
+        if not request.images:
+            return await self.model.predict(request)
+        text = await self._text_of(request)
+        if not request.prompt:
+            return Output(text=text, finish_reason="stop")
+        asked = "\n\n".join(filter(None, (request.text, _HEAD, text)))
+        output = await self.model.predict(replace(request, images=(), text=asked))
+        self.kept.pop(id(request), None)
+        return replace(output, response={**(output.response or {}), "ocr_text": text})
+
+    async def _text_of(self, request: Request) -> str:
+        if id(request) not in self.kept:
+            text = await self._read(request)
+            if len(self.kept) >= _KEPT:
+                self.kept.pop(next(iter(self.kept)))
+            self.kept[id(request)] = request, text
+        return self.kept[id(request)][1]
+
+    async def _read(self, request: Request) -> str:
+        """The text of all pages, in their order: engines on this machine take one page at a time."""
+        pages = [replace(request, images=(page,), prompt="", text="", task="text") for page in request.images]
+        return "\n\n".join([await self._read_page(page) for page in pages])
+
+    async def _read_page(self, page: Request) -> str:
+        async with self.places:
+            return apply_adapters((await self.ocr.predict(page)).text, self.adapters)
