@@ -21,7 +21,8 @@ def visible_differences(pairs: Sequence[tuple[str, Difference]], measure: str, u
     if not rows:
         return []
     count = max(found.shared for _, found in few)
-    title = f"what {count:,} documents can show of {measure} (95 % level, 80 % power)"
+    shown = f"{count:,} document{'s' if count != 1 else ''}"
+    title = f"what {shown} can show of {measure} (95 % level, 80 % power)"
     return [Section(title=title, header=("pair", "difference", "smallest that shows", "documents needed"), rows=rows)]
 
 
