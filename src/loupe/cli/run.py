@@ -19,6 +19,7 @@ from loupe.cli.errors import BELOW, INTERRUPTED, MISSING, NOT_WRITTEN, SOME_FAIL
 from loupe.cli.options import Flags, allow_unverified, make_plans, reading_options
 from loupe.cli.output import as_json, json_option, plain_option, print_line, say, tables
 from loupe.cli.progress import supervise
+from loupe.cli.repeats import show_repeats, spreads
 from loupe.cli.suites import SUITES, check_target, run_suite
 from loupe.errors import DatasetError, LoupeError, RunError, UsageError
 from loupe.typed import convert
@@ -69,14 +70,18 @@ def command(
         folders, worst = read_all(plans, run, plain=plain, unit=headline.unit)
     results = [(folder.path, result) for folder in folders if (result := folder.result()) is not None]
     codes = [worst, *(_verdict(result, floor, headline, strict=strict) for _, result in results)]
+    several = list(spreads(plans, results)) if flags["repeats"] > 1 else []
     if json:
-        as_json(json_document(results, several=len(plans) > 1))
+        repeats = {"repeats": [found for found, _ in several]} if several else {}
+        as_json(json_document(results, several=len(plans) > 1) | repeats)
     else:
         for number, (path, result) in enumerate(results):
             if number and not plain:
                 print_line()
             show_result(path, result, plain=plain)
-        show_ranking([path for path, _ in results], plain=plain)
+        if flags["repeats"] == 1:
+            show_ranking([path for path, _ in results], plain=plain)
+        show_repeats(several, plain=plain)
         _say_next([path for path, _ in results])
     context.exit(max(codes, key=(0, BELOW, 2, SOME_FAILED, MISSING, NOT_WRITTEN, INTERRUPTED).index))
 
