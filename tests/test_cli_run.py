@@ -153,8 +153,8 @@ def test_repeats_are_runs_of_their_own_with_their_spread_and_each_goes_on_where_
     first, *others = [value["measures"]["text_similarity"]["value"] for value in values]
     assert first == 1 > others[0] == others[1]
     assert (
-        "# luck: spread over 3 repeats, which is what asking again changes; 5 of 6 samples were answered alike each time"
-        in done.stdout
+        "# luck: spread over 3 repeats, which is what asking again changes; "
+        "5 of 6 samples were answered alike each time" in done.stdout
     )
     before = {name: (here / f"runs/{name}/mydocs/predictions.jsonl").read_bytes() for name in names}
     (here / "runs/luck-repeat3/mydocs/predictions.jsonl").write_bytes(

@@ -318,11 +318,6 @@ def split_pairs(pairs: Iterable[str], *, hint: str) -> dict[str, str]:
     return options
 
 
-def adapters_option(steps: Iterable[str]) -> str:
-    """The option that sets the output adapters of an engine, to be pasted into a shell."""
-    return f"-o 'adapters={msgspec.json.encode(list(steps)).decode()}'"
-
-
 def _engine_names(flags: Flags) -> list[str]:
     return [*flags.engine, *(name.strip() for name in flags.engines.split(",") if name.strip())]
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import click
 import msgspec
 
+from loupe.cli.adapters import suggest_adapters
 from loupe.cli.errors import BELOW, INTERRUPTED, MISSING, NOT_WRITTEN, SOME_FAILED, show_error
 from loupe.cli.options import Flags, allow_unverified, make_plans, reading_options
 from loupe.cli.output import as_json, json_option, plain_option, print_line, say, tables
@@ -253,25 +254,7 @@ def show_result(path: Path, result: Result, *, plain: bool) -> None:
     tables([*result_sections(result, _worst_samples(path)), *class_sections(result)], plain=plain)
     print_line(result.signature)
     print_line(f"saved in {path}")
-    _suggest_adapters(path)
-
-
-def _suggest_adapters(path: Path) -> None:
-    """Say in one line which adapters the answers call for, and how to score them so without asking again."""
-    from loupe.benchmarks.registry import benchmark_of_run
-    from loupe.cli.options import adapters_option
-    from loupe.pipeline.adapter_faults import suggestion
-    from loupe.pipeline.mended_truth import score_anyway
-    from loupe.runs.folder import RunFolder
-
-    folder = RunFolder.open(path)
-    benchmark = benchmark_of_run(folder.info.benchmark)
-    if (found := suggestion(folder, benchmark)) is None:
-        return
-    price = f" (what it costs: loupe lint {shlex.quote(str(path))})" if benchmark.faults else ""
-    again = f"{score_anyway(path, folder.info)} {adapters_option(found.adapters)}"
-    said = f"{found.answers:,} of {found.looked_at:,} answers hold {' and '.join(found.faults)}"
-    say(f"{said}{price}; the same answers scored without: {again}")
+    suggest_adapters(path)
 
 
 def _worst_samples(path: Path) -> Section | None:
