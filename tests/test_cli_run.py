@@ -137,6 +137,40 @@ def test_a_sample_is_scored_again_filed_from_answers_and_reported_beside_other_p
     assert "n:3 sample:seed=1" in matrix and "n:2" in matrix
 
 
+def test_repeats_are_runs_of_their_own_with_their_spread_and_each_goes_on_where_it_stopped(here: Path) -> None:
+    (here / "luck.py").write_text(
+        "import os\n\n\ndef read(request):\n"
+        "    seen = os.path.exists(request.id)\n    open(request.id, 'w').close()\n"
+        "    return request.text.upper() if seen and request.id == 'p1' else request.text\n"
+    )
+    words = ("run", "mydocs", "-e", "python:luck.py:read", "--name", "luck", "-n", "1")
+    done = loupe(*words, "--repeats", "3", "--plain", cwd=here)
+    assert done.returncode == 0, done.stderr
+    names = ["luck", "luck-repeat2", "luck-repeat3"]
+    assert sorted(path.name for path in (here / "runs").iterdir()) == names
+    values = [json.loads((here / f"runs/{name}/mydocs/result.json").read_text()) for name in names]
+    assert [value["total"] for value in values] == [6, 6, 6]
+    first, *others = [value["measures"]["text_similarity"]["value"] for value in values]
+    assert first == 1 > others[0] == others[1]
+    assert (
+        "# luck: spread over 3 repeats, which is what asking again changes; "
+        "5 of 6 samples were answered alike each time" in done.stdout
+    )
+    before = {name: (here / f"runs/{name}/mydocs/predictions.jsonl").read_bytes() for name in names}
+    (here / "runs/luck-repeat3/mydocs/predictions.jsonl").write_bytes(
+        b"".join(before["luck-repeat3"].splitlines(keepends=True)[:4])
+    )
+    again = json.loads(loupe(*words, "--repeats", "3", "--json", cwd=here).stdout)
+    assert (here / "runs/luck/mydocs/predictions.jsonl").read_bytes() == before["luck"]
+    assert len(RunFolder.open(here / "runs/luck-repeat3/mydocs").predictions()) == 6
+    (spread,) = again["repeats"]
+    assert (spread["engine"], spread["same_answers"], spread["samples"]) == ("luck", 5, 6)
+    found = spread["measures"]["text_similarity"]
+    assert found["values"] == [first, *others] and found["mean"] == pytest.approx((first + 2 * others[0]) / 3)
+    assert found["deviation"] == pytest.approx((first - others[0]) / 3**0.5)
+    assert [run["run"] for run in again["runs"]] == [f"runs/{name}/mydocs" for name in names]
+
+
 def test_failed_samples_are_counted_named_and_fatal_only_when_strict(here: Path) -> None:
     done = loupe("run", "mydocs", "-e", "python:reader.py:sometimes", "--plain", cwd=here)
     assert done.returncode == 0

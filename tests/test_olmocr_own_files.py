@@ -53,7 +53,7 @@ def test_failed_tests_are_written_as_a_test_file_that_can_be_run_again(there: Pa
     assert "4 of 8 tests failed" in done.stderr
     written = [json.loads(line) for line in (there / "data2/failed.jsonl").read_text().splitlines()]
     assert {test["id"] for test in written} == {"old_scans_gulls", "invoices_total", "overall_nets", "facts_x"}
-    assert written[0] == {"pdf": "page.pdf", "page": 1, "id": "invoices_total", "type": "present", "text": "total"}
+    assert written[1] == {"pdf": "page.pdf", "page": 1, "id": "invoices_total", "type": "present", "text": "total"}
     (there / "data2/pdfs").mkdir()
     (there / "data2/pdfs/page.pdf").write_bytes(EMPTY_PDF)
     again = loupe("score", "olmocr_bench", "poor", "--data", "data2", "--name", "again", "--json", cwd=there)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from loupe.cli.adapters import adapters_option
 from loupe.cli.errors import BELOW
-from loupe.cli.options import adapters_option, allow_unverified
+from loupe.cli.options import allow_unverified
 from loupe.cli.output import as_json, json_option, plain_option, say, tables
 from loupe.errors import UsageError, word
 

@@ -16,6 +16,7 @@ from loupe.benchmarks.registry import check_options, get_benchmark
 from loupe.cli.api_key import API_KEY, API_KEY_FILE
 from loupe.cli.engine_settings import PROMPT_OPTIONS, caution, differences, given_prompt, split_options
 from loupe.cli.output import runs_option, say, shared_option
+from loupe.cli.repeats import repeated
 from loupe.cli.server_options import (
     SERVER_OPTIONS,
     SERVER_OVERRIDES,
@@ -29,7 +30,6 @@ from loupe.cli.server_options import (
 from loupe.data.extras import install_command
 from loupe.engines.registry import Profile, engine_kinds, load_profile, profile_names, slug
 from loupe.errors import EngineUnavailableError, ProfileError, UsageError, word
-from loupe.typed import encode_json
 from loupe.types import Outcome
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     limit: int | None = None
     sample: int | None = None
     seed: int | None = None
+    repeats: int = 1
     data: Path | None = None
     download: bool = False
     option: tuple[str, ...] = ()
@@ -126,6 +127,13 @@ _OPTIONS = (
     click.option("--limit", type=_POSITIVE, metavar="N", help="Only the first N samples."),
     SAMPLE,
     SEED,
+    click.option(
+        "--repeats",
+        type=_POSITIVE,
+        default=1,
+        metavar="N",
+        help="Ask each sample N times, as N runs beside each other, and show how far their values lie apart.",
+    ),
     click.option(
         "-n",
         "--concurrency",
@@ -207,6 +215,7 @@ _OF_RUNS = frozenset(
         "shared",
         "sample",
         "seed",
+        "repeats",
     }
 )
 
@@ -275,7 +284,7 @@ def make_plans(benchmark: str, flags: Flags) -> list[Plan]:
 
         for plan in plans:
             priced(plan)
-    return in_server_order(plans)
+    return in_server_order(repeated(plans, flags.repeats))
 
 
 def _check_part(flags: Flags) -> None:
@@ -318,11 +327,6 @@ def split_pairs(pairs: Iterable[str], *, hint: str) -> dict[str, str]:
             raise UsageError(f"-o {pair}: not KEY=VALUE", hint=hint)
         options[key] = value
     return options
-
-
-def adapters_option(steps: Iterable[str]) -> str:
-    """The option that sets the output adapters of an engine, to be pasted into a shell."""
-    return f"-o 'adapters={encode_json(list(steps)).decode()}'"
 
 
 def _engine_names(flags: Flags) -> list[str]:

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import click
 import msgspec
 
+from loupe.cli.adapters import suggest_adapters
 from loupe.cli.beside import by_option, published_of, published_option, show_beside
 from loupe.cli.errors import INTERRUPTED, MISSING, SOME_FAILED, show_error
 from loupe.cli.options import Flags, allow_unverified, make_plans, reading_options
 from loupe.cli.output import as_json, json_option, plain_option, print_line, say, tables
 from loupe.cli.progress import supervise
+from loupe.cli.repeats import show_repeats, spreads
 from loupe.cli.suites import SUITES, check_target, run_suite
 from loupe.cli.verdict import declared_headline, fail_under_option, parse_floor, strict_option, verdict, worst_code
 from loupe.errors import DatasetError, LoupeError, RunError
@@ -76,14 +78,18 @@ def command(
         folders, worst = read_all(plans, run, plain=plain, unit=headline.unit)
     results = [(folder.path, result) for folder in folders if (result := folder.result()) is not None]
     codes = [worst, *(verdict(result, floor, strict=strict) for _, result in results)]
+    several = list(spreads(plans, results)) if flags["repeats"] > 1 else []
     if json:
-        as_json(json_document(results, several=len(plans) > 1, published=published))
+        repeats = {"repeats": [found for found, _ in several]} if several else {}
+        as_json(json_document(results, several=len(plans) > 1, published=published) | repeats)
     else:
         for number, (path, result) in enumerate(results):
             if number and not plain:
                 print_line()
             show_result(path, result, plain=plain)
-        show_ranking([path for path, _ in results], plain=plain)
+        if flags["repeats"] == 1:
+            show_ranking([path for path, _ in results], plain=plain)
+        show_repeats(several, plain=plain)
         show_beside([result for _, result in results], published, by, plain=plain)
         _say_next([path for path, _ in results])
     context.exit(worst_code(codes))
@@ -226,25 +232,7 @@ def show_result(path: Path, result: Result, *, plain: bool) -> None:
     tables([*result_sections(result, _worst_samples(path)), *class_sections(result)], plain=plain)
     print_line(result.signature)
     print_line(f"saved in {path}")
-    _suggest_adapters(path)
-
-
-def _suggest_adapters(path: Path) -> None:
-    """Say in one line which adapters the answers call for, and how to score them so without asking again."""
-    from loupe.benchmarks.registry import benchmark_of_run
-    from loupe.cli.options import adapters_option
-    from loupe.pipeline.adapter_faults import suggestion
-    from loupe.pipeline.mended_truth import score_anyway
-    from loupe.runs.folder import RunFolder
-
-    folder = RunFolder.open(path)
-    benchmark = benchmark_of_run(folder.info.benchmark)
-    if (found := suggestion(folder, benchmark)) is None:
-        return
-    price = f" (what it costs: loupe lint {shlex.quote(str(path))})" if benchmark.faults else ""
-    again = f"{score_anyway(path, folder.info)} {adapters_option(found.adapters)}"
-    said = f"{found.answers:,} of {found.looked_at:,} answers hold {' and '.join(found.faults)}"
-    say(f"{said}{price}; the same answers scored without: {again}")
+    suggest_adapters(path)
 
 
 def _worst_samples(path: Path) -> Section | None:

@@ -38,7 +38,7 @@ class Plan:
 
     `limit` asks for the first samples only, `sample` for so many at random by `seed`. `max_cost` is what all attempts
     of the run may cost, in the currency of the profile's prices. `shared`: others on this machine may read a new run
-    folder.
+    folder. `repeats` names the run that this one repeats.
     """
 
     benchmark: str
@@ -57,6 +57,7 @@ class Plan:
     policy: Policy | None = None
     max_cost: float | None = None
     shared: bool = False
+    repeats: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "profile", self.profile.for_benchmark(benchmark_id(self.benchmark)))
