@@ -1,7 +1,7 @@
-"""Damaged tables as the official environment of OmniDocBench reads them: the trees of the real lxml 4.9.1.
+"""Damaged tables as the official environments of OmniDocBench and DP-Bench read them.
 
-`libxml2_2_9_14.jsonl` holds generated pages and what lxml 4.9.1 (libxml2 2.9.14) made of their first table: tag,
-colspan, rowspan, text, children and tail of each node.
+`libxml2_trees.jsonl` holds generated pages and what the real lxml 4.9.1 (libxml2 2.9.14) made of their table: tag,
+colspan, rowspan, text, children and tail of each node; and what lxml 5.1.0 (2.12.3) made of it where that differs.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from loupe.benchmarks.omnidoc.page_match import match_page
-from loupe.metrics.libxml2_markup import as_read_by_libxml2_2_9
+from loupe.metrics.libxml2_markup import Version, as_read_by_libxml2
 from loupe.metrics.table_plain import is_plain
 from loupe.metrics.table_tree import TedsError, parse_table
 
-FILE = Path(__file__).with_name("libxml2_2_9_14.jsonl")
+FILE = Path(__file__).with_name("libxml2_trees.jsonl")
 CASES = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
 PAGE = '<html><body><table border="1" >{}</table></body></html>'
 
@@ -43,27 +43,31 @@ def walked(node: Any) -> list[Any]:
     ]
 
 
-def test_damaged_tables_have_the_trees_of_lxml_4_9_1() -> None:
-    found = [tree(as_read_by_libxml2_2_9(case["html"])) for case in CASES]
-    assert [case["html"] for case, ours in zip(CASES, found, strict=True) if ours != case["table"]] == []
-    assert len(CASES) > 350
+@pytest.mark.parametrize("version", get_args(Version))
+def test_damaged_tables_have_the_trees_of_the_official_environments(version: Version) -> None:
+    wanted = [case.get(version, case["2.9"]) for case in CASES]
+    found = [tree(as_read_by_libxml2(case["html"], version)) for case in CASES]
+    assert [case["html"] for case, *both in zip(CASES, found, wanted, strict=True) if both[0] != both[1]] == []
+    assert len(CASES) > 300 and sum("2.12" in case for case in CASES) >= 20
 
 
 def test_plain_tables_stay_as_they_are() -> None:
     html = PAGE.format('<tr><th>a &amp; b</th><td colspan="2">1 < 2<br/><i>c</i></td></tr>')
-    assert as_read_by_libxml2_2_9(html) is html
+    assert as_read_by_libxml2(html, "2.9") is html
 
 
 @given(st.text("<>/!-?&;#\"' =abt:1d\n\x00é", max_size=40))
 def test_what_was_written_plainly_is_plain_and_stays(text: str) -> None:
-    once = as_read_by_libxml2_2_9(PAGE.format(text))
-    assert as_read_by_libxml2_2_9(once) == once or is_plain(once) or tree(as_read_by_libxml2_2_9(once)) == tree(once)
+    once = as_read_by_libxml2(PAGE.format(text), "2.9")
+    assert (
+        as_read_by_libxml2(once, "2.9") == once or is_plain(once) or tree(as_read_by_libxml2(once, "2.9")) == tree(once)
+    )
 
 
 @pytest.mark.parametrize("part", ["<", "<!", "<!--", "<a ", "<td x='", "&", "&#", "</", "<?x", "<script>", "< b"])
 def test_markup_that_never_ends_is_read_at_once(part: str) -> None:
     started = time.process_time()
-    as_read_by_libxml2_2_9(PAGE.format(part * 100_000))
+    as_read_by_libxml2(PAGE.format(part * 100_000), "2.9")
     assert time.process_time() - started < 3
 
 

@@ -1,8 +1,8 @@
 """Markup as libxml2 before 2.14 split it into tags and texts, written so that every libxml2 reads the same.
 
-OmniDocBench's official environment has lxml 4.9.1 (libxml2 2.9.14). Since 2.14 libxml2 splits tags as HTML5 does: a
-cell `a<b`, or a table that ends within an attribute, makes another tree. How tags become a tree is as it was, so it is
-enough to write the old tags out plainly. tests/test_libxml2_markup.py has trees of the real 4.9.1.
+OmniDocBench's official environment has lxml 4.9.1 (libxml2 2.9.14), that of DP-Bench 5.1.0 (2.12.3). Since 2.14 libxml2
+splits tags as HTML5 does: a cell `a<b`, or a table that ends within an attribute, makes another tree. How tags become a
+tree is as it was, so it is enough to write the old tags out plainly. tests/test_libxml2_markup.py has the real trees.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from html.entities import name2codepoint
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from loupe.metrics.table_plain import is_plain
 from loupe.metrics.table_tree import INSTRUCTION
@@ -28,6 +28,7 @@ _BLANKS = re.compile(r"[ \t\n\r]*")
 _BOGUS = re.compile(r"(?:[^\s>/\x00]|/(?!>))*")
 _BARE_VALUE = re.compile(r"[^ \t\n\r>\x00]*")
 _QUOTED_VALUE = {'"': re.compile('"([^"\x00]*)"?'), "'": re.compile("'([^'\x00]*)'?")}
+_COMMENT_END = re.compile("--!?>")
 _TO_END_OF_TAG = re.compile(r"[^>\x00]*>?")
 _REFERENCE = re.compile(r"&(?:#[xX]([0-9A-Fa-f]*);?|#([0-9]*);?|([A-Za-z_:][A-Za-z0-9_:.-]*);)")
 _NO_CHARACTER = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -39,26 +40,31 @@ _RAW: Final = frozenset({"script", "style"})
 _ESCAPED: Final = str.maketrans({"&": "&amp;", "<": "&lt;", '"': "&quot;", "\r": "&#13;"})
 
 
-def as_read_by_libxml2_2_9(markup: str) -> str:
+#: They differ in `<!x>`, a text for 2.9 and nothing since, and `<!-->`, with which a comment ends since.
+Version: TypeAlias = Literal["2.9", "2.12"]
+
+
+def as_read_by_libxml2(markup: str, version: Version) -> str:
     """The same markup where all versions read it alike; else its tags, with the attributes that count, and its texts.
 
-    A processing instruction, of which 2.9 made a node that is no element, is an element INSTRUCTION.
+    A processing instruction, of which these versions made a node that is no element, is an element INSTRUCTION.
     """
-    return markup if is_plain(markup) or _ALIKE.fullmatch(markup) else _Rewriter(markup).written()
+    return markup if is_plain(markup) or _ALIKE.fullmatch(markup) else _Rewriter(markup, version).written()
 
 
 class _Rewriter:
     """One pass over the markup; what is written grows in `_out`."""
 
-    def __init__(self, markup: str) -> None:
+    def __init__(self, markup: str, version: Version) -> None:
         self._markup = markup
+        self._version = version
         self._at = 0
         self._out: list[str] = []
 
     def written(self) -> str:
         """The markup, plainly."""
         markup = self._markup
-        # 2.9 stops at a NUL but in a text, where it is a blank.
+        # Both stop at a NUL but in a text, where it is a blank.
         while self._at < len(markup) and markup[self._at] != "\x00":
             after = markup[self._at + 1 : self._at + 2]
             if markup[self._at] == "&":
@@ -164,13 +170,16 @@ class _Rewriter:
 
     def _declaration(self) -> None:
         if self._markup.startswith("<!--", self._at):
-            self._skip_to("-->", self._at + 4)
+            end = _COMMENT_END.search(self._markup, self._at + (4 if self._version == "2.9" else 2))
+            self._at = end.end() if end else len(self._markup)
         elif self._markup[self._at + 2 : self._at + 9].upper() == "DOCTYPE":
             start = self._at
             self._skip_to(">", self._at)
             self._out.append(self._markup[start : self._at])
-        else:
+        elif self._version == "2.9":
             self._literally(1)
+        else:
+            self._skip_to(">", self._at)
 
     def _instruction(self) -> None:
         self._at += 2

@@ -14,7 +14,9 @@ import msgspec
 from loupe.benchmarks.dp.elements import IGNORED, Element, tables_of_page, text_of_page
 from loupe.benchmarks.table_answers.scored import TableScores, score_pair
 from loupe.benchmarks.table_answers.soup import parse_html
+from loupe.metrics.libxml2_markup import as_read_by_libxml2
 from loupe.metrics.nid import nid_dp_bench_v1
+from loupe.metrics.table_normalization import wrap_like_dpbench
 from loupe.metrics.table_tree import TableTooLargeError, TedsError
 
 _END = "</table>"
@@ -46,7 +48,7 @@ def page_tables(prediction: Sequence[Element], reference: Sequence[Element], *, 
         raise
     except TedsError as error:
         return TableScores(0.0, 0.0, error.upstream)
-    return score_pair(_page(read), _page(right), variant="dpbench")
+    return score_pair(_page(read), _page(right), variant="ibm")
 
 
 def table_contents(html: str) -> list[str]:
@@ -94,4 +96,5 @@ def _html(table: Element, null: str | None = None) -> str:
 
 
 def _page(tables: Sequence[str]) -> str:
-    return f"<html><body>{''.join(f'<table>{rows}</table>' for rows in tables)}</body></html>"
+    page = f"<html><body>{''.join(f'<table>{rows}</table>' for rows in tables)}</body></html>"
+    return as_read_by_libxml2(wrap_like_dpbench(page), "2.12")  # upstream pins lxml 5.1.0

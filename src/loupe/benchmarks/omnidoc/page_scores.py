@@ -10,7 +10,7 @@ from rapidfuzz.distance import Levenshtein
 from loupe.benchmarks.omnidoc.records import MatchedSample, ReadingOrder
 from loupe.benchmarks.omnidoc.samples import reading_orders
 from loupe.metrics import levenshtein_distance
-from loupe.metrics.libxml2_markup import as_read_by_libxml2_2_9
+from loupe.metrics.libxml2_markup import as_read_by_libxml2
 from loupe.metrics.table_tree import TableTooLargeError, TedsError
 from loupe.metrics.teds import compare_tables
 
@@ -42,7 +42,7 @@ def score_table(sample: MatchedSample) -> MatchedSample:
 def scored_tables(sample: MatchedSample) -> tuple[str, str]:
     """The same as markup that every libxml2 reads as that of the official environment does (lxml 4.9.1)."""
     prediction, reference = scored_texts(sample)
-    return as_read_by_libxml2_2_9(prediction), as_read_by_libxml2_2_9(reference)
+    return as_read_by_libxml2(prediction, "2.9"), as_read_by_libxml2(reference, "2.9")
 
 
 def scored_texts(sample: MatchedSample) -> tuple[str, str]:
