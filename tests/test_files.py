@@ -33,7 +33,7 @@ MAY_WRITE = {
     "files/plain.py": "the module itself",
     "metrics/blob_cache.py": "the user's cache",
     "metrics/cdm/ghostscript.py": "a new temporary folder",
-    "metrics/cdm/tex_runs.py": "a new temporary folder",
+    "metrics/cdm/tex_processes.py": "a new temporary folder",
     "engines/glmocr.py": "a new temporary folder",
     "engines/mineru.py": "a new temporary folder",
     "engines/shared/page_reader.py": "a new temporary folder",
@@ -124,7 +124,27 @@ DEEDS: dict[str, Callable[[Folder, str], object]] = {
     "read": lambda folder, name: folder.read(name),
     "read lines": lambda folder, name: list(read_lines(folder, name)),
     "check": lambda folder, name: folder.check(name),
+    "write many": lambda folder, name: _write_many(folder, [name]),
 }
+
+
+def _write_many(folder: Folder, names: list[str]) -> None:
+    with folder.many() as write:
+        for name in names:
+            write(name, name.encode())
+
+
+def test_many_files_land_where_their_names_say_also_after_one_that_cannot_be_written(tmp_path: Path) -> None:
+    names = ["a.txt", "deep/b.txt", "deep/c.txt", "deep/er/d.txt", "e.txt"]
+    with Folder(tmp_path / "new").many() as write:
+        for name in names:
+            write(name, name.encode())
+            with pytest.raises(NotADirectoryError):
+                write("a.txt/below", b"")
+    found = {path.relative_to(tmp_path / "new").as_posix(): path for path in (tmp_path / "new").rglob("*.txt")}
+    assert sorted(found) == sorted(names)
+    assert all(path.read_bytes() == name.encode() for name, path in found.items())
+    assert not list(tmp_path.rglob(".loupe-*"))
 
 
 @pytest.mark.parametrize("deed", DEEDS)

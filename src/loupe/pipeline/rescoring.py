@@ -11,7 +11,7 @@ import msgspec
 from loupe.benchmarks import benchmark_of_run
 from loupe.benchmarks.registry import changed_options
 from loupe.errors import RunError, UsageError, word
-from loupe.pipeline.mended_truth import score_anyway
+from loupe.pipeline.mended_truth import follow_references, score_anyway
 from loupe.pipeline.plan import Survey, asked_ids, open_samples, samples_of, survey
 from loupe.runs.folder import RunFolder
 from loupe.runs.info import RunInfo, signature
@@ -38,6 +38,19 @@ def check_truth(folder: RunFolder) -> Survey:
         f"{folder.path}: {info.benchmark} has {other}",
         hint=f"these answers on the data of now: {score_anyway(folder.path, info)}",
     )
+
+
+def truth_of_now(folder: RunFolder) -> tuple[Survey, str]:
+    """The same for a claimed run, which goes on with mended references; and what is to be said of these, if any were.
+
+    The data is read once where nothing has changed.
+    """
+    try:
+        return check_truth(folder), ""
+    except RunError:
+        if not (changed := follow_references(folder)):
+            raise
+        return check_truth(folder), changed
 
 
 def with_options(folder: RunFolder, options: Mapping[str, str]) -> RunInfo:

@@ -25,7 +25,7 @@ from loupe.inference.journal import Journal
 from loupe.inference.progress import Progress
 from loupe.inference.prompts import make_request
 from loupe.inference.scheduler import RATE_WAITS, Policy, Scheduler, TimeoutsExceededError
-from loupe.pipeline.mended_truth import follow_before, follow_references, is_own_folder
+from loupe.pipeline.mended_truth import follow_before, is_own_folder
 from loupe.pipeline.parts import parts_of
 from loupe.pipeline.plan import (
     Plan,
@@ -38,7 +38,7 @@ from loupe.pipeline.plan import (
     survey,
 )
 from loupe.pipeline.remaining import Remaining
-from loupe.pipeline.rescoring import check_truth, with_options
+from loupe.pipeline.rescoring import check_truth, truth_of_now, with_options
 from loupe.pipeline.speed import speed_of
 from loupe.pipeline.spending import budget_of
 from loupe.pipeline.unchanged import remember_result, standing_result
@@ -97,9 +97,9 @@ def score_run(
     old = RunFolder.open(place)
     info = msgspec.structs.replace(old.info, data=str(real_path(data))) if data else old.info
     with claim(old.files, info) as folder:
-        if (changed := follow_references(folder)) and say:
+        found, changed = truth_of_now(folder)
+        if changed and say:
             say(changed)
-        found = check_truth(folder)
         if options and (info := with_options(folder, options)) != folder.info:
             folder.drop_result()
             folder.write_info(info)
@@ -143,8 +143,8 @@ async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scori
             progress.note = "scoring"
             if is_own_folder(folder.info):
                 # Somebody may have reviewed it while the engine was reading.
-                progress.remark = follow_references(folder) or progress.remark
-                found = check_truth(folder)
+                found, changed = truth_of_now(folder)
+                progress.remark = changed or progress.remark
             await _score(folder, found, jobs=plan.jobs)
         _export(folder, benchmark, asked)
         return folder
@@ -283,12 +283,12 @@ async def _score(folder: RunFolder, found: Survey, *, jobs: int | None) -> Resul
     rows: list[SampleScores] = []
     missing: list[str] = []
     began, memory = time.monotonic(), AnswerMemory()
-    with ScorePool(info.benchmark, info.adapters, jobs=jobs) as pool:
+    with ScorePool(info.benchmark, info.adapters, jobs=jobs) as pool, folder.reader() as read:
 
         async def one(sample: Sample) -> SampleScores:
             with memory.hold():
                 await make_room(predictions[sample.id].length)
-                prediction = folder.read_prediction(predictions[sample.id])
+                prediction = read(predictions[sample.id])
                 place = scored.get(sample.id)
                 if place and place.mark == score_digest(benchmark, sample, prediction, info.adapters):
                     return folder.read_scores(place)

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import TypeVar
 
@@ -117,16 +118,24 @@ class RunFolder:
         """The prediction at a place; cheap, one seek."""
         return self._record(self._read(PREDICTIONS, place), Prediction, PREDICTIONS, place)
 
+    @contextmanager
+    def reader(self) -> Iterator[Callable[[Place], Prediction]]:
+        """`read_prediction` for many: the file is opened once, with the first of them."""
+        with contextlib.ExitStack() as stack:
+            opened: list[BufferedReader] = []
+
+            def read(place: Place) -> Prediction:
+                if not opened:
+                    opened.append(stack.enter_context(self.files.open(PREDICTIONS)))
+                opened[0].seek(place.offset)
+                return self._record(opened[0].read(place.length), Prediction, PREDICTIONS, place)
+
+            yield read
+
     def read_predictions(self, places: Iterable[Place]) -> Iterator[Prediction]:
         """The predictions at many places, one by one."""
-        try:
-            file = self.files.open(PREDICTIONS)
-        except FileNotFoundError:
-            return
-        with file:
-            for place in places:
-                file.seek(place.offset)
-                yield self._record(file.read(place.length), Prediction, PREDICTIONS, place)
+        with self.reader() as read:
+            yield from map(read, places)
 
     def predictions(self) -> dict[str, Prediction]:
         """The prediction that counts for each sample, in the order in which the samples first ended."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from bisect import bisect_right
 from collections import Counter
@@ -32,6 +33,7 @@ MIN_LETTERS = 4
 _PRESENT = 0.1
 
 
+@functools.lru_cache(maxsize=4096)  # a page holds few different characters, each of which is asked about
 def script_of(char: str) -> str:
     """The script of one letter, "" for anything else.
 

@@ -76,7 +76,7 @@ def read_row(line: bytes, number: int, config: FolderConfig) -> Row:
     if wrong:
         return Row(number, values, (wrong,))
     try:
-        return Row(number, values, tuple(_mistakes(values, config)))
+        return Row(number, values, (*_half_characters(line, values), *_mistakes(values, config)))
     except RecursionError:
         return Row(number, values, (("nested too deeply", "one JSON object per line"),))
 
@@ -115,9 +115,13 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return values
 
 
-def _mistakes(values: dict[str, Any], config: FolderConfig) -> Iterator[tuple[str, str]]:
-    if _SURROGATE.search(json.dumps(values, ensure_ascii=False)):
+def _half_characters(line: bytes, values: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """UTF-8 has no half characters: only an escape can make one."""
+    if b"\\u" in line and _SURROGATE.search(json.dumps(values, ensure_ascii=False)):
         yield "half of a surrogate pair (\\ud800 to \\udfff)", "write the character itself, or both halves"
+
+
+def _mistakes(values: dict[str, Any], config: FolderConfig) -> Iterator[tuple[str, str]]:
     for key in values:
         if key not in KEYS:
             yield f"unknown key {key!r}{did_you_mean(key, KEYS)}", f"known keys: {', '.join(KEYS)}"
