@@ -5,8 +5,8 @@ python perf/cdm.py [--pairs 400] [--broken 0.1] [--profile unimernet] [--jobs 1 
 The other way is measured in the same run: for each formula a TeX run, a page drawn by Ghostscript at 200 dpi, and a
 search through all pixels for every colour, as the official programs do it (Node and ImageMagick left out, in its
 favour). Formulas are made here, in lengths and layouts like those of UniMER-Test; one prediction in ten is broken TeX,
-in the ways of `BREAKS` in turn, a third differ in a symbol. Times are CPU seconds of all processes, which a busy machine hardly blurs, and seconds by
-the clock.
+in the ways of `BREAKS` in turn, a third differ in a symbol. Times are CPU seconds of all processes, which a busy
+machine hardly blurs, and seconds by the clock.
 `--parity` compares every box and score with the official ones in ../shared, with both renderers (takes some minutes).
 """
 

@@ -52,7 +52,7 @@ def shown(page: PageSource) -> object:
 
 
 def coloured(profile: str) -> list[str]:
-    return [each.tex for each in map(lambda tex: colour(tex, PROFILES[profile]), BROKEN)]
+    return [colour(tex, PROFILES[profile]).tex for tex in BROKEN]
 
 
 @pytest.fixture

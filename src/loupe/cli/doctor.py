@@ -108,7 +108,7 @@ def _tools() -> Iterator[Check]:
 
 
 def _equations(*, mac: bool) -> Iterator[Check]:
-    """What else draws equations as in the outcomes that Loupe is tested with: KaTeX, and fonts where they can be chosen."""
+    """What else draws equations as in the tested outcomes: KaTeX, and fonts where the system can choose them."""
     from loupe.benchmarks.olmocr.rendering.chromium import TESTED_FONTS, font_files, fonts_identity
     from loupe.data.katex import VERSION, katex_folder, read_katex
     from loupe.errors import MissingToolError

@@ -1,7 +1,8 @@
 """The system's Chromium, shut off from the network, and with fonts of its own, whatever else the system has.
 
 Upstream takes the fonts of the machine: there is no official choice. Its Docker image has Times New Roman (by
-ttf-mscorefonts-installer; not free), elsewhere it takes what fontconfig finds. Loupe takes DejaVu's core fonts: free, on every distribution, and those of the oracle.
+ttf-mscorefonts-installer; not free), elsewhere it takes what fontconfig finds. Loupe takes DejaVu's core fonts: free,
+on every distribution, and those of the oracle.
 """
 
 from __future__ import annotations
