@@ -1,12 +1,12 @@
 """CDM: pairs per second, cold and with drawn ground truth, on one core and more, against one TeX run per formula.
 
-python perf/cdm.py [--pairs 400] [--profile unimernet] [--jobs 1 2] [--official 6] [--parity]
+python perf/cdm.py [--pairs 400] [--broken 0.1] [--profile unimernet] [--jobs 1 2] [--official 6] [--parity]
 
 The other way is measured in the same run: for each formula a TeX run, a page drawn by Ghostscript at 200 dpi, and a
 search through all pixels for every colour, as the official programs do it (Node and ImageMagick left out, in its
 favour). Formulas are made here, in lengths and layouts like those of UniMER-Test; one prediction in ten is broken TeX,
-a third differ in a symbol. Times are CPU seconds of all processes, which a busy machine hardly blurs, and seconds by
-the clock.
+in the ways of `BREAKS` in turn, a third differ in a symbol. Times are CPU seconds of all processes, which a busy
+machine hardly blurs, and seconds by the clock.
 `--parity` compares every box and score with the official ones in ../shared, with both renderers (takes some minutes).
 """
 
@@ -39,6 +39,25 @@ from loupe.metrics.cdm.tex_tools import cjk_font
 LETTERS = [*"abcdefghijklmnpqrstuvwxyzABCDEFGHKLMNPQRSTUVXYZ0123456789"]
 GREEK = [rf"\{name}" for name in ("alpha", "beta", "gamma", "delta", "lambda", "mu", "phi", "omega", "sigma")]
 
+#: What models write that TeX complains of, `{}` being the formula: cut off, ends too few or too many, unheard names.
+BREAKS = (
+    r"{} \frac {{ a",
+    r"{} + \text{{if x",
+    r"{} + {{\mathrm{{b}} + c",
+    r"{} }}",
+    r"\unheard{{a}} {}",
+    r"\begin{{unheard}} {} \end{{unheard}}",
+    r"\begin{{equation}} {} \end{{equation}}",
+    r"\begin{{array}}{{cc}} {} & b \\ c",
+    r"\begin{{matrix}} {} & b",
+    r"{} \end{{array}}",
+    r"\left( {}",
+    r"{} x_a_b",
+    r"{} $",
+    r"{} & c \cr",
+    r"\mathbf{{ \mathbf{{ {}",
+)
+
 
 def formula(draw: random.Random, length: int, depth: int = 0) -> str:
     """About `length` characters of mathematics."""
@@ -67,7 +86,7 @@ def formula(draw: random.Random, length: int, depth: int = 0) -> str:
     return " ".join(parts) or "x"
 
 
-def made_pairs(count: int, seed: int = 6) -> list[tuple[str, str]]:
+def made_pairs(count: int, broken: float, seed: int = 6) -> list[tuple[str, str]]:
     """(prediction, ground truth): lengths fall off like those of UniMER-Test, from five characters to some hundreds."""
     draw = random.Random(seed)
     found = []
@@ -75,9 +94,9 @@ def made_pairs(count: int, seed: int = 6) -> list[tuple[str, str]]:
         truth = formula(draw, min(400, max(5, int(draw.lognormvariate(3.5, 0.8)))))
         chance = draw.random()
         prediction = truth
-        if chance < 0.10:
-            prediction = truth + r" \frac { a"
-        elif chance < 0.43:
+        if chance < broken:
+            prediction = BREAKS[len(found) % len(BREAKS)].format(truth)
+        elif chance < broken + 0.33:
             prediction = truth.replace(" ", f" {draw.choice(GREEK)} ", 1)
         found.append((prediction, truth))
     return found
@@ -175,6 +194,7 @@ def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=400)
+    parser.add_argument("--broken", type=float, default=0.1, help="share of predictions that are broken TeX")
     parser.add_argument("--profile", default="unimernet", choices=sorted(PROFILES))
     parser.add_argument("--jobs", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--official", type=int, default=6, help="pairs measured the other way; 0: none")
@@ -183,7 +203,7 @@ def main() -> None:
     if asked.parity:
         parity()
         return
-    pairs = made_pairs(asked.pairs)
+    pairs = made_pairs(asked.pairs, asked.broken)
     other = 0.0
     if asked.official:
         _, clock, used = timed(partial(the_other_way, pairs[: asked.official], asked.profile))

@@ -6,6 +6,8 @@ Drawings: texts and MathML to the letter; boxes to 1/64 pixel, the unit of Chrom
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +16,13 @@ import pytest
 from loupe.benchmarks.olmocr.page_facts import check_test
 from loupe.benchmarks.olmocr.page_text import PageText
 from loupe.benchmarks.olmocr.records import read_test
-from loupe.benchmarks.olmocr.rendering.chromium import font_files
+from loupe.benchmarks.olmocr.rendering.chromium import (
+    FONTS,
+    TESTED_FONTS,
+    browser_environment,
+    font_files,
+    fonts_identity,
+)
 from loupe.benchmarks.olmocr.rendering.renderer import Renderer
 from tests.math_renderer import fresh_renderer
 from tests.shared import cases
@@ -61,3 +69,19 @@ def test_an_equation_is_drawn_as_officially(case: dict[str, Any], renderer: Rend
         boxes = [[span[side] for side in ("x", "y", "width", "height")] for span in expected["spans"]]
         found = [[box.x, box.y, box.width, box.height] for box in drawn.boxes or ()]
         assert found == [pytest.approx(box, abs=1 / 64) for box in boxes]
+
+
+def test_the_browser_sees_the_six_fonts_and_no_others_that_are_installed() -> None:
+    program = shutil.which("fc-list")
+    if program is None or not font_files():
+        pytest.skip("SKIPPED: fontconfig or fonts-dejavu-core is not here")
+    done = subprocess.run([program, ":", "file"], env=browser_environment(), capture_output=True, text=True, check=True)
+    assert sorted(line.partition(":")[0].rpartition("/")[2] for line in done.stdout.splitlines()) == sorted(FONTS)
+
+
+def test_slanted_letters_are_kerned_alike_with_and_without_more_fonts(renderer: Renderer) -> None:
+    # With fonts-dejavu-extra installed, a browser that sees it sets these 37.90625 pixels wide.
+    if fonts_identity() != TESTED_FONTS:
+        pytest.skip("SKIPPED: DejaVu 2.37 (fonts-dejavu-core) is not here")
+    (drawn,) = renderer.draw(["RT"], measured=True)
+    assert [box.width for box in drawn.boxes or ()] == [35.796875]

@@ -108,8 +108,8 @@ def _tools() -> Iterator[Check]:
 
 
 def _equations(*, mac: bool) -> Iterator[Check]:
-    """What else draws equations as official outcomes were made: KaTeX, and fonts where the system can choose them."""
-    from loupe.benchmarks.olmocr.rendering.chromium import font_files, fonts_identity
+    """What else draws equations as in the tested outcomes: KaTeX, and fonts where the system can choose them."""
+    from loupe.benchmarks.olmocr.rendering.chromium import TESTED_FONTS, font_files, fonts_identity
     from loupe.data.katex import VERSION, katex_folder, read_katex
     from loupe.errors import MissingToolError
 
@@ -120,7 +120,13 @@ def _equations(*, mac: bool) -> Iterator[Check]:
         here, detail = False, error.message
     yield Check(part="tool", name="katex", here=here, detail=detail, fix="loupe setup math")
     fonts = bool(font_files())
-    detail = fonts_identity() if fonts else f"{fonts_identity()} in their place: math outcomes may differ"
+    detail = fonts_identity()
+    if not fonts:
+        detail += " in place of DejaVu's: a row's five pixels may decide otherwise"
+    elif detail == TESTED_FONTS:
+        detail += ", those of the tested outcomes; other fonts here are not seen"
+    else:
+        detail += f", another version than the tested {TESTED_FONTS}; other fonts here are not seen"
     fix = "" if mac else "sudo apt-get install fonts-dejavu-core"
     yield Check(part="tool", name="fonts for math", here=fonts, detail=detail, fix=fix)
 

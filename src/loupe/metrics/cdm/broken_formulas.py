@@ -37,7 +37,8 @@ _SET_UP: Final = r"""\makeatletter\let\LoupeInput\@@input
 \begingroup\@endpefalse\def\@currenvir{document}}
 \makeatother\def\LoupeWhere{over}\let\LoupeReached\LoupeWhere\def\LoupeHere{here}
 \protected\def\LoupeRunsOn#1{\ifx#1\LoupeHere\LoupeSay{ran}\fi}
-\def\LoupeClose{\ifnum\currentgrouplevel>0 \ifnum\currentgrouptype=14 \endgroup\else\egroup\fi\expandafter\LoupeClose\fi}
+\def\LoupeClose{\ifnum\currentgrouplevel>0
+\ifnum\currentgrouptype=14 \endgroup\else\egroup\fi\expandafter\LoupeClose\fi}
 \outer\def\LoupePage#1.{\ifx\LoupeWhere\LoupeReached\else\LoupeSay{lost}\LoupeInput LoupeStop \fi
 \LoupeClose\global\count0=1 \setcounter{equation}{0}BLACK\gdef\LoupeWhere{#1}\LoupeSay{#1}}
 \errorcontextlines=-1

@@ -70,14 +70,14 @@ def set_formulas(template: Template, formulas: Sequence[str], *, doubtful: Colle
     rest = {index: tex for index, tex in enumerate(formulas) if index not in found}
     found |= _Shared(template, rest, doubtful).pages()
     worked = any(page.pdf for page in found.values())
-    doubtful = False
+    unproven = False
     for index in (index for index in range(len(formulas)) if index not in found):
         found[index] = _set_alone(template, formulas[index])
-        doubtful = bool(found[index].failure)
-        if doubtful and not worked:
+        unproven = bool(found[index].failure)
+        if unproven and not worked:
             _check_that_it_works(template)
-            worked, doubtful = True, False
-    if doubtful:
+            worked, unproven = True, False
+    if unproven:
         _check_that_it_works(template)
     return [found[index] for index in range(len(formulas))]
 

@@ -1,4 +1,9 @@
-"""The system's Chromium, shut off from the network, and with the fonts that the official outcomes were made with."""
+"""The system's Chromium, shut off from the network, and with fonts of its own, whatever else the system has.
+
+Upstream takes the fonts of the machine: there is no official choice. Its Docker image has Times New Roman (by
+ttf-mscorefonts-installer; not free), elsewhere it takes what fontconfig finds. Loupe takes DejaVu's core fonts: free,
+on every distribution, and those of the oracle.
+"""
 
 from __future__ import annotations
 
@@ -44,6 +49,8 @@ FONTS = (
     "DejaVuSerif-Bold.ttf",
     "DejaVuSerif.ttf",
 )
+#: What `fonts_identity` says of DejaVu 2.37, with which the oracle was made.
+TESTED_FONTS = "dejavu-54d90c01"
 GENERIC = {"serif": "DejaVu Serif", "sans-serif": "DejaVu Sans", "monospace": "DejaVu Sans Mono"}
 _FONT_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.local/share/fonts", "~/.fonts")
 #: Of the environment, what a browser needs to start.
