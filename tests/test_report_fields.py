@@ -1,4 +1,4 @@
-"""Fields of documents in the report: one table of truth and engines, each value right or wrong by the rule that decided."""
+"""Fields of documents in the report: one table of truth and engines, each value right or wrong, and by which rule."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ from loupe.types import Prediction, Sample
 from tests.command_line import loupe
 from tests.report_browser import Opened, opened
 
-TRUTH = {"seller": "Autohaus Hoffmann GmbH", "day": "5 March 2024", "total": "1.234,50 EUR", "note": "Paid in full", "vat": ""}
+TRUTH = {
+    "seller": "Autohaus Hoffmann GmbH",
+    "day": "5 March 2024",
+    "total": "1.234,50 EUR",
+    "note": "Paid in full",
+    "vat": "",
+}
 TYPES = {"seller": "company", "day": "date", "total": "amount", "note": "text", "vat": "id"}
 GOOD = {"seller": "AUTOHAUS HOFMANN", "day": "2024-03-05", "total": "1234.5", "note": "Paid in full", "vat": ""}
 POOR = {"seller": "<b>Somebody</b>", "day": "2024-03-06", "total": "", "note": "Paid in fu11", "vat": "DE1"}
@@ -104,7 +110,8 @@ def test_the_report_shows_a_table_and_strikes_out_only_what_cost_something(tmp_p
         struck = seen.page.locator("table.fields :is(del, ins)").all_inner_texts()
         assert struck == ["ll", "11"], "only the note, which lost points and is nearly right"
         seen.page.keyboard.press("2")
-        assert seen.page.locator("table.fields").count() == 1 and not seen.page.locator("[data-mode=difference]").is_visible()
+        assert seen.page.locator("table.fields").count() == 1
+        assert not seen.page.locator("[data-mode=difference]").is_visible()
         seen.page.keyboard.press("3")
         assert seen.page.locator("table.fields").count() == 0 and seen.page.locator(".text.raw").count() == 3
     with opened(browser, tmp_path / "report.html", after="#s=2", width=390, scheme="dark") as seen:
@@ -126,6 +133,8 @@ def test_a_difference_of_an_answer_with_full_marks_is_not_struck_out(tmp_path: P
     with opened(browser, tmp_path / "report.html", after="#s=0") as seen:
         seen.page.locator(".pane").first.wait_for()
         seen.page.click("[data-mode=difference]")
-        lines = seen.page.locator(".text.diff del").evaluate_all("all => all.map(each => getComputedStyle(each).textDecorationLine)")
+        lines = seen.page.locator(".text.diff del").evaluate_all(
+            "all => all.map(each => getComputedStyle(each).textDecorationLine)"
+        )
         assert lines == ["underline", "line-through"]
         assert seen.page.locator(".pane").first.inner_text().count("cost nothing") == 1

@@ -101,7 +101,14 @@ def _column(key: Key, group: Sequence[RunFolder], *, alone: bool) -> Column:
     ident, version, data, options, samples = key
     name = f"{ident}@{shown_version(version)}"
     if not alone:
-        name = " ".join([f"{ident}@{version}", *(f"{option}={value}" for option, value in options), f"n:{samples}", f"data:{data[:8]}"])
+        name = " ".join(
+            [
+                f"{ident}@{version}",
+                *(f"{option}={value}" for option, value in options),
+                f"n:{samples}",
+                f"data:{data[:8]}",
+            ]
+        )
     result = next((result for folder in group if (result := folder.result())), None)
     measure = result.headline if result else ""
     return Column(

@@ -143,7 +143,8 @@ def _equal_field(name: str, config: FolderConfig) -> Equal:
 
     def equal(a: str, b: str) -> bool:
         return all(
-            judge_field(kind, *pair, comparison=comparison, order=config.date_order)[0] == 1.0 for pair in ((a, b), (b, a))
+            judge_field(kind, *pair, comparison=comparison, order=config.date_order)[0] == 1.0
+            for pair in ((a, b), (b, a))
         )
 
     return equal

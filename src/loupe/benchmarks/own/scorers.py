@@ -22,8 +22,8 @@ from loupe.benchmarks.own.normalization import (
 )
 from loupe.benchmarks.own.table_similarity import score_teds
 from loupe.benchmarks.own.tables import read_table
-from loupe.metrics import anls, character_errors, normalized_edit_similarity, rate_of_sums, word_errors
 from loupe.explanation import JudgedField
+from loupe.metrics import anls, character_errors, normalized_edit_similarity, rate_of_sums, word_errors
 from loupe.types import Measure, Score
 
 NO_OBJECT = "the answer is no JSON object"
@@ -84,9 +84,7 @@ def score_fields(answer: str, reference: Mapping[str, str], comparison: Comparis
     return scores
 
 
-def judge_fields(
-    answer: str, reference: Mapping[str, str], comparison: Comparison
-) -> tuple[bool, list[JudgedField]]:
+def judge_fields(answer: str, reference: Mapping[str, str], comparison: Comparison) -> tuple[bool, list[JudgedField]]:
     """Whether the answer is a JSON object, and every wanted field with how alike the two texts are."""
     fields = read_fields(answer, reference)
     judged = []

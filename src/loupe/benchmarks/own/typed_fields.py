@@ -62,9 +62,7 @@ def judge_typed_fields(
     return found is not None, judged
 
 
-def judge(
-    config: FolderConfig, answer: str, reference: Mapping[str, str], comparison: Comparison
-) -> list[JudgedField]:
+def judge(config: FolderConfig, answer: str, reference: Mapping[str, str], comparison: Comparison) -> list[JudgedField]:
     """The fields of an answer as they were scored, with or without types."""
     judged = judge_typed_fields(config, answer, reference, comparison) if config.fields else None
     return (judged or judge_fields(answer, reference, comparison))[1]

@@ -34,8 +34,8 @@ function shared(one, other) {
 
 /** Pairs of blocks that are one, as [block of the prediction, block of the reference], in the order of the prediction. */
 function pairsOf(given, wanted) {
-  const waiting = Map.groupBy ? Map.groupBy(wanted, (block) => block.key) : wanted.reduce(
-    (found, block) => found.set(block.key, [...(found.get(block.key) ?? []), block]), new Map());
+  const waiting = new Map();
+  for (const block of wanted) waiting.set(block.key, [...(waiting.get(block.key) ?? []), block]);
   const pairs = new Map();
   for (const block of given) if (waiting.get(block.key)?.length) pairs.set(block, waiting.get(block.key).shift());
   const taken = new Set(pairs.values());
