@@ -96,6 +96,22 @@ def test_the_hubs_parquet_gives_the_same_samples(tmp_path: Path) -> None:
     assert load_page(found[2].images[0]).size == (30, 20)
 
 
+@pytest.mark.parametrize(
+    "wrong", [{"question_type": [["a"]]}, {"dataset": [1]}, {"answer": [None]}, {"question": [None]}]
+)
+def test_columns_of_other_types_are_refused_with_their_row(tmp_path: Path, wrong: dict[str, list[object]]) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    columns = {"dataset": ["d"], "question": ["q"], "question_type": ["t"], "answer": [["a"]], "image": [b"x"]} | wrong
+    (tmp_path / "data").mkdir()
+    parquet.write_table(pa.table(columns), tmp_path / "data/test-00000-of-00001.parquet")
+    with pytest.raises(
+        DatasetError, match=r"test-00000-of-00001.parquet, row \d+: dataset, question_type and question are"
+    ):
+        load(tmp_path)
+
+
 def test_the_prepared_form_is_read_with_answers_as_a_list_or_as_json(tmp_path: Path) -> None:
     lines = [
         {

@@ -91,7 +91,7 @@ def test_a_megabyte_of_noise_is_compared_in_bounded_time(page: Page, unit: str) 
 
 
 PARAGRAPHS = [
-    f"Paragraph {word} tells of the {word} harbour and its clock." for word in ("first", "second", "third", "fourth")
+    f"Paragraph {word} tells of the {word} harbour and its clock." for word in ["first", "second", "third", "fourth"]
 ]
 
 
@@ -120,7 +120,7 @@ def test_a_moved_block_that_was_misread_shows_what_is_wrong_in_it(page: Page) ->
 def test_the_parts_with_moved_ones_make_up_the_prediction(page: Page) -> None:
     dice = random.Random(3)
     for _ in range(80):
-        reference = dice.choices(PARAGRAPHS + ["A short one.", "x", ""], k=dice.randint(0, 7))
+        reference = dice.choices([*PARAGRAPHS, "A short one.", "x", ""], k=dice.randint(0, 7))
         prediction = dice.sample(reference, k=dice.randint(0, len(reference)))
         texts = [dice.choice(["\n", "\n\n"]).join(lines) for lines in (prediction, reference)]
         segments = moves(page, *texts, dice.choice(["words", "characters"]))["segments"]
@@ -129,6 +129,5 @@ def test_the_parts_with_moved_ones_make_up_the_prediction(page: Page) -> None:
 
 def test_texts_in_the_same_order_have_nothing_moved(page: Page) -> None:
     text = "\n\n".join(PARAGRAPHS)
-    assert moves(page, text.replace("clock", "cl0ck"), text) == difference(
-        page, text.replace("clock", "cl0ck"), text, "words"
-    )
+    misread = text.replace("clock", "cl0ck")
+    assert moves(page, misread, text) == difference(page, misread, text, "words")

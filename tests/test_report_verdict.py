@@ -76,9 +76,10 @@ def test_what_may_be_chance_is_no_win() -> None:
     assert found.winner == ""
     assert found.sentence == (
         "No clear winner: a is ahead with 90.00 % fields right, 5.00 points better than b, which may be chance "
-        "(interval 3.00 … 6.00, p = 0.300); c is clearly worse; next, add about 50 documents, or choose by speed or cost."
+        "(interval 3.00 … 6.00, p = 0.300); c is clearly worse; next, add about 50 documents, or choose by speed or "
+        "cost."
     )
-    level = verdict(three[:1] + [contender("twin", 0.9)], ACCURACY, pairs(("twin", "a", 0.0, 1.0)))
+    level = verdict([*three[:1], contender("twin", 0.9)], ACCURACY, pairs(("twin", "a", 0.0, 1.0)))
     assert level.sentence == (
         "No winner: a is level with 90.00 % fields right, like twin; next, choose by speed or cost."
     )
@@ -125,7 +126,7 @@ def test_the_report_and_the_terminal_mark_the_winner(two: list[Path], tmp_path: 
     console = Console(width=140, record=True, file=io.StringIO())
     console.print(*rich_tables(tables, 140))
     lines = console.export_text().splitlines()
-    assert [line for line in lines if "★" in line][0].split()[:3] == ["★", "1", "good"]
+    assert next(line for line in lines if "★" in line).split()[:3] == ["★", "1", "good"]
     plain = list(tab_separated(tables))
     assert plain[2].startswith("1\tgood\t"), "programs read the rank without a star"
     assert compared.verdict in plain
@@ -148,9 +149,8 @@ def test_no_internal_id_stands_in_a_report(tmp_path: Path) -> None:
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     shown = re.sub(r'(?s)<script.*?</script>|<style.*?</style>|<details class="made">.*?</details>', "", html)
     assert "2 engines · 8 samples · version 1<" in shown
-    assert (
-        "types=" not in shown and "inv-good" not in shown and "field_score" not in re.sub(r'title="[^"]*"', "", shown)
-    )
+    assert "types=" not in shown and "inv-good" not in shown
+    assert "field_score" not in re.sub(r'title="[^"]*"', "", shown)
     assert [entrant.label for entrant in collect(runs)[0].entrants] == ["good", "poor"]
     # Two runs of the same name stay apart.
     folder_of = RunFolder.open(runs[1])

@@ -62,7 +62,7 @@ def test_from_the_leaderboard_to_a_sample_and_on_by_keys(viewer: Seen) -> None:
     page = viewer.page
     viewer.go("/")
     page.get_by_role("link", name="Toy pages").click()
-    expect(page.locator(".leaderboard .engine").first).to_have_text("good")
+    expect(page.locator(".leaderboard .engine bdi").first).to_have_text("good")
     page.get_by_role("link", name="Samples", exact=True).click()
     page.select_option("select[name=order]", "spread")
     expect(page.locator(".card").first).to_have_attribute("title", "book/page-0004")

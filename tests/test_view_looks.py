@@ -139,7 +139,7 @@ def test_runs_with_one_truth_stand_together_and_boards_of_one_title_are_told_apa
     assert len(board.runs) == 2 and "other images" in board.pages_note
     change(toy.runs[1] / "run.json", truth_digest="dddd")
     look = looked(shelf)
-    assert {look.title(board) for board in look.boards.values()} == {"Toy pages, data cccc", "Toy pages, data dddd"}
+    assert {look.title(board) for board in look.boards.values()} == {"Toy pages, data A", "Toy pages, data B"}
 
 
 def test_records_of_a_file_that_was_written_anew_are_not_taken_for_others(toy: Toy) -> None:

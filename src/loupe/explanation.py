@@ -192,7 +192,7 @@ class Equation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedField:
-    """A field of a document: what the truth has, what the answer gives, how right that is (0 to 1), and by which rule."""
+    """A field of a document: what the truth has, what the answer gives, how right that is (0 to 1), by which rule."""
 
     name: str
     wanted: str

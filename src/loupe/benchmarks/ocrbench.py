@@ -20,7 +20,7 @@ from loupe.data.prepared import is_prepared, read
 from loupe.data.store import default_root
 from loupe.errors import DatasetError, UsageError
 from loupe.files.foreign import is_inside, read_data, real_path
-from loupe.typed import json_decoder
+from loupe.typed import convert, json_decoder
 from loupe.types import UNDECODABLE, AnswerLayout, Benchmark, Measure, PageSource, Prediction, Sample, Score
 
 Variant: TypeAlias = Literal["official", "vlmevalkit", "lmms_eval"]
@@ -55,6 +55,10 @@ class _Question(msgspec.Struct):
     image_path: str = ""
 
 
+#: The same as columns of a parquet file.
+_Facts: TypeAlias = tuple[str, str, str, str | list[str]]
+
+
 def load(root: Path | None, variant: Variant = "official") -> Iterator[Sample]:
     """Yield the questions in file order; a sample's id is its place in the file, which all layouts share."""
     folder = default_root("ocrbench") if root is None else root
@@ -85,8 +89,13 @@ def _json(file: Path, variant: Variant) -> Iterator[Sample]:
 
 def _parquet(shards: list[Path], variant: Variant) -> Iterator[Sample]:
     for index, row in enumerate(rows(shards, ("dataset", "question", "question_type", "answer"))):
-        question = _Question(row["dataset"], row["question_type"], row["question"], row["answer"])
-        yield _sample(f"{index:04d}", row.image(), question, variant)
+        facts = row["dataset"], row["question_type"], row["question"], row["answer"]
+        try:
+            question = convert(facts, _Facts)
+        except msgspec.ValidationError as error:
+            wanted = "dataset, question_type and question are texts, answer a text or a list of texts"
+            raise DatasetError(f"{row.path}, row {row.number}: {wanted} ({error})") from None
+        yield _sample(f"{index:04d}", row.image(), _Question(*question), variant)
 
 
 def _prepared(root: Path, variant: Variant) -> Iterator[Sample]:

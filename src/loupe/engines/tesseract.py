@@ -98,9 +98,9 @@ def _told_apart(output: str) -> tuple[str, list[PlacedLine]]:
         after = after[row.end() :]
     width, height = next(((float(row[4]), float(row[5])) for row in rows if row[0] == "1"), (0.0, 0.0))
     words: dict[str, list[str]] = {}
-    for row in rows:
-        if row[0] == "5":
-            words.setdefault(row[1], []).append(row[6])
+    for level, place, *_, word in rows:
+        if level == "5":
+            words.setdefault(place, []).append(word)
     lines = []
     for level, place, left, top, wide, high, _ in rows:
         if level == "4" and place in words and width and height:

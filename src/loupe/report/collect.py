@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from loupe.report.costs import Costs, costs
 from loupe.report.facts import FactIndex
 from loupe.report.flags import Flags
 from loupe.report.formulas import Formulas
-from loupe.report.group_titles import tell_apart
+from loupe.report.group_titles import short_names, tell_apart
 from loupe.report.judged_fields import fields_of
 from loupe.report.markup import without_surrogates
 from loupe.report.missing_data import missing_data
@@ -137,23 +136,12 @@ def collect(paths: Sequence[Path]) -> list[Group]:
         info = run.info
         entrant = Entrant(run=run, result=run.result(), predictions=run.prediction_places(), scores=run.score_places())
         groups.setdefault((info.benchmark_id, info.version, info.reference_digest), []).append(entrant)
-    found = [make_group(_shortly_named(entrants)) for entrants in groups.values()]
+    found = []
+    for entrants in groups.values():
+        names = short_names([entrant.run.info for entrant in entrants])
+        found.append(make_group([replace(one, name=name) for one, name in zip(entrants, names, strict=True)]))
     tell_apart(found)
     return found
-
-
-def _shortly_named(entrants: list[Entrant]) -> list[Entrant]:
-    """The runs, those of answers in files called `acme_text-good` for the benchmark acme_text called `good`."""
-    names = [_short_name(entrant) for entrant in entrants]
-    if len({*names}) < len(names):
-        return entrants
-    return [replace(entrant, name=name) for entrant, name in zip(entrants, names, strict=True)]
-
-
-def _short_name(entrant: Entrant) -> str:
-    info = entrant.run.info
-    start = re.match(rf"{re.escape(info.benchmark_id)}[-_. ]+(?=\w)", info.engine)
-    return info.engine[start.end() :] if start and info.profile.get("kind") == "predictions" else info.engine
 
 
 def make_group(entrants: list[Entrant]) -> Group:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,16 @@ def shown_version(version: str) -> str:
     '1+ignore_case'
     """
     return "+".join(part for part in version.split("+") if not part.startswith("types="))
+
+
+def short_names(infos: Sequence[RunInfo]) -> list[str]:
+    """What runs of one benchmark are called: answers in `acme_text-good.jsonl` for the benchmark acme_text `good`."""
+    names = []
+    for info in infos:
+        start = re.match(rf"{re.escape(info.benchmark_id)}[-_. ]+(?=\w)", info.engine)
+        made_up = start is not None and info.profile.get("kind") == "predictions"
+        names.append(info.engine[start.end() :] if start and made_up else info.engine)
+    return names if len({*names}) == len(names) else [info.engine for info in infos]
 
 
 def tell_apart(groups: Sequence[Group]) -> None:

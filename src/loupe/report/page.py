@@ -35,7 +35,7 @@ from loupe.stats.ranks import Standings
 JsonObject: TypeAlias = dict[str, Any]
 
 _HERE = Path(__file__).parent
-_SCRIPTS = ("data.js", "stored.js", "text.js", "diff.js", "moved.js", "grid.js", "fields.js", "sample.js")
+_SCRIPTS = ("data.js", "stored.js", "text.js", "diff.js", "moved.js", "grid.js", "sample.js")
 #: Only in reports that explain a score.
 _MATCH_SCRIPTS = ("overlay.js", "tables.js", "formulas.js", "match.js")
 #: Where the samples go. No text of a run can contain it: Jinja escapes `<`, and JSON is written without it.
@@ -50,7 +50,8 @@ def page(groups: Sequence[Group], shapes: Sequence[str], *, embedded: bool) -> s
     tested = any(group.facts.rows for group in groups)
     more = ["facts.css"] if tested else []
     styles = "".join(_static(name) for name in ("report.css", *(["match.css"] if explained else []), *more))
-    scripts = script(explained=explained, tested=tested)
+    fielded = any(group.benchmark is not None and group.benchmark.fields is not None for group in groups)
+    scripts = script(explained=explained, tested=tested, fielded=fielded)
     return (
         environment()
         .get_template("report.html")
@@ -97,12 +98,13 @@ def _sample_address(group: JsonObject, sample: str, groups: Sequence[JsonObject]
     return f"#s={quote(sample.encode('utf-8', 'replace'), safe='')}{benchmark}"
 
 
-def script(*, explained: bool = False, tested: bool = False) -> str:
+def script(*, explained: bool = False, tested: bool = False, fielded: bool = False) -> str:
     """The page's script: its files in order, in one function, so that they share nothing with the page."""
     names = (
         *_SCRIPTS,
         *(_MATCH_SCRIPTS if explained else ()),
         *(("facts.js",) if tested else ()),
+        *(("fields.js",) if fielded else ()),
         "app.js",
         *(("fact_list.js",) if tested else ()),
     )

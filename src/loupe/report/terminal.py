@@ -144,8 +144,9 @@ def part_of_published(result: Result) -> str:
     """That a result is not over the whole of the published set; "" where it is, or where its size is unknown."""
     if result.total >= result.published_total:
         return ""
-    whole = f"{result.total:,} of the {result.published_total:,} samples of {result.benchmark}@{shown_version(result.version)}"
-    return f"only {whole}: no number to hold beside published ones"
+    whole = f"{result.total:,} of the {result.published_total:,} samples"
+    name = f"{result.benchmark}@{shown_version(result.version)}"
+    return f"only {whole} of {name}: no number to hold beside published ones"
 
 
 def _not_computed(result: Result) -> Section | None:

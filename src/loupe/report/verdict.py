@@ -1,6 +1,6 @@
 """One plain sentence about runs side by side: who wins, how sure that is, and what to do next.
 
-It says no more than the comparisons of all pairs do (docs/statistics.md): a winner is clearly better than every other one.
+It says no more than the comparisons of all pairs do (docs/statistics.md): a winner is clearly better than all others.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def verdict(
     if not equal:
         one = found[others[0].key]
         assert one is not None
-        said = f"{told.format('wins')}, {_ahead(one, others[0], headline)}, which is more than chance{_sure(one, headline)}"
+        sure = f"which is more than chance{_sure(one, headline)}"
+        said = f"{told.format('wins')}, {_ahead(one, others[0], headline)}, {sure}"
         return Verdict(f"{said}; next, {_mend(leader)}.", leader.key)
     return Verdict(_undecided(told, equal, [each.name for each in others if each not in equal], found, headline))
 

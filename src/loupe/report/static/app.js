@@ -93,6 +93,7 @@ const KEYS = {
   3: () => mode("raw"),
   4: () => { if (hasMatch(view.payload)) mode("match"); },
   5: () => { if (hasFacts(view.payload)) mode("tests"); },
+  6: () => { if (hasFields(view.payload)) mode("fields"); },
   z: () => { const picture = view.payload?.pictures.find((candidate) => candidate.src); if (view.sample && picture) zoom(picture.src); },
   t: () => switchTheme(),
 };

@@ -1,7 +1,5 @@
 // The fields of a document as one table: what the truth has, and what each engine gave, right or wrong by which rule.
 
-const hasFields = (payload) => Boolean(payload?.answers.some((answer) => answer?.fields?.length));
-
 function fieldTable(payload, sample) {
   const labels = sample.group.engines;
   const named = new Map();
@@ -40,3 +38,5 @@ function fieldDifference(given, wanted) {
     (kind === "same" ? make("span", {}, ...visibleText(text)) : make(kind === "missing" ? "del" : "ins", {}, ...visibleText(text))));
   return make("span", { class: "field-text", dir: "auto" }, ...parts);
 }
+
+fieldView = { table: fieldTable };

@@ -24,7 +24,7 @@ function endingAlike(reference, prediction) {
   return reference.trimEnd() + prediction.slice(prediction.trimEnd().length);
 }
 
-function shared(one, other) {
+function wordsInCommon(one, other) {
   const counts = new Map();
   for (const word of one) counts.set(word, (counts.get(word) ?? 0) + 1);
   let same = 0;
@@ -33,9 +33,9 @@ function shared(one, other) {
 }
 
 /** Pairs of blocks that are one, as [block of the prediction, block of the reference], in the order of the prediction. */
-function pairsOf(given, wanted) {
-  const waiting = Map.groupBy ? Map.groupBy(wanted, (block) => block.key) : wanted.reduce(
-    (found, block) => found.set(block.key, [...(found.get(block.key) ?? []), block]), new Map());
+function blockPairs(given, wanted) {
+  const waiting = new Map();
+  for (const block of wanted) waiting.set(block.key, [...(waiting.get(block.key) ?? []), block]);
   const pairs = new Map();
   for (const block of given) if (waiting.get(block.key)?.length) pairs.set(block, waiting.get(block.key).shift());
   const taken = new Set(pairs.values());
@@ -45,7 +45,7 @@ function pairsOf(given, wanted) {
       let best = null, most = ALIKE;
       for (const other of open) {
         if (taken.has(other) || 2 * Math.min(block.words.length, other.words.length) < ALIKE * (block.words.length + other.words.length)) continue;
-        const alike = shared(block.words, other.words);
+        const alike = wordsInCommon(block.words, other.words);
         if (alike >= most) { best = other; most = alike + 1e-9; }
       }
       if (best) { pairs.set(block, best); taken.add(best); }
@@ -55,7 +55,7 @@ function pairsOf(given, wanted) {
 }
 
 /** The pairs that stay where they are: the heaviest chain that has the same order in both texts. */
-function inOrder(pairs) {
+function unmoved(pairs) {
   const weight = [], before = [];
   pairs.forEach(([block, other], at) => {
     weight[at] = block.words.length;
@@ -77,7 +77,7 @@ function movedBlocks(prediction, reference) {
   const byParagraph = [prediction, reference].every((text) => /\n[^\S\n]*\n/.test(text.trim()));
   const given = blocksOf(prediction, byParagraph), wanted = blocksOf(reference, byParagraph);
   if (given.length < 2 || wanted.length < 2 || given.length > 2000 || wanted.length > 2000) return [];
-  const pairs = pairsOf(given, wanted), kept = inOrder(pairs);
+  const pairs = blockPairs(given, wanted), kept = unmoved(pairs);
   return pairs.filter((_, at) => !kept.has(at));
 }
 

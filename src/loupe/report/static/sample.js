@@ -6,6 +6,9 @@ const hasMatch = (payload) => Boolean(matchView && payload?.page && payload.matc
 /** What facts.js brings, where answers were put to tests. */
 let factView = null;
 const hasFacts = (payload) => Boolean(factView && payload?.answers.some((answer) => answer?.tests));
+/** What fields.js brings, where documents were asked for fields. */
+let fieldView = null;
+const hasFields = (payload) => Boolean(fieldView && payload?.answers.some((answer) => answer?.fields?.length));
 const view = { sample: null, mode: "rendered", chosen: "", unit: "words", payload: null };
 
 /** `wanted` is [engine, number] of the test to go to, if any. */
@@ -160,7 +163,7 @@ function drawPanes() {
   if (wasMatching) page.querySelector(".sample-pictures").replaceChildren(...pictures(payload, sample));
   if (view.mode === "match") { matchView.draw(); return; }
   if (view.mode === "tests") { factView.draw(); return; }
-  if (view.mode === "fields") { page.querySelector(".panes").replaceChildren(fieldTable(payload, sample)); return; }
+  if (view.mode === "fields") { page.querySelector(".panes").replaceChildren(fieldView.table(payload, sample)); return; }
   const panes = payload.answers.map((answer, place) => {
     const element = answerPane(answer, sample.group.engines[place], hasFullMarks(answer, sample.engines[place]));
     element.querySelector(".pane-title").append(paneScore(sample.engines[place]));
