@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -55,8 +55,13 @@ class _Question(msgspec.Struct):
     image_path: str = ""
 
 
-#: The same as columns of a parquet file.
-_Facts: TypeAlias = tuple[str, str, str, str | list[str]]
+class _Row(NamedTuple):
+    """The same in the columns of a parquet file."""
+
+    dataset: str
+    question_type: str
+    question: str
+    answer: str | list[str]
 
 
 def load(root: Path | None, variant: Variant = "official") -> Iterator[Sample]:
@@ -88,10 +93,9 @@ def _json(file: Path, variant: Variant) -> Iterator[Sample]:
 
 
 def _parquet(shards: list[Path], variant: Variant) -> Iterator[Sample]:
-    for index, row in enumerate(rows(shards, ("dataset", "question", "question_type", "answer"))):
-        facts = row["dataset"], row["question_type"], row["question"], row["answer"]
+    for index, row in enumerate(rows(shards, _Row._fields)):
         try:
-            question = convert(facts, _Facts)
+            question = convert([row[name] for name in _Row._fields], _Row)
         except msgspec.ValidationError as error:
             wanted = "dataset, question_type and question are texts, answer a text or a list of texts"
             raise DatasetError(f"{row.path}, row {row.number}: {wanted} ({error})") from None
