@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 SHELLS = {"", "sh", "bash", "console", "text"}
 LARGEST = 1_000_000
+WIDEST = 140
 #: Folders that exist on one machine only, and words of addresses that belong to a network of somebody's own.
 MACHINE = re.compile(r"(?<![\w.$}*~-])/(?:work|home|root|Users|opt|mnt|srv)/\w")
 INDEX = re.compile(
@@ -52,6 +53,13 @@ def test_every_link_to_a_file_or_heading_leads_there(page: Path) -> None:
         if not there.exists() or (anchor and anchor not in anchors(there)):
             broken.append(target)
     assert broken == []
+
+
+def test_no_line_is_wider_than_an_editor(page: Path) -> None:
+    """Tables aside, which Markdown cannot wrap, and what stands in code blocks as a program printed it."""
+    text = re.sub(r"```.*?```", lambda block: "\n" * block[0].count("\n"), page.read_text("utf-8"), flags=re.DOTALL)
+    lines = enumerate(text.splitlines(), 1)
+    assert [number for number, line in lines if len(line) > WIDEST and not line.startswith("|")] == []
 
 
 def anchors(path: Path) -> set[str]:
