@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -11,8 +12,10 @@ import pytest
 from loupe.benchmarks.own.config import FieldType
 from loupe.benchmarks.own.starting import Beginning, begin, find_documents
 from loupe.cli import main
+from loupe.engines.ocr_and_text import _Both
 from loupe.engines.registry import engine_kinds, engine_module, load_profile
 from loupe.errors import ProfileError, UsageError
+from loupe.types import Engine, Output, Request
 from tests.chat_server import Received, Reply, in_thread
 from tests.command_line import loupe
 from tests.pages import write_pdf
@@ -101,6 +104,20 @@ def test_ocr_and_a_text_model_draft_fields_and_run_on_them(bills: Path) -> None:
     assert info["defining"]["ocr"]["kind"] == "pdf_text" and "ocr_pypdfium2" in info["facts"], info
     lines = (Path(here, result["run"]) / "predictions.jsonl").read_text().splitlines()
     assert "Invoice 7\n\nTotal 12.50" in [json.loads(line)["response"]["ocr_text"] for line in lines]
+
+
+@pytest.mark.parametrize(("pages", "told"), [(1, [["Total 5", 0.1, 0.2, 0.3, 0.4]]), (2, None)])
+def test_where_the_lines_of_a_single_page_stand_is_kept(pages: int, told: object) -> None:
+    async def read(request: Request) -> Output:
+        return Output(text="Total 5", response={"lines": [["Total 5", 0.1, 0.2, 0.3, 0.4]]})
+
+    async def answer(request: Request) -> Output:
+        return Output(text="5", response={"id": "x"})
+
+    both = _Both(Engine(predict=read), Engine(predict=answer), [], asyncio.Semaphore(1))
+    request = Request(id="a", prompt="What is the total?", images=(b"page",) * pages)
+    response = asyncio.run(both.predict(request)).response
+    assert response is not None and (response["id"], response.get("lines")) == ("x", told)
 
 
 def test_pages_are_read_once_although_the_model_is_asked_again(bills: Path) -> None:

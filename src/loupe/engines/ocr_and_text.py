@@ -88,33 +88,41 @@ class _Both:
     model: Engine
     adapters: list[str]
     places: asyncio.Semaphore
-    kept: dict[int, tuple[Request, str]] = field(default_factory=dict)
+    kept: dict[int, tuple[Request, Output]] = field(default_factory=dict)
 
     async def predict(self, request: Request) -> Output:
         """The model's answer to the question about the pages; what stands on them, where nothing is asked."""
         if not request.images:
             return await self.model.predict(request)
-        text = await self._text_of(request)
+        read = await self._text_of(request)
         if not request.prompt:
-            return Output(text=text, finish_reason="stop")
-        asked = "\n\n".join(filter(None, (request.text, _HEAD, text)))
+            return read
+        asked = "\n\n".join(filter(None, (request.text, _HEAD, read.text)))
         output = await self.model.predict(replace(request, images=(), text=asked))
         self.kept.pop(id(request), None)
-        return replace(output, response={**(output.response or {}), "ocr_text": text})
+        return replace(output, response={**(output.response or {}), **(read.response or {}), "ocr_text": read.text})
 
-    async def _text_of(self, request: Request) -> str:
+    async def _text_of(self, request: Request) -> Output:
         if id(request) not in self.kept:
-            text = await self._read(request)
+            read = await self._read(request)
             if len(self.kept) >= _KEPT:
                 self.kept.pop(next(iter(self.kept)))
-            self.kept[id(request)] = request, text
+            self.kept[id(request)] = request, read
         return self.kept[id(request)][1]
 
-    async def _read(self, request: Request) -> str:
-        """The text of all pages, in their order: engines on this machine take one page at a time."""
-        pages = [replace(request, images=(page,), prompt="", text="", task="text") for page in request.images]
-        return "\n\n".join([await self._read_page(page) for page in pages])
+    async def _read(self, request: Request) -> Output:
+        """The text of all pages, in their order: engines on this machine take one page at a time.
 
-    async def _read_page(self, page: Request) -> str:
+        Of a single page also where its lines stand, for marks in `loupe review`.
+        """
+        pages = [replace(request, images=(page,), prompt="", text="", task="text") for page in request.images]
+        read = [await self._read_page(page) for page in pages]
+        texts = [apply_adapters(each.text, self.adapters) for each in read]
+        lines = (read[0].response or {}).get("lines") if len(read) == 1 else None
+        return Output(
+            text="\n\n".join(texts), finish_reason="stop", response={"lines": lines} if lines is not None else None
+        )
+
+    async def _read_page(self, page: Request) -> Output:
         async with self.places:
-            return apply_adapters((await self.ocr.predict(page)).text, self.adapters)
+            return await self.ocr.predict(page)
