@@ -120,6 +120,12 @@ def test_a_broken_folder_names_the_command_that_finds_all_problems(here: Path) -
     assert complaint(loupe("run", "mydocs", *RIGHT, cwd=here))[1].endswith("loupe bench check mydocs")
 
 
+@pytest.mark.parametrize("group", ["data", "bench", "engine", "example"])
+def test_a_group_alone_shows_its_help(tmp_path: Path, group: str) -> None:
+    done = loupe(group, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith(f"Usage: loupe {group} ")
+
+
 def test_bench_show_prints_the_prompt_that_is_asked_by_default(tmp_path: Path) -> None:
     shown = json.loads(loupe("bench", "show", "nanonets_kie", "--json", cwd=tmp_path).stdout)["prompt"]
     assert shown.startswith("Extract the following ['date', 'doc_no_receipt_no'")

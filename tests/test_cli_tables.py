@@ -108,6 +108,7 @@ def test_more_than_five_percent_failed_is_an_alarm(failed: int, alarm: bool) -> 
 def test_every_answer_that_was_not_scored_as_it_is_is_counted() -> None:
     outcomes = {"ok": 30, "timeout": 2, "missing": 1, "truncated": 3, "repeated": 4}
     failures = [Failure(sample="p1", outcome="timeout", error="no answer\nin 300 s")]
+    failures += [Failure(sample="p2", outcome="missing", error="no answer")]
     text = "\n".join(lines(msgspec.structs.replace(RESULT, outcomes=outcomes, failures=failures)))
     assert "failed\t3 of 40\t7.5 %" in text
     assert "timeout\t2 of 40\t5.0 %\tno answer in time" in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,16 @@ def test_failed_tests_are_written_as_a_test_file_that_can_be_run_again(there: Pa
     both = loupe("export", *runs, "--to", "failed-tests", "--json", cwd=there)
     assert json.loads(both.stdout) == {"file": "failed_tests.jsonl", "failed": 1, "tests": 8}
     assert json.loads((there / "failed_tests.jsonl").read_text())["id"] == "facts_x"
+
+
+@pytest.mark.parametrize("tests", [5, [1], "abc", None, [{}], [{"id": [], "passed": True}], [{"id": "a"}]])
+def test_tests_that_are_damaged_are_one_line(there: Path, tmp_path: Path, tests: object) -> None:
+    run = shutil.copytree(there / "runs/poor/olmocr_bench", tmp_path / "run")
+    rows = [json.loads(line) for line in (run / "scores.jsonl").read_text().splitlines()]
+    rows[0]["details"]["tests"] = tests
+    (run / "scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = loupe("export", run, "--to", "failed-tests", "-o", tmp_path / "failed.jsonl", cwd=there)
+    assert done.returncode == 2 and "the tests of " in complaint(done)[0], done.stderr
 
 
 def test_failed_tests_of_anything_else_are_refused(there: Path) -> None:

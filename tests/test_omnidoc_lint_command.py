@@ -93,11 +93,14 @@ def test_without_ground_truth_faults_are_found_and_costs_are_unknown(tmp_path: P
     assert strict.returncode == 1 and json.loads(strict.stdout)["read"] == 3
 
 
+LINT_HINT = "a run: loupe lint runs/ENGINE/answers; answers of a benchmark: --for omnidocbench"
+
+
 @pytest.mark.parametrize(
     ("words", "said", "hint"),
     [
         ("nope", "no answers at nope", "loupe lint FOLDER --for omnidocbench"),
-        ("answers", "answers is no run: say what its answers are for", "--for omnidocbench"),
+        ("answers", "answers is no run", LINT_HINT),
         (
             "answers --for teds_test",
             "no faults are known of answers to teds_test",

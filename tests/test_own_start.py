@@ -193,6 +193,8 @@ def test_drafts_are_written_with_what_differs_and_verified_lines_stay_to_the_byt
     # Each has been read by one engine alone: the other one failed, and disagrees with nobody.
     assert [line["truth"]["differs"] for line in map(json.loads, file.read_bytes().splitlines()[2:])] == [[], []]
     assert found["samples"]["one draft"] == 2
+    checked = loupe("bench", "check", "scans", cwd=scans.parent).stderr
+    assert "nobody has verified the truth of 2 samples yet: loupe review" in checked
     (scans.parent / "stop").unlink()
     again = json.loads(loupe(*words, cwd=scans.parent).stdout)
     assert again["engines"]["python-reader.py_one"]["drafted"] == ["c"]

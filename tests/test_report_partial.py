@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -108,3 +109,20 @@ def test_a_difference_is_called_shown_only_where_ranks_differ(tmp_path: Path) ->
     ranks, caption = ranked(toy_pages(tmp_path / "three", 6), good=40, fair=10, poor=5)
     assert ranks == ["1", "1", "1"] and "corrected over all 3 pairs" in caption
     assert "which 6 documents show" not in caption and "needed: these, were the two compared alone" in caption
+
+
+def test_samples_that_a_run_did_not_come_to_are_in_no_number_and_nobody_wins(runs: list[Path], tmp_path: Path) -> None:
+    root = tmp_path / "runs"
+    shutil.copytree(runs[1].parents[1], root)
+    file = root / "whole" / "mixed" / "predictions.jsonl"
+    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:3]))
+    (tmp_path / "mixed").symlink_to(runs[1].parents[2] / "mixed")
+
+    scored = loupe("score", "runs/whole/mixed", "--plain", cwd=tmp_path).stdout
+    listed = loupe("runs", "--plain", cwd=tmp_path).stdout
+    compared = loupe("compare", "runs/whole/mixed", "runs/part/mixed", "--plain", cwd=tmp_path).stdout
+
+    assert "whole on mixed@1" in scored and ", 3 of 8 samples: the rest is not read yet" in scored
+    assert "not read\t5 of 8\t62.5 %\tin no number yet" in scored and "scored as empty" not in scored
+    assert "only 3 of 8 read" in listed and "failed" not in listed
+    assert "wins" not in compared and "is ahead" not in compared

@@ -117,9 +117,9 @@ def two(tmp_path: Path) -> list[Path]:
 def test_the_report_and_the_terminal_mark_the_winner(two: list[Path], tmp_path: Path) -> None:
     write_report(two, tmp_path / "report.html")
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert re.search(r'<p class="verdict"><bdi>good wins with ', html)
+    assert re.search(r'<p class="conclusion"><bdi>good wins with ', html)
     assert re.findall(r'<bdi>(\w+)</bdi> <span class="badge-best">winner', html) == ["good"]
-    assert html.index('class="verdict"') < html.index('class="leaderboard stack"')
+    assert html.index('class="conclusion"') < html.index('class="leaderboard stack"')
     compared = compare_runs(two)
     assert compared.winner == str(two[0]) and compared.verdict.startswith("good wins")
     tables = sections(compared)

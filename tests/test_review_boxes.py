@@ -73,6 +73,12 @@ def test_what_stands_in_the_file_is_anybodys(tmp_path: Path, content: bytes) -> 
         assert all(0 <= end <= 1 for boxes in places for box in boxes for end in box)
 
 
+def test_a_file_of_gigabytes_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    boxes = kept(tmp_path, "ocr", {"lines": SEEN})
+    monkeypatch.setattr("loupe.review.boxes._LARGEST", 10)
+    assert boxes.marks("a", ["12345"]) == [[]]
+
+
 def test_a_link_out_of_the_folder_is_not_read(tmp_path: Path) -> None:
     kept(tmp_path, "ocr", {"lines": SEEN})
     (tmp_path / "other" / PLACE).mkdir(parents=True)

@@ -15,7 +15,7 @@ import click
 
 from loupe.cli.errors import BROKEN_PIPE, INTERRUPTED, describe, show_error
 from loupe.cli.guard import guarded
-from loupe.cli.output import say
+from loupe.cli.output import print_data, say
 from loupe.cli.root import root
 from loupe.cli.signals import as_interrupts, exit_code, outlive_terminal
 from loupe.errors import UntrustedError
@@ -58,6 +58,8 @@ def _invoke(arguments: list[str]) -> int:
             root.invoke(context)
     except click.exceptions.Exit as end:
         return end.exit_code
+    except click.exceptions.NoArgsIsHelpError as group:
+        print_data(group.message)
     except UntrustedError as error:
         from loupe.cli.trust import is_allowed
 

@@ -61,7 +61,7 @@ def show(benchmark: str, json: bool) -> None:
 @json_option
 def check(folder: Path, json: bool) -> None:
     """Check a FOLDER of your own pages; every problem is named with its file and line."""
-    from loupe.benchmarks.own import check_folder
+    from loupe.benchmarks.own import check_folder, count_drafts
 
     problems = [str(problem) for problem in check_folder(folder)]
     if json:
@@ -72,7 +72,9 @@ def check(folder: Path, json: bool) -> None:
     if problems:
         count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
         raise DatasetError(f"{folder}: {count}", hint="docs/own-data.md describes the format")
-    say(f"{folder}: no problem found; loupe run {word(folder)}")
+    drafts = count_drafts(folder)
+    unverified = f"nobody has verified the truth of {drafts:,} samples yet: loupe review {word(folder)}"
+    say(f"{folder}: no problem found; {unverified if drafts else f'loupe run {word(folder)}'}")
 
 
 def describe(ident: str, benchmark: Benchmark) -> dict[str, str | list[str]]:

@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 #: Where the runs lie, below the folder: they have no scores, and would only be in the way among those that do.
 RUNS = Path(".loupe/drafts")
 LISTED = 10
+#: How many drafts samples have, and whether these agree.
+_STATES = {
+    "agree": "drafted alike",
+    "differ": "drafted differently",
+    "one draft": "drafted by one engine",
+    "no draft": "without a draft",
+}
 
 
 @click.command("draft")
@@ -126,7 +133,7 @@ def show(folder: Path, found: dict[str, Written], states: dict[str, int], *, jso
             say(f"{name} failed on {ident}: {why}")
         if len(one.failed) > LISTED:
             say(f"{name} failed on {len(one.failed) - LISTED} more")
-    said = ", ".join(f"{count:,} {name}" for name, count in states.items() if count)
+    said = ", ".join(f"{count:,} {_STATES.get(name, name)}" for name, count in states.items() if count)
     say(f"{folder}: {said}")
     if any(states[name] for name in ("agree", "differ", "one draft")):
         say(f"to check them: loupe review {word(folder)}")

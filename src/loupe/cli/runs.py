@@ -61,7 +61,7 @@ def unreadable(path: Path, error: RunError) -> dict[str, str | int | float | Non
 
 def describe(folder: RunFolder) -> dict[str, str | int | float | None]:
     """One run in a line; `value` is that of the headline measure, a fraction or a number."""
-    from loupe.report.terminal import failed_count, format_headline
+    from loupe.report.terminal import failed_count, format_headline, unread_count
 
     try:
         result = folder.result()
@@ -69,7 +69,9 @@ def describe(folder: RunFolder) -> dict[str, str | int | float | None]:
         return unreadable(folder.path, error)
     headline = result.measures.get(result.headline) if result else None
     failed = failed_count(result) if result else 0
-    flaw = f", {failed:,} of {result.total:,} failed" if result and failed else ""
+    unread = unread_count(result) if result else 0
+    flaw = f", only {result.total - unread:,} of {result.total:,} read" if result and unread else ""
+    flaw += f", {failed - unread:,} of {result.total:,} failed" if result and failed > unread else ""
     return {
         "run": str(folder.path),
         "benchmark": f"{folder.info.benchmark_id}@{folder.info.version}",

@@ -171,7 +171,8 @@ def _of_run(folder: RunFolder, wanted: str, data: Path | None) -> tuple[str, _Lo
 
 def _of_folder(path: Path, wanted: str, data: Path | None, options: Mapping[str, str]) -> tuple[str, _Load, _Find]:
     if not wanted:
-        raise UsageError(f"{path} is no run: say what its answers are for", hint=f"--for {_with_faults()[0]}")
+        hint = f"a run: loupe lint runs/ENGINE/{path.name}; answers of a benchmark: --for {_with_faults()[0]}"
+        raise UsageError(f"{path} is no run", hint=hint)
     load = partial(samples_of, get_benchmark(wanted), data, options)
 
     def found(asked: Sequence[str] | None) -> dict[str, Prediction]:

@@ -112,6 +112,11 @@ def failed_count(result: Result) -> int:
     return sum(result.outcomes.get(name, 0) for name in FAILED) + _broken(result)
 
 
+def unread_count(result: Result) -> int:
+    """Samples that the run did not come to: they are in no number, unlike answers that are missing."""
+    return result.outcomes.get("missing", 0) - sum(failure.outcome == "missing" for failure in result.failures)
+
+
 def _broken(result: Result) -> int:
     return sum(failure.outcome == "scorer" for failure in result.failures)
 
@@ -127,7 +132,9 @@ def _measures(result: Result) -> Section:
         # Where the margin is given by its ends, they stand in the next column already.
         margin = "" if margin == interval else margin
         rows.append((f"{name} {arrow}", format_value(estimate.value, unit), margin, interval, f"{estimate.n:,}"))
-    title = f"{result.engine} on {result.benchmark}@{shown_version(result.version)}, {result.total:,} samples"
+    unread, count = unread_count(result), f"{result.total:,} sample{'s' if result.total != 1 else ''}"
+    read = f"{result.total - unread:,} of {count}: the rest is not read yet" if unread else count
+    title = f"{result.engine} on {result.benchmark}@{shown_version(result.version)}, {read}"
     return Section(title=title, header=("measure", "value", "±", "95 % interval", "n"), rows=rows)
 
 
@@ -210,12 +217,18 @@ def _has_value(result: Result, name: str) -> bool:
 
 
 def _not_as_it_is(result: Result) -> Section | None:
-    failed, total = failed_count(result), max(result.total, 1)
+    unread, total = unread_count(result), max(result.total, 1)
+    failed = failed_count(result) - unread
     rows = []
+    if unread:
+        rows.append(
+            ("not read", f"{unread:,} of {result.total:,}", f"{100 * unread / total:.1f} %", "in no number yet")
+        )
     if failed:
         counted = _FAILED_ARE[result.failed_are]
         rows.append(("failed", f"{failed:,} of {result.total:,}", f"{100 * failed / total:.1f} %", counted))
     counts = {**result.outcomes, "scorer": _broken(result)}
+    counts["missing"] = counts.get("missing", 0) - unread
     # Nothing is the right answer to a page with nothing on it.
     counts["empty"] = counts.get("empty", 0) - int(result.diagnostics.get("empty_on_blank", 0))
     for name, words in _WORDS.items():
@@ -223,7 +236,7 @@ def _not_as_it_is(result: Result) -> Section | None:
         if count:
             label = f"  {name}" if name in (*FAILED, "scorer") else name
             rows.append((label, f"{count:,} of {result.total:,}", f"{100 * count / total:.1f} %", words))
-    alarm = failed > ALARMING * result.total
+    alarm = failed + unread > ALARMING * result.total
     return Section(title="not answered as asked", rows=rows, alarm=alarm) if rows else None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loupe.report.terminal import failed_count, format_range, format_value
+from loupe.report.terminal import failed_count, format_range, format_value, unread_count
 from loupe.report.unverified import unverified
 from loupe.report.visible_differences import more_needed, probability, size
 from loupe.stats.comparison import Difference, is_clear
@@ -54,6 +54,13 @@ def verdict(
         return Verdict()
     if any(unverified(each.result) for each in ranked):
         return Verdict("No winner yet: nobody has verified the truth; next, check it with loupe review.")
+    unfinished = next((each for each in ranked if unread_count(each.result)), None)
+    if unfinished:
+        total = unfinished.result.total
+        read = f"{total - unread_count(unfinished.result):,} of {total:,} samples"
+        return Verdict(
+            f"No winner yet: {unfinished.name} has read {read}; next, give its command again, which goes on."
+        )
     if len(ranked) == 1:
         return Verdict(_alone(ranked[0], headline, apart=apart))
     leader, *others = ranked

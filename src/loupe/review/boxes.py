@@ -26,6 +26,8 @@ from loupe.web.phrases import MOST_CHARACTERS, Box, page_text, places
 PLACE, FILE = ".loupe", "boxes.jsonl"
 #: Lines of a text that are looked for, and how long one may be.
 _MOST_LINES, _SHORTEST, _LONGEST = 200, 4, 300
+#: A larger file is no help of ours: 64 MB are the lines of some 20,000 pages. Nor is a page of more lines.
+_LARGEST, _MOST_LINES_OF_PAGE = 64 * 2**20, 2_000
 #: The text of a line, and its box.
 Line: TypeAlias = tuple[str, float, float, float, float]
 
@@ -90,13 +92,16 @@ class Boxes:
             state = (place.path / FILE).lstat()
             if (state.st_mtime_ns, state.st_size) == self._known:
                 return
+            self._known, self._pages = (state.st_mtime_ns, state.st_size), {}
+            if state.st_size > _LARGEST:
+                return
             pages: dict[str, dict[str, list[Line]]] = {}
             for _, _, line in read_lines(place, FILE):
                 page = json_decoder(PageLines).decode(line)
                 seen = pages.setdefault(page.sample, {})
                 seen.pop(page.engine, None)
-                seen[page.engine] = page.lines
-            self._known, self._pages = (state.st_mtime_ns, state.st_size), pages
+                seen[page.engine] = [(line[0][:_LONGEST], *line[1:]) for line in page.lines[:_MOST_LINES_OF_PAGE]]
+            self._pages = pages
         except (OSError, UnsafeFileError, *UNDECODABLE):
             # Marks are a help; without them the page is still there.
             self._pages = {}

@@ -15,8 +15,10 @@ from loupe.data.extras import installed
 #: The release that the official values were computed with; run.json and the document say which one is in use.
 JSON_REPAIR_VERSION = "0.64.5"
 #: Of longer answers that are no JSON the middle is cut out before repair, which takes quadratic time on hostile text:
-#: seconds for this length, hours for 1 MB.
+#: seconds for this length, minutes for the worst, hours for 1 MB.
 LONGEST_REPAIR = 20_000
+#: Some texts take a second for this length. Scoring has a limit of time for each answer, a report has none.
+_QUICK_REPAIR = 1_500
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +85,20 @@ def object_like_docext(found: object) -> dict[str, object] | None:
     return found if isinstance(found, dict) else None
 
 
-def is_cut(answer: str) -> bool:
+def is_cut(answer: str, longest: int = LONGEST_REPAIR) -> bool:
     """Whether repair sees a part of the answer only: it is long, and no JSON as it stands."""
-    if len(answer) <= LONGEST_REPAIR:
+    if len(answer) <= longest:
         return False
     try:
         json.loads(answer)
     except (ValueError, RecursionError):
         return True
     return False
+
+
+def is_dear(answer: str) -> bool:
+    """Whether reading may take more than a second: it is not short, and no JSON as it stands."""
+    return is_cut(answer, longest=_QUICK_REPAIR)
 
 
 def _bounded(answer: str) -> str:

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from loupe.benchmarks.kie.answers import Reading, is_cut, parse_like_docext, repaired, text_like_docext
+from loupe.benchmarks.kie.answers import Reading, is_cut, is_dear, parse_like_docext, repaired, text_like_docext
 from loupe.benchmarks.kie.labels import canonical, fields_by_label
 from loupe.benchmarks.kie.patterns import PATTERNS, SEVERAL_LINES
 
@@ -66,6 +66,8 @@ def _text_of_json(answer: str, names: Sequence[str]) -> str:
     try:
         value, end = json.JSONDecoder().raw_decode(answer, start)
     except (ValueError, RecursionError):
+        if is_dear(answer):
+            return answer
         value, end = repaired(answer[start:]), len(answer)
     # Braces in plain text, which repair would take for JSON, are no answer in JSON.
     if 2 * _letters(answer[:start] + answer[end:]) > _letters(answer):

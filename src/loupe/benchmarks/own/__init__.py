@@ -3,6 +3,6 @@
 from loupe.benchmarks.own.checking import check_folder
 from loupe.benchmarks.own.folder import open_folder
 from loupe.benchmarks.own.problems import Problem
-from loupe.benchmarks.own.survey import survey_folder
+from loupe.benchmarks.own.survey import count_drafts, survey_folder
 
-__all__ = ["Problem", "check_folder", "open_folder", "survey_folder"]
+__all__ = ["Problem", "check_folder", "count_drafts", "open_folder", "survey_folder"]

@@ -64,7 +64,7 @@ def without_labels(rows: Iterable[SampleScores]) -> list[str]:
     answered = [row.details["answered"] for row in rows if "answered" in row.details]
     if f"({UNKNOWN})" not in answered or set(answered) - {f"({UNKNOWN})", f"({NONE})"}:
         return []
-    none = f"none of the {len(answered):,} answers is one of the labels"
+    none = "no answer is one of the labels"
     return [f"{none}: plain OCR gives no labels, a vision model does (--base-url URL)"]
 
 

@@ -96,6 +96,14 @@ def _accepted(values: dict[str, Any]) -> list[str]:
     return [name for name, draft in drafts.items() if draft == reference] if isinstance(drafts, dict) else []
 
 
+def count_drafts(path: Path) -> int:
+    """How many samples of a folder have a truth that nobody has verified. Raises DatasetError as `survey_folder`."""
+    config, problems = read_config(path)
+    if config is None:
+        raise problems[0].error()
+    return contents_of(path, config).states["draft"]
+
+
 def survey_folder(path: Path) -> tuple[dict[str, int], list[str]]:
     """How many samples of each task a folder has, and the unusual settings of how it is scored, as `key = value`.
 
