@@ -119,7 +119,7 @@ def test_after_a_run_one_line_suggests_the_adapter_with_a_command_that_mends_the
     assert len(said) == 1 and said[0].startswith(f"6 of 6 answers hold {chosen.meaning} (what it costs: ")
     (run,) = (tmp_path / "runs").glob("*/mydocs")
     assert f"loupe lint {run.relative_to(tmp_path)})" in said[0]
-    (command,) = re.findall(r"scored without: loupe (.*)", said[0])
+    (command,) = re.findall(r"answers without that: loupe (.*)", said[0])
     again = loupe(*shlex.split(command), "--json", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
     before = json.loads((run / "result.json").read_text())["measures"]["text_similarity"]["value"]

@@ -364,6 +364,8 @@ def test_a_table_in_json_is_read_as_a_table_and_labels_in_json_name_their_values
 
 
 def test_a_brace_in_plain_text_is_no_json() -> None:
+    receipt = '{"LUCKY STAR" SDN BHD}\n12 Jalan Besar\nInvoice No: INV-123\nTotal: 45.60'
+    assert read_with_fallback(receipt, FIELDS).fields["total_amount"] == "45.60"
     assert read_with_fallback(RECEIPT + '{"a": "b"}', FIELDS).fields == read_with_fallback(RECEIPT, FIELDS).fields
 
 

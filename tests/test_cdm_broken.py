@@ -124,4 +124,5 @@ def test_whether_a_formula_looks_whole(tex: str, whole: bool) -> None:
 
 def test_names_that_tex_is_asked_for() -> None:
     assert unheard_names(r"\alpha \foo{a} \begin{bar*} x \end{bar*}") == {"foo", "bar*", "endbar*"}
+    assert unheard_names(r"x \LoupeHere") is None, "a name of our own documents"
     assert unheard_names(r"\fooé") is unheard_names("$$") is unheard_names(r"\begin\x") is None

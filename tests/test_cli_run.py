@@ -389,7 +389,7 @@ def test_too_many_timeouts_give_up_and_show_what_there_is_as_partial(tmp_path: P
         done = loupe("run", "mydocs", *words, cwd=tmp_path)
     assert done.returncode == 4, done.stderr
     assert "to continue: loupe run mydocs" in done.stderr
-    assert "missing\t" in done.stdout and "timeout\t" in done.stdout
+    assert "not read\t" in done.stdout and "timeout\t" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -423,3 +423,10 @@ def test_a_memory_limit_of_the_user_below_that_of_scoring_stands(here: Path) -> 
         words, cwd=here, env=environment(here), capture_output=True, text=True, timeout=120, check=False
     )
     assert (done.returncode, "100.00 %" in done.stdout) == (0, True), done.stderr
+
+
+def test_a_tag_without_slices_takes_no_verdict_away(here: Path) -> None:
+    done = loupe("run", "mydocs", "-e", "python:reader.py:right", "--by", "nosuch", cwd=here)
+    assert done.returncode == 2 and "nosuch" in done.stderr
+    assert "pages and answers: loupe report" in done.stderr
+    assert loupe("run", "mydocs", "-e", "python:reader.py:right", "--by", "half", cwd=here).returncode == 0

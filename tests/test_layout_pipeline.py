@@ -313,7 +313,7 @@ def test_settings_that_make_no_sense_are_refused(keys: dict[str, Any], said: str
 def test_without_package_or_model_the_error_says_what_to_get(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MissingToolError) as caught:
         read(pages(tmp_path, page=WHITE), "http://127.0.0.1:9/v1")
-    assert "torch" in caught.value.message and "loupe-ocr[layout]" in caught.value.hint
+    assert "torch" in caught.value.message and "[layout]" in caught.value.hint
     monkeypatch.syspath_prepend(str(STAND_IN))
     with pytest.raises(MissingToolError) as caught:
         read(pages(tmp_path, page=WHITE), "http://127.0.0.1:9/v1")

@@ -79,3 +79,14 @@ def test_omnidocbench_scores_a_cell_with_an_unwritten_tag_as_officially() -> Non
     for answer, official in (("a&lt;b", 1 - 2 / 3 / 4), ("a<?b c>", 1 - 3 / 4 / 3)):
         (sample,) = match_page(page, html.replace("a<", f"{answer}<", 1)).table
         assert (sample.teds, sample.teds_structure_only) == (pytest.approx(official), pytest.approx(1.0))
+
+
+@pytest.mark.parametrize("version", ["2.9", "2.12"])
+def test_any_character_in_a_tag_comes_to_its_end(version: Version) -> None:
+    for code in [*range(1, 0x300), 0x2028, 0x3000, 0xFEFF, 0xFFFF]:
+        for markup in (
+            f"<table><tr><td{chr(code)}x=1>a</td></tr></table>",
+            f"<table><tr><td x{chr(code)}",
+            f"<td {chr(code)}",
+        ):
+            assert "<t" in as_read_by_libxml2(markup, version)

@@ -120,6 +120,13 @@ def test_where_the_lines_of_a_single_page_stand_is_kept(pages: int, told: object
     assert response is not None and (response["id"], response.get("lines")) == ("x", told)
 
 
+def test_an_engine_that_names_itself_as_its_ocr_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text(f'kind = "ocr_and_text"\nocr = "{file}"\n')
+    with pytest.raises(ProfileError, match="is no engine that only reads"):
+        load_profile(str(file))
+
+
 def test_pages_are_read_once_although_the_model_is_asked_again(bills: Path) -> None:
     reader = "import pathlib\ndef read(request):\n    pathlib.Path('read').open('a').write('x')\n    return 'Total 5'\n"
     (bills.parent / "reader.py").write_text(reader)

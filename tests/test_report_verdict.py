@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -68,6 +69,15 @@ def test_a_winner_is_named_with_how_far_ahead_how_sure_and_what_comes_next() -> 
         "large wins with 90.00 % fields right, 20.00 points better than small, which is more than chance "
         "(interval 18.00 … 21.00, p = 0.012); next, run it again for the 3 of 40 samples that failed."
     )
+
+
+def test_a_value_over_other_samples_does_not_win_over_what_pairs_show() -> None:
+    """`broad` has read harder samples too: its value is lower, and on the shared ones it is better."""
+    both = [contender("few", 0.9), contender("broad", 0.7)]
+    found = verdict(both, ACCURACY, pairs(("few", "broad", -0.07, 0.001)))
+    assert found.winner == "" and found.sentence.startswith("No winner: each engine is ahead on other samples")
+    ranked = replace(pairs(("few", "broad", -0.07, 0.001)), ranks={"broad": 1, "few": 2})
+    assert verdict(both, ACCURACY, ranked).winner == "broad"
 
 
 def test_what_may_be_chance_is_no_win() -> None:

@@ -29,4 +29,4 @@ def suggest_adapters(path: Path) -> None:
     price = f" (what it costs: loupe lint {shlex.quote(str(path))})" if benchmark.faults else ""
     again = f"{score_anyway(path, folder.info)} {adapters_option(found.adapters)}"
     said = f"{found.answers:,} of {found.looked_at:,} answers hold {' and '.join(found.faults)}"
-    say(f"{said}{price}; the same answers scored without: {again}")
+    say(f"{said}{price}; the same answers without that: {again}")

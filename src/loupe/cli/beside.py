@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from loupe.cli.errors import USAGE, show_error
 from loupe.cli.output import tables
 from loupe.errors import UsageError
 
@@ -39,8 +40,8 @@ def published_of(benchmark: str, version: str = "") -> list[PublishedRow]:
     return rows
 
 
-def show_beside(results: Sequence[Result], published: Sequence[PublishedRow], by: str, *, plain: bool) -> None:
-    """Tables of both, below those of the results. Raises UsageError for a tag without slices."""
+def show_beside(results: Sequence[Result], published: Sequence[PublishedRow], by: str, *, plain: bool) -> int:
+    """Tables of both, below those of the results; the exit code, as a tag without slices is only said."""
     if results and published:
         from loupe.report.candidates import candidate_sections
 
@@ -48,4 +49,9 @@ def show_beside(results: Sequence[Result], published: Sequence[PublishedRow], by
     if by:
         from loupe.report.slices import slices_section
 
-        tables([slices_section(result, by) for result in results], plain=plain)
+        try:
+            tables([slices_section(result, by) for result in results], plain=plain)
+        except UsageError as error:
+            show_error(error.message, error.hint)
+            return USAGE
+    return 0

@@ -90,7 +90,7 @@ def command(
         if flags["repeats"] == 1:
             show_ranking([path for path, _ in results], plain=plain)
         show_repeats(several, plain=plain)
-        show_beside([result for _, result in results], published, by, plain=plain)
+        codes.append(show_beside([result for _, result in results], published, by, plain=plain))
         _say_next([path for path, _ in results])
     context.exit(worst_code(codes))
 

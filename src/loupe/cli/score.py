@@ -115,7 +115,7 @@ def command(
         from loupe.report.candidates import candidate_sections
 
         tables(candidate_sections([result for _, result in results]), plain=plain)
-    show_beside([result for _, result in results], published, by, plain=plain)
+    code = worst_code([code, show_beside([result for _, result in results], published, by, plain=plain)])
     if len(results) > 1:
         runs = " ".join(shlex.quote(str(path)) for path, _ in results)
         say(f"pages and answers: loupe report {runs} -o report.html")

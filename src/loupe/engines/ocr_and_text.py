@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
@@ -32,6 +33,10 @@ _OWN = ("command", "python")
 _KEPT = 64
 
 
+#: Whether the profile of an OCR is being loaded, which must not be of this kind: it could name itself.
+_loading: ContextVar[bool] = ContextVar("loading", default=False)
+
+
 class Settings(openai.Settings, frozen=True, kw_only=True):
     """Keys of an `ocr_and_text` profile, beside those of `openai`; see docs/engines/ocr-and-text.md.
 
@@ -52,8 +57,14 @@ class Settings(openai.Settings, frozen=True, kw_only=True):
 
     @property
     def reader(self) -> Profile:
-        """The profile of the OCR. Raises what loading it raises."""
-        return load_profile(self.ocr)[1]
+        """The profile of the OCR. Raises what loading it raises, ValueError for one that leads back to its own kind."""
+        if _loading.get():
+            raise ValueError(f"ocr = {self.ocr!r} is no engine that only reads, such as rapidocr or tesseract")
+        token = _loading.set(True)
+        try:
+            return load_profile(self.ocr)[1]
+        finally:
+            _loading.reset(token)
 
     def signature(self) -> dict[str, str]:
         """What a text model's signature has; the picture is the OCR's, which is named."""

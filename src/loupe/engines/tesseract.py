@@ -92,10 +92,10 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
 def _told_apart(output: str) -> tuple[str, list[PlacedLine]]:
     """The text, and the lines of the table that is printed with it, with their boxes as fractions of the page."""
     before, header, after = output.partition(_HEADER)
-    rows = []
-    while header and (row := _ROW.match(after)):
+    rows, end = [], 0
+    while header and (row := _ROW.match(after, end)):
         rows.append(row.groups())
-        after = after[row.end() :]
+        end = row.end()
     width, height = next(((float(row[4]), float(row[5])) for row in rows if row[0] == "1"), (0.0, 0.0))
     words: dict[str, list[str]] = {}
     for level, place, *_, word in rows:
@@ -107,7 +107,7 @@ def _told_apart(output: str) -> tuple[str, list[PlacedLine]]:
             x, y = float(left), float(top)
             ends = (x / width, y / height, (x + float(wide)) / width, (y + float(high)) / height)
             lines.append(placed_line(" ".join(words[place]), ends))
-    return before + after, lines
+    return before + after[end:], lines
 
 
 def _check_languages(program: str, wanted: str) -> None:

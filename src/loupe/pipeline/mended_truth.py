@@ -60,6 +60,8 @@ def score_anyway(path: Path, info: RunInfo) -> str:
     words = ["loupe", "score", info.benchmark, str(path / "predictions.jsonl"), "--name", "NAME"]
     words += ["--data", info.data] if info.data else []
     words += [word for name, value in info.options.items() for word in ("-o", f"{name}={value}")]
+    words += ["--limit", str(info.limit)] if info.limit else []
+    words += ["--sample", str(info.sample.count), "--seed", str(info.sample.seed)] if info.sample else []
     return shlex.join(words)
 
 

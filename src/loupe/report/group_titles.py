@@ -50,11 +50,13 @@ def tell_apart(groups: Sequence[Group]) -> None:
 
 
 def _lettered(infos: Sequence[RunInfo], one: RunInfo) -> str:
-    """`data B`, or where the data is the same `fields B`: letters for what only digests tell apart."""
+    """`data B`, `fields B` or both: letters for what only digests tell apart."""
     data = list(dict.fromkeys(info.reference_digest for info in infos))
-    if len(data) > 1:
-        return f"data {_letter(data.index(one.reference_digest))}"
-    return f"fields {_letter(list(dict.fromkeys(info.version for info in infos)).index(one.version))}"
+    said = [f"data {_letter(data.index(one.reference_digest))}"] if len(data) > 1 else []
+    if len({info.version for info in infos if info.reference_digest == one.reference_digest}) > 1 or not said:
+        versions = list(dict.fromkeys(info.version for info in infos))
+        said.append(f"fields {_letter(versions.index(one.version))}")
+    return ", ".join(said)
 
 
 def _letter(place: int) -> str:

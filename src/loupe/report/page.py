@@ -35,6 +35,7 @@ from loupe.stats.ranks import Standings
 JsonObject: TypeAlias = dict[str, Any]
 
 _HERE = Path(__file__).parent
+_COMMENT = re.compile(r"^[ \t]*(?://|/\*\*|\*).*\n", re.MULTILINE)
 _SCRIPTS = ("data.js", "stored.js", "text.js", "diff.js", "moved.js", "grid.js", "sample.js")
 #: Only in reports that explain a score.
 _MATCH_SCRIPTS = ("overlay.js", "tables.js", "formulas.js", "match.js")
@@ -108,7 +109,8 @@ def script(*, explained: bool = False, tested: bool = False, fielded: bool = Fal
         "app.js",
         *(("fact_list.js",) if tested else ()),
     )
-    return '(() => {\n"use strict";\n' + "\n".join(map(_static, names)) + "})();\n"
+    # Comments are for those who read the files here; in the page they would be a twentieth of it.
+    return '(() => {\n"use strict";\n' + "\n".join(_COMMENT.sub("", _static(name)) for name in names) + "})();\n"
 
 
 def _static(name: str) -> str:

@@ -63,13 +63,17 @@ def verdict(
         )
     if len(ranked) == 1:
         return Verdict(_alone(ranked[0], headline, apart=apart))
-    leader, *others = ranked
+    # Values of runs over other samples may be in another order than what the pairs show on those that they share.
+    leader = min(ranked, key=lambda each: compared.ranks.get(each.key) or len(ranked) + 1)
+    others = [each for each in ranked if each is not leader]
     found = {each.key: _between(compared, leader, each, headline) for each in others}
     told = f"{leader.name} {{}} with {_reached(leader, headline)}"
     if compared.untold:
         said = "No winner: these samples are too few to tell the engines apart"
         return Verdict(f"{said}, though {told.format('is ahead')}; next, add samples.")
     equal = [each for each in others if (one := found[each.key]) is None or not is_clear(one)]
+    if any(_is_behind(compared, leader, each, headline) for each in others):
+        return Verdict("No winner: each engine is ahead on other samples; next, let all read the same samples.")
     if not equal:
         one = found[others[0].key]
         assert one is not None
@@ -111,6 +115,14 @@ def _undecided(
 def _between(compared: Standings, leader: Contender, other: Contender, headline: Measure) -> Difference | None:
     pair = compared.pairs.get((leader.key, other.key)) or compared.pairs.get((other.key, leader.key)) or {}
     return pair.get(headline.name)
+
+
+def _is_behind(compared: Standings, leader: Contender, other: Contender, headline: Measure) -> bool:
+    """Whether the other run is ahead on what both have read; pairs hold the later run minus the earlier one."""
+    later_leads = (leader.key, other.key) in compared.pairs
+    difference = getattr(_between(compared, leader, other, headline), "difference", None) or 0.0
+    gain = difference if headline.higher_is_better else -difference
+    return gain < 0 if later_leads else gain > 0
 
 
 def _reached(one: Contender, headline: Measure) -> str:

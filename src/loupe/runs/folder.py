@@ -21,7 +21,7 @@ from loupe.files.names import safe_name
 from loupe.files.records import RecordLog, read_lines
 from loupe.runs.info import RunInfo, differences, signature
 from loupe.runs.lock import LOCK, locked
-from loupe.typed import encode_json, json_decoder
+from loupe.typed import json_decoder
 from loupe.types import RETRIED, UNDECODABLE, Prediction, Result, SampleScores
 
 _KEEP_BOTH = "--name NAME keeps both, --fresh starts over (the old folder is moved aside)"
@@ -325,7 +325,7 @@ def _decode(line: bytes, kind: type[Record], path: Path, number: int) -> Record:
 
 def _pretty(record: msgspec.Struct) -> bytes:
     try:
-        return msgspec.json.format(encode_json(record), indent=2) + b"\n"
+        return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
     except UnicodeEncodeError as error:
         raise RunError(
             f"{error.object!a}: a name that is not UTF-8 cannot be recorded", hint="rename the file or folder"

@@ -68,14 +68,14 @@ def _text_of_json(answer: str, names: Sequence[str]) -> str:
     except (ValueError, RecursionError):
         if is_dear(answer):
             return answer
-        value, end = repaired(answer[start:]), len(answer)
-    # Braces in plain text, which repair would take for JSON, are no answer in JSON.
-    if 2 * _letters(answer[:start] + answer[end:]) > _letters(answer):
-        return answer
+        value, end = repaired(answer[start:]), 0
     try:
-        return "\n".join(_texts(value, fields_by_label(names))) or answer
+        text = "\n".join(_texts(value, fields_by_label(names)))
     except RecursionError:
         return answer
+    # Braces in plain text, which repair would take for JSON, are no answer in JSON: most of it must be read.
+    read = _letters(answer[start:end]) if end else _letters(text)
+    return text if text and 2 * read >= _letters(answer) else answer
 
 
 def _texts(value: object, by_label: Mapping[str, str], label: str = "") -> Iterator[str]:

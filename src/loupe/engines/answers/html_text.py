@@ -13,6 +13,7 @@ _BLOCKS = frozenset(
 )
 _INLINE = frozenset({"b", "strong", "i", "em", "u", "span"})
 #: A fence line, a tag that means something here, or a character that is written by its name.
+_TABLE_END = re.compile("</table", re.IGNORECASE)
 _MARK = re.compile(
     rf"^ {{0,3}}```.*$|</?({'|'.join(sorted({*_BLOCKS, *_INLINE, 'li', 'br', 'table'}))})\b[^<>]*>"
     r"|&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[A-Za-z]\w{1,30});",
@@ -38,7 +39,7 @@ def html_text(text: str) -> str:
 
 def _marks(text: str) -> Iterator[re.Match[str]]:
     """Those outside of tables and fenced code. A table that never ends is none."""
-    last_end = text.lower().rfind("</table")
+    last_end = max((end.start() for end in _TABLE_END.finditer(text)), default=-1)
     tables, fenced = 0, False
     for mark in _MARK.finditer(text):
         if mark[0].lstrip(" ").startswith("```"):

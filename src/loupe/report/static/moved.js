@@ -33,17 +33,19 @@ function wordsInCommon(one, other) {
 }
 
 /** Pairs of blocks that are one, as [block of the prediction, block of the reference], in the order of the prediction. */
-function blockPairs(given, wanted) {
+function blockPairs(given, wanted, milliseconds) {
   const waiting = new Map();
   for (const block of wanted) waiting.set(block.key, [...(waiting.get(block.key) ?? []), block]);
   const pairs = new Map();
   for (const block of given) if (waiting.get(block.key)?.length) pairs.set(block, waiting.get(block.key).shift());
   const taken = new Set(pairs.values());
   const left = given.filter((block) => !pairs.has(block)), open = wanted.filter((block) => !taken.has(block));
+  const deadline = performance.now() + milliseconds;
   if (left.length * open.length <= COMPARED) {
     for (const block of left) {
       let best = null, most = ALIKE;
       for (const other of open) {
+        if (performance.now() > deadline) break;
         if (taken.has(other) || 2 * Math.min(block.words.length, other.words.length) < ALIKE * (block.words.length + other.words.length)) continue;
         const alike = wordsInCommon(block.words, other.words);
         if (alike >= most) { best = other; most = alike + 1e-9; }
@@ -73,11 +75,11 @@ function unmoved(pairs) {
 }
 
 /** Blocks of the prediction that stand elsewhere in the reference, as [block there, block here]; in the order of the first. */
-function movedBlocks(prediction, reference) {
+function movedBlocks(prediction, reference, milliseconds) {
   const byParagraph = [prediction, reference].every((text) => /\n[^\S\n]*\n/.test(text.trim()));
   const given = blocksOf(prediction, byParagraph), wanted = blocksOf(reference, byParagraph);
   if (given.length < 2 || wanted.length < 2 || given.length > 2000 || wanted.length > 2000) return [];
-  const pairs = blockPairs(given, wanted), kept = unmoved(pairs);
+  const pairs = blockPairs(given, wanted, milliseconds), kept = unmoved(pairs);
   return pairs.filter((_, at) => !kept.has(at));
 }
 
@@ -86,7 +88,7 @@ function movedBlocks(prediction, reference) {
  * They stand where the prediction has them; the reference goes on without them.
  */
 function differenceWithMoves(prediction, reference, unit, milliseconds = 400) {
-  const moves = movedBlocks(prediction, reference);
+  const moves = movedBlocks(prediction, reference, milliseconds);
   if (!moves.length) return difference(prediction, reference, unit, milliseconds);
   const without = (text, blocks) => {
     let kept = "", from = 0;
