@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,7 +49,7 @@ def test_a_data_set_with_half_characters_is_prepared(tmp_path: Path) -> None:
 
 def test_a_folder_whose_name_is_no_text_is_refused_before_anything_is_read(tmp_path: Path) -> None:
     make_folder(tmp_path)
-    os.rename(tmp_path / "mydocs", os.fsencode(tmp_path) + b"/caf\xe9")  # noqa: PTH104  a name that is no text
+    (tmp_path / "mydocs").rename(tmp_path / "caf\udce9")
     done = loupe("run", "./caf\udce9", "-e", "python:reader.py:right", cwd=tmp_path)
     assert done.returncode == 2 and "a name that is not UTF-8 cannot be recorded" in done.stderr
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -20,11 +21,11 @@ from tests.review_app import served
 SEEN: list[Line] = [("Invoice number 12345", 0.1, 0.1, 0.9, 0.2), ("Total 99.50", 0.1, 0.5, 0.65, 0.6)]
 
 
-def kept(folder: Path, engine: str, response: object) -> Boxes:
+def kept(folder: Path, engine: str, response: Any) -> Boxes:
     info = RunInfo(benchmark="b", benchmark_id="b", version="1", engine=engine, profile={})
     with claim(folder / engine, info) as run:
         run.write_info(info)
-        row = msgspec.json.encode(Prediction(sample="a", text="x", response=response))  # type: ignore[arg-type]
+        row = msgspec.json.encode(Prediction(sample="a", text="x", response=response))
         run.predictions_file.write_bytes(row + b"\n")
     keep_boxes(folder, engine, RunFolder.open(folder / engine))
     return Boxes(folder)
