@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests import test_adaptive_concurrency as servers
+from tests.engines import test_adaptive_concurrency as servers
 
 from loupe.inference.concurrency import AdaptivePlaces, Places
 

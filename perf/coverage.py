@@ -18,6 +18,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from loupe.stats.analysis import Analysis
 from loupe.stats.clusters import Row
 from loupe.stats.comparison import compare
 from loupe.stats.estimates import estimate
@@ -131,7 +132,7 @@ def covered(benchmark: Simulated, clusters: int, repeats: int) -> tuple[float, f
     while done < repeats:
         number = min(AT_ONCE, repeats - done)
         first, second, truth = benchmark.draw(chance, (clusters, number))
-        found = estimate(measures(number), to_rows(first, second)).values()
+        found = estimate(Analysis(measures(number)), to_rows(first, second)).values()
         for value, true in zip(found, np.broadcast_to(truth, number).tolist(), strict=True):
             assert value.low is not None and value.high is not None
             above += value.low > true + 1e-12
@@ -150,7 +151,7 @@ def false_alarms(benchmark: Simulated, clusters: int, repeats: int) -> float:
         coin = chance.random(shape) < 0.5
         runs = [to_samples(to_rows(*(common + np.where(side, one, other)))) for side in (coin, ~coin)]
         number = shape[1]
-        found = compare(measures(number), *runs)
+        found = compare(Analysis(measures(number)), *runs)
         alarms += sum(difference.p is not None and difference.p < 0.05 for difference in found.values())
         done += number
     return alarms / done
@@ -182,7 +183,8 @@ def covered_differences(benchmark: Simulated, clusters: int, repeats: int) -> tu
         first, other, second, truth = differing(benchmark, chance, (clusters, number))
         runs = [to_samples(to_rows(counts, second)) for counts in (first, other)]
         for measure, true in zip(measures(number), truth.tolist(), strict=True):
-            found = compare([measure], *([pick(row, measure.name) for row in run] for run in runs))[measure.name]
+            both = ([pick(row, measure.name) for row in run] for run in runs)
+            found = compare(Analysis([measure]), *both)[measure.name]
             above += found.low is not None and found.low > true + 1e-12
             below += found.high is not None and found.high < true - 1e-12
         done += number

@@ -2,12 +2,12 @@
 
     python perf/olmocr.py [--share 1.0] [--cores 2] [--naive 40]
 
-First a set of ours is written (tests/olmocr_set.py): 7,019 tests on 1,403 pages, 3,385 of them math, thirty equations
-on a page with math. `loupe score` then reads and scores the candidate's folder in a process of its own: cold (no
-equation was drawn before; starting the browsers is part of it), and warm (all were; the run is new). Printed, of all
-processes together, browsers included: wall seconds, seconds of processor time, the peak of their memory (what they
-share is divided among them); and the headline. On a busy machine the wall says little: processor time divided by
-cores is what an idle one needs.
+First a set of ours is written (tests/support/olmocr_set.py): 7,019 tests on 1,403 pages, 3,385 of them math, thirty
+equations on a page with math. `loupe score` then reads and scores the candidate's folder in a process of its own:
+cold (no equation was drawn before; starting the browsers is part of it), and warm (all were; the run is new).
+Printed, of all processes together, browsers included: wall seconds, seconds of processor time, the peak of their
+memory (what they share is divided among them); and the headline. On a busy machine the wall says little: processor
+time divided by cores is what an idle one needs.
 
 One page per equation, in the same run: a browser context and a page for each, KaTeX loaded into it, as upstream does.
 Measured on `--naive` equations of the set, warm; times the equations that upstream would draw, one after the other
@@ -31,14 +31,14 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.olmocr_set import write_olmocr_set
+from tests.support.olmocr_set import write_olmocr_set
 
-from loupe.benchmarks.olmocr.equations import render_and_match
-from loupe.benchmarks.olmocr.math_facts import questions
-from loupe.benchmarks.olmocr.page_text import PageText
-from loupe.benchmarks.olmocr.records import MathRule
-from loupe.benchmarks.olmocr.rendering.chromium import browser_environment, chromium_program
-from loupe.data.katex import Katex, katex_folder, read_katex
+from loupe.benchmarks.olmocr_bench.data.records import MathRule
+from loupe.benchmarks.olmocr_bench.equations.containment import render_and_match
+from loupe.benchmarks.olmocr_bench.equations.rendering.chromium import browser_environment, chromium_program
+from loupe.benchmarks.olmocr_bench.kinds.math_facts import questions
+from loupe.benchmarks.olmocr_bench.text.page_text import PageText
+from loupe.data.hub.katex import Katex, katex_folder, read_katex
 from scoring import _children
 
 if TYPE_CHECKING:

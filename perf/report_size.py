@@ -6,6 +6,7 @@ Usage: python perf/report_size.py [--samples 12 1500] [--open]     figures and b
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import statistics
 import sys
@@ -15,8 +16,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.report_browser import chromium
-from tests.report_runs import Toy, misread, toy_pages
+from tests.support.report_browser import chromium
+from tests.support.report_runs import Toy, misread, toy_pages
 
 from loupe.report.html import write_report
 
@@ -73,6 +74,7 @@ def main() -> None:
     parser.add_argument("--open", action="store_true", help="open each report in Chromium, too")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["HOME"] = folder  # The benchmark that is made here is trusted there, and not by the user.
         for count in arguments.samples:
             measure(count, Path(folder), look=arguments.open)
 

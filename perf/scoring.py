@@ -27,7 +27,7 @@ import msgspec
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.synthetic import write_prepared
+from tests.support.synthetic import write_prepared
 
 #: Benchmark → number of samples of the real set, and what they are called.
 SIZES = {

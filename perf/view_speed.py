@@ -6,6 +6,7 @@ Usage: python perf/view_speed.py [--samples 10000]     figures: docs/view.md
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import statistics
 import sys
@@ -17,12 +18,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.report_runs import misread, toy_pages
+from tests.support.report_runs import misread, toy_pages
 
-from loupe.view.board import Board
-from loupe.view.grid import wanted_of
-from loupe.view.pages import Pages
-from loupe.view.shelf import Shelf
+from loupe.web.view.board import Board
+from loupe.web.view.grid import wanted_of
+from loupe.web.view.pages import Pages
+from loupe.web.view.shelf import Shelf
 
 
 def timed(name: str, make: Callable[[], object], times: int = 5) -> None:
@@ -46,6 +47,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=10_000)
     count = parser.parse_args().samples
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["HOME"] = folder  # The benchmark that is made here is trusted there, and not by the user.
         toy = toy_pages(Path(folder), count, pages=24, characters=400)
         for name, every in (("good", 61), ("worse", 17)):
             toy.run(name, {sample.id: misread(sample.truth, every) for sample in toy.samples})

@@ -32,11 +32,11 @@ def main() -> None:
         transformers.PPDocLayoutV3ForObjectDetection(config).save_pretrained(Path(folder))
         transformers.PPDocLayoutV3ImageProcessor().save_pretrained(Path(folder))
         detector = load_detector("pp_doclayout_v3", DetectorOptions(model=folder, least_score=0.2))
-        detections = detector.detect(page)
+        detections, again = detector.detect([page, page.resize((page.width // 2, page.height // 2))])
     found = regions(keep_areas(detections, *page.size, least_score=0.2), *page.size)
     inside = all(0 <= side <= 1000 for region in found for side in region.box)
     print(dict(detector.facts), f"{len(detections)} detections, {len(found)} regions, all on the page: {inside}")
-    assert detections and inside
+    assert detections and again and inside
 
 
 if __name__ == "__main__":

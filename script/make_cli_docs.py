@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from loupe.cli.root import root
+from loupe.cli.shared.top import root
 
 #: Help is wrapped at this width, whatever terminal the script runs in.
 WIDTH = 100
@@ -36,7 +36,7 @@ an exit code:
 | 130 | interrupted (143 by SIGTERM, 129 by SIGHUP); what was done is kept, and how to continue is printed |
 
 The environment: `LOUPE_BASE_URL`, `OPENAI_BASE_URL`, `VLLM_BASE_URL` or `OLLAMA_HOST` name the server where no
-`--base-url` does; `LOUPE_API_KEY` or `OPENAI_API_KEY` hold its key, which is never stored or printed;
+`--base-url` does; `LOUPE_API_KEY` or `OPENAI_API_KEY` hold the key of the first or second, never stored or printed;
 `LOUPE_SERVE_API_KEY` is the key that clients of `loupe serve` must send; `LOUPE_DEBUG=1` shows tracebacks.
 `LOUPE_DATA` is where data sets lie, `HF_ENDPOINT` a mirror of the hub, `HF_TOKEN` its token, never printed either.
 """

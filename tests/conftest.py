@@ -42,7 +42,7 @@ def keep_home_clean(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """A browser for the tests of one file; Playwright's event loop must not outlive them."""
-    from tests.report_browser import chromium
+    from tests.support.report_browser import chromium
 
     with chromium() as found:
         yield found

@@ -37,15 +37,54 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE)
 _LONGEST_NAME, _MOST_NAMES = 200, 5000
 
 
+def in_words(error: BaseException) -> str:
+    """What was raised, by its type and its own words; by its type alone where it cannot even say them.
+
+    >>> in_words(ValueError("too small")), in_words(MemoryError())
+    ('ValueError: too small', 'MemoryError')
+    """
+    try:
+        return f"{type(error).__name__}: {error}".rstrip(": ")
+    except Exception:  # noqa: BLE001 - the border to somebody else's __str__
+        return type(error).__name__
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'run'?` where one known name is near, else nothing: the end of a message about a wrong name."""
+    near = nearest(name, known)
+    return f"; did you mean {near!r}?" if near else ""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known name that is most like this one; "" where none is near."""
     import difflib  # not needed unless something is wrong
 
     if len(name) > _LONGEST_NAME:
         return ""
     near = [each for each in islice(known, _MOST_NAMES) if len(each) <= _LONGEST_NAME]
-    close = difflib.get_close_matches(name, near, n=1, cutoff=0.65)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    return next(iter(difflib.get_close_matches(name, near, n=1, cutoff=0.65)), "")
+
+
+def completed(name: str, known: Iterable[str]) -> str:
+    """The one known name that begins as `name` does, whatever the case and the signs between letters; else `name`.
+
+    >>> completed("OmniDoc", ["omnidocbench", "ocrbench"])
+    'omnidocbench'
+    """
+    begin = _letters(name)
+    found = beginning(name, known) if len(begin) > 1 else []
+    exact = [each for each in found if _letters(each) == begin]
+    return next(iter(exact or found)) if len(exact or found) == 1 else name
+
+
+def beginning(name: str, known: Iterable[str]) -> list[str]:
+    """The known names that begin as `name` does, whatever the case and the signs between letters."""
+    begin = _letters(name)
+    return [each for each in known if _letters(each).startswith(begin)] if begin else []
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalnum, name[:_LONGEST_NAME])).casefold()
 
 
 def word(value: object) -> str:
@@ -148,6 +187,19 @@ class EngineError(LoupeError):
     """An engine failed on one sample (class `error`)."""
 
 
+def self_cancelled(error: BaseException) -> EngineError:
+    """The error of a sample whose engine raised this `CancelledError` though nobody cancels the task that asks.
+
+    Raises it again where somebody does.
+    """
+    import asyncio  # the errors themselves cost next to nothing to import
+
+    task = asyncio.current_task()
+    if task is None or task.cancelling():
+        raise error
+    return EngineError(f"{type(error).__name__}: {error}")
+
+
 class TransientEngineError(EngineError):
     """A failure that may pass (connection, 5xx): retried. `rate` marks 429 and 503 with Retry-After."""
 
@@ -166,7 +218,7 @@ class RejectedError(EngineError):
 
 
 def outcome_of(error: LoupeError) -> Literal["timeout", "rejected", "error"]:
-    """The class of a sample that ended with this error (engines.md A3)."""
+    """The class of a sample that ended with this error (docs/protocols/engines.md#outcomes)."""
     if isinstance(error, EngineTimeoutError):
         return "timeout"
     return "rejected" if isinstance(error, RejectedError) else "error"

@@ -26,6 +26,18 @@ class Region:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Area:
+    """An area of the page as an engine told it: left, top, right, bottom, what it is, how sure the engine was (0 to 1).
+
+    `label` is a kind ("table") or, where lines were told, the text of the line.
+    """
+
+    box: tuple[float, float, float, float]
+    label: str
+    confidence: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FormulaPair:
     """Two formulas in LaTeX that CDM compared as they are drawn, as it got them: the report draws them again.
 

@@ -6,9 +6,10 @@ Only `Sample` holds ground truth; a `Request`, which is all an engine ever sees,
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
@@ -134,10 +135,22 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "
         """Whether there is no answer (timeout, error, rejected, missing); it then scores as an empty one."""
         return self.outcome in FAILED
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As pickled, without the fields that are not set: pickle would search every module for UNSET, each time."""
+        values = {name: getattr(self, name) for name in self.__struct_fields__}
+        return _prediction, ({name: value for name, value in values.items() if value is not msgspec.UNSET},)
+
+
+def _prediction(values: dict[str, Any]) -> Prediction:
+    return Prediction(**values)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """One measurement on one unit (a page, a table, a fact, a field) of one prediction, as counts that add up."""
+    """One measurement on one unit (a page, a table, a fact, a field) of one prediction, as counts that add up.
+
+    A mean over pages: `(value, 1)`; an F1 over everything: `(2 * hits, given + wanted)`.
+    """
 
     measure: str
     counts: tuple[float, ...]
@@ -165,12 +178,17 @@ def reference_text(sample: Sample) -> str:
 #: What samples without an answer are to the numbers of a benchmark.
 FailedAre: TypeAlias = Literal["empty", "left out", "partly left out"]
 
-#: Options of a benchmark are the keyword parameters of its `load`; the first parameter is the data folder.
+#: Options of a benchmark are the keyword parameters of its `load`; the first parameter is the data folder, or None
+#: without `--data`: then `loupe.data.hub.store.default_root(id)`.
 Load: TypeAlias = Callable[..., Iterable[Sample]]
 ScoreFunction: TypeAlias = Callable[[Sample, Prediction], list[Score] | Scored]
 #: Does work for many samples at once that scoring each of them would do again, and leaves it where `score` finds it.
 Prepare: TypeAlias = Callable[[Sequence[tuple[Sample, Prediction]]], None]
 Predict: TypeAlias = Callable[[Request], Awaitable[Output]]
+
+
+#: What the value of a measure is; see `Measure`.
+Unit: TypeAlias = Literal["fraction", "number", "count"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +197,8 @@ class Measure:
 
     `value` maps an array of sums, shape (..., k), to an array of shape (...); None means first count over second (0/0
     is nan: not computed). `pooled` measures get all their rows, shape (n, k), instead, and pay with a slower interval.
-    `unit` is "fraction" (shown in percent) or "number"; `bounded` numbers lie between 0 and 1, as fractions do.
+    `unit` is "fraction" (shown in percent), "number", or "count": points out of one for each score, shown as
+    `838 / 1,000`. `bounded` numbers lie between 0 and 1, as fractions do.
     `of_parts` is made of what other measures tell: where samples have fewer of these, it is another number.
     `sampled=False` counts what happened in a run, which is no sample of anything: the same in every draw, no interval.
     """
@@ -189,7 +208,7 @@ class Measure:
     title: str = ""
     value: Callable[[Any], Any] | None = None
     pooled: bool = False
-    unit: Literal["fraction", "number"] = "fraction"
+    unit: Unit = "fraction"
     bounded: bool = False
     of_parts: bool = False
     sampled: bool = True
@@ -234,21 +253,86 @@ class AnswerLayout:
     join: Callable[[Sequence[str | None]], str] | None = None
 
 
+#: Marks a parameter of a benchmark's `load` that Loupe sets itself: `Annotated[str, INTERNAL]`.
+INTERNAL = "internal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Composite:
+    """One number of several benchmarks: the mean of the headlines of an engine that has read all `of` them (ids)."""
+
+    name: str
+    of: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataSet:
+    """Where the data of a benchmark is published on the hub, and which files of it are needed.
+
+    `patterns` are globs over paths of `repo`, in which `*` also crosses `/`; `unpack` are globs of zip files that are
+    unpacked after the download. `revision` is resolved when the data is fetched; the manifest pins the commit found.
+    `folder` is the name in the store, by default the `id`: that of the benchmark, which its registry fills in.
+    `sources` are other places of the same data, by name (`--source`). `tasks` are the measures that the hub's
+    leaderboard of the data set has, under these names.
+    """
+
+    repo: str
+    id: str = ""
+    patterns: tuple[str, ...] = ("*",)
+    revision: str = "main"
+    licence: str = "not stated: read the page of the data set"
+    note: str = ""
+    unpack: tuple[str, ...] = ()
+    folder: str = ""
+    sources: Mapping[str, DataSet] = field(default_factory=dict)
+    tasks: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """The name of its folder in the store."""
+        return self.folder or self.id
+
+    @property
+    def page(self) -> str:
+        """Where a person reads about it, and accepts its terms."""
+        return f"https://huggingface.co/datasets/{self.repo}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParityCases:
+    """How `loupe verify` holds a benchmark against its official evaluator, case by case of `verify_cases/<id>.jsonl`.
+
+    `compare` gives pairs of our value and the official one, None for a case that cannot be compared on this machine,
+    of which `not_compared` says why. `deviations` are the known differences, one sentence each. `oracles` are the files
+    of a checkout's `tests/oracles` that hold more cases, each with what makes the benchmark's cases of one of the
+    file's; None where they are its cases as they are.
+    """
+
+    compare: Callable[[dict[str, Any]], list[tuple[float, float]] | None]
+    deviations: tuple[str, ...] = ()
+    not_compared: Callable[[], tuple[str, ...]] = tuple
+    oracles: Mapping[str, Callable[[dict[str, Any]], Iterable[dict[str, Any]]] | None] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Benchmark:
     """A benchmark: where samples come from, what is asked, and how an answer is scored. One module each.
 
+    `task` is text, markdown, table, formula, fields, class or question, which have default prompts and are refused to
+    engines that cannot do them; any other word has neither.
     `prompt` is asked of samples without a prompt of their own; `usual_prompt` says what these are asked by default.
     `summarize` turns finished values of measures into further ones (an "overall"); it must work on numbers and on
-    arrays of bootstrap draws alike, and its names are declared in `measures` too. `reference` gives the text that
-    diagnostics compare a prediction with ("" if there is none). `suffix` is that of the exported prediction files,
-    `published_total` how many samples the published set has (0: unknown, or a question of its options).
+    arrays of bootstrap draws alike, and its names are declared in `measures` too. `reference` gives the right answer as
+    a text, which diagnostics compare with and `loupe bench check` scores; set it where `truth` is no text ("": none).
+    `suffix` is that of the exported prediction files, `published_total` how many samples the published set has (0:
+    unknown, or a question of its options).
     `conclude` looks at all samples of a run together. `explain` tells the report how an answer was matched, from what
     the benchmark keeps in `details`; `facts` tells it of the tests that an answer was put to, failed ones with what
     shows why, `fields` of the fields of a document, each with the rule that decided; both get the answer as it was
     scored. `faults` are what `loupe lint` looks for, in the order in which they are mended. `answers` says where
     existing answers stand. With `further`, scores may have measures that are not declared, as a data set may bring
-    parts of its own: each is then a measure like this one, under its own name.
+    parts of its own: each is then a measure like this one, under its own name. `composite` is the number that it forms
+    with other benchmarks. `data` is what `loupe data get` brings, `parity` what `loupe verify` checks.
 
     `prepare` is for scores that need an outside program (TeX, a browser), which is quick only with many inputs at once.
     A scoring process calls it with a batch of samples and their answers as `score` will see them, then `score` for
@@ -278,9 +362,11 @@ class Benchmark:
     fields: Callable[[Sample, Prediction], Sequence[JudgedField]] | None = None
     faults: Sequence[FormatFault] = ()
     further: Measure | None = None
+    composite: Composite | None = None
     answers: AnswerLayout = AnswerLayout()
     paper: str = ""
-    hub: str = ""
+    data: DataSet | None = None
+    parity: ParityCases | None = None
     published_total: int = 0
 
     def measures_of(self, names: Iterable[str]) -> tuple[Measure, ...]:
@@ -322,6 +408,19 @@ class Division:
     join: Callable[[Sequence[Prediction]], Joined]
 
 
+class RequestPlaces(Protocol):
+    """Places for requests, of which there may be more or fewer from one moment to the next, and never above `most`."""
+
+    limit: int
+    most: int
+
+    def place(self) -> AbstractAsyncContextManager[None]:
+        """Wait for a place and hold it."""
+
+    def note(self, outcome: Literal["answered", "refused", "timeout", "failed"]) -> None:
+        """An attempt has ended so."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
     """An opened engine: one function that reads, and what is known about it.
@@ -330,6 +429,7 @@ class Engine:
     a whole still works; None: every failure concerns its own sample only. `status` says in a few words what a person
     who watches should know ("1 of 2 servers out"). An engine that reads pages in parts has `divide`, for up to
     `dividers` pages at once: its parts are then asked like requests of their own, those of several pages together.
+    `places` are those of an engine that has more or fewer workers as time goes by, whatever the profile says.
     """
 
     predict: Predict
@@ -338,6 +438,7 @@ class Engine:
     status: Callable[[], str] | None = None
     divide: Callable[[Request], Awaitable[Division]] | None = None
     dividers: int = 1
+    places: RequestPlaces | None = None
 
 
 class SampleScores(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "class"}):
@@ -389,8 +490,9 @@ class PublishedRow(msgspec.Struct, frozen=True, kw_only=True):
     """What others have published of an engine on a benchmark: values by measure, in the measure's own unit.
 
     `name` is the engine's at the source; `engines` are the ids that Loupe knows it by, its own first, then others of
-    the same model. `half_width` is half of the headline's official interval. `settings` is what the source says of how
-    the numbers were made, `options` and `limit` how the same samples and rules are had here.
+    the same model. `published=False`: told to us, and nobody else can look it up. `half_width` is half of the
+    headline's official interval. `settings` is what the source says of how the numbers were made, `options` and
+    `limit` how the same samples and rules are had here.
     """
 
     benchmark: str
@@ -399,6 +501,7 @@ class PublishedRow(msgspec.Struct, frozen=True, kw_only=True):
     engines: list[str]
     values: dict[str, float]
     source: str
+    published: bool = True
     half_width: float | None = None
     options: dict[str, str] = {}
     limit: int | None = None
@@ -418,10 +521,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """The content of `result.json`: every number with interval and n, and everything that was not scored as it is.
 
     `slices` maps tag → value of the tag → measure → estimate. `outcomes` counts samples by class (those without any
-    record as `missing`, too); `total` is the number of samples asked for. `diagnostics` are shares and counts beside
-    the score, `figures` further numbers in the layout of the benchmark's official evaluator, `official` a row of its
-    table. `not_computed` says why measures have no value, `published_total` how many samples the published set has.
-    `speed` holds time, tokens and costs, these in `currency`.
+    record as `missing`, too); `total` is the number of samples asked for, `part` which of all these are, as `first 2 of
+    19` ("": all). `diagnostics` are shares and counts beside the score, `figures` further numbers in the layout of the
+    benchmark's official evaluator, `official` a row of its table. `not_computed` says why measures have no
+    value, `published_total` how many samples the published set has. `speed` holds time, tokens and costs, these in
+    `currency`.
     """
 
     benchmark: str
@@ -434,6 +538,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     units: dict[str, str]
     slices: dict[str, dict[str, dict[str, Estimate]]] = {}
     total: int = 0
+    part: str = ""
     outcomes: dict[str, int] = {}
     failures: list[Failure] = []
     diagnostics: dict[str, float] = {}

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loupe.engines.registry import load_profile
-from loupe.engines.sdk.no_repeat_ngrams import banned_tokens
+from loupe.engines.vendors.deepseek_transformers import banned_tokens
 from loupe.errors import EngineError, ProfileError, UsageError
 from loupe.metrics import vision_tokens
-from tests.command_line import complaint, loupe
 from tests.engines_sdk.asking import StandIn, answer, blank_page
+from tests.support.command_line import complaint, loupe
 
 
 @pytest.mark.parametrize(

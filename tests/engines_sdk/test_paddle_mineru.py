@@ -9,10 +9,10 @@ import pytest
 
 from loupe.errors import EngineError, EngineTimeoutError, EngineUnavailableError, MissingToolError
 from loupe.types import Output, PdfPage
-from tests.chat_server import in_thread
-from tests.command_line import loupe
 from tests.engines_sdk.asking import ASTRAY, MODELS, StandIn, answer, ask, blank_page
-from tests.pages import write_pdf
+from tests.support.chat_server import in_thread
+from tests.support.command_line import loupe
+from tests.support.pages import write_pdf
 
 
 def test_paddleocr_is_called_with_the_profile_and_gives_text_and_regions(page: Path, stand_in: StandIn) -> None:
@@ -49,7 +49,7 @@ def test_models_are_fetched_only_if_that_is_asked_for(
     assert answer("paddleocr-vl-sdk", page, download=True).text
     assert [note["offline"] for note in stand_in.notes("open")] == ["1", ""]
     monkeypatch.setenv("STAND_IN", "fetch:")
-    with pytest.raises(EngineUnavailableError, match="downloads nothing unasked: ConnectionRefusedError") as error:
+    with pytest.raises(EngineUnavailableError, match="nothing without -o download=true: ConnectionRefused") as error:
         answer("paddleocr-vl-sdk", page)
     assert "-o download=true" in error.value.hint
 

@@ -139,17 +139,17 @@ async def _change(client: _Client, dice: random.Random, name: str) -> None:
 
 
 def _viewer(words: tuple[str, ...]) -> Any:
-    from loupe.view.app import application
-    from loupe.view.shelf import Shelf
+    from loupe.web.view.app import application
+    from loupe.web.view.shelf import Shelf
 
     return application(Shelf([Path(word).resolve() for word in words]))
 
 
 def _reviewer(words: tuple[str, ...]) -> Any:
     """As `loupe review` opens it: `DIR`, `DIR --type TYPE`, or `tests FILE`."""
-    from loupe.review.app import application
-    from loupe.review.documents import Documents, documents_folder
-    from loupe.review.opening import open_folder, open_tests
+    from loupe.web.review.app import application
+    from loupe.web.review.review_target import open_folder, open_tests
+    from loupe.web.review.shown_documents import Documents, documents_folder
 
     if words[0] == "tests":
         file = Path(words[1])

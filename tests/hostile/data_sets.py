@@ -15,14 +15,26 @@ from tests.hostile import mutations
 from tests.hostile.cases import Command, Target, World, choose, command
 from tests.hostile.run_folders import write_answers, write_docs
 
-PREPARED = ("ocrbench", "pubtabnet", "unimer_test", "nanonets_kie", "omnidocbench", "dp_bench", "iam_lines", "fox")
+PREPARED = (
+    *(
+        "ocrbench",
+        "pubtabnet",
+        "unimer_test",
+        "nanonets_kie",
+        "omnidocbench",
+        "mdpbench",
+        "dp_bench",
+        "iam_lines",
+        "fox",
+    ),
+)
 OPTIONS = {"teds_test": ("-o", "first=0", "-o", "rows=2")}
 
 
 def layouts_template(world: World) -> None:
     """Each data set as published (zips also unpacked), and some as `loupe data prepare` writes them."""
-    from tests.synthetic import write_prepared
-    from tests.test_data_layouts import IDS, published
+    from tests.data.test_data_layouts import IDS, published
+    from tests.support.synthetic import write_prepared
 
     for ident in IDS:
         for name, data in published(ident).items():
@@ -105,7 +117,7 @@ def _other_parquet(dice: random.Random, place: Path) -> None:
 
 def answers_template(world: World) -> None:
     """Answers as folders, as JSON lines and as official JSON, and what they answer."""
-    from tests.synthetic import write_prepared
+    from tests.support.synthetic import write_prepared
 
     write_docs(world.case / "docs")
     write_answers(world.case / "given" / "docs")
@@ -151,14 +163,14 @@ FILES = {"a.json": b"{}", "images/1.png": b"x" * 7000, "deep/er/b.txt": b"text"}
 
 def archives_template(world: World) -> None:
     """A small data set, and the same as a pack and as a zip."""
-    from loupe.data.archives import pack
+    from loupe.data.hub.archives import pack
 
     for name, data in FILES.items():
         file = world.case / "set" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
     pack(world.case / "set", world.case / "set.tar", ident="set")
-    from tests.test_data_layouts import published
+    from tests.data.test_data_layouts import published
 
     for ident in ("unimer_test", "fox"):
         for name, data in published(ident).items():

@@ -34,8 +34,8 @@ date = "date"
 
 def write_docs(folder: Path) -> None:
     """A folder of one's own with a sample of every task, pages included."""
-    from tests.pages import draw_page
-    from tests.review_app import PDF
+    from tests.support.pages import draw_page
+    from tests.support.review_app import PDF
 
     (folder / "scans").mkdir(parents=True)
     draw_page(folder / "scans" / "a.png", ("Invoice 12345",))
@@ -81,7 +81,7 @@ def make(dice: random.Random, world: World) -> Sequence[Command]:
         command("compare", "runs"),
         command("export", run),
         command("export", run, "--raw"),
-        command("export", "runs", "--to", "request"),
+        command("export", "runs", "--to", "evaluation"),
         command("export", run, "--to", "omnidocbench"),
         command("reproduce", "x/docs", "--run", run),
         command("embed", run, "--base-url", "http://127.0.0.1:9"),

@@ -68,7 +68,7 @@ class Ran:
 
 def documented_codes() -> frozenset[int]:
     """The exit codes that `loupe --help` promises, without that of Ctrl-C."""
-    from loupe.cli.root import EPILOG
+    from loupe.cli.shared.top import EPILOG
 
     return frozenset(map(int, re.findall(r"(?:codes: |; |\n)(\d+) ", EPILOG))) - {130}
 
@@ -318,7 +318,7 @@ def _be_child(command: Command, target: Target, world: World, log: Path, seed: i
 def _call(words: Sequence[str], seed: int) -> int:
     """The exit code of `loupe WORDS`; of a page server, whether every page was answered."""
     from loupe.cli import main
-    from loupe.cli.errors import describe
+    from loupe.cli.shared.errors import describe
     from tests.hostile import apps
 
     if words[0] not in ("view", "review"):
@@ -340,7 +340,10 @@ def preload() -> None:
 
     from tests.hostile.strings import MAKERS  # noqa: F401  and with it the metrics
 
-    for package in ("cli", "pipeline", "report", "view", "review", "data", "embedding", "selection", "runs", "web"):
+    for package in (
+        *("cli", "cli.shared", "pipeline", "report", "results", "web", "web.view", "web.review", "data", "data.hub"),
+        *("studies", "studies.embed", "studies.select", "runs"),
+    ):
         found: Any = importlib.import_module(f"loupe.{package}")
         for info in pkgutil.iter_modules(found.__path__):
             importlib.import_module(f"loupe.{package}.{info.name}")

@@ -34,7 +34,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from tests.synthetic import MAKERS, write_prepared
+from tests.support.synthetic import MAKERS, write_prepared
 
 #: Seconds of CPU time that a call may take (a megabyte of table rows takes 10), and seconds after which it hangs; the
 #: scoring worker allows 120. What waits without using time hangs after `PATIENCE` times as many seconds of the clock.
@@ -199,7 +199,7 @@ def metric_calls(answer: str, other: str) -> Iterator[tuple[str, Call]]:
 
 def adapter_calls(answer: str) -> Iterator[tuple[str, Call]]:
     """Every adapter alone."""
-    from loupe.engines.answers.steps import STEPS
+    from loupe.engines.adapters.steps import STEPS
 
     for name, step in STEPS.items():
         yield f"adapter {name}", lambda f=step: f(answer)
@@ -270,7 +270,7 @@ def _variants(load: Callable[..., object]) -> list[dict[str, str]]:
 def documented(error: Exception) -> bool:
     """Whether an exception is one that a caller is told of: Loupe's family, and what metrics say they raise."""
     from loupe.errors import LoupeError
-    from loupe.metrics.table_tree import TedsError
+    from loupe.metrics.teds.table_tree import TedsError
 
     return isinstance(error, LoupeError | TedsError)
 
@@ -294,7 +294,7 @@ def attack(
 ) -> None:
     """Every string through everything; findings are reported as they come. `mark` notes what is being tried: a string,
     or (True) the formulas of the batch that begins with it."""
-    from loupe.engines.answers.steps import STEPS
+    from loupe.engines.adapters.steps import STEPS
 
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_CACHE_HOME"] = folder

@@ -10,23 +10,23 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from loupe.benchmarks.kie.answers import answer_tools
-from loupe.benchmarks.kie.documents import Document, field_text, find_documents, make_sample, object_of
-from loupe.benchmarks.kie.prompts import docext_prompt, request_prompt
-from loupe.benchmarks.kie.scoring import (
+from loupe.benchmarks.shared.fields.field_documents import Document, field_text, find_documents, make_sample, object_of
+from loupe.benchmarks.shared.fields.json_answers import answer_tools
+from loupe.benchmarks.shared.fields.prompts import docext_prompt, json_prompt
+from loupe.benchmarks.shared.fields.scoring import (
     DEVIATIONS,
+    KIE,
     MEASURES,
     OFFICIAL,
     Variant,
     judge_document,
+    oracle_case,
     reference_text,
     score_document,
     verify_document,
 )
 from loupe.errors import DatasetError
-from loupe.types import Benchmark, Sample
-
-__all__ = ("DEVIATIONS", "benchmark", "load", "verify_case")
+from loupe.types import Benchmark, DataSet, ParityCases, Sample
 
 Split: TypeAlias = Literal["val", "validation", "train"]
 
@@ -44,7 +44,7 @@ PLACES: Mapping[tuple[str, str], str] = {
     ("relation", "Father"): "father_name",
     ("relation", "Mother"): "mother_name",
 }
-#: The order in which the request documents ask.
+#: The order in which all variants but `docext` ask.
 FIELDS = (
     "name_of_deceased",
     "deceased_gender",
@@ -109,13 +109,22 @@ benchmark = Benchmark(
     version="docext-0edc8f5",
     task="fields",
     paper="https://github.com/NanoNets/docext",
-    hub="Rasi1610/DeathSe43_44_checkbox",
-    prompt=request_prompt(FIELDS),
+    data=DataSet(
+        repo="Rasi1610/DeathSe43_44_checkbox",
+        patterns=("*val*.parquet",),
+        licence="not stated; personal data of deceased people: do not pass the images on",
+        note="89 forms",
+    ),
+    parity=ParityCases(
+        compare=verify_case, deviations=DEVIATIONS, oracles={"kie/handwritten_forms.jsonl": oracle_case}
+    ),
+    prompt=json_prompt(FIELDS),
     usual_prompt=docext_prompt(FIELDS),
     measures=MEASURES,
     load=load,
     score=score_document,
     fields=judge_document,
+    composite=KIE,
     tools=answer_tools,
     reference=reference_text,
 )

@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from loupe.data.hub.store import default_root
 from loupe.data.parquet import find_shards, rows
 from loupe.data.prepared import is_prepared, read, refuse_options
-from loupe.data.store import default_root
 from loupe.errors import DatasetError, UsageError
 from loupe.metrics import character_errors, levenshtein_distance, prepare_iam_punct, rate, rate_of_sums, word_errors
-from loupe.types import Benchmark, Measure, PageSource, Prediction, Sample, Score
+from loupe.types import Benchmark, DataSet, Measure, PageSource, ParityCases, Prediction, Sample, Score
 
 Split: TypeAlias = Literal["test", "validation", "train"]
-Text: TypeAlias = Literal["iam-punct", "raw", "request001"]
+Text: TypeAlias = Literal["iam-punct", "raw", "punct-quotes"]
 
 _LAYOUT = "data/test.parquet (columns image, text), or the prepared form (metadata.jsonl)"
 
@@ -51,15 +51,15 @@ def load(
 
 def _samples(lines: Sequence[tuple[str, PageSource, str]], text: Text, size: int, seed: int) -> Iterator[Sample]:
     tags = {} if text == "iam-punct" else {"preparation": text}
-    for index in draw_like_request001(len(lines), size, seed) if size else range(len(lines)):
+    for index in draw_lines(len(lines), size, seed) if size else range(len(lines)):
         ident, image, transcription = lines[index]
         yield Sample(id=ident, images=(image,), truth=transcription, tags=tags)
 
 
-def draw_like_request001(lines: int, size: int, seed: int) -> list[int]:
-    """The rows that Python's `random.Random(seed).sample` draws, sorted; 200 with seed 42 are those of the request.
+def draw_lines(lines: int, size: int, seed: int) -> list[int]:
+    """The rows that Python's `random.Random(seed).sample` draws, sorted.
 
-    >>> draw_like_request001(2915, 200, 42)[:3]
+    >>> draw_lines(2915, 200, 42)[:3]
     [2, 13, 26]
     """
     return sorted(random.Random(seed).sample(range(lines), min(size, lines)))
@@ -72,8 +72,8 @@ def score(sample: Sample, prediction: Prediction) -> list[Score]:
     found, wanted = prepare(prediction.text), prepare(sample.truth)
     characters, words = character_errors(found, wanted), word_errors(found, wanted)
     means = rate(*characters), rate(*words)
-    if profile == "request001":
-        means = rates_like_request001(found, wanted)
+    if profile == "punct-quotes":
+        means = rates_of_line(found, wanted)
     scores = [
         Score(measure="cer", counts=characters),
         Score(measure="wer", counts=words),
@@ -87,8 +87,8 @@ def score(sample: Sample, prediction: Prediction) -> list[Score]:
     return scores
 
 
-def prepare_like_request001(text: str) -> str:
-    """The request's preparation: no space before . , ! ? ; : and none on the inner side of quotes and parentheses.
+def prepare_punct_quotes(text: str) -> str:
+    """No space before . , ! ? ; : and none on the inner side of quotes and parentheses.
 
     It drops the space after and before every double quote, as it cannot tell an opening one: kept for parity.
     """
@@ -98,8 +98,8 @@ def prepare_like_request001(text: str) -> str:
     return text
 
 
-def rates_like_request001(prediction: str, reference: str) -> tuple[float, float]:
-    """Character and word error rate of one line as the request counts them.
+def rates_of_line(prediction: str, reference: str) -> tuple[float, float]:
+    """Character and word error rate of one line under `punct-quotes`.
 
     Nothing is stripped; words are what any white space separates. A line without ground truth is 0 if nothing was read,
     else 1, where jiwer counts insertions.
@@ -114,7 +114,7 @@ def rates_like_request001(prediction: str, reference: str) -> tuple[float, float
 PREPARATIONS: Mapping[str, Callable[[str], str]] = {
     "iam-punct": prepare_iam_punct,
     "raw": str.strip,
-    "request001": prepare_like_request001,
+    "punct-quotes": prepare_punct_quotes,
 }
 
 
@@ -139,7 +139,13 @@ benchmark = Benchmark(
     version="2002-lines",
     task="text",
     paper="https://doi.org/10.1007/s100320200071",
-    hub="Teklia/IAM-line",
+    data=DataSet(
+        repo="Teklia/IAM-line",
+        patterns=("data/test.parquet",),
+        licence="MIT on the hub; the IAM database itself is for non-commercial research after registration",
+        note="2,915 lines, 74 MB; --include 'data/validation.parquet' for the other split",
+    ),
+    parity=ParityCases(compare=verify_case, oracles={"cer_wer/corpus.jsonl": None}),
     prompt="Transcribe the handwritten line. Output ONLY the text, no explanations.",
     measures=(
         _rate("cer", "character errors, whole split"),

@@ -9,23 +9,23 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from loupe.benchmarks.kie.answers import answer_tools
-from loupe.benchmarks.kie.documents import Document, field_text, find_documents, make_sample, object_of
-from loupe.benchmarks.kie.prompts import docext_prompt, request_prompt
-from loupe.benchmarks.kie.scoring import (
+from loupe.benchmarks.shared.fields.field_documents import Document, field_text, find_documents, make_sample, object_of
+from loupe.benchmarks.shared.fields.json_answers import answer_tools
+from loupe.benchmarks.shared.fields.prompts import docext_prompt, json_prompt
+from loupe.benchmarks.shared.fields.scoring import (
     DEVIATIONS,
+    KIE,
     MEASURES,
     OFFICIAL,
     Variant,
     judge_document,
+    oracle_case,
     reference_text,
     score_document,
     verify_document,
 )
 from loupe.errors import DatasetError
-from loupe.types import Benchmark, Sample
-
-__all__ = ("DEVIATIONS", "benchmark", "load", "verify_case")
+from loupe.types import Benchmark, DataSet, ParityCases, Sample
 
 Split: TypeAlias = Literal["test", "train"]
 
@@ -58,7 +58,7 @@ def fields_of(document: Document, variant: Variant) -> dict[str, str]:
 
 
 def verify_case(case: dict[str, Any]) -> list[tuple[float, float]]:
-    """(ours, official) for one shipped parity case: docext's score and that of request 000."""
+    """(ours, official) for one shipped parity case: docext's score and that of `strict_json`."""
     truth: Mapping[str, str] = case["input"]["ground_truth"]
     return verify_document(case, truth)
 
@@ -68,13 +68,18 @@ benchmark = Benchmark(
     version="docext-0edc8f5",
     task="fields",
     paper="https://github.com/NanoNets/docext",
-    hub="nanonets/key_information_extraction",
-    prompt=request_prompt(FIELDS),
+    data=DataSet(
+        repo="nanonets/key_information_extraction",
+        patterns=("*.parquet",),
+    ),
+    parity=ParityCases(compare=verify_case, deviations=DEVIATIONS, oracles={"kie/documents.jsonl": oracle_case}),
+    prompt=json_prompt(FIELDS),
     usual_prompt=docext_prompt(FIELDS),
     measures=MEASURES,
     load=load,
     score=score_document,
     fields=judge_document,
+    composite=KIE,
     tools=answer_tools,
     reference=reference_text,
 )

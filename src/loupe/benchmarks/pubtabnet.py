@@ -10,23 +10,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from loupe.benchmarks.table_answers.soup import need_table_tools, table_tools
-from loupe.benchmarks.table_images import layouts, scoring
-from loupe.benchmarks.table_images.layouts import SAME_SPLIT, Escape, TableImage
+from loupe.benchmarks.shared.table_answers.soup import need_table_tools, table_tools
+from loupe.benchmarks.shared.table_images import layouts, scoring
+from loupe.benchmarks.shared.table_images.layouts import SAME_SPLIT, Escape, TableImage
 from loupe.data.extras import need
+from loupe.data.hub.store import default_root
 from loupe.data.parquet import find_shards
 from loupe.data.prepared import is_prepared, refuse_options
-from loupe.data.store import default_root
 from loupe.errors import DatasetError
-from loupe.types import AnswerLayout, Benchmark, Sample
+from loupe.types import AnswerLayout, Benchmark, DataSet, ParityCases, Sample
 
 Split: TypeAlias = Literal["val", "train", "test"]
 
 _LAYOUT = "PubTabNet_2.0.0.jsonl with val/, or data/validation-*.parquet, or the prepared form (metadata.jsonl)"
 _FOLDERS = (".", "pubtabnet")
-
-DEVIATIONS = scoring.DEVIATIONS
-verify_case = scoring.verify_case
 
 
 def load(root: Path | None, split: Split = "val", escape: Escape = "raw") -> Iterator[Sample]:
@@ -66,7 +63,18 @@ benchmark = Benchmark(
     version="2.0.0",
     task="table",
     paper="https://arxiv.org/abs/1911.10683",
-    hub="apoidea/pubtabnet-html",
+    data=DataSet(
+        repo="apoidea/pubtabnet-html",
+        patterns=("*validation*.parquet",),
+        licence="annotations CDLA-Permissive-1.0; images under the terms of the PMC Open Access Subset",
+        note="9,115 tables",
+        sources={"original": DataSet(repo="ajimeno/PubTabNet")},
+    ),
+    parity=ParityCases(
+        compare=scoring.verify_case,
+        deviations=scoring.DEVIATIONS,
+        oracles={"teds/cases.jsonl": scoring.oracle_case},
+    ),
     prompt=scoring.PROMPT,
     measures=scoring.MEASURES,
     load=load,

@@ -1,6 +1,7 @@
-"""Finding benchmarks: modules of this folder, entry points of the group `loupe.benchmarks`, files, and folders.
+"""Finding benchmarks: what lies in this folder, entry points of the group `loupe.benchmarks`, files, and folders.
 
-Sub-packages are support. The name of a module is the benchmark's id; adding a file is all it takes to add a benchmark.
+The name of a module or package is the benchmark's id; adding one is all it takes to add a benchmark. A module with
+several versions lists them in `versions`; `benchmark` is the one that its id alone stands for.
 """
 
 from __future__ import annotations
@@ -9,20 +10,38 @@ import functools
 import importlib
 import inspect
 import pkgutil
+import re
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import msgspec
 
 from loupe.data import trust
 from loupe.data.python_file import load_python_file
-from loupe.errors import LoupeError, UntrustedError, UsageError, did_you_mean
+from loupe.errors import LoupeError, UntrustedError, UsageError, beginning, completed, did_you_mean, nearest
 from loupe.files.foreign import real_path
 from loupe.typed import convert
-from loupe.types import Benchmark
+from loupe.types import INTERNAL, Benchmark, DataSet, Load, Sample
+
+if TYPE_CHECKING:
+    from loupe.runs.info import RunInfo
+
+#: What people call benchmarks of one task; with an s behind it, too.
+_CALLED = {
+    "table": ("table",),
+    "fields": ("kie", "field", "extraction", "form", "receipt", "invoice"),
+    "formula": ("formula", "math", "latex", "equation"),
+    "question": ("question", "vqa", "qa"),
+    "text": ("text", "line", "handwriting"),
+    "markdown": ("page", "document", "markdown", "parsing"),
+}
+
+#: What else lies in this folder.
+_NO_BENCHMARKS = frozenset({"registry", "shared", "folders", "published"})
 
 
 def benchmark_ids() -> list[str]:
@@ -30,10 +49,36 @@ def benchmark_ids() -> list[str]:
     return sorted(name for name in _own_modules() | _entry_points().keys() if not name.startswith("_"))
 
 
+def is_installed(name: str) -> bool:
+    """Whether `id` or `id@version` names an installed benchmark, of whatever version; nothing is imported."""
+    return name.partition("@")[0] in benchmark_ids()
+
+
+def benchmark_names() -> list[str]:
+    """What all installed benchmarks are called, each id followed by its other versions as `id@version`."""
+    return [
+        ident if one is benchmarks[0] else f"{ident}@{one.version}"
+        for ident in benchmark_ids()
+        for benchmarks in [versions_of(ident)]
+        for one in benchmarks
+    ]
+
+
 @functools.cache
 def _own_modules() -> frozenset[str]:
     package = importlib.import_module("loupe.benchmarks")
-    return frozenset(info.name for info in pkgutil.iter_modules(package.__path__) if not info.ispkg) - {"registry"}
+    return frozenset(info.name for info in pkgutil.iter_modules(package.__path__)) - _NO_BENCHMARKS
+
+
+def full_name(name: str) -> str:
+    """The name of a benchmark as users type it, `omnidoc@1.5` or `DP-Bench`, with the id in full.
+
+    A folder or file of that name, an exact id, and what begins no id or several stay as they are.
+    """
+    ident, at, version = name.partition("@")
+    if not ident or ident in benchmark_ids() or not re.fullmatch(r"[\w .-]+", ident) or Path(name).exists():
+        return name
+    return f"{completed(ident, benchmark_ids())}{at}{version}"
 
 
 def get_benchmark(name: str) -> Benchmark:
@@ -51,25 +96,72 @@ def load_benchmark(name: str) -> Benchmark:
     """
     ident, _, version = name.partition("@")
     if ident in benchmark_ids():
-        benchmark = _from_module(ident)
-        if version and version != benchmark.version:
-            raise UsageError(
-                f"{ident} has no version {version!r} here, only {benchmark.version!r}",
-                hint=f"loupe bench show {ident}",
-            )
-        return benchmark
+        return _version(ident, version)
     path = Path(name)
     if (path / "selection.json").is_file():
-        from loupe.benchmarks.selection import open_selection
+        from loupe.benchmarks.folders.selection import open_selection
 
         return open_selection(path)
     if path.is_dir():
-        from loupe.benchmarks.own import open_folder
+        from loupe.benchmarks.folders.own import open_folder
 
         return open_folder(path)
     if _is_python(name):
         return _from_file(path)
-    raise UsageError(f"no benchmark or folder {name!r}{did_you_mean(ident, benchmark_ids())}", hint="loupe bench list")
+    raise _unknown(name)
+
+
+def _version(ident: str, version: str) -> Benchmark:
+    """One version of an installed benchmark; without one named, the usual one."""
+    versions = versions_of(ident)
+    found = next((one for one in versions if version in ("", one.version)), None)
+    if found is None:
+        there = " and ".join(repr(one.version) for one in versions)
+        raise UsageError(f"{ident} has no version {version!r} here, only {there}", hint=f"loupe bench show {ident}")
+    return found
+
+
+def _unknown(name: str) -> UsageError:
+    """That there is no such benchmark, with those that may be meant."""
+    path = Path(name)
+    if path.exists():
+        return UsageError(
+            f"{name}: a benchmark is a folder or a .py file, not such a file", hint="loupe init DIR makes one of pages"
+        )
+    beside = _beside(path)
+    if "/" in name or path.suffix == ".py":
+        what = "file" if path.suffix == ".py" else "folder"
+        return UsageError(
+            f"no {what} {name}{beside}", hint="check the path; loupe bench list names the installed benchmarks"
+        )
+    ident = name.partition("@")[0]
+    begun = beginning(ident, benchmark_ids())
+    if len(begun) > 1:
+        meant = f"; {len(begun)} benchmarks begin so: {', '.join(begun)}"
+    else:
+        meant = did_you_mean(ident, benchmark_ids()) or beside
+    if not meant and (alike := begun or _alike(ident.casefold())):
+        meant = f"; did you mean {' or '.join(alike)}?"
+    return UsageError(f"no benchmark or folder {name!r}{meant}", hint="loupe bench list")
+
+
+def _beside(path: Path) -> str:
+    """The folder, or Python file, beside which a path is a slip, as the end of a message; "" where none is near."""
+    try:
+        names = [each.name for each in path.parent.iterdir() if each.suffix == ".py" or each.is_dir()]
+    except OSError:
+        return ""
+    near = nearest(path.name, [name for name in names if (Path(name).suffix == ".py") == (path.suffix == ".py")])
+    return f"; did you mean {path.parent}/{near}?" if near else ""
+
+
+def _alike(name: str) -> list[str]:
+    """The benchmarks with this word in their id, and those of the task that is called so."""
+    single = name.removesuffix("s")
+    tasks = {task for task, words in _CALLED.items() if not {name, single, name.replace("ies", "y")}.isdisjoint(words)}
+    return [
+        ident for ident in benchmark_ids() if name in ident.split("_") or (tasks and _from_module(ident).task in tasks)
+    ]
 
 
 def benchmark_of_run(name: str) -> Benchmark:
@@ -86,10 +178,33 @@ def _is_python(name: str) -> bool:
     return name.partition("@")[0] not in benchmark_ids() and path.suffix == ".py" and path.is_file()
 
 
+def is_own_folder(name: str) -> bool:
+    """Whether `name` stands for a folder of the user's: an id, also `id@version`, wins over a folder of that name."""
+    return name.partition("@")[0] not in benchmark_ids() and Path(name).is_dir()
+
+
 def benchmark_id(name: str) -> str:
     """The id under which runs of `name` are filed: the id itself, else the name of the folder or file."""
     ident = name.partition("@")[0]
     return ident if ident in benchmark_ids() else real_path(Path(name)).stem
+
+
+def filed_as(name: str) -> str:
+    """What tells runs and data of `name` apart from others': its id, with a version that is not the usual one.
+
+    >>> filed_as("iam_lines"), filed_as("omnidocbench@1.5"), filed_as("omnidocbench@1.6")
+    ('iam_lines', 'omnidocbench', 'omnidocbench@1.6')
+    """
+    ident, at, version = name.partition("@")
+    if not at or ident not in benchmark_ids() or version in ("", _from_module(ident).version):
+        return benchmark_id(name)
+    return name
+
+
+def name_of_run(info: RunInfo) -> str:
+    """The same for a run that is there; a folder of somebody's own has the id that it had there."""
+    versioned = info.benchmark.startswith(f"{info.benchmark_id}@")
+    return filed_as(info.benchmark) if versioned else info.benchmark_id
 
 
 @functools.cache  # looking through the metadata of every installed package takes ten milliseconds
@@ -98,12 +213,20 @@ def _entry_points() -> Mapping[str, str]:
 
 
 def _from_module(ident: str) -> Benchmark:
+    """The usual version of an installed benchmark."""
+    return versions_of(ident)[0]
+
+
+def versions_of(ident: str) -> tuple[Benchmark, ...]:
+    """All versions of an installed benchmark; the first is the one that the id alone stands for."""
     target = _entry_points().get(ident, f"loupe.benchmarks.{ident}:benchmark")
-    module, _, attribute = target.partition(":")
-    benchmark = getattr(importlib.import_module(module), attribute or "benchmark")
-    if not isinstance(benchmark, Benchmark):
+    place, _, attribute = target.partition(":")
+    module = importlib.import_module(place)
+    benchmark = getattr(module, attribute or "benchmark")
+    others = [one for one in getattr(module, "versions", ()) if one is not benchmark]
+    if not all(isinstance(one, Benchmark) for one in (benchmark, *others)):
         raise UsageError(f"{target} is not a Benchmark", hint="see CONTRIBUTING.md for a file to copy")
-    return benchmark
+    return benchmark, *others
 
 
 def _from_file(path: Path) -> Benchmark:
@@ -112,14 +235,31 @@ def _from_file(path: Path) -> Benchmark:
     except LoupeError:
         raise
     except Exception as error:  # the border to a file of the user's, which may raise anything
-        raise UsageError(
-            f"{_place(path, error)}: {type(error).__name__}: {_reason(error)}",
-            hint="mend the file, or see CONTRIBUTING.md for one to copy",
-        ) from error
+        raise _mistake(path, error, hint="fix the file, or see CONTRIBUTING.md for one to copy") from error
     benchmark = getattr(module, "benchmark", None)
     if not isinstance(benchmark, Benchmark):
         raise UsageError(f"{path} defines no `benchmark`", hint="see CONTRIBUTING.md for a file to copy")
-    return benchmark
+    return replace(benchmark, load=_loading(path, benchmark.load))
+
+
+def _loading(path: Path, load: Load) -> Load:
+    """The same `load`; what it raises is a mistake in the user's file, and none of Loupe's."""
+
+    @functools.wraps(load)
+    def loaded(root: Path | None, **options: Any) -> Iterator[Sample]:
+        try:
+            yield from load(root, **options)
+        except LoupeError:
+            raise
+        except Exception as error:  # the same border to the user's file
+            hint = "mend `load`" if root else "mend `load`, or name the folder of its data: --data DIR"
+            raise _mistake(path, error, hint=hint) from error
+
+    return loaded
+
+
+def _mistake(path: Path, error: Exception, *, hint: str) -> UsageError:
+    return UsageError(f"{_place(path, error)}: {type(error).__name__}: {_reason(error)}", hint=hint)
 
 
 def _place(path: Path, error: Exception) -> str:
@@ -135,18 +275,51 @@ def _reason(error: Exception) -> str:
     return " ".join(str(error.msg if isinstance(error, SyntaxError) else error).split())[:200]
 
 
-def check_options(benchmark: Benchmark, options: Mapping[str, str]) -> dict[str, Any]:
+def data_set(name: str) -> DataSet | None:
+    """What `loupe data get` brings for an installed benchmark (`id` or `id@version`); None where it brings nothing."""
+    ident, _, version = name.partition("@")
+    found = _version(ident, version).data if ident in benchmark_ids() else None
+    return replace(found, id=filed_as(name)) if found else None
+
+
+def data_sets() -> dict[str, DataSet]:
+    """The data sets of all installed benchmarks, by name."""
+    return {name: found for name in benchmark_names() if (found := data_set(name))}
+
+
+def find_data_set(name: str, *, source: str = "") -> DataSet:
+    """The data set of a benchmark (`id` or `id@version`), or any repository of the hub as OWNER/NAME.
+
+    Raises UsageError for an unknown name or source.
+    """
+    ident = name.partition("@")[0]
+    if ident.count("/") == 1 and all(ident.split("/")):
+        return DataSet(id=ident.replace("/", "--"), repo=ident)
+    found = data_set(name)
+    if found is None:
+        raise UsageError(f"no data set {name!r}{did_you_mean(ident, data_sets())}", hint="loupe data list")
+    if not source:
+        return found
+    if source not in found.sources:
+        there = ", ".join(found.sources) or "none"
+        raise UsageError(f"{ident} has no source {source!r} (there: {there})", hint="docs/data.md lists them")
+    return replace(found.sources[source], id=found.id, licence=found.licence)
+
+
+def check_options(benchmark: Benchmark, options: Mapping[str, str], *, called: str = "") -> dict[str, Any]:
     """Options as keyword arguments of the benchmark's `load`, converted to the types it declares.
 
-    Raises UsageError for a name that `load` does not have or a value of the wrong kind.
+    Raises UsageError for a name that `load` does not have, or a value of the wrong kind. `called` is what a user who
+    sets them calls the benchmark: then those that are only for Loupe are refused, too.
     """
-    parameters = dict(list(inspect.signature(benchmark.load, eval_str=True).parameters.items())[1:])
+    parameters = shown_options(benchmark) if called else _parameters(benchmark)
     checked: dict[str, Any] = {}
     for name, value in options.items():
         if name not in parameters:
+            known, ident = shown_options(benchmark), benchmark_id(called) if called else benchmark.title
             raise UsageError(
-                f"{benchmark.title} has no option {name!r}{did_you_mean(name, parameters)}",
-                hint=f"options: {', '.join(parameters) or 'none'}",
+                f"{ident} has no option {name!r}{did_you_mean(name, known)}",
+                hint=f"options: {', '.join(known) or 'none'}",
             )
         kind = parameters[name].annotation
         if kind is inspect.Parameter.empty:
@@ -162,6 +335,20 @@ def check_options(benchmark: Benchmark, options: Mapping[str, str]) -> dict[str,
                 hint=f"values: {', '.join(choices)}",
             ) from None
     return checked
+
+
+def shown_options(benchmark: Benchmark) -> dict[str, inspect.Parameter]:
+    """The options that users set: the parameters of `load` after the data folder, but for internal ones."""
+    kept = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return {
+        name: item
+        for name, item in _parameters(benchmark).items()
+        if item.kind in kept and INTERNAL not in getattr(item.annotation, "__metadata__", ())
+    }
+
+
+def _parameters(benchmark: Benchmark) -> dict[str, inspect.Parameter]:
+    return dict(list(inspect.signature(benchmark.load, eval_str=True).parameters.items())[1:])
 
 
 def changed_options(benchmark: Benchmark, options: Mapping[str, str]) -> dict[str, str]:

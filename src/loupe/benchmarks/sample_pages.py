@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from loupe.benchmarks.own import open_folder
+from loupe.benchmarks.folders.own import open_folder
 
 #: A folder in the format of docs/own-data.md, inside the package.
 DATA = Path(__file__).parent / "sample_pages_data"

@@ -1,4 +1,4 @@
-"""TEDS_TEST: 200 tables of PubTabNet's validation split, as request 001 draws them, scored like `pubtabnet`.
+"""TEDS_TEST: 200 tables of PubTabNet's validation split, drawn from row 4000 on, scored like `pubtabnet`.
 
 Protocol: docs/benchmarks/teds_test.md
 """
@@ -8,22 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from loupe.benchmarks.table_answers.soup import need_table_tools, table_tools
-from loupe.benchmarks.table_images import layouts, scoring
-from loupe.benchmarks.table_images.layouts import SAME_SPLIT, Escape, TableImage
+from loupe.benchmarks.shared.table_answers.soup import need_table_tools, table_tools
+from loupe.benchmarks.shared.table_images import layouts, scoring
+from loupe.benchmarks.shared.table_images.layouts import SAME_SPLIT, Escape, TableImage
 from loupe.data.extras import need
+from loupe.data.hub.store import default_root
 from loupe.data.parquet import find_shards
 from loupe.data.prepared import is_prepared, refuse_options
-from loupe.data.store import default_root
 from loupe.errors import DatasetError, UsageError
-from loupe.types import AnswerLayout, Benchmark, Sample
+from loupe.types import AnswerLayout, Benchmark, DataSet, ParityCases, Sample
 
 #: Rows of the split, in the order of apoidea/pubtabnet-html.
 FIRST_ROW = 4000
 ROWS = 200
-
-DEVIATIONS = scoring.DEVIATIONS
-verify_case = scoring.verify_case
 
 
 def load(root: Path | None, first: int = FIRST_ROW, rows: int = ROWS, escape: Escape = "raw") -> Iterator[Sample]:
@@ -32,16 +29,11 @@ def load(root: Path | None, first: int = FIRST_ROW, rows: int = ROWS, escape: Es
     need_table_tools()
     if first < 0 or rows < 1:
         raise UsageError(f"first={first}, rows={rows}: there are no such rows", hint="-o first=4000 -o rows=200")
-    folder = _stored() if root is None else root
+    folder = default_root("pubtabnet") if root is None else root
     if is_prepared(folder):
         refuse_options(folder, first=first != FIRST_ROW, rows=rows != ROWS, escape=escape != "raw")
         return map(scoring.sample_of, layouts.read_prepared(folder))
     return map(scoring.sample_of, _tables(folder, first, rows, escape))
-
-
-def _stored() -> Path:
-    own = default_root("teds_test")
-    return own if own.is_dir() else default_root("pubtabnet")
 
 
 def _tables(root: Path, first: int, rows: int, escape: Escape) -> Iterator[TableImage]:
@@ -64,7 +56,14 @@ benchmark = Benchmark(
     version="001",
     task="table",
     paper="https://arxiv.org/abs/1911.10683",
-    hub="apoidea/pubtabnet-html",
+    data=DataSet(
+        repo="apoidea/pubtabnet-html",
+        patterns=("*validation*.parquet",),
+        licence="annotations CDLA-Permissive-1.0; images under the terms of the PMC Open Access Subset",
+        note="200 of the tables of pubtabnet; the same files",
+        folder="pubtabnet",
+    ),
+    parity=ParityCases(compare=scoring.verify_case, deviations=scoring.DEVIATIONS),
     prompt=scoring.PROMPT,
     measures=scoring.MEASURES,
     load=load,

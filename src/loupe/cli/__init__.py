@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 
 import click
 
-from loupe.cli.errors import BROKEN_PIPE, INTERRUPTED, describe, show_error
-from loupe.cli.guard import guarded
-from loupe.cli.output import print_data, say
-from loupe.cli.root import root
-from loupe.cli.signals import as_interrupts, exit_code, outlive_terminal
+from loupe.cli.shared.errors import BROKEN_PIPE, INTERRUPTED, report_error
+from loupe.cli.shared.output import print_data, say
+from loupe.cli.shared.signals import as_interrupts, exit_code, outlive_terminal
+from loupe.cli.shared.text_only import guarded
+from loupe.cli.shared.top import root
 from loupe.errors import UntrustedError
-
-#: Like any program that an uncaught bug ends; never a code that has a meaning of its own.
-CRASHED = 70
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,7 +40,7 @@ def _code_of(arguments: list[str]) -> int:
         say("interrupted")
         code = INTERRUPTED
     except Exception as error:  # noqa: BLE001  the border where every error becomes lines for a person
-        code = _report(error)
+        _, code = report_error(error)
     return code
 
 
@@ -67,21 +63,6 @@ def _invoke(arguments: list[str]) -> int:
             raise
         return _invoke(arguments)
     return 0
-
-
-def _report(error: Exception) -> int:
-    """Say what is wrong in two lines; a bug keeps its traceback, and LOUPE_DEBUG=1 shows every traceback."""
-    expected = describe(error)
-    if expected is None or os.environ.get("LOUPE_DEBUG"):
-        say("".join(traceback.format_exception(error)).rstrip())
-    if expected is None:
-        show_error(
-            f"this is a bug in loupe: {type(error).__name__}: {error}",
-            "please report it, with the lines above and the command, where you got loupe from",
-        )
-        return CRASHED
-    show_error(expected.message, expected.hint)
-    return expected.exit_code
 
 
 def _close_output() -> int:

@@ -1,16 +1,30 @@
-"""`loupe bench`: which benchmarks there are, what each asks and measures, and whether a folder of yours is right."""
+"""`loupe bench`: which benchmarks there are, what each asks and measures, and whether one of yours is right."""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping, Sequence
+from itertools import chain, repeat
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import click
 
-from loupe.cli.lazy import SuggestingGroup
-from loupe.cli.output import as_json, json_option, plain_option, print_line, say, table
-from loupe.errors import DatasetError, word
+from loupe.benchmarks.registry import (
+    benchmark_names,
+    data_set,
+    full_name,
+    get_benchmark,
+    is_own_folder,
+    shown_options,
+)
+from loupe.cli.shared.lazy import SuggestingGroup
+from loupe.cli.shared.output import as_json, json_option, plain_option, print_line, say, table
+from loupe.errors import DatasetError, LoupeError, UsageError, word
 from loupe.types import Benchmark
+
+if TYPE_CHECKING:
+    from loupe.cli.shared.suite_files import Entry, Suite
 
 
 @click.group("bench", cls=SuggestingGroup)
@@ -26,15 +40,18 @@ def list_benchmarks(json: bool, plain: bool) -> None:
 
     A folder in the folder format is a benchmark too: `loupe run ./mydocs`.
     """
-    from loupe.benchmarks.registry import benchmark_ids, get_benchmark
-
-    found = {ident: get_benchmark(ident) for ident in benchmark_ids()}
+    found = {name: get_benchmark(name) for name in benchmark_names()}
     if json:
         as_json([describe(ident, benchmark) for ident, benchmark in found.items()])
         return
-    rows = [(ident, item.version, item.task, item.headline_measure, item.title) for ident, item in found.items()]
-    table(("benchmark", "version", "task", "headline", "title"), rows, plain=plain)
+    rows = [
+        (ident, item.version, item.task, item.headline_measure, "here" if is_here(ident) else "not here", item.title)
+        for ident, item in found.items()
+    ]
+    table(("benchmark", "version", "task", "headline", "data", "title"), rows, plain=plain)
+    say("data that is not here: loupe data get BENCHMARK")
     say("a folder of your own works the same way: loupe run ./mydocs (docs/own-data.md)")
+    say("several with one command: loupe run A B C; lists of them: loupe bench suites")
 
 
 @command.command("show")
@@ -42,10 +59,11 @@ def list_benchmarks(json: bool, plain: bool) -> None:
 @json_option
 def show(benchmark: str, json: bool) -> None:
     """Show what BENCHMARK asks, measures, and which options it takes."""
-    from loupe.benchmarks.registry import get_benchmark
-
+    benchmark = full_name(benchmark)
     facts = describe(benchmark, get_benchmark(benchmark))
-    if Path(benchmark).is_dir():
+    if not json:
+        facts["data"] = "here" if facts["data"] else f"not here (loupe data get {benchmark})"
+    if is_own_folder(benchmark):
         facts |= describe_folder(Path(benchmark))
     if json:
         as_json(facts)
@@ -53,31 +71,97 @@ def show(benchmark: str, json: bool) -> None:
     for key, value in facts.items():
         lines = value if isinstance(value, list) else [value]
         for index, each in enumerate(filter(None, lines)):
-            print_line(f"{key if index == 0 else '':<10} {each}")
+            print_line(f"{key if index == 0 else '':<10} {_option_line(each) if isinstance(each, dict) else each}")
+
+
+@command.command("suites")
+@json_option
+@plain_option
+def list_suites(json: bool, plain: bool) -> None:
+    """List the suites: benchmarks that `loupe run --suite NAME` runs together, each with its options.
+
+    They come from Loupe, from ~/.config/loupe/suites.toml, and from the loupe.toml of this folder,
+    once you trust it.
+    """
+    from loupe.cli.shared.suite_files import SHIPPED, find_suite, suite_places
+
+    found: dict[str, tuple[str, Suite | None]] = {}
+    for name, place in suite_places().items():
+        where = "loupe" if place == SHIPPED else str(place)
+        try:
+            found[name] = where, find_suite(name)
+        except LoupeError as error:
+            say(f"{name}: {error.message}")
+            found[name] = where, None
+    if json:
+        as_json([{"name": name, "where": where, "suite": suite} for name, (where, suite) in found.items()])
+        return
+    rows = [
+        (name, line, ", ".join(suite.engines), where) if first or plain else ("", line, "", "")
+        for name, (where, suite) in found.items()
+        if suite
+        for first, line in zip(chain([True], repeat(False)), map(_entry_line, suite.benchmarks), strict=False)
+    ]
+    table(("suite", "benchmark", "engines", "where"), rows, plain=plain)
+
+
+def _entry_line(entry: str | Entry) -> str:
+    """`iam_lines -o text=raw --limit 200`."""
+    if isinstance(entry, str):
+        return entry
+    options = [f"-o {name}={value}" for name, value in entry.texts.items()]
+    part = [f"--{name} {value}" for name in ("limit", "sample", "seed", "data") if (value := getattr(entry, name))]
+    return " ".join([entry.benchmark, *options, *part])
 
 
 @command.command("check")
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=click.Path(path_type=Path), metavar="FOLDER | FILE.py")
+@click.option("--data", type=click.Path(exists=True, path_type=Path), metavar="DIR", help="Data of a FILE.py.")
 @json_option
-def check(folder: Path, json: bool) -> None:
-    """Check a FOLDER of your own pages; every problem is named with its file and line."""
-    from loupe.benchmarks.own import check_folder, count_drafts
+def check(folder: Path, data: Path | None, json: bool) -> None:
+    """Check a FOLDER of your own pages; every problem is named with its file and line.
 
+    Of a benchmark in FILE.py: what it declares, its samples, and how it scores the right answers of the first ones.
+    """
+    from loupe.benchmarks.folders.own import check_folder, count_drafts
+    from loupe.benchmarks.folders.own.survey import review_command
+
+    if folder.suffix == ".py" and not folder.is_dir():
+        from loupe.pipeline.benchmark_check import benchmark_problems
+
+        _show_problems(folder, benchmark_problems(folder, data), "CONTRIBUTING.md has a file to copy", json=json)
+        named = f" --data {word(data)}" if data else ""
+        say(f"{folder}: no problem found; loupe run {word(folder)}{named}")
+        return
+    if data:
+        raise UsageError("--data goes with a FILE.py; a folder has its pages", hint=f"loupe bench check {word(folder)}")
     problems = [str(problem) for problem in check_folder(folder)]
+    _show_problems(folder, problems, "docs/own-data.md describes the format", json=json)
+    drafts = count_drafts(folder)
+    unverified = f"the ground truth of {drafts:,} samples is unverified: {review_command(folder)}"
+    say(f"{folder}: no problem found; {unverified if drafts else f'loupe run {word(folder)}'}")
+
+
+def _show_problems(place: Path, problems: Sequence[str], hint: str, *, json: bool) -> None:
+    """Print them. Raises DatasetError where there is one."""
     if json:
-        as_json({"folder": str(folder), "problems": problems})
+        as_json({"folder": str(place), "problems": problems})
     else:
         for problem in problems:
             print_line(problem)
     if problems:
-        count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
-        raise DatasetError(f"{folder}: {count}", hint="docs/own-data.md describes the format")
-    drafts = count_drafts(folder)
-    unverified = f"nobody has verified the truth of {drafts:,} samples yet: loupe review {word(folder)}"
-    say(f"{folder}: no problem found; {unverified if drafts else f'loupe run {word(folder)}'}")
+        raise DatasetError(f"{place}: {len(problems)} problem{'s' if len(problems) > 1 else ''}", hint=hint)
 
 
-def describe(ident: str, benchmark: Benchmark) -> dict[str, str | list[str]]:
+def is_here(name: str) -> bool:
+    """Whether the data of a benchmark is where a run looks for it by itself; there is nothing to fetch for some."""
+    from loupe.data.hub.store import default_root
+
+    found = data_set(name)
+    return found is None or default_root(found.place).exists()
+
+
+def describe(ident: str, benchmark: Benchmark) -> dict[str, Any]:
     """Everything a person or a program may want to know about one benchmark."""
     measures = [
         f"{measure.name} ({'higher' if measure.higher_is_better else 'lower'} is better)"
@@ -92,15 +176,16 @@ def describe(ident: str, benchmark: Benchmark) -> dict[str, str | list[str]]:
         "headline": benchmark.headline_measure,
         "measures": measures,
         "prompt": benchmark.usual_prompt or benchmark.prompt,
-        "options": [f"-o {name}={default}" for name, default in load_options(benchmark).items()],
+        "options": options_of(benchmark),
         "paper": benchmark.paper,
-        "hub": benchmark.hub,
+        "hub": benchmark.data.repo if benchmark.data else "",
+        "data": is_here(ident),
     }
 
 
 def describe_folder(folder: Path) -> dict[str, str | list[str]]:
     """What a folder of one's own holds: samples by task, and its settings that are not the usual ones."""
-    from loupe.benchmarks.own import survey_folder
+    from loupe.benchmarks.folders.own import survey_folder
 
     tasks, settings = survey_folder(folder)
     return {
@@ -110,8 +195,31 @@ def describe_folder(folder: Path) -> dict[str, str | list[str]]:
     }
 
 
-def load_options(benchmark: Benchmark) -> dict[str, object]:
-    """The options of a benchmark with their defaults: the parameters of its `load` after the data folder."""
-    parameters = list(inspect.signature(benchmark.load).parameters.values())[1:]
-    kept = [item for item in parameters if item.kind in (item.POSITIONAL_OR_KEYWORD, item.KEYWORD_ONLY)]
-    return {item.name: "" if item.default is item.empty else item.default for item in kept}
+def options_of(benchmark: Benchmark) -> list[dict[str, str | list[str]]]:
+    """The options of a benchmark: name, default, and what a value may be (`values` where they can be counted)."""
+    return [
+        {"name": name, "default": _as_typed(parameter.default), **_values(parameter)}
+        for name, parameter in shown_options(benchmark).items()
+    ]
+
+
+def _values(parameter: inspect.Parameter) -> dict[str, str | list[str]]:
+    kind = parameter.annotation
+    if get_origin(kind) is Literal:
+        return {"values": [str(value) for value in get_args(kind)]}
+    if kind is bool:
+        return {"values": ["true", "false"]}
+    return {"kind": {int: "N", float: "X"}.get(kind, "TEXT")}
+
+
+def _as_typed(default: object) -> str:
+    """A default as it would be typed; "" for none."""
+    if default in (inspect.Parameter.empty, None):
+        return ""
+    return str(default).lower() if isinstance(default, bool) else str(default)
+
+
+def _option_line(option: Mapping[str, str | list[str]]) -> str:
+    """`-o split=val|train (default: val)`."""
+    taken = "|".join(option.get("values", ())) or option["kind"]
+    return f"-o {option['name']}={taken} (default: {option['default'] or 'none'})"

@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loupe.cli.lazy import SuggestingGroup
-from loupe.cli.output import as_json, json_option, plain_option, print_data, print_line, say, table
-from loupe.cli.transfers import counting, fetch, files_text, show_survey, size_text
+from loupe.cli.shared.lazy import SuggestingGroup
+from loupe.cli.shared.output import as_json, json_option, plain_option, print_data, print_line, say, table
+from loupe.cli.shared.transfers import counting, fetch, files_text, show_survey, size_text
 from loupe.errors import DatasetError, UsageError, word
 from loupe.files.foreign import real_path
 
 if TYPE_CHECKING:
-    from loupe.data.download import Order
-    from loupe.data.manifest import Manifest
+    from loupe.data.hub.download import Order
+    from loupe.data.hub.manifest import Manifest
+    from loupe.types import DataSet
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
-_to_option = click.option("--to", type=_FOLDER, metavar="DIR", help="Put it there, not into the store.")
+_to_option = click.option("--to", type=_FOLDER, metavar="DIR", help="Folder to use instead of the store.")
 jobs_option = click.option(
     "-j", "--jobs", type=click.IntRange(1, 64), default=8, metavar="N", help="Files at once. Default: 8."
 )
@@ -29,7 +30,7 @@ jobs_option = click.option(
 
 @click.group("data", cls=SuggestingGroup)
 def command() -> None:
-    """Bring the data of benchmarks here, check it, and carry it to machines without network.
+    """Fetch, check and pack the data of benchmarks, also for machines without network.
 
     It lies in $LOUPE_DATA, by default ~/.cache/loupe/data; a run finds it there. HF_ENDPOINT names a mirror of the
     hub, HF_TOKEN the token for data sets whose terms must be accepted.
@@ -41,10 +42,10 @@ def command() -> None:
 @plain_option
 def list_data(json: bool, plain: bool) -> None:
     """List data sets, their licences, and which are here."""
-    from loupe.data.sets import known_sets
-    from loupe.data.store import store_root
+    from loupe.benchmarks.registry import data_sets
+    from loupe.data.hub.store import store_root
 
-    found = [_describe(ident) for ident in known_sets()]
+    found = [_describe(dataset) for dataset in data_sets().values()]
     if json:
         as_json(found)
         return
@@ -61,10 +62,10 @@ def where(name: str | None, json: bool) -> None:
 
     It need not exist.
     """
-    from loupe.data.sets import find_set
-    from loupe.data.store import default_root, store_root
+    from loupe.benchmarks.registry import find_data_set
+    from loupe.data.hub.store import default_root, store_root
 
-    folder = default_root(find_set(name).id) if name else store_root()
+    folder = default_root(find_data_set(name).place) if name else store_root()
     if json:
         as_json({"folder": str(folder), "exists": folder.exists()})
     else:
@@ -74,10 +75,12 @@ def where(name: str | None, json: bool) -> None:
 @command.command("get")
 @click.argument("names", nargs=-1, required=True)
 @_to_option
-@click.option("--revision", default="", metavar="REV", help="Branch, tag or commit; what it is now is pinned.")
-@click.option("--source", default="", metavar="NAME", help="Another place of the same data (docs/data.md).")
-@click.option("--include", multiple=True, metavar="GLOB", help="These files, not the usual ones; again for more.")
-@click.option("--dry-run", is_flag=True, help="Say what would be fetched, and how much it is.")
+@click.option("--revision", default="", metavar="REV", help="Branch, tag or commit; its current commit is pinned.")
+@click.option("--source", default="", metavar="NAME", help="Another source of the same data (docs/data.md).")
+@click.option(
+    "--include", multiple=True, metavar="GLOB", help="Fetch these files instead of the usual ones; repeatable."
+)
+@click.option("--dry-run", is_flag=True, help="Show what would be fetched, and its size.")
 @jobs_option
 @json_option
 @plain_option
@@ -97,16 +100,16 @@ def get(
     What a branch is now is pinned as a commit, and every file is checked against the hub's digests. The same command
     continues after a failure. Any data set of the hub can be named as OWNER/NAME.
     """
-    from loupe.data.download import Order
-    from loupe.data.sets import find_set
-    from loupe.data.store import default_root
+    from loupe.benchmarks.registry import find_data_set
+    from loupe.data.hub.download import Order
+    from loupe.data.hub.store import default_root
 
     if to and len(names) > 1:
         raise UsageError("--to takes one data set at a time", hint="LOUPE_DATA=DIR loupe data get …")
     orders = []
     for name in names:
-        dataset = find_set(name, source=source)
-        root = to or default_root(dataset.id)
+        dataset = find_data_set(name, source=source)
+        root = to or default_root(dataset.place)
         orders.append(Order(dataset=dataset, root=root, revision=revision, include=include, jobs=jobs))
     if dry_run:
         show_survey(orders, json=json, plain=plain)
@@ -125,12 +128,12 @@ def verify(names: tuple[str, ...], json: bool, plain: bool) -> None:
 
     It is compared with what came from the hub. Default: all data sets that are here.
     """
-    from loupe.data.manifest import check, read_manifest
-    from loupe.engines.shared.cores import cores
+    from loupe.data.hub.manifest import check, read_manifest
+    from loupe.engines.workers.cores import cores
 
     roots = [_root(name) for name in names] or _here()
     if not roots:
-        raise DatasetError("no data sets here", hint="loupe data get ocrbench")
+        raise DatasetError("no data sets found", hint="loupe data get ocrbench")
     report, wrong = [], 0
     for root in roots:
         manifest = read_manifest(root)
@@ -147,7 +150,7 @@ def verify(names: tuple[str, ...], json: bool, plain: bool) -> None:
         as_json(report)
     if wrong:
         files = f"{wrong} file{'s are' if wrong > 1 else ' is'} missing or changed"
-        raise DatasetError(files, hint="remove the changed ones; loupe data get brings them back")
+        raise DatasetError(files, hint="remove the changed files; loupe data get fetches them again")
 
 
 @command.command("pack")
@@ -162,8 +165,8 @@ def pack(name: str, output: Path | None, json: bool, plain: bool) -> None:
 
     All digests go with it, for a machine without network; `loupe data unpack` checks them there.
     """
-    from loupe.data.archives import pack as write
-    from loupe.data.manifest import files_below, has_manifest, read_manifest
+    from loupe.data.hub.archives import pack as write
+    from loupe.data.hub.manifest import files_below, has_manifest, read_manifest
 
     root = _root(name)
     if not root.is_dir():
@@ -190,12 +193,12 @@ def unpack(file: Path, to: Path | None, json: bool, plain: bool) -> None:
 
     Every digest is checked; the data set is there whole, or not at all.
     """
-    from loupe.data.archives import unpack as read
-    from loupe.data.store import default_root
+    from loupe.data.hub.archives import unpack as read
+    from loupe.data.hub.store import default_root
 
     def root_of(manifest: Manifest) -> Path:
         if to is None and not _is_name(manifest.id):
-            raise DatasetError(f"{file}: its data set has no name for the store", hint="--to DIR")
+            raise DatasetError(f"{file}: the store has no name for its data set", hint="--to DIR")
         return to or default_root(manifest.id)
 
     with counting(str(file), file.stat().st_size, plain=plain) as tell:
@@ -203,7 +206,7 @@ def unpack(file: Path, to: Path | None, json: bool, plain: bool) -> None:
     if json:
         as_json({"folder": str(root), "id": manifest.id, "files": len(manifest.files), "bytes": manifest.size})
     else:
-        say(f"{root}: {files_text(len(manifest.files))}, {size_text(manifest.size)}, all as they were packed")
+        say(f"{root}: {files_text(len(manifest.files))}, {size_text(manifest.size)}, all match the pack")
 
 
 @command.command("prepare")
@@ -225,10 +228,11 @@ def prepare(
     """
     from itertools import islice
 
-    from loupe.benchmarks.registry import check_options, get_benchmark
-    from loupe.cli.options import parse_options
+    from loupe.benchmarks.registry import check_options, full_name, get_benchmark
+    from loupe.cli.shared.options import parse_options
     from loupe.data.prepared import write
 
+    benchmark = full_name(benchmark)
     found = get_benchmark(benchmark)
     samples = found.load(data, **check_options(found, parse_options(benchmark, option)))
     with counting("samples", 0, plain=plain, bytes=False) as tell:
@@ -239,18 +243,23 @@ def prepare(
         say(f"{to}: {count:,} samples; loupe run {word(benchmark)} --data {word(to)}")
 
 
-def _describe(ident: str) -> dict[str, str]:
-    from loupe.data.manifest import has_manifest, read_manifest
-    from loupe.data.sets import find_set
-    from loupe.data.store import default_root
+def _describe(dataset: DataSet) -> dict[str, str]:
+    from loupe.data.hub.manifest import has_manifest, read_manifest
+    from loupe.data.hub.store import default_root
 
-    dataset, root = find_set(ident), default_root(ident)
-    facts = {"id": ident, "repo": dataset.repo, "licence": dataset.licence, "note": dataset.note, "folder": str(root)}
+    root = default_root(dataset.place)
+    facts = {
+        "id": dataset.id,
+        "repo": dataset.repo,
+        "licence": dataset.licence,
+        "note": dataset.note,
+        "folder": str(root),
+    }
     if has_manifest(root):
         manifest = read_manifest(root)
         return facts | {"state": "yes", "size": size_text(manifest.size), "revision": manifest.revision}
     begun = root.with_name(f"{root.name}.partial").exists()
-    state = "begun" if begun else "not of loupe" if root.exists() else "no"
+    state = "begun" if begun else "not made by Loupe" if root.exists() else "no"
     return facts | {"state": state, "size": "", "revision": ""}
 
 
@@ -262,20 +271,20 @@ def facts_of(order: Order, manifest: Manifest) -> dict[str, object]:
 
 def _root(name: str) -> Path:
     """A folder that is named as such, else the place of a data set."""
-    from loupe.data.sets import find_set
-    from loupe.data.store import default_root, store_root
+    from loupe.benchmarks.registry import find_data_set
+    from loupe.data.hub.store import default_root, store_root
 
     path = Path(name)
     if path.is_dir():
         return path
     if _is_name(name) and (store_root() / name).is_dir():
         return store_root() / name
-    return default_root(find_set(name).id)
+    return default_root(find_data_set(name).place)
 
 
 def _here() -> list[Path]:
-    from loupe.data.manifest import has_manifest
-    from loupe.data.store import store_root
+    from loupe.data.hub.manifest import has_manifest
+    from loupe.data.hub.store import store_root
 
     root = store_root()
     return sorted(path for path in root.iterdir() if has_manifest(path)) if root.is_dir() else []

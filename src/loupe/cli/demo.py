@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loupe.cli.errors import INTERRUPTED, show_error
-from loupe.cli.output import as_json, json_option, plain_option, print_line, runs_option, say, tables
+from loupe.cli.shared.errors import INTERRUPTED, show_error
+from loupe.cli.shared.output import as_json, json_option, plain_option, print_line, runs_option, say, tables
 from loupe.data.extras import install_command
 from loupe.errors import LoupeError, MissingToolError
 
@@ -46,13 +46,14 @@ ENGINES = ("rapidocr", "tesseract")
 @plain_option
 @click.pass_context
 def command(context: click.Context, /, runs: Path, output: Path, limit: int, json: bool, plain: bool) -> None:
-    """Read the sample pages with the local engines, and show all there is to see.
+    """Read the sample pages with the local engines, and write a report.
 
     RapidOCR and Tesseract read them. Where only one is installed, it reads them again made small (300 pixels): the
     table says what that costs, how sure it is and how long it took. Nothing is fetched.
     """
-    from loupe.cli.compare import compare_runs, sections
+    from loupe.cli.compare import sections
     from loupe.report.html import write_report
+    from loupe.results.comparing import compare_runs
 
     folders, interrupted = read_pages(runs, limit, plain=plain)
     if interrupted:
@@ -93,16 +94,16 @@ def read(
     engine: str, settings: dict[str, Any], folders: list[RunFolder], *, runs: Path, limit: int, plain: bool
 ) -> bool:
     """Let one engine read, and add its run; whether Ctrl-C ended it. An engine that fails does not stop the next."""
-    from loupe.cli.run import headline_of, read_one
+    from loupe.cli.shared.reading import read_one
     from loupe.engines.registry import load_profile
     from loupe.pipeline import Plan, run
-    from loupe.report.terminal import format_headline
+    from loupe.results.sections import format_headline
 
     label, profile = load_profile(engine, settings)
     name = f"{label}-{SMALL}px" if settings else ""
     plan = Plan(benchmark=BENCHMARK, label=label, profile=profile, name=name, runs=runs, limit=limit)
     try:
-        folder, code = read_one(plan, run, plain=plain, unit=headline_of(BENCHMARK).unit)
+        folder, code = read_one(plan, run, plain=plain)
     except LoupeError as error:
         show_error(f"{name or label}: {error.message}", error.hint)
         return False

@@ -10,12 +10,13 @@ import sys
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
+from typing import Final
 
 import click
 import msgspec
 
-from loupe.cli.errors import MISSING
-from loupe.cli.output import as_json, json_option, plain_option, runs_option, say, tables
+from loupe.cli.shared.errors import MISSING
+from loupe.cli.shared.output import as_json, json_option, plain_option, runs_option, say, tables
 from loupe.data.extras import install_command
 
 PACKAGE = "loupe-ocr"
@@ -39,8 +40,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 @plain_option
 @click.pass_context
 def command(context: click.Context, runs: Path, json: bool, plain: bool) -> None:
-    """Say what is installed, what answers, and what would bring the rest."""
-    from loupe.report.terminal import Section
+    """Check what is installed, which servers answer, and how to get the rest."""
+    from loupe.results.sections import Section
 
     checks = [*_python(), *_packages(), *_tools(), *_servers(), *_profiles(), *_folders(runs)]
     broken = [check for check in checks if check.required and not check.here]
@@ -51,10 +52,10 @@ def command(context: click.Context, runs: Path, json: bool, plain: bool) -> None
         missing = [(check.name, check.fix) for check in checks if not check.here and check.fix]
         sections = [Section(title="", header=("part", "name", "here", "detail"), rows=rows)]
         if missing:
-            sections.append(Section(title="what would bring the rest", header=("for", "type this"), rows=missing))
+            sections.append(Section(title="how to install the rest", header=("for", "type this"), rows=missing))
         tables(sections, plain=plain)
     if broken:
-        say(f"required and not right: {', '.join(check.name for check in broken)}")
+        say(f"required checks failed: {', '.join(check.name for check in broken)}")
         context.exit(MISSING)
 
 
@@ -109,8 +110,8 @@ def _tools() -> Iterator[Check]:
 
 def _equations(*, mac: bool) -> Iterator[Check]:
     """What else draws equations as in the tested outcomes: KaTeX, and fonts where the system can choose them."""
-    from loupe.benchmarks.olmocr.rendering.chromium import TESTED_FONTS, font_files, fonts_identity
-    from loupe.data.katex import VERSION, katex_folder, read_katex
+    from loupe.benchmarks.olmocr_bench.equations.rendering.chromium import TESTED_FONTS, font_files, fonts_identity
+    from loupe.data.hub.katex import VERSION, katex_folder, read_katex
     from loupe.errors import MissingToolError
 
     try:
@@ -124,20 +125,29 @@ def _equations(*, mac: bool) -> Iterator[Check]:
     if not fonts:
         detail += " in place of DejaVu's: a row's five pixels may decide otherwise"
     elif detail == TESTED_FONTS:
-        detail += ", those of the tested outcomes; other fonts here are not seen"
+        detail += ", as in the tested results; other fonts here are not used"
     else:
-        detail += f", another version than the tested {TESTED_FONTS}; other fonts here are not seen"
+        detail += f", another version than the tested {TESTED_FONTS}; other fonts here are not used"
     fix = "" if mac else "sudo apt-get install fonts-dejavu-core"
     yield Check(part="tool", name="fonts for math", here=fonts, detail=detail, fix=fix)
 
 
-def _formulas() -> Iterator[Check]:
-    """TeX for CDM, tried: a formula is set and read, in both official versions. Ghostscript: the exact way."""
-    from loupe.metrics import cdm
-    from loupe.metrics.cdm.rendering import profile_named
-    from loupe.metrics.cdm.tex_tools import MissingTexError, tex_tools
+#: By version of CDM: Chinese where it needs packages and fonts of its own.
+_SET_BY_DOCTOR: Final = {
+    "unimernet": r"\frac{a}{b}",
+    "omnidocbench": r"\frac{a}{b}\text{中}",
+    "omnidocbench_v16": r"\frac{a}{b}\text{中}",
+    "mdpbench": r"\frac{a}{b}\text{中}",
+}
 
-    for profile, formula in (("unimernet", r"\frac{a}{b}"), ("omnidocbench", r"\frac{a}{b}\text{中}")):
+
+def _formulas() -> Iterator[Check]:
+    """TeX for CDM, tried: a formula is set and read, in every official version. Ghostscript: the exact way."""
+    from loupe.metrics import cdm
+    from loupe.metrics.cdm.drawing.rendering import profile_named
+    from loupe.metrics.cdm.drawing.tex_tools import MissingTexError, tex_tools
+
+    for profile, formula in _SET_BY_DOCTOR.items():
         tools = tex_tools(profile_named(profile))
         detail, here = f"missing: {', '.join(tools.missing)}", not tools.missing
         fix = tools.hint or install_command("cdm")
@@ -180,17 +190,45 @@ def _output(words: list[str]) -> str:
 
 
 def _servers() -> Iterator[Check]:
-    """Model servers that answer on loopback; none is needed for local engines."""
+    """The model server that a variable names, and those that answer on loopback; none is needed for local engines."""
     import asyncio
 
-    from loupe.engines.shared.discovery import discover
+    from loupe.engines.chat.discovery import discover
 
+    yield from _named_server()
     found = asyncio.run(discover())
     for endpoint in found:
         detail = "needs an API key" if endpoint.needs_key else ", ".join(endpoint.model_ids[:5]) or "no models"
         yield Check(part="server", name=endpoint.base_url, here=True, detail=detail)
     if not found:
-        yield Check(part="server", name="on this machine", here=False, detail="none answers; local engines need none")
+        yield Check(
+            part="server", name="on this machine", here=False, detail="none answers; local engines need no server"
+        )
+
+
+def _named_server() -> Iterator[Check]:
+    """What an engine without an address asks, where a variable decides it."""
+    import asyncio
+
+    from loupe.engines.chat.discovery import Endpoint, addresses_of, is_named, probe, shown
+    from loupe.errors import UsageError
+
+    async def ask(url: str) -> Endpoint | None:
+        import aiohttp
+
+        async with aiohttp.ClientSession() as session:
+            return await probe(session, url)
+
+    try:
+        named = addresses_of((), os.environ)
+    except UsageError as error:
+        yield Check(part="server", name=error.message.split()[0], here=False, detail=error.message, fix=error.hint)
+        return
+    if named.urls and is_named(named.urls[0]):
+        answers = asyncio.run(ask(named.urls[0])) is not None
+        detail = f"{shown(named.urls[0])} {'answers' if answers else 'does not answer'}"
+        fix = "" if answers else f"start it, or unset {named.variable}"
+        yield Check(part="server", name=named.variable, here=answers, detail=detail, fix=fix)
 
 
 def _profiles() -> Iterator[Check]:
@@ -207,7 +245,7 @@ def _profiles() -> Iterator[Check]:
         try:
             kind = load_profile(name)[1].kind
         except LoupeError as error:
-            yield Check(part="profile", name=name, here=False, detail=error.message, fix=error.hint or f"mend {path}")
+            yield Check(part="profile", name=name, here=False, detail=error.message, fix=error.hint or f"fix {path}")
         else:
             yield Check(part="profile", name=name, here=True, detail=f"{kind}, from {path}")
 

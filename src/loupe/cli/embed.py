@@ -8,21 +8,30 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loupe.cli.api_key import API_KEY, API_KEY_FILE
-from loupe.cli.errors import SOME_FAILED
-from loupe.cli.output import as_json, json_option, plain_option, print_line, say, shared_option, tables
-from loupe.cli.verdict import strict_option
+from loupe.cli.shared.api_key import API_KEY, API_KEY_FILE
+from loupe.cli.shared.errors import SOME_FAILED
+from loupe.cli.shared.exit_verdict import strict_option
+from loupe.cli.shared.output import as_json, json_option, plain_option, print_line, say, shared_option, tables
+from loupe.cli.shared.server_options import (
+    SERVER_OVERRIDES,
+    check_serve,
+    check_server_settings,
+    say_plan,
+    server_options,
+)
 from loupe.errors import UsageError
 from loupe.files.folder import Folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from loupe.embedding.matrices import Embeddings
-    from loupe.embedding.plan import Plan
-    from loupe.embedding.scoring import Retrieval
-    from loupe.report.terminal import Section
+    from loupe.engines.chat.settings import Settings
+    from loupe.results.sections import Section
+    from loupe.sizing.plan import Sizing
     from loupe.stats.comparison import Difference
+    from loupe.studies.embed.matrices import Embeddings
+    from loupe.studies.embed.plan import Plan
+    from loupe.studies.embed.retrieval import Retrieval
 
 #: Columns of the table; retrieval.json and --json have the rest.
 SHOWN = ("ndcg@5", "ndcg@10", "recall@1", "recall@5", "recall@10")
@@ -36,10 +45,13 @@ LISTED = 5
 @click.command("embed")
 @click.argument("run", metavar="RUN | FOLDER", type=_PATH)
 @click.option("--queries", type=_PATH, metavar="FILE", help="JSON lines: query_id, text, relevant {page id: grade}.")
-@click.option("--base-url", multiple=True, metavar="URL", help="Embedding server. Default: the one on this machine.")
+@click.option(
+    "--base-url", multiple=True, metavar="URL", help="URL of the embedding server. Default: one found on this machine."
+)
 @API_KEY_FILE
 @API_KEY
-@click.option("--model", default="", metavar="ID", help="Model at the server. Default: the one it has.")
+@click.option("--model", default="", metavar="ID", help="Model at the server. Default: its only model.")
+@server_options
 @click.option(
     "--endpoint",
     type=click.Choice(["embeddings", "pooling"]),
@@ -53,10 +65,10 @@ LISTED = 5
     help="How queries carry the instruction. Default: as the model's family wants it.",
 )
 @click.option("--instruction", metavar="TEXT", help="Of queries; part of the fingerprint.")
-@click.option("--text-batch", type=_POSITIVE, default=32, show_default=True, metavar="N", help="Texts per request.")
-@click.option("--image-batch", type=_POSITIVE, default=30, show_default=True, metavar="N", help="Images in flight.")
+@click.option("--text-batch", type=_POSITIVE, metavar="N", help="Texts per request. Default: 32.")
+@click.option("--image-batch", type=_POSITIVE, metavar="N", help="Images in flight. Default: 30, or as --size plans.")
 @click.option("--max-model-len", type=click.IntRange(min=64), metavar="N", help="Tokens at most. Default: 8192.")
-@click.option("--dimension", type=_POSITIVE, metavar="N", help="What vectors must have. Default: the model's.")
+@click.option("--dimension", type=_POSITIVE, metavar="N", help="Dimension of the vectors. Default: the model's.")
 @click.option(
     "--page-ids",
     type=click.Choice(["document", "sample"]),
@@ -73,7 +85,7 @@ LISTED = 5
 @click.option("--fresh", is_flag=True, help="Start over; the old folder is moved aside.")
 @shared_option
 @click.option("--mixed", is_flag=True, help="Score queries that were embedded with other settings than the corpus.")
-@click.option("--against", type=_PATH, metavar="DIR", help="Scored vectors of another run, to be compared with.")
+@click.option("--against", type=_PATH, metavar="DIR", help="Scored vectors of another run to compare with.")
 @strict_option
 @json_option
 @plain_option
@@ -87,7 +99,7 @@ def command(context: click.Context, /, run: Path, json: bool, plain: bool, **fla
     if not (run / "run.json").exists() and (run / "corpus_ocr_text.npy").exists():
         _show(run, None, flags, context, json=json, plain=plain)
         return
-    from loupe.cli.runs import open_run
+    from loupe.runs.opening import open_run
 
     open_run(run)
     plan = _plan(run, flags)
@@ -96,21 +108,24 @@ def command(context: click.Context, /, run: Path, json: bool, plain: bool, **fla
 
 
 def _plan(run: Path, flags: dict[str, Any]) -> Plan:
-    from loupe.embedding.plan import INSTRUCTION, MAX_MODEL_LEN, Plan
+    from loupe.studies.embed.plan import INSTRUCTION, MAX_MODEL_LEN, Plan
 
+    served, sizing = _server(flags)
+    planned = (sizing.embed_batch_text, sizing.embed_batch_image) if sizing else (None, None)
     return Plan(
         run=run,
         output=flags["output"] or run / "embeddings",
         queries=flags["queries"],
         base_urls=flags["base_url"],
+        served=served,
         model=flags["model"],
         endpoint=flags["endpoint"],
         query_format=flags["query_format"] or "",
         instruction=flags["instruction"] or INSTRUCTION,
         max_model_len=flags["max_model_len"] or MAX_MODEL_LEN,
         dimension=flags["dimension"],
-        text_batch=flags["text_batch"],
-        image_batch=flags["image_batch"],
+        text_batch=flags["text_batch"] or planned[0] or Plan.text_batch,
+        image_batch=flags["image_batch"] or planned[1] or Plan.image_batch,
         timeout=flags["timeout"],
         page_ids=flags["page_ids"],
         regions_file=flags["regions_file"],
@@ -120,15 +135,44 @@ def _plan(run: Path, flags: dict[str, Any]) -> Plan:
     )
 
 
+def _server(flags: dict[str, Any]) -> tuple[Settings | None, Sizing | None]:
+    """The server that is to be started, and what was planned for it. Raises UsageError for one that makes no sense."""
+    from loupe.cli.shared.chosen_engines import configure, override_table
+    from loupe.cli.shared.flags import Flags
+    from loupe.engines.chat.settings import Settings
+    from loupe.servers.sized import plan_server, with_plan
+    from loupe.servers.wanted import wanted_server
+
+    given = override_table(Flags(**{key: flags[key] for key in ("base_url", "model", *SERVER_OVERRIDES)}))
+    check_serve(given)
+    _, profile = configure("openai", given)
+    check_server_settings(given | ({"size": True} if flags["size"] else {}), [("embed", profile)])
+    if not (isinstance(profile, Settings) and profile.serve):
+        return None, None
+    wanted_server(profile, embedding=True)
+    if not flags["size"]:
+        return profile, None
+    sizing = plan_server(profile, flags["size"], embedding=True)
+    if sizing.embed_batch_image is None:
+        raise UsageError(
+            f"--size: {sizing.model} can be planned for reading pages only, not for embedding",
+            hint="loupe size --model ID",
+        )
+    say_plan("embed", sizing)
+    return with_plan(profile, sizing), sizing
+
+
 def _embed(plan: Plan, *, plain: bool) -> None:
-    from loupe.cli.progress import supervise
-    from loupe.cli.run import continue_command
-    from loupe.embedding.stage import embed
+    from loupe.cli.shared.progress import supervise
+    from loupe.cli.shared.reading import continue_command
     from loupe.inference.progress import Progress
+    from loupe.servers.keeper import Keeper
+    from loupe.studies.embed.stage import embed
 
     progress = Progress(engine="embed", benchmark=str(plan.run))
     try:
-        asyncio.run(supervise(embed(plan, progress), progress, plain=plain, unit="fraction"))
+        with Keeper(say=say) as keeper:
+            asyncio.run(supervise(embed(plan, progress, keeper), progress, plain=plain, unit="fraction"))
     except asyncio.CancelledError:
         progress.request_stop()
     if progress.stopping:
@@ -140,10 +184,10 @@ def _show(
     folder: Path, plan: Plan | None, flags: dict[str, Any], context: click.Context, *, json: bool, plain: bool
 ) -> None:
     """Check what is in the folder, score it where relevance is given, and print both."""
-    from loupe.embedding.inputs import check_relevant, read_queries
-    from loupe.embedding.matrices import read_embeddings, write_json
-    from loupe.embedding.scoring import score
-    from loupe.engines.shared.endpoints import unlisted_model
+    from loupe.engines.chat.endpoints import unlisted_model
+    from loupe.studies.embed.inputs import check_relevant, read_queries
+    from loupe.studies.embed.matrices import read_embeddings, write_json
+    from loupe.studies.embed.retrieval import score
 
     found = read_embeddings(folder, mixed=flags["mixed"])
     retrieval: Retrieval | None = None
@@ -155,12 +199,14 @@ def _show(
             retrieval = score(found, queries, _texts(plan) if plan else None)
             write_json(plan.folder if plan else Folder(folder), RETRIEVAL, retrieval)
     elif plan is None:
-        raise UsageError("vectors that exist are scored with --queries FILE", hint="docs/embedding.md")
+        raise UsageError("existing vectors need --queries FILE to be scored", hint="docs/embedding.md")
     compared = None
     if flags["against"]:
         if retrieval is None and not lost:
-            raise UsageError("--against compares scores: there are none", hint="--queries FILE with relevant pages")
-        from loupe.embedding.against import differences
+            raise UsageError(
+                "--against compares scores, and these vectors have none", hint="--queries FILE with relevant pages"
+            )
+        from loupe.studies.embed.against import differences
 
         compared = differences(retrieval, flags["against"], RETRIEVAL) if retrieval else None
     failed = [error for error in found.meta.errors if error.outcome != "empty"]
@@ -178,21 +224,21 @@ def _show(
     if unlisted := unlisted_model(found.meta.server):
         say(unlisted)
     for kind in lost:
-        say(f"all failed: not one vector of the {kind}")
+        say(f"all requests for the {kind} failed: no vectors")
     context.exit(SOME_FAILED if lost or (failed and flags["strict"]) else 0)
 
 
 def _texts(plan: Plan) -> Iterator[str]:
     """The texts of the pages, in the order of their rows."""
-    from loupe.embedding.corpus import pages
     from loupe.runs.folder import RunFolder
+    from loupe.studies.embed.corpus import pages
 
     return (page.text for page in pages(plan, RunFolder.open(plan.run)))
 
 
 def _sections(found: Embeddings, retrieval: Retrieval | None) -> list[Section]:
     """Rows and what was wrong with some, and the scores of every system."""
-    from loupe.report.terminal import Section, format_range, format_value
+    from loupe.results.sections import Section, format_range, format_value
 
     rows = [("pages", f"{len(found.texts):,} x {found.texts.shape[1]:,}")]
     rows += [("regions", f"{len(found.regions):,}")] if len(found.regions) else []
@@ -207,7 +253,9 @@ def _sections(found: Embeddings, retrieval: Retrieval | None) -> list[Section]:
         cells = [format_value(scores[name].value, "fraction") if name in scores else "" for name in SHOWN]
         first = scores[SHOWN[0]]
         table.append((system, cells[0], format_range(first.low, first.high, "fraction"), *cells[1:]))
-    left = f", {retrieval.without_relevant:,} without a relevant page left out" if retrieval.without_relevant else ""
+    left = (
+        f", {retrieval.without_relevant:,} without a relevant page are left out" if retrieval.without_relevant else ""
+    )
     title = f"retrieval, {retrieval.queries:,} queries over {retrieval.pages:,} pages{left}"
     header = ("system", SHOWN[0], "95 % interval", *SHOWN[1:])
     return [*sections, Section(title=title, header=header, rows=table)]
@@ -215,8 +263,8 @@ def _sections(found: Embeddings, retrieval: Retrieval | None) -> list[Section]:
 
 def _compared(found: Mapping[str, Mapping[str, Difference]], other: Path) -> Iterator[Section]:
     """How much better these vectors are found than those of another run, over the queries of both."""
-    from loupe.report.terminal import Section
-    from loupe.report.visible_differences import DIFFERENCE_HEADER, difference_cells
+    from loupe.results.sections import Section
+    from loupe.results.visible_differences import DIFFERENCE_HEADER, difference_cells
 
     rows = [
         (system, name, *difference_cells(one, "fraction", higher_is_better=True))

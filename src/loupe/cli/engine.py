@@ -5,19 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from loupe.cli.lazy import SuggestingGroup
-from loupe.cli.options import engine_options
-from loupe.cli.output import as_json, json_option, plain_option, print_data, print_line, say, table
-from loupe.errors import ProfileError, RejectedError, UntrustedError, UsageError, word
-from loupe.files.folder import Folder
+from loupe.cli.shared.lazy import SuggestingGroup
+from loupe.cli.shared.options import engine_options
+from loupe.cli.shared.output import as_json, json_option, plain_option, print_data, print_line, say, table
+from loupe.errors import RejectedError
 
 if TYPE_CHECKING:
     from loupe.engines.registry import Profile
@@ -34,23 +31,11 @@ def command() -> None:
 @plain_option
 def list_engines(json: bool, plain: bool) -> None:
     """List the profiles by name, and the kinds that they and you can use."""
-    from loupe.engines.registry import engine_kinds, engine_module, load_profile, profile_names
+    from loupe.api.listing import engine_rows
 
-    rows = []
-    for name, path in profile_names().items():
-        try:
-            profile = load_profile(name)[1]
-            kind, title = profile.kind, profile.title
-        except UntrustedError as error:
-            kind, title = "–", f"not trusted: {error.hint.rpartition(': ')[2]}"
-        except ProfileError as error:
-            kind, title = "–", f"unusable: {error.message}"
-        rows.append({"engine": name, "kind": kind, "title": title, "from": _origin(path)})
-    named = {row["engine"] for row in rows}
-    for kind in engine_kinds():
-        if kind not in named:
-            summary = (engine_module(kind).__doc__ or "").strip().partition("\n")[0]
-            rows.append({"engine": kind, "kind": kind, "title": summary, "from": "kind"})
+    rows = [
+        {"engine": row["id"], "kind": row["kind"], "title": row["title"], "from": row["place"]} for row in engine_rows()
+    ]
     if json:
         as_json(rows)
         return
@@ -67,7 +52,7 @@ def show(name: str, json: bool) -> None:
 
     What is printed is a profile that can be used as it stands, in a file of your own.
     """
-    from loupe.cli.engine_show import lines_of, server_commands
+    from loupe.cli.shared.profile_text import lines_of, server_commands
     from loupe.engines.registry import load_profile, profile_names
 
     label, profile = load_profile(name)
@@ -100,20 +85,24 @@ def test(
     """Open engine NAME, read one page with it, and print what it read."""
     import msgspec
 
-    from loupe.cli.engine_settings import caution, given_prompt
-    from loupe.cli.options import Flags, configure, override_table
-    from loupe.cli.server_options import check_serve, check_server_settings
+    from loupe.cli.shared.chosen_engines import configure, override_table
+    from loupe.cli.shared.engine_settings import caution, given_prompt, settings_from
+    from loupe.cli.shared.flags import Flags
+    from loupe.cli.shared.server_options import check_serve, check_server_settings, check_variables, sized
     from loupe.typed import convert
 
     prompt = given_prompt(prompt, prompt_file)
-    overrides = override_table(convert(flags | {"settings": _settings(name, option)}, Flags))
+    given = convert(flags | {"settings": settings_from(option, name)}, Flags)
+    overrides = override_table(given)
     check_serve(overrides)
     label, profile = configure(name, overrides)
     check_server_settings(overrides, [(label, profile)])
+    check_variables([(label, profile)])
+    ((label, profile),) = sized([(label, profile)], given.size, overrides)
     if unproven := caution(profile):
         say(f"{label}: {unproven}")
     began = time.monotonic()
-    output, seconds = asyncio.run(_read(profile, _requests(image, profile, prompt)))
+    output, seconds = asyncio.run(_read(label, profile, _requests(image, profile, prompt)))
     opening = time.monotonic() - began - seconds
     if json:
         as_json({"engine": label, "opening_seconds": opening, **msgspec.to_builtins(output), "seconds": seconds})
@@ -121,16 +110,6 @@ def test(
     print_data(output.text)
     tokens = f", {output.output_tokens:,} tokens" if output.output_tokens is not None else ""
     say(f"{label}: opened in {opening:.2f} s, read in {seconds:.2f} s, {len(output.text):,} characters{tokens}")
-
-
-def _settings(name: str, pairs: Sequence[str]) -> dict[str, Any]:
-    """What `-o` sets of an engine. Raises UsageError for what is no setting of it."""
-    from loupe.cli.engine_settings import split_options
-
-    others, settings = split_options("sample_pages", pairs, [name])
-    if others:
-        raise UsageError(f"engine {name!r} has no setting for -o {others[0]}", hint=f"loupe engine show {word(name)}")
-    return settings
 
 
 def _requests(image: str | None, profile: Profile, prompt: str | None) -> list[Request]:
@@ -160,19 +139,21 @@ def _page(name: str) -> Path | PdfPage:
     return PdfPage(path) if path.suffix.lower() == ".pdf" else path
 
 
-async def _read(profile: Profile, requests: list[Request]) -> tuple[Output, float]:
+async def _read(label: str, profile: Profile, requests: list[Request]) -> tuple[Output, float]:
     """The answer to the first request that the engine does not refuse, and the seconds that it took."""
+    from loupe.engines.chat.endpoints import chosen_server
+    from loupe.servers.left_over import kept_folder
     from loupe.servers.served_engine import open_profile
 
-    with tempfile.TemporaryDirectory(prefix="loupe-test-") as folder:
-        # Laid out as runs are: a server of the profile's leaves its log there.
-        async with open_profile(profile, folder=Folder(Path(folder)) / "engine/test") as engine:
-            for request in requests[:-1]:
-                began = time.monotonic()
-                with contextlib.suppress(RejectedError):
-                    return await engine.predict(request), time.monotonic() - began
+    async with open_profile(profile, folder=kept_folder("engine-test")) as engine:
+        if chosen := chosen_server(engine.facts):
+            say(f"{label}: {chosen}")
+        for request in requests[:-1]:
             began = time.monotonic()
-            return await engine.predict(requests[-1]), time.monotonic() - began
+            with contextlib.suppress(RejectedError):
+                return await engine.predict(request), time.monotonic() - began
+        began = time.monotonic()
+        return await engine.predict(requests[-1]), time.monotonic() - began
 
 
 def _origin(path: Path) -> str:

@@ -7,25 +7,30 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loupe.cli.output import as_json, json_option, print_data, say
+from loupe import former_names
+from loupe.cli.shared.output import as_json, json_option, print_data, say
 from loupe.errors import UsageError, did_you_mean, word
 
 if TYPE_CHECKING:
-    from loupe.report.request_layout import Exported
+    from loupe.results.exports.answers_and_results import Exported
 
 #: The values of --to that are layouts and no folders.
-REQUEST, OMNIDOCBENCH, FAILED_TESTS = LAYOUTS = "request", "omnidocbench", "failed-tests"
+EVALUATION, FAILED_TESTS = "evaluation", "failed-tests"
+OMNIDOCBENCH, MDPBENCH = "omnidocbench", "mdpbench"
+CSV, PARQUET, HUB, INSPECT = "csv", "parquet", "hf-eval-results", "inspect"
+LAYOUTS = (CSV, PARQUET, HUB, INSPECT, EVALUATION, OMNIDOCBENCH, MDPBENCH, FAILED_TESTS)
 
 
 @click.command("export")
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--to",
-    metavar="DIR|request|omnidocbench|failed-tests",
+    metavar="DIR|LAYOUT",
     help=(
-        "A folder for the answers; or a layout: `request` (answers, results and a comparison as in docs/suites.md), "
-        "`omnidocbench` (answers and results as its official evaluator files them), `failed-tests` (tests of "
-        "olmOCR-Bench that no RUN passed, as JSON lines that can be run again)."
+        "A folder for the answers; or a layout: `csv` and `parquet` (a row for each sample), `hf-eval-results` (for "
+        "the model hub), `inspect` (a log for `inspect view`), `evaluation` (answers, results and a comparison as in "
+        "docs/suites.md), `omnidocbench` and `mdpbench` (answers and results as their official evaluators file them), "
+        "`failed-tests` (tests of olmOCR-Bench that no RUN passed, as JSON lines that can be run again)."
     ),
 )
 @click.option(
@@ -34,30 +39,44 @@ REQUEST, OMNIDOCBENCH, FAILED_TESTS = LAYOUTS = "request", "omnidocbench", "fail
     type=click.Path(path_type=Path),
     metavar="DIR|FILE",
     help=(
-        "Where a layout goes. Default: for request here, for omnidocbench RUN/official, for failed-tests "
-        "failed_tests.jsonl."
+        "Where a layout goes. Default: samples.csv, samples.parquet, failed_tests.jsonl, the folder logs for inspect, "
+        "RUN/official for omnidocbench and mdpbench, here for evaluation and hf-eval-results."
     ),
 )
-@click.option("--raw", is_flag=True, help="Exactly what the engine gave, without the output adapters of the run.")
+@click.option("--raw", is_flag=True, help="Export the engine's raw answers, without the output adapters of the run.")
 @json_option
 def command(runs: tuple[Path, ...], to: str | None, output: Path | None, raw: bool, json: bool) -> None:
-    """Write the answers of a run as files, for the official evaluators.
+    """Write runs as files for other programs: answers, tables, logs, results.
 
     One file per sample, in RUN/predictions unless --to says otherwise; samples without an answer get none. With
-    `--to request` RUN may also be a root such as `runs`, for all runs below it.
+    `--to evaluation`, `csv`, `parquet` or `inspect` RUN may also be a root such as `runs`, for all runs below it.
     """
+    to = _layout_of_now(to)
     _refuse_misspelled(to)
     if output is not None and to not in LAYOUTS:
-        layouts = " or ".join(f"--to {layout}" for layout in LAYOUTS)
-        raise UsageError(f"--output goes with {layouts}", hint="loupe export RUN --to DIR")
-    if to == FAILED_TESTS:
+        raise UsageError(f"--output goes with --to {', '.join(LAYOUTS)}", hint="loupe export RUN --to DIR")
+    if to in (CSV, PARQUET):
+        _export_table(runs, output or Path(f"samples.{to}"), parquet=to == PARQUET, raw=raw, json=json)
+    elif to == HUB:
+        _export_to_hub(runs, output or Path(), json=json)
+    elif to == INSPECT:
+        _export_logs(runs, output or Path("logs"), raw=raw, json=json)
+    elif to == FAILED_TESTS:
         _export_failed_tests(runs, output or Path("failed_tests.jsonl"), json=json)
-    elif to == OMNIDOCBENCH:
-        _export_omnidocbench(runs, output, raw=raw, json=json)
-    elif to == REQUEST:
-        _export_request(runs, output or Path(), raw=raw, json=json)
+    elif to in (OMNIDOCBENCH, MDPBENCH):
+        _export_official(to, runs, output, raw=raw, json=json)
+    elif to == EVALUATION:
+        _export_evaluation(runs, output or Path(), raw=raw, json=json)
     else:
         _export_answers(runs, Path(to) if to else None, raw=raw, json=json)
+
+
+def _layout_of_now(to: str | None) -> str | None:
+    if to not in former_names.LAYOUTS:
+        return to
+    now = former_names.LAYOUTS[to]
+    say(f"--to {to} is now called --to {now}")
+    return now
 
 
 def _refuse_misspelled(to: str | None) -> None:
@@ -70,7 +89,7 @@ def _refuse_misspelled(to: str | None) -> None:
 
 def _export_answers(runs: tuple[Path, ...], target: Path | None, *, raw: bool, json: bool) -> None:
     from loupe.files.folder import Folder
-    from loupe.report.request_layout import write_answers
+    from loupe.results.exports.answers_and_results import write_answers
     from loupe.runs.folder import RunFolder
 
     if target and len(runs) > 1:
@@ -89,10 +108,10 @@ def _export_answers(runs: tuple[Path, ...], target: Path | None, *, raw: bool, j
         _say_counts(each)
 
 
-def _export_request(runs: tuple[Path, ...], root: Path, *, raw: bool, json: bool) -> None:
-    from loupe.report.request_layout import write_request_layout
+def _export_evaluation(runs: tuple[Path, ...], root: Path, *, raw: bool, json: bool) -> None:
+    from loupe.results.exports.answers_and_results import write_evaluation_layout
 
-    exported, comparison = write_request_layout(expand(runs), root, raw=raw)
+    exported, comparison = write_evaluation_layout(expand(runs), root, raw=raw)
     if json:
         as_json({"runs": exported, "comparison": str(comparison)})
         return
@@ -103,10 +122,12 @@ def _export_request(runs: tuple[Path, ...], root: Path, *, raw: bool, json: bool
     print_data(comparison)
 
 
-def _export_omnidocbench(runs: tuple[Path, ...], root: Path | None, *, raw: bool, json: bool) -> None:
-    from loupe.report.omnidocbench_layout import write_omnidocbench_layout
+def _export_official(to: str, runs: tuple[Path, ...], root: Path | None, *, raw: bool, json: bool) -> None:
+    from loupe.results.exports.mdpbench import write_mdpbench_layout
+    from loupe.results.exports.omnidocbench import write_omnidocbench_layout
 
-    exported = [write_omnidocbench_layout(run, root, raw=raw) for run in runs]
+    write = write_mdpbench_layout if to == MDPBENCH else write_omnidocbench_layout
+    exported = [write(run, root, raw=raw) for run in runs]
     if json:
         as_json({"runs": exported})
         return
@@ -117,8 +138,8 @@ def _export_omnidocbench(runs: tuple[Path, ...], root: Path | None, *, raw: bool
 
 
 def _export_failed_tests(runs: tuple[Path, ...], file: Path, *, json: bool) -> None:
-    from loupe.cli.comparable import refuse_strangers
-    from loupe.report.failed_tests import write_failed_tests
+    from loupe.results.comparable import refuse_strangers
+    from loupe.results.exports.failed_tests import write_failed_tests
     from loupe.runs.folder import RunFolder
 
     folders = [RunFolder.open(run) for run in runs]
@@ -132,14 +153,56 @@ def _export_failed_tests(runs: tuple[Path, ...], file: Path, *, json: bool) -> N
     say(f"{found.failed:,} of {found.tests:,} tests {by}")
 
 
+def _export_table(runs: tuple[Path, ...], file: Path, *, parquet: bool, raw: bool, json: bool) -> None:
+    from loupe.results.exports.sample_tables import write_csv, write_parquet
+    from loupe.runs.folder import RunFolder
+
+    folders = [RunFolder.open(run) for run in expand(runs)]
+    written = (write_parquet if parquet else write_csv)(folders, file, raw=raw)
+    if json:
+        as_json(written)
+        return
+    print_data(written.file)
+    say(f"{written.samples:,} samples of {len(folders):,} run{'' if len(folders) == 1 else 's'}")
+
+
+def _export_to_hub(runs: tuple[Path, ...], root: Path, *, json: bool) -> None:
+    from loupe.results.exports.hub_results import write_hub_results
+    from loupe.runs.folder import RunFolder
+
+    folders = [RunFolder.open(run) for run in runs]
+    if len({folder.info.benchmark_id for folder in folders}) < len(folders):
+        raise UsageError("a model has one file for each benchmark", hint="export one run of each")
+    files = [str(write_hub_results(folder, root)) for folder in folders]
+    if json:
+        as_json({"files": files})
+        return
+    for file in files:
+        print_data(file)
+    say("these go into the repository of the model; check task_id against eval.yaml of the data set")
+
+
+def _export_logs(runs: tuple[Path, ...], target: Path, *, raw: bool, json: bool) -> None:
+    from loupe.results.exports.inspect_log import write_inspect_logs
+    from loupe.runs.folder import RunFolder
+
+    written = write_inspect_logs([RunFolder.open(run) for run in expand(runs)], target, raw=raw)
+    if json:
+        as_json({"logs": written})
+        return
+    for each in written:
+        print_data(each.file)
+    say(f"to look at them: inspect view --log-dir {word(target)}")
+
+
 def _say_counts(exported: Exported) -> None:
     say(f"{exported.written:,} answers written, {exported.failed:,} samples have none")
 
 
 def expand(paths: tuple[Path, ...]) -> list[Path]:
     """Run folders as given, and all runs below a path that is the root of some. Raises for a path that is neither."""
-    from loupe.cli.runs import open_run
     from loupe.runs.folder import find_runs
+    from loupe.runs.opening import open_run
 
     found: list[Path] = []
     for path in paths:

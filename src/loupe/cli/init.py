@@ -9,29 +9,30 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loupe.benchmarks.own.field_types import FIELD_TYPES
-from loupe.cli.output import as_json, json_option, print_line, prompt, say
+from loupe.benchmarks.folders.own.field_types import FIELD_TYPES
+from loupe.cli.shared.output import as_json, json_option, print_line, prompt, say
 from loupe.errors import UsageError, did_you_mean, word
 
 if TYPE_CHECKING:
-    from loupe.benchmarks.own.config import Task
-    from loupe.benchmarks.own.field_types import FieldType
-    from loupe.benchmarks.own.starting import Beginning, Found
+    from loupe.benchmarks.folders.own.config import Task
+    from loupe.benchmarks.folders.own.field_types import FieldType
+    from loupe.benchmarks.folders.own.starting import Beginning, Found
 
 #: What may be asked of documents, with a word on each. `tables` is how people say `table`.
 TASKS: dict[Task, str] = {
-    "text": "what stands on each page",
+    "text": "plain text of each page",
     "markdown": "the same with headings, lists and tables",
     "table": "one table per page",
     "fields": "values by name: date, total, …",
     "class": "what kind of document it is",
+    "facts": "tests of each page: text, order, tables, equations",
 }
 _LISTED = 5
 
 
 @click.command("init")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
-@click.option("--task", metavar="TASK", help=f"What is asked: {', '.join(TASKS)}.")
+@click.option("--task", metavar="TASK", help=f"Task: {', '.join(TASKS)}.")
 @click.option(
     "--field",
     multiple=True,
@@ -39,7 +40,10 @@ _LISTED = 5
     help=f"A field, its type {', '.join(FIELD_TYPES)}; again for more.",
 )
 @click.option(
-    "--label", multiple=True, metavar="[FOLDER=]NAME", help="A label, or what the documents of a sub-folder are."
+    "--label",
+    multiple=True,
+    metavar="[FOLDER=]NAME",
+    help="A label, or the label of the documents in a sub-folder; repeatable.",
 )
 @click.option("--title", default="", metavar="TEXT", help="Default: the name of the folder.")
 @click.option(
@@ -55,15 +59,15 @@ def command(
     pages: int | None,
     json: bool,
 ) -> None:
-    """Make a folder of images and PDF files a benchmark.
+    """Turn a folder of images and PDF files into a benchmark.
 
-    Writes loupe.toml and samples.jsonl into DIR: for text, markdown and table one line per page, for fields and class
-    one per document. In a terminal it asks what is not given. Documents in `positive/` and `negative/` have their class
-    by that; everything else is left to `loupe draft` and `loupe review`. Nothing is overwritten: a loupe.toml that is
-    there says what is asked, and only samples.jsonl is written.
+    Writes loupe.toml and samples.jsonl into DIR: for text, markdown, table and facts one line per page, for fields and
+    class one per document. In a terminal it asks what is not given. Documents in `positive/` and `negative/` have
+    their class by that; everything else is left to `loupe draft` and `loupe review`. Nothing is overwritten: a
+    loupe.toml that is there says what is asked, and only samples.jsonl is written.
     """
-    from loupe.benchmarks.own.config import CONFIG
-    from loupe.benchmarks.own.starting import begin, find_documents, refuse_existing, settled
+    from loupe.benchmarks.folders.own.config import CONFIG
+    from loupe.benchmarks.folders.own.starting import begin, find_documents, refuse_existing, settled
 
     refuse_existing(folder)
     is_settled = (folder / CONFIG).exists()
@@ -84,21 +88,21 @@ def command(
 
 def _refuse_what_settings_say(folder: Path, task: str | None, fields: Sequence[str], title: str) -> None:
     """Raise UsageError for flags that say what the loupe.toml of the folder says, unless it says the same task."""
-    from loupe.benchmarks.own.config import CONFIG, FolderConfig, read_config
+    from loupe.benchmarks.folders.own.config import CONFIG, FolderConfig, read_config
 
     asks = (read_config(folder)[0] or FolderConfig()).task
     given = {"--task": task not in (None, asks), "--field": bool(fields), "--title": bool(title)}
     if flags := [flag for flag, is_given in given.items() if is_given]:
         raise UsageError(
-            f"{folder / CONFIG} is there already, and says what is asked; nothing was changed",
-            hint=f"loupe init {word(folder)} goes by it, without {' and '.join(flags)}; to begin anew, move it away",
+            f"{folder / CONFIG} exists already and sets the task; nothing was changed",
+            hint=f"loupe init {word(folder)} uses it: drop {' and '.join(flags)}, or move the file away to start over",
         )
 
 
 def _tell(folder: Path, found: Found, beginning: Beginning, samples: int, *, is_settled: bool) -> None:
     """What was found, left out and written, and what to do now."""
-    from loupe.benchmarks.own.config import CONFIG, SAMPLES
-    from loupe.benchmarks.own.starting import FIRST_PAGES, cut_documents, same_names
+    from loupe.benchmarks.folders.own.config import CONFIG, SAMPLES
+    from loupe.benchmarks.folders.own.starting import FIRST_PAGES, cut_documents, same_names
 
     documents = _count(len(found.documents), "document")
     print_line(f"{folder}: {documents}, {_count(samples, 'sample')}, task {beginning.task}")
@@ -107,7 +111,7 @@ def _tell(folder: Path, found: Found, beginning: Beginning, samples: int, *, is_
     if len(found.left_out) > _LISTED:
         say(f"left out {len(found.left_out) - _LISTED} more")
     for name, first in same_names(found)[:_LISTED]:
-        say(f"{name} and {first} have one name: both are used, as two documents; take one out if they are the same")
+        say(f"{name} and {first} have the same name and count as two documents; remove one if they are equal")
     if cut := cut_documents(found, beginning):
         shown = beginning.pages or FIRST_PAGES[beginning.task]
         used = "only the first page is" if shown == 1 else f"only the first {shown} pages are"
@@ -129,8 +133,8 @@ def ask(
     pages: int | None,
 ) -> Beginning:
     """What the flags say, and in a terminal the answers to what they leave open. Raises UsageError."""
-    from loupe.benchmarks.own.labels import label_mistakes
-    from loupe.benchmarks.own.starting import Beginning, label_map
+    from loupe.benchmarks.folders.own.class_labels import label_mistakes
+    from loupe.benchmarks.folders.own.starting import Beginning, label_map
 
     people = sys.stdin.isatty() and sys.stderr.isatty()
     chosen = _task(task or _usual_task(found, fields, labels) or (_ask_task(found) if people else ""))
@@ -189,7 +193,7 @@ def _ask_task(found: Found) -> str:
         say(f"  {name:<9} {meaning}")
     usual = "class" if found.is_sorted else "fields"
     while True:
-        answer = prompt("What is asked of the documents?", default=usual)
+        answer = prompt("Which task?", default=usual)
         try:
             return _task(answer)
         except UsageError as error:
@@ -225,7 +229,11 @@ def next_step(folder: Path, beginning: Beginning, found: Found) -> str:
     """What to do now."""
     if beginning.task == "class" and all(one.sorted_into in beginning.labels for one in found.documents):
         return f"next: loupe run {word(folder)} -e ENGINE"
-    return f"next: loupe draft {word(folder)} -e ENGINE, then loupe review {word(folder)}"
+    from loupe.benchmarks.folders.own.facts import FACTS, TASK
+    from loupe.pipeline.plan import draft_engine
+
+    review = f"tests {word(folder / FACTS)}" if beginning.task == TASK else word(folder)
+    return f"next: loupe draft {word(folder)} {draft_engine(beginning.task)}, then loupe review {review}"
 
 
 def _count(number: int, noun: str) -> str:

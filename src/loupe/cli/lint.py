@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loupe.cli.adapters import adapters_option
-from loupe.cli.errors import BELOW
-from loupe.cli.options import allow_unverified
-from loupe.cli.output import as_json, json_option, plain_option, say, tables
+from loupe.cli.shared.adapters import adapters_option
+from loupe.cli.shared.errors import BELOW
+from loupe.cli.shared.options import allow_unverified
+from loupe.cli.shared.output import as_json, json_option, plain_option, say, tables
 from loupe.errors import UsageError, word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from loupe.pipeline.lint import FaultSum, Lint, PageLint
-    from loupe.report.terminal import Section
+    from loupe.results.sections import Section
+    from loupe.studies.lint import FaultSum, Lint, PageLint
 
 #: Lines named for one fault of a page; --json has them all.
 LINES = 4
@@ -25,7 +25,9 @@ LINES = 4
 
 @click.command("lint")
 @click.argument("answers", metavar="RUN | ANSWERS", type=click.Path(path_type=Path))
-@click.option("--for", "benchmark", default="", metavar="BENCHMARK", help="What the answers are for; a run knows it.")
+@click.option(
+    "--for", "benchmark", default="", metavar="BENCHMARK", help="Benchmark of the answers; not needed for a run."
+)
 @click.option(
     "--data", type=click.Path(exists=True, path_type=Path), metavar="DIR", help="Local copy of the benchmark's data."
 )
@@ -34,7 +36,7 @@ LINES = 4
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N samples.")
 @click.option("--top", type=click.IntRange(min=1), default=10, metavar="N", help="Pages shown. Default: 10.")
 @click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Processes. Default: one per core.")
-@click.option("--fail-on-faults", is_flag=True, help="Exit with 1 if there is any.")
+@click.option("--fail-on-faults", is_flag=True, help="Exit with 1 if any fault is found.")
 @json_option
 @plain_option
 @click.pass_context
@@ -53,19 +55,20 @@ def command(
     json: bool,
     plain: bool,
 ) -> None:
-    """Find faults of form that cost points, page by page, and say what answers would score without them.
+    """Find formatting faults that cost points, page by page, and show the score without them.
 
     For OmniDocBench, and for folders of your own with text, markdown or table pages. Each answer is scored as it is,
-    with one fault mended at a time, and with all of them; no file is changed, and no number of a run. Where an output
-    adapter takes a fault away, its name stands beside it. Without ground truth the faults are found, and their costs
-    stay unknown.
+    with each fault fixed alone, and with all fixed; files and results of runs stay unchanged. Output adapters that
+    fix a fault are named beside it. Without ground truth the faults are found, but their costs stay unknown.
     """
-    from loupe.cli.options import parse_options, unverified_option
-    from loupe.pipeline.lint import lint
+    from loupe.benchmarks.registry import full_name
+    from loupe.cli.shared.options import parse_options, unverified_option
+    from loupe.studies.lint import lint
 
     for flag, given in (("--option", option), ("--allow-unverified", allow_unverified)):
         if given and not benchmark:
             raise UsageError(f"{flag} is for answers, not for a run", hint=f"loupe lint {word(answers)}")
+    benchmark = full_name(benchmark)
     options = parse_options(benchmark, option) if benchmark else {}
     options |= unverified_option(benchmark, allowed=allow_unverified)
     found = lint(answers, benchmark, data=data, options=options, limit=limit, jobs=jobs)
@@ -79,21 +82,23 @@ def command(
 
 
 def sections(found: Lint, top: int) -> Iterator[Section]:
-    """The whole set, the faults, and the pages that mending changes most; without ground truth no costs."""
-    from loupe.report.terminal import Section
+    """The whole set, the faults, and the pages changed by the fix most; without ground truth no costs."""
+    from loupe.results.sections import Section
 
     measures = moved(found)
     header = tuple(_heading(found, name) for name in measures)
     if found.official:
         title = f"{found.answers} for {found.benchmark}@{found.version}, {_pages(found.read)}"
-        yield Section(title=title, header=("measure", "official", "if all were mended", "change"), rows=_whole(found))
+        yield Section(
+            title=title, header=("measure", "official", "with all faults fixed", "change"), rows=_whole(found)
+        )
     faults = [_fault_row(found, fault, measures) for fault in found.faults if fault.places]
     if faults:
-        title = "change if this fault alone were mended everywhere" if found.official else "faults of form"
-        yield Section(title=title, header=("fault", "places", "pages", *header, "what it is"), rows=faults)
+        title = "change with only this fault fixed" if found.official else "formatting faults"
+        yield Section(title=title, header=("fault", "places", "pages", *header, "meaning"), rows=faults)
     faulty = [page for page in found.pages if page.faults and (not found.official or _moves(page))]
     if faulty:
-        kind = "pages that mending changes" if found.official else "pages"
+        kind = "pages changed by the fix" if found.official else "pages"
         title = f"{kind} ({min(top, len(faulty)):,} of {len(faulty):,})"
         rows = [row for page in faulty[:top] for row in _page_rows(found, page, measures)]
         yield Section(title=title, header=("page, fault", "places", "lines", *header), rows=rows)
@@ -131,20 +136,20 @@ def moved(found: Lint) -> list[str]:
 def remarks(found: Lint) -> Iterator[str]:
     """What stands beside the tables."""
     if found.no_truth:
-        yield f"costs are unknown, as there is no ground truth: {found.no_truth} (--data DIR)"
+        yield f"costs are unknown without ground truth: {found.no_truth} (--data DIR)"
     if not any(fault.places for fault in found.faults):
-        yield f"no fault of form in {_pages(found.read)}"
+        yield f"no formatting fault in {_pages(found.read)}"
     elif found.official:
-        yield "mended numbers are no results: only `official` may be called by the benchmark's name"
+        yield "scores with fixes are estimates: only `official` is a result of the benchmark"
     if adapters := list(dict.fromkeys(fault.adapter for fault in found.faults if fault.adapter)):
-        yield f"taken away by {', '.join(adapters)}, with run and score alike: {adapters_option(found.adapters)}"
+        yield f"fixed by {', '.join(adapters)}, with run and score alike: {adapters_option(found.adapters)}"
     if found.official and moved(found):
-        yield "·: no change; –: the page has nothing of this kind"
+        yield "·: no change; –: not on this page"
     free = [page for page in found.pages if page.faults and not _moves(page)]
     if found.official and free:
-        yield f"{_pages(len(free))} with faults that cost nothing: --json has them"
+        yield f"{_pages(len(free))} with faults at no cost: --json lists them"
     if found.missing:
-        yield f"{_pages(found.missing)} without an answer, counted as the benchmark does"
+        yield f"{_pages(found.missing)} without an answer, counted as in the benchmark"
 
 
 def _page_rows(found: Lint, page: PageLint, measures: list[str]) -> Iterator[tuple[str, ...]]:

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from loupe.cli.errors import INTERRUPTED, MISSING
-from loupe.cli.options import Flags, asking_options, make_plans
-from loupe.cli.output import as_json, json_file_option, plain_option, print_data, say, tables
-from loupe.cli.progress import supervise
+from loupe.benchmarks.registry import full_name
+from loupe.cli.shared.errors import INTERRUPTED, MISSING
+from loupe.cli.shared.flags import Flags
+from loupe.cli.shared.options import asking_options, make_plans
+from loupe.cli.shared.output import as_json, json_file_option, plain_option, print_data, say, tables
+from loupe.cli.shared.progress import supervise
 from loupe.errors import UsageError
 from loupe.typed import convert, encode_json
 
 if TYPE_CHECKING:
-    from loupe.pipeline.load import Level, LoadTest, Percentiles
-    from loupe.report.terminal import Section
+    from loupe.results.sections import Section
+    from loupe.studies.load import Level, LoadTest, Percentiles
 
 _HEADER = ("in flight", "pages/s", "tokens/s", "first token", "p50 s", "p95 s", "p99 s", "errors", "requests", "")
 _NOT_MEASURED = "not measured"
@@ -48,7 +50,11 @@ def _sweep(context: click.Context, option: click.Parameter, value: str) -> tuple
     metavar="N",
     help="Requests for each number; at least twice that number. Default: four times, at least 32.",
 )
-@click.option("--no-stream", is_flag=True, help="Ask as a run does; the time to the first token is not measured then.")
+@click.option(
+    "--no-stream",
+    is_flag=True,
+    help="Send requests as a run does, without streaming; time to first token is not measured.",
+)
 @asking_options
 @json_file_option
 @click.option(
@@ -80,12 +86,13 @@ def command(
         )
     if plot is not None and plot.suffix.lower() not in (".svg", ".html"):
         raise UsageError(f"--plot {plot}: the picture is SVG or HTML", hint=f"--plot {plot.with_suffix('.svg')}")
+    benchmark = full_name(benchmark)
     plans = make_plans(benchmark, convert(flags, Flags))
     if len(plans) != 1:
         raise UsageError("loupe load measures one engine at a time", hint="-e NAME once")
     from loupe.inference.progress import Progress
-    from loupe.pipeline.load import measure
     from loupe.servers.keeper import Keeper
+    from loupe.studies.load import measure
 
     progress = Progress()
     with Keeper(say=say) as keeper:
@@ -127,7 +134,7 @@ def _write(path: Path, data: bytes) -> None:
 
 def table_of(test: LoadTest) -> Section:
     """One row for each number of requests in flight."""
-    from loupe.report.terminal import Section
+    from loupe.results.sections import Section
 
     title = f"{test.engine} on {test.benchmark}@{test.version}, {test.pages:,} pages"
     return Section(title=title, header=_HEADER, rows=[_row(test, level) for level in test.levels])
@@ -158,14 +165,16 @@ def _p50(seconds: Percentiles | None) -> str:
 
 def notes_of(test: LoadTest) -> list[str]:
     """What a reader must know: the knee and its rule, and what makes the figures other than those of a run."""
-    from loupe.engines.shared.endpoints import unlisted_model
+    from loupe.engines.chat.endpoints import unlisted_model
     from loupe.inference.budget import money
 
     notes = []
     if test.knee is None:
         notes.append("no knee: no number of requests in flight with at most 1 % errors")
     elif test.still_growing:
-        notes.append(f"no knee yet: {test.knee} in flight, the most that was tried, is still the fastest ({test.rule})")
+        notes.append(
+            f"no knee yet: {test.knee} in flight, the highest level tested, is still the fastest ({test.rule})"
+        )
     else:
         notes.append(f"knee: {test.knee} in flight ({test.rule})")
     for level in test.levels:
@@ -174,7 +183,7 @@ def notes_of(test: LoadTest) -> list[str]:
             notes.append(f"{level.in_flight} in flight: {counts}; the first: {level.first_error[:200]}")
     if test.repeated:
         notes.append(
-            f"{test.pages:,} pages were asked more than once: a server that caches prompts is slower on new ones"
+            f"{test.pages:,} pages were sent more than once: a server that caches prompts is slower on new pages"
         )
     if unlisted := unlisted_model(test.facts):
         notes.append(unlisted)

@@ -6,17 +6,22 @@ from pathlib import Path
 
 import click
 
-from loupe.cli.output import as_json, json_option, print_data, say
-from loupe.cli.run_paths import exit_with, readable_runs
+from loupe.cli.shared.output import as_json, json_option, print_data, say
+from loupe.cli.shared.run_paths import exit_with, readable_runs
 
 
 @click.command("report")
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), default=Path("report.html"), metavar="FILE", help="Where to."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("report.html"),
+    metavar="FILE",
+    help="File to write.",
 )
 @click.option("--embed", is_flag=True, help="Put whole page images into the file, not thumbnails and links.")
-@click.option("--with-published", is_flag=True, help="In the leaderboards what others have published, with its source.")
+@click.option("--with-published", is_flag=True, help="Add published figures to the leaderboards, with their source.")
 @json_option
 def command(runs: tuple[Path, ...], output: Path, embed: bool, with_published: bool, json: bool) -> None:
     """Write one HTML file with every number, page and answer of some runs.

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from loupe.cli.output import as_json, json_option, plain_option, print_data, print_line, runs_option, say, tables
+from loupe.cli.shared.output import as_json, json_option, plain_option, print_data, print_line, runs_option, say, tables
 from loupe.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from loupe.report.reproduction import Reproduction
+    from loupe.results.reproduction import Reproduction
 
 _ALL = "loupe reproduce lists all there are"
 
@@ -26,7 +26,7 @@ _ALL = "loupe reproduce lists all there are"
 @json_option
 @plain_option
 def command(target: str, run: Path | None, runs: Path, json: bool, plain: bool) -> None:
-    """Put published figures beside measured ones, with the settings that differ or are unknown.
+    """Compare published figures with measured ones, and list settings that differ or are unknown.
 
     Of ENGINE on BENCHMARK (`glm-ocr/omnidocbench@1.5`) the newest finished run is taken; without one, the command that
     would make it is printed. Without a target: every published figure that comes with Loupe, with its source.
@@ -41,7 +41,7 @@ def command(target: str, run: Path | None, runs: Path, json: bool, plain: bool) 
         engine, _, benchmark = target.rpartition("/")
         as_json({"engine": engine, "benchmark": benchmark, "reproductions": found})
         return
-    from loupe.report.published import reproduction_sections
+    from loupe.results.published import reproduction_sections
 
     tables([section for each in found for section in reproduction_sections(each)], plain=plain)
     for path, signature in dict.fromkeys((each.run, each.signature) for each in found if each.run):
@@ -54,6 +54,8 @@ def command(target: str, run: Path | None, runs: Path, json: bool, plain: bool) 
         print_data(command_line)
     if any(" --serve " in command_line for command_line in commands):
         say("with a server that runs already: --base-url URL in place of --serve")
+    if any(" ANSWERS " in f"{command_line} " for command_line in commands):
+        say("ANSWERS are those of this engine; to ask a server for them: loupe run BENCHMARK -e vlm --base-url URL")
 
 
 def reproductions(target: str, folder: Path | None, root: Path) -> list[Reproduction]:
@@ -62,11 +64,12 @@ def reproductions(target: str, folder: Path | None, root: Path) -> list[Reproduc
     Raises UsageError where nothing is published, or where the run is one of another benchmark.
     """
     from loupe.benchmarks.published import published_benchmarks, published_rows, rows_of_engine
-    from loupe.benchmarks.registry import benchmark_id, get_benchmark
-    from loupe.cli.runs import open_run
-    from loupe.report.reproduction import checked_run, finished_runs, reproduce
+    from loupe.benchmarks.registry import benchmark_id, full_name, get_benchmark
+    from loupe.results.reproduction import checked_run, finished_runs, reproduce
+    from loupe.runs.opening import open_run
 
     engine, slash, name = target.rpartition("/")
+    name = full_name(name)
     if not (slash and engine and name):
         raise UsageError(f"{target!r} is not ENGINE/BENCHMARK", hint=f"loupe reproduce glm-ocr/omnidocbench; {_ALL}")
     benchmark, ident = get_benchmark(name), benchmark_id(name)
@@ -82,14 +85,14 @@ def reproductions(target: str, folder: Path | None, root: Path) -> list[Reproduc
         # Found by its name at the source: runs and profiles have the id.
         engine = engine if any(engine in row.engines for row in rows) else rows[0].engines[0]
         runs = finished_runs(root, engine, ident, benchmark.version)
-    return [reproduce(row, engine, benchmark, runs, root) for row in rows]
+    return [reproduce(row, benchmark, runs, root) for row in rows]
 
 
 def show_all(*, json: bool, plain: bool) -> None:
     """Every published row, benchmark by benchmark."""
     from loupe.benchmarks.published import published_benchmarks, published_rows
     from loupe.benchmarks.registry import get_benchmark
-    from loupe.report.published import listing
+    from loupe.results.published import listing
 
     found = {ident: published_rows(ident) for ident in published_benchmarks()}
     if json:

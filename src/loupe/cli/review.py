@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loupe.cli.lazy import SuggestingGroup
-from loupe.cli.local_page import quiet_option, serve_locally
-from loupe.cli.output import say
+from loupe.cli.shared.lazy import SuggestingGroup
+from loupe.cli.shared.local_page import quiet_option, serve_locally
+from loupe.cli.shared.output import say
 from loupe.errors import UsageError, word
 
 if TYPE_CHECKING:
-    from loupe.review.session import Review
+    from loupe.web.review.session import Review
 
 
 class _ReviewGroup(SuggestingGroup):
@@ -35,7 +35,7 @@ class _ReviewGroup(SuggestingGroup):
 
 @click.group("review", cls=_ReviewGroup)
 def command() -> None:
-    """Go through ground truth beside the page, in a browser: accept, edit, skip.
+    """Review ground truth beside the page in a browser: accept, edit, skip.
 
     `loupe review DIR` is short for `loupe review folder DIR`.
     """
@@ -55,18 +55,18 @@ def _serving(function: Callable[..., None]) -> Callable[..., None]:
 @command.command("folder")
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 @click.option("--type", "document_type", metavar="TYPE", help="For ground truth of `loupe select`: its --type.")
-@click.option("--negative", is_flag=True, help="With --type: the documents right in DIR are none of that type.")
-@click.option("--as", "name", metavar="NAME", help="Who decides. Default: the name of your account.")
+@click.option("--negative", is_flag=True, help="With --type: the documents directly in DIR are not of that type.")
+@click.option("--as", "name", metavar="NAME", help="Name of the reviewer. Default: your account name.")
 @_serving
 def folder(folder: Path, document_type: str | None, negative: bool, name: str | None, **serving: Any) -> None:
     """Review the truth of your own documents: accept, edit, skip, beside the page.
 
     DIR has loupe.toml and samples.jsonl; or documents with the ground-truth files of `loupe select` beside them, in
-    `positive` and `negative` or in DIR itself. What engines drafted differently comes first. Each decision is written
+    `positive` and `negative` or in DIR itself. Samples with differing drafts come first. Each decision is written
     at once, with who made it and when. The address works on this machine alone, and only with its token. Ctrl-C ends.
     """
     _need()
-    from loupe.review.opening import open_folder
+    from loupe.web.review.review_target import open_folder
 
     if folder.is_file() and folder.suffix == ".jsonl":
         raise UsageError(
@@ -97,8 +97,8 @@ def tests(file: Path, data: Path | None, **serving: Any) -> None:
     The address works on this machine alone, and only with its token. Ctrl-C ends.
     """
     _need()
-    from loupe.review.documents import documents_folder
-    from loupe.review.opening import open_tests
+    from loupe.web.review.review_target import open_tests
+    from loupe.web.review.shown_documents import documents_folder
 
     review = open_tests(file)
     _announce(review)
@@ -122,18 +122,20 @@ def _account() -> str:
 def _announce(review: Review) -> None:
     """What a person must know before the first decision."""
     if review.locked:
-        say(f"nothing can be saved: {review.path}: {review.locked}; you can look, and go on once that is changed")
+        say(f"nothing can be saved: {review.path}: {review.locked}; you can look now, and continue once this is fixed")
     counts = review.counts()
     if counts["broken"]:
         where = next(row.entry.problem for row in review.entries() if row.entry.broken)
         noun = review.truth.noun if counts["broken"] == 1 else f"{review.truth.noun}s"
-        say(f"{counts['broken']} {noun} cannot be read; nothing is changed there; the first: {where}")
+        say(f"{counts['broken']} {noun} cannot be read and stay unchanged; the first: {where}")
 
 
 def _open(review: Review, data: Path, *, port: int | None, no_browser: bool) -> None:
-    from loupe.review.server import serve
+    from loupe.web.review.server import serve
 
     async def serving(stop: asyncio.Event, ready: Callable[[str], None]) -> None:
         await serve(review, data, port=port, on_ready=ready, stop=stop)
 
     serve_locally(serving, said=f"{review.name} is open at this address; Ctrl-C ends it", browser=not no_browser)
+    if review.remark:
+        say(review.remark)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loupe.cli.output import as_json, console, json_option, plain_option, runs_option, say, table
-from loupe.errors import RunError, did_you_mean
+from loupe.cli.shared.output import as_json, console, json_option, plain_option, runs_option, say, table
+from loupe.errors import RunError
 
 if TYPE_CHECKING:
     from loupe.runs.folder import RunFolder
@@ -61,7 +61,7 @@ def unreadable(path: Path, error: RunError) -> dict[str, str | int | float | Non
 
 def describe(folder: RunFolder) -> dict[str, str | int | float | None]:
     """One run in a line; `value` is that of the headline measure, a fraction or a number."""
-    from loupe.report.terminal import failed_count, format_headline, unread_count
+    from loupe.results.sections import failed_count, format_headline, unread_count
 
     try:
         result = folder.result()
@@ -91,16 +91,3 @@ def _progress(folder: RunFolder) -> str:
         return f"{len(folder.prediction_places()):,} of {folder.info.total:,} read"
     except RunError as error:
         return f"damaged: {error.message}"
-
-
-def open_run(path: Path) -> RunFolder:
-    """The run at `path`. Raises RunError where there is none, naming the runs below it or beside it."""
-    from loupe.runs.folder import RunFolder
-
-    if (path / "run.json").exists():
-        return RunFolder.open(path)
-    below = sorted(str(file.parent) for file in [*path.glob("*/run.json"), *path.glob("*/*/run.json")])
-    if below:
-        raise RunError(f"no run at {path}; did you mean {' or '.join(below[:3])}?", hint="loupe runs lists them all")
-    near = did_you_mean(str(path), (str(file.parent) for file in path.parent.parent.glob("*/*/run.json")))
-    raise RunError(f"no run at {path}{near}", hint="loupe runs")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loupe.cli.api_key import key_options
-from loupe.cli.output import print_data, print_line, say
-from loupe.cli.signals import told
+from loupe.cli.shared.api_key import key_options
+from loupe.cli.shared.output import print_data, print_line, say
+from loupe.cli.shared.signals import told
 
 if TYPE_CHECKING:
     from loupe.engines.registry import Profile
@@ -28,7 +28,7 @@ _API_KEY_FILE, _API_KEY = key_options(_KEY_VARIABLE, "File with the key that cli
 @_API_KEY_FILE
 @_API_KEY
 @click.option("--name", metavar="NAME", help="What clients call the model. Default: the engine's name.")
-@click.option("-n", "--concurrency", type=click.IntRange(min=1), metavar="N", help="Pages that are read at once.")
+@click.option("-n", "--concurrency", type=click.IntRange(min=1), metavar="N", help="Pages to read at once.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds per page.")
 @click.option(
     "--runs",
@@ -58,30 +58,32 @@ def command(
     from loupe.engines.registry import load_profile
 
     label, profile = load_profile(engine, {"concurrency": concurrency, "timeout": timeout})
-    asyncio.run(_serve(name or label, profile, host=host, port=port))
+    asyncio.run(_serve(name or label, profile, (host, port)))
 
 
 def _stop_left_over(runs: Path) -> None:
     """Stop every server whose run below `runs` was killed, and say which."""
-    from loupe.servers.left_over import left_over, stop_left_over
+    from loupe.servers.left_over import kept_root, left_over, stop_left_over
 
-    found = list(left_over(runs))
+    found = [*left_over(runs), *left_over(kept_root())]
     for folder, record in found:
         stop_left_over(folder, record)
         print_line(f"stopped {record.kind} with {record.model} (process {record.pid}) of {folder.path}")
     if not found:
-        say(f"no run below {runs} left a server behind")
+        say(f"no run below {runs} has a leftover server")
 
 
-async def _serve(label: str, profile: Profile, *, host: str, port: int) -> None:
+async def _serve(label: str, profile: Profile, address: tuple[str, int]) -> None:
     from loupe.serving.app import serve
 
     stop = asyncio.Event()
 
-    def ready(url: str) -> None:
+    def ready(url: str, chosen: str) -> None:
         print_data(url)
+        if chosen:
+            say(f"{label}: {chosen}")
         say(f"{label} answers at {url}; Ctrl-C ends it")
 
     key = os.environ.get(_KEY_VARIABLE, "")
     with told(stop.set):
-        await serve(profile, label, host=host, port=port, api_key=key, on_ready=ready, stop=stop)
+        await serve(profile, label, address=address, api_key=key, on_ready=ready, stop=stop)

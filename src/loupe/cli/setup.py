@@ -5,15 +5,15 @@ from __future__ import annotations
 import click
 
 from loupe.cli.data import facts_of, jobs_option
-from loupe.cli.output import as_json, json_option, plain_option, say
-from loupe.cli.transfers import fetch, show_survey
+from loupe.cli.shared.output import as_json, json_option, plain_option, say
+from loupe.cli.shared.transfers import fetch, show_survey
 from loupe.errors import DatasetError, WriteError
 
 
 @click.command("setup")
 @click.argument("what", required=False, type=click.Choice(["data", "math"]), default="data")
-@click.option("--only", multiple=True, metavar="NAME", help="These data sets, not all; again for more.")
-@click.option("--dry-run", is_flag=True, help="Say what would be fetched, and how much it is.")
+@click.option("--only", multiple=True, metavar="NAME", help="Only these data sets; repeatable.")
+@click.option("--dry-run", is_flag=True, help="Show what would be fetched, and its size.")
 @jobs_option
 @json_option
 @plain_option
@@ -29,12 +29,15 @@ def command(what: str, only: tuple[str, ...], dry_run: bool, jobs: int, json: bo
     if what == "math":
         _get_katex(dry_run=dry_run, json=json)
         return
-    from loupe.data.download import Order
-    from loupe.data.sets import find_set, known_sets
-    from loupe.data.store import default_root
+    from loupe.benchmarks.registry import data_sets, find_data_set
+    from loupe.data.hub.download import Order
+    from loupe.data.hub.store import default_root
 
-    sets = {find_set(name).place: find_set(name) for name in only or known_sets()}
-    orders = [Order(dataset=item, root=default_root(item.id), jobs=jobs) for item in sets.values()]
+    wanted = map(find_data_set, only) if only else data_sets().values()
+    orders = [
+        Order(dataset=item, root=default_root(place), jobs=jobs)
+        for place, item in {item.place: item for item in wanted}.items()
+    ]
     if dry_run:
         show_survey(orders, json=json, plain=plain)
         return
@@ -48,11 +51,11 @@ def command(what: str, only: tuple[str, ...], dry_run: bool, jobs: int, json: bo
     if json:
         as_json(done)
     if failed:
-        raise DatasetError(f"not here: {', '.join(failed)}", hint=f"loupe data get {' '.join(failed)}")
+        raise DatasetError(f"not fetched: {', '.join(failed)}", hint=f"loupe data get {' '.join(failed)}")
 
 
 def _get_katex(*, dry_run: bool, json: bool) -> None:
-    from loupe.data.katex import VERSION, fetch_katex, has_fonts, katex_folder
+    from loupe.data.hub.katex import VERSION, fetch_katex, has_fonts, katex_folder
 
     if dry_run:
         if json:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import click
 
-from loupe.cli.errors import BELOW
-from loupe.cli.output import as_json, json_option, plain_option, print_data, say, table
+from loupe.cli.shared.errors import BELOW
+from loupe.cli.shared.output import as_json, json_option, plain_option, print_data, say, table
 
 if TYPE_CHECKING:
+    from loupe.sizing import models_and_cards
     from loupe.sizing.plan import Sizing
 
 #: Heading → what stands under it; columns that no row fills are left out.
@@ -31,7 +33,12 @@ _COLUMNS: Mapping[str, Callable[[Sizing], str | int | None]] = {
 
 
 @click.command("size")
-@click.option("--gpu", multiple=True, metavar="GB|NAME", help="Size in GB, or 4090, A100, H100 ... Default: a table.")
+@click.option(
+    "--gpu",
+    multiple=True,
+    metavar="GB|NAME|auto",
+    help="Size in GB, or 4090, A100, H100 ...; auto: the one of this machine. Default: a table.",
+)
 @click.option(
     "--model",
     default="glm-ocr",
@@ -39,12 +46,16 @@ _COLUMNS: Mapping[str, Callable[[Sizing], str | int | None]] = {
     metavar="NAME|PATH",
     help="Known model, or its folder or config.json.",
 )
-@click.option("--dtype", type=click.Choice(["fp8", "bf16"]), default="fp8", show_default=True, help="Of the weights.")
+@click.option(
+    "--dtype",
+    type=click.Choice(["fp8", "bf16"]),
+    help="Type of the weights. Default: as in the model's name, else fp8.",
+)
 @click.option(
     "--tp", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N", help="GPUs that share the model."
 )
 @click.option(
-    "--util", default="0.9", show_default=True, metavar="X", help="Share of the memory that the server may take."
+    "--util", default="0.9", show_default=True, metavar="X", help="Share of GPU memory that the server may use."
 )
 @click.option("--tokens", type=click.IntRange(1, 10**9), metavar="N", help="Of a typical request, input and output.")
 @click.option("--parameters", metavar="BILLIONS", help="Of a model whose weights are not in its folder.")
@@ -56,7 +67,7 @@ def command(
     /,
     gpu: tuple[str, ...],
     model: str,
-    dtype: str,
+    dtype: models_and_cards.Dtype | None,
     tp: int,
     util: str,
     tokens: int | None,
@@ -69,17 +80,17 @@ def command(
     Exits with 1 if the model fits on none of the cards that were named.
     """
     from loupe.errors import UsageError
-    from loupe.sizing import facts
-    from loupe.sizing.plan import plan
+    from loupe.sizing import models_and_cards
+    from loupe.sizing.detection import card
+    from loupe.sizing.plan import UTILIZATION, plan
 
-    share = facts.number(util, "--util", hint="--util 0.9")
+    share = models_and_cards.number(util, "--util", hint="--util 0.9")
     if share > 1:
         raise UsageError(f"--util {util}: more than all of the memory", hint="--util 0.9")
-    billions = facts.number(parameters, "--parameters", hint="--parameters 2.1") if parameters else None
-    known = facts.model_facts(model, billions=billions, tokens=tokens)
-    cards = [facts.gpu(text) for text in gpu] or facts.known_gpus()
-    chosen: facts.Dtype = "fp8" if dtype == "fp8" else "bf16"
-    plans = [plan(known, card, dtype=chosen, utilization=share, tensor_parallel=tp) for card in cards]
+    billions = models_and_cards.number(parameters, "--parameters", hint="--parameters 2.1") if parameters else None
+    known = models_and_cards.model_facts(model, billions=billions, tokens=tokens)
+    cards = [card(text, (), os.environ) for text in gpu] or models_and_cards.known_gpus()
+    plans = [plan(known, each, dtype=dtype, utilization=share, tensor_parallel=tp) for each in cards]
     nowhere = BELOW if gpu and not any(one.fits for one in plans) else 0
     if json:
         as_json([_record(one) for one in plans])
@@ -91,21 +102,24 @@ def command(
         say(note)
     if len(plans) == 1 and plans[0].fits:
         print_data(plans[0].command)
-        _say_of_profile(known.hub)
+        usual = share == UTILIZATION and tp == 1 and tokens is None
+        _say_of_profile(known.hub, f"{gpu[0]}:{dtype}" if dtype else gpu[0], usual=usual)
     context.exit(nowhere)
 
 
-def _say_of_profile(hub: str) -> None:
-    """That `--serve vllm` starts the model with the profile's arguments, which are not those of the plan."""
-    from loupe.cli.engine_show import server_commands
-    from loupe.engines.openai import Settings
+def _say_of_profile(hub: str, size: str, *, usual: bool) -> None:
+    """How a run starts a plan with the usual shares so, and that without `--size` it has the profile's arguments."""
+    from loupe.cli.shared.profile_text import server_commands
+    from loupe.engines.chat.settings import Settings
     from loupe.engines.registry import BUILT_IN, load_profile, profile_names
+    from loupe.errors import word
 
     for name, path in profile_names().items():
         profile = load_profile(name)[1] if path.parent == BUILT_IN else None
         if type(profile) is Settings and profile.model == hub and "vllm" in profile.servers:
-            say(f"-e {name} --serve vllm starts it with the profile's arguments, not these (--server-arg adds some):")
-            say(f"  {server_commands(profile)['vllm']}")
+            if usual:
+                say(f"to start it with these and the profile's settings: -e {name} --serve vllm --size {word(size)}")
+            say(f"-e {name} --serve vllm alone starts: {server_commands(profile)['vllm']}")
 
 
 def _record(one: Sizing) -> dict[str, object]:

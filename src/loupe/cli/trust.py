@@ -1,37 +1,38 @@
 """`loupe trust`: let a file of a folder say what runs here, after a look at what that is.
 
-One door for all of them: `[engines]` and `[select]` of a loupe.toml, and Python files that a run names. Whatever
-command meets such a file asks through it at a terminal.
+One door for all of them: `[engines]`, `[select]` and `[suites]` of a loupe.toml, and Python files that a run names.
+Whatever command meets such a file asks through it at a terminal.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from json import dumps
 from pathlib import Path
 
 import click
 
-from loupe.cli.output import as_json, json_option, print_data, prompt, say
+from loupe.cli.shared.output import as_json, json_option, print_data, prompt, say
 from loupe.data import trust
-from loupe.engines.shared.local_settings import ENGINES, SELECT, LocalSettings, read_settings
+from loupe.engines.shared.local_settings import ENGINES, SELECT, SUITES, LocalSettings, read_settings
 from loupe.errors import UntrustedError, UsageError, word
 from loupe.files.foreign import read_data
 
 
 @click.command("trust")
 @click.argument("place", metavar="[DIR | FILE]", required=False, type=click.Path(path_type=Path))
-@click.option("--yes", is_flag=True, help="Trust without a question, where there is no terminal to ask at.")
+@click.option("--yes", is_flag=True, help="Trust without asking, for use without a terminal.")
 @click.option("--list", "listing", is_flag=True, help="List the files that are trusted.")
 @click.option("--remove", is_flag=True, help="Stop trusting the file.")
 @json_option
 def command(place: Path | None, yes: bool, listing: bool, remove: bool, json: bool) -> None:
-    """Show what a folder's loupe.toml, or a Python file, would run or redefine, and allow it.
+    """Show what a loupe.toml or Python file would run or redefine, and trust it.
 
-    DIR stands for the loupe.toml in it: its [engines] and [select] are refused until you trust it. FILE is such a file,
-    or a Python file that a run uses as its benchmark. Trust is for the file as it is now, where it is now: after any
-    change you are asked again. The programs and Python files that it names are not checked. Data needs no trust.
+    DIR stands for the loupe.toml in it: its [engines], [select] and [suites] are refused until you trust it. FILE is
+    such a file, or a Python file that a run uses as its benchmark. Trust is for the file as it is now, where it is
+    now: after any change you are asked again. The programs and Python files that it names are not checked. Data
+    needs no trust.
     """
     if json and not listing:
         raise UsageError("--json goes with --list", hint="loupe trust --list --json")
@@ -42,7 +43,7 @@ def command(place: Path | None, yes: bool, listing: bool, remove: bool, json: bo
         raise UsageError("which folder or file?", hint="loupe trust .")
     file = place / "loupe.toml" if place.is_dir() else place
     if remove:
-        say(f"{file} is not trusted any more" if trust.forget(file) else f"{file} was not trusted")
+        say(f"{file} is no longer trusted" if trust.forget(file) else f"{file} was not trusted")
         return
     if not file.is_file():
         raise UsageError(f"{file}: no such file, so there is nothing to trust", hint="loupe trust FILE")
@@ -53,11 +54,9 @@ def command(place: Path | None, yes: bool, listing: bool, remove: bool, json: bo
         say(f"{file} is trusted as it is")
     elif _agreed(file, lines, yes=yes):
         trust.remember(file, content)
-        say(f"{file} is trusted as it is now; to take it back: loupe trust --remove {word(place)}")
+        say(f"{file} is trusted in its current form; to revoke: loupe trust --remove {word(place)}")
     else:
-        raise UsageError(
-            f"{file} stays untrusted", hint=f"loupe trust {word(place)} --yes trusts it without a question"
-        )
+        raise UsageError(f"{file} stays untrusted", hint=f"loupe trust {word(place)} --yes trusts it without asking")
 
 
 def _list(*, json: bool) -> None:
@@ -73,7 +72,7 @@ def _list(*, json: bool) -> None:
 
 
 def _state(file: Path) -> str:
-    return "" if _is_trusted(file) else "changed since" if file.exists() else "not there any more"
+    return "" if _is_trusted(file) else "changed since" if file.exists() else "no longer exists"
 
 
 def is_allowed(error: UntrustedError) -> bool:
@@ -110,6 +109,7 @@ def _agreed(file: Path, lines: list[str], *, yes: bool) -> bool:
 
 def _look(file: Path) -> tuple[bytes, list[str]]:
     """The file's content, and what it would do with every setting that says so; no lines where it has data alone."""
+    from loupe.cli.shared.suite_files import lasting_suites
     from loupe.engines.registry import known_names
 
     if file.suffix == ".py":
@@ -119,7 +119,8 @@ def _look(file: Path) -> tuple[bytes, list[str]]:
     settings = read_settings(file)
     if settings is None:
         return b"", []
-    effects = [f"{file}: {line}" for line in settings.effects(known_names())]
+    known: dict[str, Collection[str]] = {ENGINES: known_names(), SELECT: (), SUITES: lasting_suites()}
+    effects = [f"{file}: {line}" for table, names in known.items() for line in settings.effects(table, names)]
     try:
         return settings.content, [*effects, *_written(settings)]
     except RecursionError:
@@ -128,6 +129,6 @@ def _look(file: Path) -> tuple[bytes, list[str]]:
 
 def _written(settings: LocalSettings) -> Iterator[str]:
     """Every setting to the letter: in JSON, which has no invisible characters."""
-    for table in (ENGINES, SELECT):
+    for table in (ENGINES, SELECT, SUITES):
         for name, value in settings.table(table).items():
             yield f"  [{table}] {dumps(name)} = {dumps(value, default=str)}"

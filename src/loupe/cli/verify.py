@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loupe.cli.errors import BELOW, MISSING
-from loupe.cli.output import as_json, json_option, plain_option, say, table
+from loupe.cli.shared.errors import BELOW, MISSING
+from loupe.cli.shared.output import as_json, json_option, plain_option, say, table
 
 if TYPE_CHECKING:
     from loupe.scoring.parity import Parity
@@ -15,19 +15,21 @@ if TYPE_CHECKING:
 
 @click.command("verify")
 @click.argument("benchmarks", nargs=-1, metavar="[BENCHMARK]...")
+@click.option("--all", "everything", is_flag=True, help="All official cases in the checkout that Loupe runs from.")
 @json_option
 @plain_option
 @click.pass_context
-def command(context: click.Context, /, benchmarks: tuple[str, ...], json: bool, plain: bool) -> None:
+def command(context: click.Context, /, benchmarks: tuple[str, ...], everything: bool, json: bool, plain: bool) -> None:
     """Score the parity cases that come with Loupe, and compare with what the official evaluators returned.
 
-    Benchmarks for which none come are named. Exits with 1 if any case differs by more than its tolerance, with 4 if a
-    benchmark that was named could not be checked.
+    A checkout of Loupe has many more cases in tests/oracles; --all scores them, too. Benchmarks for which none come are
+    named. Exits with 1 if any case differs by more than its tolerance, with 4 if a benchmark that was named could not
+    be checked.
     """
-    from loupe.benchmarks.registry import benchmark_ids
+    from loupe.benchmarks.registry import benchmark_names, full_name
     from loupe.scoring.parity import verifiable, verify
 
-    found = list(verify(benchmarks))
+    found = list(verify([full_name(name) for name in benchmarks], everything=everything))
     if json:
         as_json(found)
     else:
@@ -35,8 +37,8 @@ def command(context: click.Context, /, benchmarks: tuple[str, ...], json: bool, 
         for one in found:
             for sentence in one.deviations:
                 say(f"{one.benchmark}: {sentence}")
-        if not benchmarks and (without := sorted(set(benchmark_ids()) - set(verifiable()))):
-            say(f"not checked, as no cases come with Loupe: {', '.join(without)}")
+        if not benchmarks and (without := sorted(set(benchmark_names()) - set(verifiable()))):
+            say(f"not checked, because Loupe has no cases for them: {', '.join(without)}")
     differs = any(one.identical < one.cases and not one.missing for one in found)
     unchecked = benchmarks and any(one.missing for one in found)
     context.exit(BELOW if differs else MISSING if unchecked else 0)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from loupe.cli.local_page import port_option, quiet_option, serve_locally
+from loupe.cli.shared.local_page import port_option, quiet_option, serve_locally
 from loupe.files.foreign import real_path
 
 
@@ -17,7 +17,7 @@ from loupe.files.foreign import real_path
 @port_option
 @quiet_option
 def command(runs: tuple[Path, ...], port: int, no_browser: bool) -> None:
-    """Look at runs in a browser on this machine, also while they are running.
+    """View runs in a browser on this machine, even while they run.
 
     RUN is a run folder, or a folder of runs; without any, ./runs. Leaderboards, what differs and how it went, slices,
     every sample, two runs against each other, and what an answer would score if it were another. Nothing is written.
@@ -26,7 +26,7 @@ def command(runs: tuple[Path, ...], port: int, no_browser: bool) -> None:
     from loupe.data.extras import need
 
     need("starlette", "uvicorn", extra="web", purpose="loupe view")
-    from loupe.view.server import serve
+    from loupe.web.view.server import serve
 
     roots = [real_path(path) for path in runs or (Path("runs"),)]
     names = ", ".join(map(str, runs)) or "runs"

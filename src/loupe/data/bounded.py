@@ -11,7 +11,6 @@ import atexit
 import os
 import pickle
 import socket
-import struct
 import subprocess
 import threading
 import time
@@ -23,6 +22,7 @@ import msgspec
 
 import loupe.errors
 from loupe.data.bounds import SECONDS, TOO_LONG, is_bounded, why_it_ended
+from loupe.data.messages import HEAD, frame
 from loupe.data.native_values import untagged
 from loupe.data.python_process import python_command
 from loupe.data.rasters import MAX_PIXELS
@@ -33,8 +33,6 @@ from loupe.types import PackedImage, PdfPage
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-#: Each message is its length in eight bytes, then its bytes.
-HEAD: Final = struct.Struct("!Q")
 #: All that the child needs of the environment; nothing in it is a secret, and it starts no program.
 _ENVIRONMENT: Final = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 #: The child's memory is counted, so nothing may be set aside; and it does one thing at a time.
@@ -175,7 +173,7 @@ class _Reader:
 
     def _send(self, connection: socket.socket, message: bytes) -> None:
         connection.settimeout(SECONDS)
-        connection.sendall(HEAD.pack(len(message)) + message)
+        connection.sendall(frame(message))
 
     def _frame(self, connection: socket.socket, deadline: float) -> bytearray:
         (size,) = HEAD.unpack(self._read(connection, HEAD.size, deadline))

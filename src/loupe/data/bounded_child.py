@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import os
 import pickle
-import queue
 import socket
-import threading
 
 import msgspec
 
-from loupe.data.bounded import HEAD, Order, Reply, name_of, strips
+from loupe.data.bounded import Order, Reply, name_of, strips
 from loupe.data.bounds import TOO_MUCH_MEMORY, bound_process, bound_seconds, outlive_signals
+from loupe.data.messages import frame, inbox_of
 from loupe.data.native_values import tagged
 from loupe.data.tasks import perform
 from loupe.errors import LoupeError
@@ -26,12 +25,11 @@ def main(descriptor: int) -> None:
     os.set_inheritable(descriptor, False)
     bound_process()
     connection = socket.socket(fileno=descriptor)
-    inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    threading.Thread(target=_receive, args=(connection, inbox), daemon=True).start()
+    inbox = inbox_of(connection.makefile("rb"))
     while True:
         order: Order = pickle.loads(inbox.get())
         # Taken: from here on a death is the fault of this page.
-        connection.sendall(HEAD.pack(0))
+        connection.sendall(frame(b""))
         bound_seconds()
         _enter(order.folder)
         _answer(connection, order)
@@ -62,7 +60,7 @@ def _answer(connection: socket.socket, order: Order) -> None:
     except Exception as error:  # noqa: BLE001  a worker's border: it is the error of this page
         picture = None
         message = _error(f"{name_of(order.arguments[0])} cannot be read ({type(error).__name__}: {error})", "", "")
-    connection.sendall(HEAD.pack(len(message)) + message)
+    connection.sendall(frame(message))
     if picture is not None:
         for top, rows in strips(picture.size):
             connection.sendall(picture.crop((0, top, picture.width, top + rows)).tobytes())
@@ -72,12 +70,3 @@ def _error(message: str, kind: str, hint: str) -> bytes:
     """An error as it travels: on one line, and without what cannot be encoded."""
     plain, advice = (" ".join(text.encode(errors="replace").decode().split())[:2000] for text in (message, hint))
     return msgspec.msgpack.encode(Reply(error=plain, kind=kind, hint=advice))
-
-
-def _receive(connection: socket.socket, inbox: queue.SimpleQueue[bytes]) -> None:
-    """Pass every order on; leave, whatever is being read, when the parent has left."""
-    with connection.makefile("rb") as stream:
-        while len(head := stream.read(HEAD.size)) == HEAD.size:
-            message = stream.read(HEAD.unpack(head)[0])
-            inbox.put(message)
-    os._exit(0)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from loupe.data.bounded import ask
-from loupe.data.drawing import BLANK_INK as BLANK_INK
-from loupe.data.drawing import DEFAULT_DPI as DEFAULT_DPI
+from loupe.data.page_drawing import BLANK_INK as BLANK_INK
+from loupe.data.page_drawing import DEFAULT_DPI as DEFAULT_DPI
 from loupe.types import PageSource
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """The prepared form of a data set: `metadata.jsonl` and `images/{idx:05d}.jpg`, read and written.
 
-Source: request document 001 (docs/data.md). A line of `metadata.jsonl` holds `idx`, `sample_id`,
+It is that of an unpublished evaluation system (docs/data.md). A line of `metadata.jsonl` holds `idx`, `sample_id`,
 `ground_truth` and `metadata`. Images are JPEG, so pixels are not those of the original; further pages of a sample are
 `images/{idx:05d}_{page}.jpg`.
 """
@@ -61,7 +61,7 @@ def refuse_options(root: Path, **changed: bool) -> None:
     for name, is_changed in changed.items():
         if is_changed:
             raise UsageError(
-                f"{root} is in the prepared form, in which the option {name} cannot be chosen any more",
+                f"{root} is in the prepared form, in which the option {name} can no longer be chosen",
                 hint=f"leave -o {name}=… out, or name the published data with --data",
             )
 

@@ -1,8 +1,8 @@
 """Image files: the one place that opens them, by their content, and turns what they hold into upright RGB.
 
-Conversion rules: protocols/engines.md A2 (RGB, alpha over white, EXIF orientation applied). Decoders are C code and
-files are other people's, so this runs in bounded processes only (`loupe.data.bounds`); `header` may run anywhere.
-Everything that cannot be read raises PageError with one line that names the file.
+Conversion rules: docs/protocols/engines.md#images (RGB, alpha over white, EXIF orientation applied). Decoders are C
+code and files are other people's, so this runs in bounded processes only (`loupe.data.bounds`); `header` may run
+anywhere. Everything that cannot be read raises PageError with one line that names the file.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ def _why_not_an_image(stream: BinaryIO, error: BaseException) -> str:
     start = stream.read(1024)
     kind = next((kind for marks, kind in _OTHER_KINDS if any(mark in start[:64].lower() for mark in marks)), "")
     if kind:
-        return f"is {kind}, which Loupe does not open: save it as PNG or JPEG"
+        return f"is {kind}, which Loupe cannot open: save it as PNG or JPEG"
     return "is a PDF, not an image: name one of its pages" if b"%PDF-" in start else "not an image, or a broken one"
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from loupe.data import drawing, packed, parquet_reading
+from loupe.data import packed, page_drawing, parquet_reading
 from loupe.data.bounded import name_of
 from loupe.data.bounds import TOO_MUCH_MEMORY
 from loupe.errors import PageError
 
 _TASKS: Final[Mapping[str, Callable[..., Any]]] = {
-    "load_page": drawing.load_page,
-    "page_size": drawing.page_size,
-    "pdf_page_count": drawing.pdf_page_count,
-    "thumbnail": drawing.thumbnail,
-    "ink_fraction": drawing.ink_fraction,
+    "load_page": page_drawing.load_page,
+    "page_size": page_drawing.page_size,
+    "pdf_page_count": page_drawing.pdf_page_count,
+    "thumbnail": page_drawing.thumbnail,
+    "ink_fraction": page_drawing.ink_fraction,
     "parquet_facts": parquet_reading.parquet_facts,
     "parquet_rows": parquet_reading.parquet_rows,
     "parquet_cell": packed.parquet_cell,

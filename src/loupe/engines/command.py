@@ -1,94 +1,221 @@
-"""Any program as an engine: a page in, text out on standard output.
+"""Any program as an engine: a page or a document in, text out on standard output or in a file.
 
 No shell takes part, ever: the command is a list of arguments, and placeholders are filled in argument by argument.
 """
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
+import os
 import re
 import shlex
 import shutil
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import subprocess
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
+from loupe.engines.pages.page_files import page_file, single_page
+from loupe.engines.pages.page_reader import PageReader, page_reader
+from loupe.engines.pages.told_pages import told_apart
 from loupe.engines.registry import Profile
-from loupe.engines.shared.child_environment import without_keys
-from loupe.engines.shared.page_files import page_file, single_page
-from loupe.engines.shared.page_reader import page_reader
-from loupe.engines.shared.programs import run_program
 from loupe.engines.shared.source_digests import short_digest
-from loupe.errors import EngineError, MissingToolError, ProfileError
-from loupe.types import Engine, Output, Request
+from loupe.engines.workers.child_environment import without_keys
+from loupe.engines.workers.conversions import Conversions, Document, conversions
+from loupe.engines.workers.programs import OUTPUT_LIMIT, run_program
+from loupe.errors import EngineError, MissingToolError, PageError, ProfileError
+from loupe.files.folder import Folder
+from loupe.types import Engine, Output, PageSource, PdfPage, Request
 
 ARGUMENT = "command"
-_PLACEHOLDER = re.compile(r"\{(image|prompt|text)\}")
+_KNOWN = ("image", "pdf", "page", "output", "prompt", "text")
+_PLACEHOLDERS = ", ".join(f"{{{name}}}" for name in _KNOWN)
+_PLACEHOLDER = re.compile(rf"\{{({'|'.join(_KNOWN)})\}}")
 _ANY_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _FORMATS = frozenset({"PNG", "JPEG"})
+#: What the answer may be among what a program writes into its folder: the first kind that is there.
+_TEXT_FILES = (".md", ".mmd", ".txt", ".html")
+#: Nobody looks for an answer among more files, or deeper.
+_MOST_FILES, _DEEPEST = 10_000, 20
 
 
 class Settings(Profile, frozen=True, kw_only=True):
     """Keys of the kind `command`.
 
     `command` is a list of arguments, or one text that is split as a shell would, without being one. `{image}` is the
-    path of the page as PNG or JPEG, `{prompt}` what is asked, `{text}` the input of a sample without image. `dpi` is
-    for PDF pages; `longest` limits the longer side in pixels. `pass_env` names keys in the environment that the program
-    may see although they are Loupe's own (HF_TOKEN, OPENAI_API_KEY).
+    path of the page as PNG or JPEG, `{prompt}` what is asked, `{text}` the input of a sample without image. `{pdf}` is
+    the path of the document: with `{page}`, the number of the page, it is read page by page, else converted once as a
+    whole; `page_break` is what stands between its pages then (unset: the marks of usual converters). `{output}` is an
+    empty folder, in whose one text file the answer stands. `dpi` is for PDF pages, and for images that become a PDF of
+    one page; `longest` limits the longer side in pixels. `pass_env` names keys in the environment that the program may
+    see although they are Loupe's own (HF_TOKEN, OPENAI_API_KEY).
     """
 
     command: list[str] | str
+    page_break: str = ""
     pass_env: list[str] = msgspec.field(default_factory=list)
     dpi: float = 144.0
     longest: int | None = None
     concurrency: int | None = None
 
     def signature(self) -> dict[str, str]:
-        """What the image is made of."""
-        return {"img": f"dpi{self.dpi:g}" + (f"longest{self.longest}" if self.longest else "")}
+        """What the program gets: an image and what it is made of, or a PDF."""
+        image = f"dpi{self.dpi:g}" + (f"longest{self.longest}" if self.longest else "")
+        return {"img": "pdf" if "{pdf}" in str(self.command) else image}
+
+
+def label(command: str) -> str:
+    """What runs of a command are called: its program, and a digest that tells it from other commands of that program.
+
+    >>> label("pdftotext -layout {pdf} -")
+    'pdftotext-8f13'
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = command.split()  # Opening the engine says what is wrong with it.
+    digest = hashlib.sha256("\0".join(words).encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{Path(words[0]).name if words else 'command'}-{digest[:4]}"
 
 
 @asynccontextmanager
 async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     """Check the command and that its program is there, then yield the engine."""
-    arguments = _arguments(settings.command)
+    arguments = _arguments(settings)
     program = shutil.which(arguments[0])
     if program is None:
         raise _missing(arguments[0])
     # Absolute, because a program from a relative entry of PATH would change with the working folder.
     arguments[0] = str(Path(program).absolute())
     source = short_digest(Path(word) for word in arguments if Path(word).is_file())
-    environment = without_keys(settings.pass_env)
-    wants_image = any("{image}" in argument for argument in arguments)
+    async with (
+        page_reader(timeout=settings.timeout, workers=settings.concurrency) as reader,
+        conversions() as documents,
+    ):
+        command = _Command(settings, arguments, reader, documents)
+        yield Engine(predict=command.predict, facts={"program": program, "source": source})
 
-    async def run(request: Request, image: str) -> Output:
-        filled = fill(arguments, {"image": image, "prompt": request.prompt, "text": request.text})
-        finished = await run_program(filled, timeout=settings.timeout, environment=environment)
-        if finished.code != 0:
-            ended = f"was killed by signal {-finished.code}" if finished.code < 0 else f"ended with {finished.code}"
-            raise EngineError(f"{Path(program).name} {ended}: {finished.complaint or 'no message'}")
-        try:
-            return Output(text=finished.output.decode("utf-8"), finish_reason="stop")
-        except UnicodeDecodeError as error:
-            raise EngineError(f"{Path(program).name}: the output is not UTF-8 (byte {error.start})") from None
 
-    async def predict(request: Request) -> Output:
-        if not wants_image:
-            return await run(request, "")
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """The program of one engine."""
+
+    settings: Settings
+    arguments: list[str]
+    reader: PageReader
+    documents: Conversions
+
+    async def predict(self, request: Request) -> Output:
+        """What the program says of a page, or what it said of this page when it converted the document."""
+        values = {"prompt": request.prompt, "text": request.text}
+        if self._names("image"):
+            page = single_page(request)
+            longest, dpi = self.settings.longest, self.settings.dpi
+            async with page_file(page, longest=longest, dpi=dpi, formats=_FORMATS, reader=self.reader) as path:
+                return _answer(await self._run(values | {"image": str(path)}))
+        if not self._names("pdf"):
+            return _answer(await self._run(values))
         page = single_page(request)
-        async with page_file(page, longest=settings.longest, dpi=settings.dpi, formats=_FORMATS, reader=reader) as path:
-            return await run(request, str(path))
+        if not isinstance(page, PdfPage) or page.variant:
+            return _answer(await self._of_picture(page, values))
+        count = await self.reader.count(page.path)
+        if not 1 <= page.page <= count:
+            raise PageError(f"{page.path}: has no page {page.page} (pages 1 to {count})")
+        values["pdf"] = str(page.path.absolute())
+        if self._names("page"):
+            (text,) = told_apart(await self._run(values | {"page": str(page.page)}), 1)
+            return _answer(text)
+        key = tuple(value for name, value in values.items() if self._names(name))
+        document = await self.documents.get(key, partial(self._convert, values, count))
+        return replace(_answer(document.pages[page.page - 1]), seconds=document.seconds)
 
-    async with page_reader(timeout=settings.timeout, workers=settings.concurrency) as reader:
-        yield Engine(predict=predict, facts={"program": program, "source": source})
+    async def _of_picture(self, page: PageSource, values: dict[str, str]) -> str:
+        """The text of an image, or of a page that was turned or made worse, as a PDF of one page."""
+        with tempfile.TemporaryDirectory(prefix="loupe-page-") as folder:
+            longest, dpi = self.settings.longest, self.settings.dpi
+            path = await self.reader.one_page_pdf(page, Path(folder), longest=longest, dpi=dpi)
+            text = await self._run(values | {"pdf": str(path), "page": "1"})
+            return told_apart(text, 1, page_break=self.settings.page_break)[0]
+
+    async def _convert(self, values: dict[str, str], count: int) -> Document:
+        """A whole document; it may take as long as its pages may one by one."""
+        began = time.monotonic()
+        text = await self._run(values, pages=count)
+        pages = await asyncio.to_thread(told_apart, text, count, page_break=self.settings.page_break)
+        return Document(pages, round((time.monotonic() - began) / count, 4))
+
+    async def _run(self, values: dict[str, str], *, pages: int = 1) -> str:
+        """What the program writes to standard output, or into its folder."""
+        name = Path(self.arguments[0]).name
+        with _new_folder() if self._names("output") else nullcontext("") as folder:
+            filled = fill(self.arguments, values | {"output": folder})
+            environment = without_keys(self.settings.pass_env)
+            finished = await run_program(filled, timeout=pages * self.settings.timeout, environment=environment)
+            if finished.code != 0:
+                ended = f"was killed by signal {-finished.code}" if finished.code < 0 else f"ended with {finished.code}"
+                raise EngineError(f"{name} {ended}: {finished.complaint or 'no message'}")
+            output = _only_text(Folder(Path(folder)), name) if folder else finished.output
+        try:
+            return output.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise EngineError(f"{name}: the output is not UTF-8 (byte {error.start})") from None
+
+    def _names(self, placeholder: str) -> bool:
+        return any(f"{{{placeholder}}}" in argument for argument in self.arguments)
+
+
+@contextmanager
+def _new_folder() -> Iterator[str]:
+    folder = tempfile.TemporaryDirectory(prefix="loupe-output-", ignore_cleanup_errors=True)
+    try:
+        yield folder.name
+    finally:
+        try:
+            folder.cleanup()
+        except RecursionError:  # The program has put folders into folders, deeper than Python goes.
+            subprocess.run(["rm", "-rf", "--", folder.name], check=False)
+
+
+def _only_text(folder: Folder, program: str) -> bytes:
+    """The one text file that a program wrote. Raises EngineError where there is none, or nobody can tell which."""
+    names = sorted(_files_below(folder.path, program))
+    for suffix in _TEXT_FILES:
+        found = [name for name in names if name.lower().endswith(suffix)]
+        if len(found) > 1:
+            raise EngineError(f"{program} wrote {len(found)} {suffix} files into {{output}}; expected one")
+        if found:
+            return folder.read(found[0], limit=OUTPUT_LIMIT)
+    raise EngineError(f"{program} wrote no text into {{output}}: one file {', '.join(_TEXT_FILES)} is looked for")
+
+
+def _files_below(folder: Path, program: str) -> list[str]:
+    """The files of a program's folder. Raises EngineError where there are more than anybody reads."""
+    found: list[str] = []
+    for place, folders, files in os.walk(folder):
+        inside = Path(place).relative_to(folder)
+        found += [(inside / name).as_posix() for name in files if (Path(place) / name).is_file()]
+        if len(found) > _MOST_FILES or (folders and len(inside.parts) >= _DEEPEST):
+            limits = f"more than {_MOST_FILES:,} files, or folders nested more than {_DEEPEST} deep"
+            raise EngineError(f"{program} wrote {limits}, into {{output}}")
+    return found
+
+
+def _answer(text: str) -> Output:
+    return Output(text=text, finish_reason="stop")
 
 
 def _missing(program: str) -> MissingToolError:
     path = Path(program)
     if path.is_file():
         return MissingToolError(f"{program} is not executable", hint=f"chmod +x {shlex.quote(program)}")
-    return MissingToolError(f"the program {program!r} is not there", hint="check the PATH")
+    return MissingToolError(f"the program {program!r} was not found", hint="check the PATH")
 
 
 def fill(arguments: list[str], values: dict[str, str]) -> list[str]:
@@ -110,18 +237,25 @@ def fill(arguments: list[str], values: dict[str, str]) -> list[str]:
     return filled
 
 
-def _arguments(command: list[str] | str) -> list[str]:
+def _arguments(settings: Settings) -> list[str]:
+    command = settings.command
     try:
         arguments = shlex.split(command) if isinstance(command, str) else list(command)
     except ValueError as error:
         raise ProfileError(f"command = {command!r}: {error}") from None
     if not arguments:
         raise ProfileError("command is empty", hint='command = ["program", "{image}"]')
-    for name in (found for argument in arguments for found in _ANY_PLACEHOLDER.findall(argument)):
-        if name not in ("image", "prompt", "text"):
-            raise ProfileError(f"command: no placeholder {{{name}}}", hint="placeholders: {image}, {prompt}, {text}")
-    if not any(_PLACEHOLDER.search(argument) for argument in arguments):
+    named = {found for argument in arguments for found in _ANY_PLACEHOLDER.findall(argument)}
+    for name in sorted(named - {*_KNOWN}):
+        raise ProfileError(f"command: no placeholder {{{name}}}", hint=f"placeholders: {_PLACEHOLDERS}")
+    if {"image", "pdf"} <= named:
+        raise ProfileError("command names both {image} and {pdf}", hint="{image} is a page, {pdf} its document")
+    if "page" in named and "pdf" not in named:
+        raise ProfileError("command names {page} without {pdf}", hint="{image} is the page as an image")
+    if settings.page_break and ("pdf" not in named or "page" in named):
+        raise ProfileError("page_break is for commands with {pdf} and without {page}", hint="leave page_break out")
+    if not named - {"output"}:
         raise ProfileError(
-            "command never says where the page goes", hint=f'command = "{shlex.join(arguments)} {{image}}"'
+            "command has no placeholder for the page", hint=f'command = "{shlex.join(arguments)} {{image}}"'
         )
     return arguments

@@ -1,7 +1,8 @@
 """DeepSeek-OCR without a server: with Transformers in any resolution mode, or with vLLM's offline engine.
 
-Source: deepseek-ai/DeepSeek-OCR @ e4ac34e1, `infer()` of its model repository, vLLM's recipe; protocols/engines.md B3
-and E, docs/engines/deepseek-ocr-sdk.md. A server cannot change its mode; this can.
+Source: deepseek-ai/DeepSeek-OCR @ e4ac34e1, `infer()` of its model repository, vLLM's recipe;
+docs/protocols/engines.md#deepseek-ocr and #batch-back-ends, docs/engines/deepseek-ocr-sdk.md. A server cannot change
+its mode; this can.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from typing import Any, Literal
 import msgspec
 
 from loupe.data.extras import install_command
-from loupe.engines.sdk.opening import Work, installed, open_package
-from loupe.engines.sdk.settings import SdkSettings
-from loupe.engines.shared.child_environment import without_secrets
+from loupe.engines.vendors.opening import Work, installed, open_package
+from loupe.engines.vendors.settings import SdkSettings
+from loupe.engines.workers.child_environment import without_secrets
 from loupe.errors import UsageError
 from loupe.metrics.vision_tokens import MODES
 from loupe.types import Engine
@@ -95,7 +96,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     else:
         arguments |= {"options": settings.vllm}
     work = Work(
-        factory=f"loupe.engines.sdk.deepseek_{settings.backend}:load",
+        factory=f"loupe.engines.vendors.deepseek_{settings.backend}:load",
         arguments=arguments,
         # vLLM asks a server on the internet for its own address unless it has one.
         environment={**without_secrets(), "VLLM_NO_USAGE_STATS": "1", "VLLM_HOST_IP": "127.0.0.1"},
@@ -110,6 +111,6 @@ def _check_code(settings: Settings) -> None:
     if not (pinned or settings.unpinned_code or Path(settings.model).is_dir()):
         what = f"revision {settings.revision!r} is no commit" if settings.revision else "no revision is given"
         raise UsageError(
-            f"{settings.model} brings code that is run here, and {what}: it may be another tomorrow",
+            f"{settings.model} brings code that runs here, and {what}: it may change at any time",
             hint="-o revision=COMMIT (40 characters), or -o unpinned_code=true",
         )

@@ -1,7 +1,8 @@
 """GLM-OCR's own pipeline, package `glmocr`: layout model here, every region asked of a model server of yours.
 
-Source: zai-org/GLM-OCR @ cef4d0ea (0.1.5); protocols/engines.md B1, docs/engines/glm-ocr-sdk.md. By itself the package
-sends documents to a cloud, and a key in the environment is enough for that: here it never does (`_own_config`).
+Source: zai-org/GLM-OCR @ cef4d0ea (0.1.5); docs/protocols/engines.md#glm-ocr, docs/engines/glm-ocr-sdk.md. By itself
+the package sends documents to a cloud, and a key in the environment is enough for that: here it never does
+(`_own_config`).
 """
 
 from __future__ import annotations
@@ -19,21 +20,23 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from loupe.data.extras import install_command
+from loupe.engines.chat.discovery import root_url
 from loupe.engines.registry import WHOLE_PAGES
-from loupe.engines.sdk.opening import Work, installed, open_package
-from loupe.engines.sdk.outbound import Outbound, loading, reading_here, without_proxies
-from loupe.engines.sdk.regions import WHOLE, region
-from loupe.engines.sdk.servers import one_server, reach_server
-from loupe.engines.sdk.settings import SdkSettings
-from loupe.engines.shared.child_environment import without_secrets
-from loupe.engines.shared.discovery import root_url
-from loupe.engines.shared.worker import Loaded
+from loupe.engines.vendors.opening import Work, installed, open_package
+from loupe.engines.vendors.outbound import Outbound, loading, reading_here, without_proxies
+from loupe.engines.vendors.regions import WHOLE, region
+from loupe.engines.vendors.servers import one_server, reach_server
+from loupe.engines.vendors.settings import SdkSettings
+from loupe.engines.workers.child_environment import without_secrets
+from loupe.engines.workers.worker import Loaded
 from loupe.errors import EngineError, EngineUnavailableError, UsageError
 from loupe.types import Engine, Output, Request
 
 WAY = "pipeline"
 UNPROVEN = "never run with its models: glmocr 0.1.5 ran with a stand-in for its layout model and for the model server"
 _EXTRA = "glmocr"
+#: Where the package looks for its server.
+_USUAL = "http://127.0.0.1:8080/v1"
 _START = "vllm serve zai-org/GLM-OCR --port 8080 --served-model-name glm-ocr"
 _MODELS = "hf download PaddlePaddle/PP-DocLayoutV3_safetensors"
 #: Where the vendor's cloud is.
@@ -47,7 +50,8 @@ _STEERING = ("GLMOCR_", "ZHIPU")
 class Settings(SdkSettings, frozen=True, kw_only=True):
     """Keys of the kind `glmocr`.
 
-    `base_url` is the model server, `model` its name there; `api_mode` is "openai" or, for Ollama, "ollama_generate".
+    `base_url` is the model server (nothing: a variable's, else port 8080 of this machine), `model` its name there;
+    `api_mode` is "openai" or, for Ollama, "ollama_generate".
     Sampling and `max_tokens` are for each region. `region_workers` regions are asked at a time, each for at most
     `region_timeout` seconds and `region_retries` times more. `layout_device` is "cpu", "cuda", "cuda:1"; "" is the
     package's choice. `config` overrides anything else of the package's config.yaml, as `[config.pipeline.layout]`.
@@ -55,7 +59,7 @@ class Settings(SdkSettings, frozen=True, kw_only=True):
 
     gives: ClassVar[frozenset[str] | None] = WHOLE_PAGES
 
-    base_url: str | list[str] = "http://127.0.0.1:8080/v1"
+    base_url: str | list[str] = ""
     model: str = "glm-ocr"
     api_mode: Literal["openai", "ollama_generate"] = "openai"
     max_tokens: int = 8192
@@ -91,7 +95,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     Raises MissingToolError without the package, EngineUnavailableError without the server, UsageError for the cloud.
     """
     facts = installed("glmocr", install=install_command(_EXTRA))
-    server = one_server(settings.base_url)
+    server = await one_server(settings.base_url, _USUAL)
     if server.host.endswith(_CLOUD):
         raise UsageError(f"{server.host} is the vendor's cloud; Loupe sends no document there", hint=_START)
     facts |= await reach_server(server, settings.model, start=_START) | {"model": settings.model, "mode": "selfhosted"}
@@ -153,7 +157,7 @@ def load(*, config: dict[str, Any], layout_device: str | None, host: str, downlo
     logging.getLogger("glmocr").addHandler(complaints)
     if reader.config_model.pipeline.maas.enabled or getattr(reader, "_use_maas", False):
         raise EngineUnavailableError(
-            "glmocr insists on the vendor's cloud: nothing is read", hint=install_command(_EXTRA)
+            "glmocr would use the vendor's cloud, so nothing was sent or read", hint=install_command(_EXTRA)
         )
 
     def read(request: Request) -> Output:
@@ -227,7 +231,14 @@ def page_output(result: Any, *, unread: Collection[str], complaints: Sequence[Co
     if failed and failed == len(asked):
         raise EngineError(f"all {failed} regions that glmocr asked for failed: {_first(complaints)}")
     regions = [
-        region(number, str(one.get("label", "")), one.get("content"), one.get("bbox_2d"), size=(WHOLE, WHOLE))
+        region(
+            number,
+            str(one.get("label", "")),
+            one.get("content"),
+            one.get("bbox_2d"),
+            size=(WHOLE, WHOLE),
+            score=one.get("score"),
+        )
         | {"native_label": str(one.get("native_label") or one.get("label", ""))}
         for page in result.json_result[:1]
         for number, one in enumerate(page)
@@ -237,4 +248,4 @@ def page_output(result: Any, *, unread: Collection[str], complaints: Sequence[Co
 
 
 def _first(complaints: Sequence[Complaint]) -> str:
-    return complaints[0].text[:300] if complaints else "it does not say why"
+    return complaints[0].text[:300] if complaints else "it gives no reason"

@@ -1,7 +1,8 @@
 """A layout pipeline around any vision model: pages are cut up, regions are read, and their answers joined.
 
-Protocol: protocols/engines.md D; docs/engines/layout.md. The model is asked as by the kind `openai`, whose keys this
-kind has too. The page is cut in worker processes, its regions are asked like requests of their own (`Engine.divide`).
+Protocol: docs/protocols/engines.md#layout-pipeline; docs/engines/layout.md. The model is asked as by the kind `openai`,
+whose keys this kind has too. The page is cut in worker processes, its regions are asked like requests of their own
+(`Engine.divide`).
 """
 
 from __future__ import annotations
@@ -16,20 +17,21 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from loupe.engines import openai
-from loupe.engines.answers.steps import check_adapters
+from loupe.engines.adapters.steps import check_adapters
+from loupe.engines.chat.encoded_request import EncodedRequest
+from loupe.engines.chat.settings import Settings as ChatSettings
 from loupe.engines.layout.cutting import Cutter
 from loupe.engines.layout.detectors import DetectorOptions, check_detector
 from loupe.engines.layout.filtering import SCORE, Nesting
+from loupe.engines.layout.joined_regions import Joiner
 from loupe.engines.layout.labels import LABELS
 from loupe.engines.layout.page_regions import CutRegion, Order
-from loupe.engines.layout.page_text import Joiner
+from loupe.engines.pages.page_files import single_page
+from loupe.engines.pages.page_images import EncodedImage, parse_rule
 from loupe.engines.registry import WHOLE_PAGES
-from loupe.engines.shared.child_environment import without_secrets
-from loupe.engines.shared.cores import cores
-from loupe.engines.shared.encoded_request import EncodedRequest
-from loupe.engines.shared.isolation import worker_pool
-from loupe.engines.shared.page_files import single_page
-from loupe.engines.shared.page_images import EncodedImage, parse_rule
+from loupe.engines.workers.child_environment import without_secrets
+from loupe.engines.workers.cores import cores
+from loupe.engines.workers.isolation import worker_pool
 from loupe.errors import (
     EngineError,
     EngineTimeoutError,
@@ -53,18 +55,19 @@ UNPROVEN = (
 )
 #: Regions that one page may have in flight where it is not the scheduler that asks.
 _AT_ONCE = 8
-#: Benchmarks whose published numbers have the image lines (engines.md L3).
+#: Benchmarks whose published numbers have the image lines (docs/protocols/engines.md#layout-formatting).
 _IMAGE_LINES = {"omnidocbench"}
 #: What a detector alone needs, and where it runs: no answer depends on it.
-_NOT_DEFINING = {"detector_download", "detector_device", "detector_processes", "layout_timeout"}
+_NOT_DEFINING = {"detector_download", "detector_device", "detector_processes", "layout_batch", "layout_timeout"}
 _TASKS = ("text", "table", "formula")
 
 
-class Settings(openai.Settings, frozen=True, kw_only=True):
+class Settings(ChatSettings, frozen=True, kw_only=True):
     """Keys of a `layout_pipeline` profile, beside those of `openai`; see docs/engines/layout.md.
 
     `prompts` are by task of a region (text, table, formula), or `"*"` for all. `image` is how crops are sent. `timeout`
-    is that of a region, `layout_timeout` that of cutting a page. `concurrency` counts regions in flight.
+    is that of a region, `layout_timeout` that of cutting a page. `layout_batch` is how many pages the detector may see
+    at once. `concurrency` counts regions in flight.
     """
 
     asks_regions: ClassVar[bool] = True
@@ -76,6 +79,7 @@ class Settings(openai.Settings, frozen=True, kw_only=True):
     detector_download: bool = False
     detector_device: str = ""
     detector_processes: int | None = None
+    layout_batch: int = 1
     threshold: float = SCORE
     thresholds: dict[str, float] = msgspec.field(default_factory=dict)
     nesting: Nesting = "glm"
@@ -112,7 +116,7 @@ class Settings(openai.Settings, frozen=True, kw_only=True):
         for key, names in {"thresholds": list(self.thresholds), "unread": self.unread}.items():
             if strange := [name for name in names if name not in LABELS]:
                 raise ValueError(f"{key}: no label {strange[0]!r}; there are {', '.join(LABELS)}")
-        for key in ("dpi", "longest", "layout_timeout", "detector_processes"):
+        for key in ("dpi", "longest", "layout_timeout", "layout_batch", "detector_processes"):
             value = getattr(self, key)
             if value is not None and not (0 < value < math.inf):
                 raise ValueError(f"{key} = {value}: must be above 0, and an end")
@@ -183,11 +187,21 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
         worker_pool(factory, keys, workers=count, environment=environment) as pool,
         openai.open_engine(settings) as model,
     ):
-        cutter = Cutter(pool, timeout=settings.layout_timeout, errors_before_check=settings.errors_before_check)
+        cutter = Cutter(
+            pool,
+            timeout=settings.layout_timeout,
+            errors_before_check=settings.errors_before_check,
+            batch=settings.layout_batch,
+            places=asyncio.Semaphore(count),
+        )
         pipeline = _Pipeline(settings, cutter, model, _joiner(settings))
         facts = {"detector": check_detector(settings.detector), **pool.facts}
         yield replace(
-            model, predict=pipeline.predict, facts={**model.facts, **facts}, divide=pipeline.divide, dividers=count
+            model,
+            predict=pipeline.predict,
+            facts={**model.facts, **facts},
+            divide=pipeline.divide,
+            dividers=count * settings.layout_batch,
         )
 
 

@@ -1,7 +1,8 @@
 """MinerU, package `mineru`: its pipeline, vision model and hybrid in versions 2 and 3, the tiers of version 4.
 
-Source: opendatalab/MinerU @ 79d6d8d7 (3.4.4) and PyPI mineru 4.0.12; protocols/engines.md B4, docs/engines/mineru.md.
-Which interface is used goes by the installed version. Version 4 can send documents to mineru.net: it is never asked to.
+Source: opendatalab/MinerU @ 79d6d8d7 (3.4.4) and PyPI mineru 4.0.12; docs/protocols/engines.md#mineru,
+docs/engines/mineru.md. Which interface is used goes by the installed version. Version 4 can send documents to
+mineru.net: it is never asked to.
 """
 
 from __future__ import annotations
@@ -15,18 +16,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from loupe.data.extras import install_command
 from loupe.engines.registry import WHOLE_PAGES
-from loupe.engines.sdk.opening import Work, installed, open_package
-from loupe.engines.sdk.outbound import Outbound, loading, reading_here, without_proxies
-from loupe.engines.sdk.servers import ModelServer, one_server, reach_server
-from loupe.engines.sdk.settings import SdkSettings
-from loupe.engines.shared.child_environment import without_secrets
-from loupe.engines.shared.worker import Loaded
+from loupe.engines.vendors.opening import Work, installed, open_package
+from loupe.engines.vendors.outbound import Outbound, loading, reading_here, without_proxies
+from loupe.engines.vendors.servers import ModelServer, one_server, reach_server
+from loupe.engines.vendors.settings import SdkSettings
+from loupe.engines.workers.child_environment import without_secrets
+from loupe.engines.workers.worker import Loaded
 from loupe.errors import MissingToolError
 from loupe.types import Engine
 
 if TYPE_CHECKING:
-    from loupe.engines.sdk.mineru_backends import Backends
-    from loupe.engines.sdk.mineru_tiers import Tiers
+    from loupe.engines.vendors.mineru_backends import Backends
+    from loupe.engines.vendors.mineru_tiers import Tiers
 
 WAY = "pipeline"
 UNPROVEN = "never run with its models: mineru 4.0.12 read the text of PDFs (tier flash), 3.4.5 is checked by signature"
@@ -79,7 +80,8 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     major = major_version(facts["mineru"])
     facts |= {"interface": "MinerUParser" if major == _LAST else "do_parse"}
     facts |= {"tier": settings.tier} if major == _LAST else {"backend": settings.backend}
-    server = one_server(settings.base_url) if settings.base_url else None
+    asks = bool(settings.base_url) or (major < _LAST and settings.backend.endswith("-http-client"))
+    server = await one_server(settings.base_url) if asks else None
     if server is not None:
         facts |= await reach_server(server, settings.model, start=_START)
     hosts = [server.host] if server else []
@@ -147,9 +149,9 @@ def load(*, options: dict[str, Any], hosts: list[str], tiers: bool, download: bo
 
 def _reader(options: dict[str, Any], *, tiers: bool) -> Backends | Tiers:
     if tiers:
-        from loupe.engines.sdk.mineru_tiers import Tiers
+        from loupe.engines.vendors.mineru_tiers import Tiers
 
         return Tiers(**options)
-    from loupe.engines.sdk.mineru_backends import Backends
+    from loupe.engines.vendors.mineru_backends import Backends
 
     return Backends(**options)

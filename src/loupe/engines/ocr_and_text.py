@@ -16,9 +16,10 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from loupe.engines import openai
-from loupe.engines.answers.steps import apply_adapters
+from loupe.engines.adapters.steps import apply_adapters
+from loupe.engines.chat.settings import Settings as ChatSettings
 from loupe.engines.registry import Profile, engine_module, load_profile
-from loupe.engines.shared.cores import cores
+from loupe.engines.workers.cores import cores
 from loupe.types import Engine, Output, Request
 
 #: `-e ocr_and_text:OCR`
@@ -37,7 +38,7 @@ _KEPT = 64
 _loading: ContextVar[bool] = ContextVar("loading", default=False)
 
 
-class Settings(openai.Settings, frozen=True, kw_only=True):
+class Settings(ChatSettings, frozen=True, kw_only=True):
     """Keys of an `ocr_and_text` profile, beside those of `openai`; see docs/engines/ocr-and-text.md.
 
     `ocr` is the engine that reads, by the name that `-e` takes. `concurrency` counts documents: the OCR reads as many
@@ -53,13 +54,13 @@ class Settings(openai.Settings, frozen=True, kw_only=True):
         super().__post_init__()
         reader = self.reader
         if reader.gives is None and reader.kind not in _OWN:
-            raise ValueError(f"ocr = {self.ocr!r} is no engine that only reads, such as rapidocr or tesseract")
+            raise ValueError(f"ocr = {self.ocr!r} is not an OCR engine such as rapidocr or tesseract")
 
     @property
     def reader(self) -> Profile:
         """The profile of the OCR. Raises what loading it raises, ValueError for one that leads back to its own kind."""
         if _loading.get():
-            raise ValueError(f"ocr = {self.ocr!r} is no engine that only reads, such as rapidocr or tesseract")
+            raise ValueError(f"ocr = {self.ocr!r} is not an OCR engine such as rapidocr or tesseract")
         token = _loading.set(True)
         try:
             return load_profile(self.ocr)[1]

@@ -1,7 +1,8 @@
 """PaddleOCR-VL's own pipeline, package `paddleocr`: layout model and vision model, or a model server for the latter.
 
-Source: PyPI paddleocr 3.7.0 and paddlex 3.7.2; protocols/engines.md B2, docs/engines/paddleocr-vl-sdk.md. The package
-turns the tokens of tables (OTSL) into HTML itself, and cuts loops off; what it could not turn stays as it is.
+Source: PyPI paddleocr 3.7.0 and paddlex 3.7.2; docs/protocols/engines.md#paddleocr-vl,
+docs/engines/paddleocr-vl-sdk.md. The package turns the tokens of tables (OTSL) into HTML itself, and cuts loops off;
+what it could not turn stays as it is.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ import msgspec
 
 from loupe.data.extras import install_command
 from loupe.engines.registry import WHOLE_PAGES
-from loupe.engines.sdk.opening import Work, installed, open_package
-from loupe.engines.sdk.outbound import Outbound, loading, reading_here, without_proxies
-from loupe.engines.sdk.regions import region
-from loupe.engines.sdk.servers import ModelServer, one_server, reach_server
-from loupe.engines.sdk.settings import SdkSettings
-from loupe.engines.shared.child_environment import without_secrets
-from loupe.engines.shared.worker import Loaded
+from loupe.engines.vendors.opening import Work, installed, open_package
+from loupe.engines.vendors.outbound import Outbound, loading, reading_here, without_proxies
+from loupe.engines.vendors.regions import region
+from loupe.engines.vendors.servers import ModelServer, one_server, reach_server
+from loupe.engines.vendors.settings import SdkSettings
+from loupe.engines.workers.child_environment import without_secrets
+from loupe.engines.workers.worker import Loaded
 from loupe.errors import EngineError
 from loupe.types import Engine, Output, Request
 
@@ -99,7 +100,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     facts |= {"pipeline_version": settings.pipeline_version, "backend": settings.backend}
     server: ModelServer | None = None
     if settings.backend != "native":
-        server = one_server(settings.base_url)
+        server = await one_server(settings.base_url)
         facts |= await reach_server(server, settings.model, start=_START)
     hosts = [server.host] if server else []
     work = Work(
@@ -150,11 +151,33 @@ def page_output(result: Any) -> Output:
         raise EngineError(f"paddleocr gave {type(text).__name__} as the text of a page, not a str")
     page = result.json["res"]
     size = (_side(page["width"]), _side(page["height"]))
+    sure = _scores(page.get("layout_det_res"))
     regions = [
-        region(number, str(block["block_label"]), block["block_content"], block["block_bbox"], size=size)
+        region(
+            number,
+            str(block["block_label"]),
+            block["block_content"],
+            block["block_bbox"],
+            size=size,
+            score=sure.get(_whole(block["block_bbox"])),
+        )
         for number, block in enumerate(page["parsing_res_list"])
     ]
     return Output(text=text, response={"regions": regions})
+
+
+def _scores(layout: Any) -> dict[tuple[int, ...], Any]:
+    """How sure the layout model was of each box; blocks that were merged of several have none."""
+    boxes = layout.get("boxes") if isinstance(layout, dict) else None
+    return {_whole(one.get("coordinate")): one.get("score") for one in boxes or () if isinstance(one, dict)}
+
+
+def _whole(box: Any) -> tuple[int, ...]:
+    """A box in whole pixels; () for what is none."""
+    try:
+        return tuple(int(side) for side in box)
+    except (TypeError, ValueError, OverflowError):
+        return ()
 
 
 def _side(given: Any) -> float:

@@ -13,11 +13,11 @@ from typing import ClassVar
 
 import msgspec
 
+from loupe.engines.pages.page_files import single_page
 from loupe.engines.registry import PLAIN_TEXT, Profile
-from loupe.engines.shared.cores import cores
-from loupe.engines.shared.isolation import worker_pool
-from loupe.engines.shared.page_files import single_page
-from loupe.engines.shared.worker import Loaded
+from loupe.engines.workers.cores import cores
+from loupe.engines.workers.isolation import worker_pool
+from loupe.engines.workers.worker import Loaded
 from loupe.errors import EngineError, EngineUnavailableError, PageError, RejectedError
 from loupe.types import Engine, Output, PdfPage, Request
 
@@ -70,7 +70,7 @@ def page_text(page: PdfPage) -> str:
     """The text layer of a page, read in this process. Raises PageError or EngineError for one that cannot be read."""
     import pypdfium2
 
-    from loupe.data.drawing import open_pdf
+    from loupe.data.page_drawing import open_pdf
 
     with open_pdf(page.path) as document:
         if not 1 <= page.page <= len(document):

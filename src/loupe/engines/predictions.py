@@ -16,8 +16,8 @@ import msgspec
 from loupe.engines.registry import Profile
 from loupe.engines.shared.source_digests import short_digest
 from loupe.errors import EngineError, EngineTimeoutError, RejectedError, UnsafeFileError, UsageError
+from loupe.files.file_names import safe_name
 from loupe.files.foreign import data_lines, is_inside, read_data, real_path
-from loupe.files.names import safe_name
 from loupe.typed import json_decoder
 from loupe.types import FAILED, RETRIED, UNDECODABLE, Engine, Outcome, Output, Predict, Request
 

@@ -21,10 +21,10 @@ import msgspec
 
 from loupe.data.python_file import load_python_file
 from loupe.engines.registry import Profile
-from loupe.engines.shared.child_environment import without_keys
-from loupe.engines.shared.isolation import worker_pool
 from loupe.engines.shared.source_digests import short_digest
-from loupe.engines.shared.worker import Loaded
+from loupe.engines.workers.child_environment import without_keys
+from loupe.engines.workers.isolation import worker_pool
+from loupe.engines.workers.worker import Loaded
 from loupe.errors import EngineError, UsageError
 from loupe.files.foreign import real_path
 from loupe.types import Engine, Output, Request

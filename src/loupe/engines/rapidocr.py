@@ -1,7 +1,7 @@
 """RapidOCR: PP-OCR models on the CPU, brought by the package itself, with reading order made here.
 
 Source: https://github.com/RapidAI/RapidOCR (3.8 or newer). It gives boxes in the order of detection; what is read
-first, and what is one line, is decided in `shared/reading_order.py` (docs/engines/local.md).
+first, and what is one line, is decided in `layout/reading_order.py` (docs/engines/local.md).
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from loupe.data.extras import install_command
+from loupe.engines.layout.paragraphs import page_text
+from loupe.engines.layout.placed_lines import PlacedLine, placed_line
+from loupe.engines.layout.reading_order import Quad
+from loupe.engines.pages.page_files import single_page
 from loupe.engines.registry import PLAIN_TEXT, Profile
-from loupe.engines.shared.child_environment import without_secrets
-from loupe.engines.shared.cores import cores, processes
-from loupe.engines.shared.isolation import worker_pool
-from loupe.engines.shared.page_files import single_page
-from loupe.engines.shared.paragraphs import page_text
-from loupe.engines.shared.placed_lines import PlacedLine, placed_line
-from loupe.engines.shared.reading_order import Quad
-from loupe.engines.shared.worker import Loaded
+from loupe.engines.workers.child_environment import without_secrets
+from loupe.engines.workers.cores import cores, processes
+from loupe.engines.workers.isolation import worker_pool
+from loupe.engines.workers.worker import Loaded
 from loupe.errors import MissingToolError
 from loupe.types import Engine, Output, Request
 
@@ -206,14 +206,14 @@ class _Reader:
 def _placed(page: _Page, turns: int, width: int, height: int) -> list[PlacedLine]:
     """Every line with its upright box as fractions of a page that was turned by so many quarters before it was read."""
     found: list[PlacedLine] = []
-    for quad, text in zip(page.boxes, page.texts, strict=True):
+    for quad, text, score in zip(page.boxes, page.texts, page.scores, strict=True):
         points = [(float(x), float(y)) for x, y in quad]
         # One quarter back to the right at a time; `across` is the width of the page before that quarter was turned.
         for turn in range(turns, 0, -1):
             across = width if turn % 2 else height
             points = [(across - y, x) for x, y in points]
         xs, ys = [x / width for x, _ in points], [y / height for _, y in points]
-        found.append(placed_line(text, (min(xs), min(ys), max(xs), max(ys))))
+        found.append(placed_line(text, (min(xs), min(ys), max(xs), max(ys)), score))
     return found
 
 

@@ -25,7 +25,7 @@ from loupe.data.toml import parse_toml
 from loupe.engines.shared.local_settings import ENGINES, FILE, LocalSettings, read_settings
 from loupe.engines.shared.prices import Price
 from loupe.engines.shared.redaction import redacted
-from loupe.errors import ProfileError, UsageError, did_you_mean
+from loupe.errors import ProfileError, UsageError, did_you_mean, word
 from loupe.files.foreign import read_data
 from loupe.typed import convert, encode_json
 
@@ -58,6 +58,7 @@ _NOT_DEFINING = frozenset(
         "errors_before_check",
         "price",
         "prompts",
+        "worker",
     }
 )
 
@@ -70,6 +71,17 @@ WHOLE_PAGES = PLAIN_TEXT | {"table", "formula"}
 _SAID = frozenset({"title", "sources", "prompts"})
 
 
+class WorkerNeeds(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """What one worker of an engine takes of a node of a cluster (`--on ray`); parts of a GPU are possible."""
+
+    cpus: float = 1.0
+    gpus: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (0 < self.cpus < math.inf and 0 <= self.gpus < math.inf):
+            raise ValueError(f"cpus = {self.cpus:g}, gpus = {self.gpus:g}: must be above 0, gpus at least 0")
+
+
 class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     """Keys that every engine kind has. Each kind's module extends this class as `Settings`.
 
@@ -79,7 +91,7 @@ class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=T
     `concurrency` is how many requests are in flight; "auto" follows what makes a server faster.
     `timeout` is in seconds per request; `retries` counts further attempts after a transient error. After
     `errors_before_check` errors in a row the server's health is checked; `max_timeouts` time-outs end the benchmark.
-    `price` turns tokens, pages and hours into money.
+    `price` turns tokens, pages and hours into money. `worker` is what one worker needs where a cluster reads.
     """
 
     #: Whether `prompts` are for the regions of a page, by their task; samples' own questions are not asked then.
@@ -101,6 +113,7 @@ class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=T
     max_timeouts: int = 50
     errors_before_check: int = 3
     price: Price | None = None
+    worker: WorkerNeeds | None = None
 
     def for_benchmark(self, benchmark_id: str) -> Profile:
         """The same settings, with what depends on the benchmark decided."""
@@ -169,7 +182,8 @@ def load_profile(name: str, overrides: Mapping[str, Any] | None = None) -> tuple
     profile of ./loupe.toml that the user has not trusted.
     """
     label, written, where = _find(name)
-    table = {**written, **{key: value for key, value in (overrides or {}).items() if value is not None}}
+    given = {key: value for key, value in (overrides or {}).items() if value is not None}
+    table = {**_for_server(written, given), **given}
     if "kind" not in table:
         raise ProfileError(f"{where}: no `kind`", hint=f"kinds: {', '.join(engine_kinds())}")
     settings: type[Profile] = engine_module(str(table["kind"])).Settings
@@ -180,6 +194,17 @@ def load_profile(name: str, overrides: Mapping[str, Any] | None = None) -> tuple
     for mistake in _impossible_numbers(profile):
         raise ProfileError(f"{where}: {mistake}")
     return label, _with_differences(profile, written)
+
+
+def _for_server(written: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """A profile for the server that is `given`: its key is for its own `base_url`, and stays behind elsewhere."""
+    elsewhere = _listed(given.get("base_url", ())) not in ([], _listed(written.get("base_url", ())))
+    starts = "serve" in given and "base_url" in written
+    return {key: value for key, value in written.items() if key != "api_key_env" or not (elsewhere or starts)}
+
+
+def _listed(urls: Any) -> list[Any]:
+    return [urls] if isinstance(urls, str) else list(urls)
 
 
 def _with_differences(profile: Profile, written: Mapping[str, Any]) -> Profile:
@@ -223,14 +248,20 @@ def _find(name: str) -> tuple[str, dict[str, Any], str]:
     path = Path(name)
     if path.suffix == ".toml":
         return path.stem, _read_toml(path), str(path)
-    kind, colon, argument = name.partition(":")
+    # `mine=command:…` says what the runs of such an engine are called.
+    given = named[1] if (named := re.match(r"([\w.@+-]+)=(?=\w+:)", name)) else ""
+    kind, colon, argument = name.removeprefix(f"{given}=").partition(":")
     if kind in engine_kinds():
         if not colon:
             return kind, {"kind": kind}, f"engine {kind!r}"
-        key = getattr(engine_module(kind), "ARGUMENT", None)
+        module = engine_module(kind)
+        key = getattr(module, "ARGUMENT", None)
         if key is None:
             raise UsageError(f"engine kind {kind!r} takes no argument, got {argument!r}")
-        return slug(f"{kind}-{Path(argument).name}"), {"kind": kind, key: argument}, f"engine {name!r}"
+        called = module.label(argument) if hasattr(module, "label") else f"{kind}-{Path(argument).name}"
+        return given or slug(called), {"kind": kind, key: argument}, f"engine {name!r}"
+    if "," in name:
+        raise UsageError(f"no engine {name!r}: each has an -e of its own", hint=f"--engines {word(name)}")
     raise UsageError(
         f"no engine {name!r}{did_you_mean(name, [*profile_names(), *engine_kinds()])}", hint="loupe engine list"
     )
@@ -242,7 +273,7 @@ def _local_profile(local: LocalSettings, name: str) -> tuple[dict[str, Any], str
     table = local.table(ENGINES)[name]
     if not isinstance(table, dict):
         raise ProfileError(f"{where}: not a table", hint=f'[engines.{name}] with kind = "…"')
-    local.need_trust(known_names(), name)
+    local.need_trust(known_names(), ENGINES, name)
     return table, where
 
 

@@ -12,17 +12,18 @@ import shutil
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from statistics import fmean
 from typing import ClassVar
 
 import msgspec
 
+from loupe.engines.layout.placed_lines import PlacedLine, placed_line
+from loupe.engines.pages.page_files import page_file, single_page
+from loupe.engines.pages.page_reader import page_reader
 from loupe.engines.registry import PLAIN_TEXT, Profile
-from loupe.engines.shared.child_environment import without_secrets
-from loupe.engines.shared.cores import cores
-from loupe.engines.shared.page_files import page_file, single_page
-from loupe.engines.shared.page_reader import page_reader
-from loupe.engines.shared.placed_lines import PlacedLine, placed_line
-from loupe.engines.shared.programs import run_program
+from loupe.engines.workers.child_environment import without_secrets
+from loupe.engines.workers.cores import cores
+from loupe.engines.workers.programs import run_program
 from loupe.errors import EngineError, MissingToolError
 from loupe.types import Engine, Output, Request
 
@@ -31,7 +32,7 @@ _FORMATS = frozenset({"PNG", "JPEG"})
 #: The head of the table with the place of every page, line and word, and one row of it: its level, the place of its
 #: line, its box, and its text.
 _HEADER = "level\tpage_num\tblock_num\tpar_num\tline_num\tword_num\tleft\ttop\twidth\theight\tconf\ttext\n"
-_ROW = re.compile(r"([1-5])\t(\d+\t\d+\t\d+\t\d+)\t\d+\t(-?\d+)\t(-?\d+)\t(\d+)\t(\d+)\t-?[\d.]+\t([^\n]*)\n")
+_ROW = re.compile(r"([1-5])\t(\d+\t\d+\t\d+\t\d+)\t\d+\t(-?\d+)\t(-?\d+)\t(\d+)\t(\d+)\t(-?[\d.]+)\t([^\n]*)\n")
 _INSTALL = "apt-get install tesseract-ocr (Debian, Ubuntu), brew install tesseract (macOS)"
 
 
@@ -98,16 +99,26 @@ def _told_apart(output: str) -> tuple[str, list[PlacedLine]]:
         end = row.end()
     width, height = next(((float(row[4]), float(row[5])) for row in rows if row[0] == "1"), (0.0, 0.0))
     words: dict[str, list[str]] = {}
-    for level, place, *_, word in rows:
+    sure: dict[str, list[float]] = {}
+    for level, place, *_, confidence, word in rows:
         if level == "5":
             words.setdefault(place, []).append(word)
+            sure.setdefault(place, []).append(_share(confidence))
     lines = []
-    for level, place, left, top, wide, high, _ in rows:
+    for level, place, left, top, wide, high, *_ in rows:
         if level == "4" and place in words and width and height:
             x, y = float(left), float(top)
             ends = (x / width, y / height, (x + float(wide)) / width, (y + float(high)) / height)
-            lines.append(placed_line(" ".join(words[place]), ends))
+            lines.append(placed_line(" ".join(words[place]), ends, fmean(sure[place])))
     return before + after[end:], lines
+
+
+def _share(percent: str) -> float:
+    """A confidence in percent as a share."""
+    try:
+        return min(1.0, max(0.0, float(percent) / 100))
+    except ValueError:
+        return 0.0
 
 
 def _check_languages(program: str, wanted: str) -> None:

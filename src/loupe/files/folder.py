@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from loupe.errors import DatasetError, UnsafeFileError
-from loupe.files.drafts import Draft, new_draft, synced
 from loupe.files.plain import check_replaceable, link_error, open_folder, open_inside, open_plain, parts_of, writing
+from loupe.files.written_aside import Draft, new_draft, synced
 
 #: A record is read whole into memory; a larger file is none.
 LARGEST_RECORD = 256 << 20
@@ -233,7 +233,7 @@ class Folder:
 
     def _parts(self, name: str) -> tuple[str, ...]:
         if (parts := parts_of(name) or (".",))[-1] == ".":
-            raise UnsafeFileError(f"{self.path}: {name!r} is no name of a file")
+            raise UnsafeFileError(f"{self.path}: {name!r} is not a file name")
         return parts
 
     def _below(self, folders: Sequence[str]) -> Folder:

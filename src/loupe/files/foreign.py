@@ -12,8 +12,8 @@ from io import BufferedReader
 from pathlib import Path
 
 from loupe.errors import UnsafeFileError
+from loupe.files.json_lines import bounded_lines
 from loupe.files.plain import not_a_file
-from loupe.files.records import bounded_lines
 
 #: Ground truth and answers in one JSON document are read whole; those of the largest benchmark have 60 MB.
 LARGEST = 512 << 20

@@ -101,7 +101,7 @@ def link_error(place: Path, target: str) -> UnsafeFileError:
     """What is said of a link that is not followed."""
     return UnsafeFileError(
         f"{place}: is a link to {target}; Loupe follows no links inside a folder",
-        hint=f"take the link away (rm {word(place)}), or put what it leads to in its place",
+        hint=f"remove the link (rm {word(place)}), or replace it with its target",
     )
 
 

@@ -110,7 +110,7 @@ class Budget:
             self._is_blind = True
             raise EngineUnavailableError(
                 f"{usage.sample}: the server does not say how many tokens it used, so --max-cost cannot be kept",
-                hint="leave --max-cost out, or give a price per page: -o 'price={page=0.001}'",
+                hint="leave out --max-cost, or give a price per page: -o 'price={page=0.001}'",
             )
         if usage.late:
             # Nobody tells what was charged for an answer that came too late.

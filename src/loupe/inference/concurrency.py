@@ -37,10 +37,11 @@ Attempt = Literal["answered", "refused", "timeout", "failed"]
 
 
 class Places:
-    """A number of places for requests; `limit` may change while they are taken."""
+    """A number of places for requests; `limit` may change while they are taken, up to `most` (default: never)."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, *, most: int | None = None) -> None:
         self.limit = limit
+        self.most = limit if most is None else most
         self.taken = 0
         self._waiting: list[asyncio.Future[None]] = []
 
@@ -65,6 +66,11 @@ class Places:
 
     def note(self, outcome: Attempt) -> None:
         """An attempt has ended so; a fixed number of places does not care."""
+
+    def resize(self, limit: int) -> None:
+        """There are so many places from now on; who holds one keeps it."""
+        self.limit = min(limit, self.most)
+        self._wake()
 
     def _wake(self) -> None:
         """Give free places to those who wait longest."""
@@ -95,8 +101,7 @@ class AdaptivePlaces(Places):
     """Places whose number follows the server. `clock` gives seconds."""
 
     def __init__(self, *, first: int = FIRST, most: int = MOST, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(min(first, most))
-        self._most = most
+        super().__init__(min(first, most), most=most)
         self._ceiling = most
         self._ceiling_holds = 0
         self._retreated = False
@@ -135,7 +140,7 @@ class AdaptivePlaces(Places):
         self._retreated = False
         self._ceiling_holds -= 1
         if self._ceiling_holds == 0:
-            self._ceiling, self._ceiling_holds = min(self._most, 2 * self._ceiling), _SETTLED
+            self._ceiling, self._ceiling_holds = min(self.most, 2 * self._ceiling), _SETTLED
         if search.settled > 0:
             self._stay(rate)
             return

@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from loupe.errors import EngineError, EngineUnavailableError, LoupeError, no_room
-from loupe.inference.concurrency import Places
+from loupe.errors import EngineError, EngineUnavailableError, LoupeError, in_words, no_room
+from loupe.inference.attempts import Attempts
 from loupe.inference.progress import Progress
-from loupe.inference.records import Attempts
-from loupe.types import Division, Engine, Joined, Prediction, Request
+from loupe.types import Division, Engine, Joined, Prediction, Request, RequestPlaces
 
 #: Pages that are open at once: being divided, waiting with their parts, or being read.
 MOST_PAGES = 100
@@ -46,7 +45,7 @@ class DividedPages:
     """Reads every page in parts. `finish` asks for one part until it has ended, `keep` stores a page."""
 
     engine: Engine
-    places: Places
+    places: RequestPlaces
     progress: Progress
     finish: Callable[[Request], Awaitable[Prediction]]
     keep: Callable[[Prediction], Awaitable[None]]
@@ -76,7 +75,7 @@ class DividedPages:
         for page in list(self._begun):
             prediction = await self._joined(page, [_ended(page, number) for number in range(len(page.parts))])
             if not page.is_read:
-                said = f"not read to its end ({len(page.ended)} of {len(page.parts)} parts): {why}"
+                said = f"not read completely ({len(page.ended)} of {len(page.parts)} parts): {why}"
                 prediction = msgspec.structs.replace(
                     prediction, outcome="error", text="", error=said[:2000], lost=msgspec.UNSET
                 )
@@ -186,10 +185,10 @@ def _ended(page: _Page, number: int) -> Prediction:
     if number in page.ended:
         return page.ended[number]
     if number in page.asked:
-        return Prediction(outcome="timeout", error="given up while it was asked")
+        return Prediction(outcome="timeout", error="cancelled while in progress")
     return Prediction(outcome="missing", error="not asked")
 
 
 def _failed(attempts: Attempts, error: Exception) -> Prediction:
-    known = error if isinstance(error, LoupeError) else EngineError(f"{type(error).__name__}: {error}")
+    known = error if isinstance(error, LoupeError) else EngineError(in_words(error))
     return attempts.failed(known)

@@ -8,8 +8,8 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import TypeAlias
 
-from loupe.errors import WriteError
-from loupe.files.records import RecordLog
+from loupe.errors import WriteError, in_words
+from loupe.files.json_lines import RecordLog
 from loupe.typed import encode_json
 from loupe.types import Prediction
 
@@ -18,10 +18,14 @@ Waiting: TypeAlias = "tuple[bytes, asyncio.Future[None]]"
 
 
 class Journal:
-    """An async front of a RecordLog: `keep` returns once the record is on the disk. A thread of its own writes."""
+    """An async front of a RecordLog: `keep` returns once the record is on the disk. A thread of its own writes.
 
-    def __init__(self, log: RecordLog) -> None:
+    Without `sync`, for what nobody continues, it is on the disk when the system likes, and no thread writes.
+    """
+
+    def __init__(self, log: RecordLog, *, sync: bool = True) -> None:
         self._log = log
+        self._sync = sync
         self._waiting: SimpleQueue[Waiting | None] = SimpleQueue()
 
     async def __aenter__(self) -> Journal:
@@ -35,22 +39,28 @@ class Journal:
     ) -> None:
         self._waiting.put(None)
         await asyncio.to_thread(self._thread.join)
-        self._log.close()
 
     async def keep(self, prediction: Prediction) -> None:
         """Store one prediction; what this returned from survives `kill -9`. Cancelling it does not lose the record.
 
         Raises WriteError if it cannot be written.
         """
+        if not self._sync:
+            self._log.append([encode_json(prediction)], sync=False)
+            return
         written: asyncio.Future[None] = self._loop.create_future()
         self._waiting.put((encode_json(prediction), written))
         await written
 
     def _write(self) -> None:
-        """Take all that wait, write them with one fsync, tell those who wait; until None comes."""
+        """Take all that wait, write them with one fsync, tell those who wait; until None comes.
+
+        The log is closed here: whoever waits for this thread may be cancelled meanwhile.
+        """
         self._error: WriteError | None = None
-        while self._write_those_who_wait(self._waiting.get()):
-            pass
+        with self._log:
+            while self._write_those_who_wait(self._waiting.get()):
+                pass
 
     def _write_those_who_wait(self, first: Waiting | None) -> bool:
         """Write one batch, of which nothing is held afterwards; False after the last one."""
@@ -73,7 +83,7 @@ class Journal:
     def _said(self, error: Exception) -> WriteError:
         if isinstance(error, WriteError):
             return error
-        what = f"{type(error).__name__}: {error}".rstrip(": ")
+        what = in_words(error)
         return WriteError(f"{self._log.path} cannot be written: {what}", hint="finished samples are kept; try again")
 
 

@@ -19,8 +19,8 @@ class Progress:
     """Counters of one run. `resumed` samples were done before; `done` ended in this session.
 
     `limit` tells how many requests may be in flight just now where that number follows the server, `status` what the
-    engine says of itself, `spent` what was paid so far, as "0.12 of 0.50 USD". `remark` is to be said at
-    the end.
+    engine says of itself, `spent` what was paid so far, as "0.12 of 0.50 USD", `overall` which of several runs this is.
+    `remark` is to be said at the end, `news` as soon as they are there.
     """
 
     engine: str = ""
@@ -40,11 +40,14 @@ class Progress:
     limit: Callable[[], int] | None = None
     status: Callable[[], str] | None = None
     spent: Callable[[], str] | None = None
+    overall: Callable[[], str] | None = None
     started: float = field(default_factory=time.monotonic)
     stopping: bool = False
     hurried: bool = False
+    news: deque[str] = field(default_factory=deque)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _ended: deque[float] = field(default_factory=deque)
+    _said: set[str] = field(default_factory=set)
 
     @property
     def seconds(self) -> float:
@@ -87,6 +90,17 @@ class Progress:
         self.outcomes[prediction.outcome] += 1
         self.input_tokens += prediction.input_tokens or 0
         self.output_tokens += prediction.output_tokens or 0
+
+    def tell(self, line: str) -> None:
+        """Have a line said now, once; "" and what was said before is not."""
+        if line and line not in self._said:
+            self._said.add(line)
+            self.news.append(f"{self.engine}: {line}")
+
+    def take_back(self, note: str) -> None:
+        """What a note said is over; what others have said since stays."""
+        if self.note == note:
+            self.note = ""
 
     def request_stop(self) -> None:
         """Send nothing new; let what is in flight finish and be written."""

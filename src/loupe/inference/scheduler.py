@@ -1,20 +1,18 @@
 """Asking an engine for many samples: concurrency, retries, back-off, health checks, outcome classes.
 
-Rules: protocols/engines.md A3 and A4. Every sample ends with exactly one prediction; nothing is dropped.
+Rules: docs/protocols/engines.md#outcomes and #retries. Every sample ends with exactly one prediction; nothing is
+dropped.
 """
 
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
 
-from loupe.engines.shared.answer_memory import AnswerMemory, give_up_room
-from loupe.engines.shared.http_failures import check_wait
+from loupe.engines.chat.answer_memory import AnswerMemory, give_up_room
 from loupe.errors import (
     AccountError,
     EngineError,
@@ -23,39 +21,18 @@ from loupe.errors import (
     LoupeError,
     RejectedError,
     TransientEngineError,
+    in_words,
     no_room,
+    self_cancelled,
 )
+from loupe.inference.attempts import Attempts
 from loupe.inference.budget import Budget
-from loupe.inference.concurrency import MOST, AdaptivePlaces, Attempt, Places
+from loupe.inference.concurrency import AdaptivePlaces, Attempt, Places
+from loupe.inference.crew import work_together
 from loupe.inference.divided_pages import DividedPages
 from loupe.inference.progress import Progress
-from loupe.inference.records import Attempts
-from loupe.types import Engine, Output, Prediction, Request
-
-#: How often a sample that is to be retried at all may be told to come back.
-RATE_WAITS = 30
-#: Seconds between two looks at whether a pause still makes sense, and of pauses that the person is told of.
-_LOOK, _WORTH_SAYING = 0.2, 5.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
-    """How patient to be. Times in seconds; `max_rate_waits` bounds how often one sample may be told to come back.
-
-    A server that asks for a longer pause than `LONGEST_WAIT` ends the run.
-
-    `concurrency` is the number of requests in flight, or "auto": as many as make the server faster.
-    """
-
-    concurrency: int | Literal["auto"] = 1
-    retries: int = 2
-    backoff: float = 0.5
-    backoff_cap: float = 8.0
-    max_rate_waits: int = RATE_WAITS
-    errors_before_check: int = 3
-    health_poll: float = 5.0
-    health_limit: float = 120.0
-    max_timeouts: int = 50
+from loupe.inference.retries import Policy, Retries
+from loupe.types import Engine, Output, Prediction, Request, RequestPlaces
 
 
 class TimeoutsExceededError(EngineError):
@@ -75,14 +52,13 @@ class Scheduler:
     _timeouts: int = 0
     _refused: AccountError | None = None
     _open: asyncio.Event = field(default_factory=asyncio.Event)
-    _places: Places = field(init=False)
+    _places: RequestPlaces = field(init=False)
     _memory: AnswerMemory = field(default_factory=AnswerMemory)
-    _jitter: random.Random = field(default_factory=random.Random)
 
     def __post_init__(self) -> None:
         chosen = self.policy.concurrency
-        self._places = AdaptivePlaces() if chosen == "auto" else Places(chosen)
-        if chosen == "auto":
+        self._places = self.engine.places or (AdaptivePlaces() if chosen == "auto" else Places(chosen))
+        if chosen == "auto" or self.engine.places is not None:
             self.progress.limit = lambda: self._places.limit
         if self.engine.status is not None:
             self.progress.status = self.engine.status
@@ -96,8 +72,7 @@ class Scheduler:
         money is spent. Ended samples are kept.
         """
         self._open.set()
-        failure: BaseException | None = None
-        workers = MOST if self.policy.concurrency == "auto" else self.policy.concurrency
+        workers = self._places.most
         pages: DividedPages | None = None
         if self.engine.divide is None:
             work = [self._work(requests) for _ in range(workers)]
@@ -106,27 +81,21 @@ class Scheduler:
                 self.engine, self._places, self.progress, self._finish_part, self._keep, self._check_timeouts
             )
             work = pages.tasks(partial(self._next, requests), workers)
-        tasks = [asyncio.create_task(each) for each in work]
-        for task in tasks:
-            self.progress.watch(task)
-        try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
-            failure = next((error for task in done if not task.cancelled() and (error := task.exception())), None)
-            if isinstance(failure, AccountError):
-                # Nothing new is asked; answers that were begun, and are charged, are kept.
-                self._refused = failure
-                if pages is not None:
-                    pages.take_no_more()
-                await asyncio.wait(tasks)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        why = "the run was stopped"
+
+        def refuse(error: AccountError) -> None:
+            self._refused = error
             if pages is not None:
-                why = failure.message if isinstance(failure, LoupeError) else "the run was stopped"
+                pages.take_no_more()
+
+        try:
+            await work_together(work, self.progress, refuse)
+        except LoupeError as error:
+            why = error.message
+            raise
+        finally:
+            if pages is not None:
                 await pages.close_begun(why, self.keep)
-        if failure is not None:
-            raise failure
         if self.budget is not None and self.budget.is_spent and not self.progress.stopping:
             raise self.budget.refusal()
 
@@ -177,7 +146,8 @@ class Scheduler:
 
     async def _finish(self, request: Request) -> Prediction:
         """Try one request until it has ended, one way or another."""
-        attempts, tries, waits, asked_again = Attempts(request), 0, 0, False
+        attempts, asked_again = Attempts(request), False
+        retries = Retries(self.policy, self.progress, lambda: self._refused is not None)
         while True:
             await self._open.wait()
             if self._refused is not None:
@@ -188,15 +158,12 @@ class Scheduler:
             except EngineUnavailableError:
                 raise
             except TransientEngineError as error:
-                if error.rate and waits < self.policy.max_rate_waits:
-                    waits += 1
-                    if await self._pause(error, waits):
-                        continue
-                await self._note_error()
-                if not error.rate and tries < self.policy.retries:
-                    tries += 1
-                    if await self._pause(error, tries):
-                        continue
+                if not error.rate:
+                    await self._note_error()
+                if await retries.again(error):
+                    continue
+                if error.rate:
+                    await self._note_error()
                 return attempts.failed(error)
             except (EngineTimeoutError, RejectedError) as error:
                 return attempts.failed(error)
@@ -204,12 +171,13 @@ class Scheduler:
                 if (full := no_room(error)) is not None:
                     raise full from None
                 await self._note_error()
-                known = error if isinstance(error, LoupeError) else EngineError(f"{type(error).__name__}: {error}")
+                known = error if isinstance(error, LoupeError) else EngineError(in_words(error))
                 return attempts.failed(known)
             self._errors_in_a_row = 0
             prediction = await attempts.answered(output)
-            # A server may hiccup with an empty answer; a local engine is deterministic, and a blank page stays blank.
-            if prediction.outcome == "empty" and self.engine.healthy is not None and not asked_again:
+            # A local engine is deterministic: a blank page stays blank.
+            may_hiccup = self.policy.asks_empty_again and self.engine.healthy is not None
+            if prediction.outcome == "empty" and may_hiccup and not asked_again:
                 asked_again = True
                 attempts.discard(output)
                 self.progress.retries += 1
@@ -228,39 +196,13 @@ class Scheduler:
         except EngineTimeoutError:
             outcome = "timeout"
             raise
+        except asyncio.CancelledError as error:
+            raise self_cancelled(error) from None
         finally:
             if outcome != "answered":
                 give_up_room()
             self._places.note(outcome)
         return output
-
-    async def _pause(self, error: TransientEngineError, tries: int) -> bool:
-        """Wait before the next attempt; False, at once, where none is wanted any more.
-
-        Raises AccountError where the server asks for a longer pause than anybody waits.
-        """
-        check_wait(error)
-        wait, note = error.retry_after, ""
-        if wait is None:
-            wait = min(self.policy.backoff * 2 ** (tries - 1), self.policy.backoff_cap) * self._jitter.uniform(0.8, 1.2)
-        elif wait >= _WORTH_SAYING:
-            note = self.progress.note = f"the server asks to wait {wait:.0f} s"
-        end = time.monotonic() + wait
-        try:
-            while not self.progress.stopping and self._refused is None:
-                left = end - time.monotonic()
-                if left <= 0:
-                    self.progress.retries += 1
-                    return True
-                await asyncio.sleep(min(left, _LOOK))
-        finally:
-            self._take_back(note)
-        return False
-
-    def _take_back(self, note: str) -> None:
-        """Something is over; what others have said since stays."""
-        if self.progress.note == note:
-            self.progress.note = ""
 
     async def _note_error(self) -> None:
         """Three errors in a row, from whichever samples: stop sending and see whether the engine still lives."""
@@ -294,4 +236,4 @@ class Scheduler:
                 note = self.progress.note = f"the server is down: waiting, giving up in {left:.0f} s"
                 await asyncio.sleep(self.policy.health_poll)
         finally:
-            self._take_back(note)
+            self.progress.take_back(note)

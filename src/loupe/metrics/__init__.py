@@ -1,4 +1,4 @@
-"""Metrics: pure functions on values. Nothing here imports other parts of Loupe. Arguments: (prediction, reference)."""
+"""Metrics: pure functions on values. Of Loupe only `former_names` is imported. Arguments: (prediction, reference)."""
 
 from loupe.metrics.alignment import (
     EditCounts,

@@ -20,7 +20,7 @@ def docext_similarity(prediction: str, reference: str) -> float:
 
 
 def max_normalized_similarity(prediction: str, reference: str) -> float:
-    """The field similarity of the request-000 evaluation: as docext's, after stripping.
+    """As docext's, after stripping: the field similarity of the variant `strict_json`.
 
     Emptiness is tested before stripping, as there: " " against "" is 0.0, " " against " " is 1.0.
     """

@@ -2,7 +2,7 @@
 
 The official evaluators ran on such versions. Later ones, and Debian's 3.11.2 and 3.13.5 with their security fixes, read
 comments, CDATA and unfinished tags otherwise: a score would depend on the patch version of Python. The rule is that of
-3.10 to 3.13.0, and is compared with theirs in tests/test_html_tokens.py, oddities included.
+3.10 to 3.13.0, and is compared with theirs in tests/metrics/test_html_tokens.py, oddities included.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from html import unescape
 from typing import Any, Final, Literal, TypeAlias
 
-from loupe.metrics.table_tree import TableTooLargeError
+from loupe.metrics.teds.table_tree import TableTooLargeError
 
 Kind: TypeAlias = Literal[
     "start", "empty", "end", "text", "number", "entity", "comment", "doctype", "section", "instruction"

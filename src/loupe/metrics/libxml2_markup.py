@@ -2,7 +2,8 @@
 
 OmniDocBench's official environment has lxml 4.9.1 (libxml2 2.9.14), that of DP-Bench 5.1.0 (2.12.3). Since 2.14 libxml2
 splits tags as HTML5 does: a cell `a<b`, or a table that ends within an attribute, makes another tree. How tags become a
-tree is as it was, so it is enough to write the old tags out plainly. tests/test_libxml2_markup.py has the real trees.
+tree is as it was, so it is enough to write the old tags out plainly. The real trees are
+in tests/metrics/libxml2_trees.jsonl.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from collections.abc import Iterator
 from html.entities import name2codepoint
 from typing import Final, Literal, TypeAlias
 
-from loupe.metrics.table_plain import is_plain
-from loupe.metrics.table_tree import INSTRUCTION
+from loupe.metrics.teds.plain_tables import is_plain
+from loupe.metrics.teds.table_tree import INSTRUCTION
 
 #: Read alike by all: finished tags of plain names, texts, numbers and entities of HTML 4 with their semicolon.
 _ATTRIBUTE = r"""[ \t\n]++[A-Za-z][A-Za-z0-9-]*+(?:=(?:"[^"<>&\x00\r]*+"|'[^'<>&\x00\r]*+'|[A-Za-z0-9%#.-]++))?"""

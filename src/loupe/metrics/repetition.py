@@ -1,10 +1,10 @@
 """Repetition loops: an engine that wrote the same thing until its token limit.
 
-Protocol: protocols/engines.md, A5 (thresholds of the engines' own clean-up code). A flag only; no text changes.
-A loop is any of: a unit of 10..n/10 characters at least 10 times in a row, anywhere; one line that makes up at least
-80 % of at least 10 non-empty lines; an end that is one unit of at least 8 characters, at least 5 times, over more than
-half of the text. Where a unit starts does not matter, so a loop cut off in the middle is found, too. Rulers and dot
-leaders of 100 signs are loops by this rule.
+Protocol: docs/protocols/engines.md#repetition (thresholds of the engines' own clean-up code). A flag only; no text
+changes. A loop is any of: a unit of 10..n/10 characters at least 10 times in a row, anywhere; one line that makes up at
+least 80 % of at least 10 non-empty lines; an end that is one unit of at least 8 characters, at least 5 times, over more
+than half of the text. Where a unit starts does not matter, so a loop cut off in the middle is found, too. Rulers and
+dot leaders of 100 signs are loops by this rule.
 Bounds: a look at every 81st place proves that ordinary text has no loop, 0.02 ms for 2,000 characters. Where it does
 not, n log n by comparing hash values of blocks (checked exactly before anything is reported): 1 ms for a page, 0.2 s
 for 1 MB of ordinary text, 2 s for the worst 1 MB we could think of. Memory is about 90 bytes for each character, so of

@@ -1,18 +1,20 @@
-"""Table markup made simple, as request 001's system and OmniDocBench do it with BeautifulSoup and `str()`.
+"""Table markup made simple, as BeautifulSoup and `str()` do it: for normalised tables, and for OmniDocBench.
 
-Protocol: docs/metrics/teds.md, section 7, step 2. The result is that of BeautifulSoup 4.15, to the character, but is
-written while the markup is read: in time linear in its length, where the tree of a hostile page costs minutes.
+Protocol: docs/protocols/teds.md#normalisation, step 2. The result is that of BeautifulSoup 4.15, to the character, but
+is written while the markup is read: in time linear in its length, where the tree of a hostile page costs minutes.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from html import unescape
 from html.entities import html5
 from typing import Final, NamedTuple
 
 from loupe.metrics.html_tokens import Kind, html_tokens
+from loupe.metrics.table_cell_text import plain_cell
 
 _RENAMED: Final = {"th": "td"}
 
@@ -24,12 +26,17 @@ class Simplification(NamedTuple):
     dropped: frozenset[str] = frozenset()
     math_becomes_dollars: bool = False
     """A `math` element without `alttext` becomes `$$`, and loses its contents."""
+    cell_text: Callable[[str], str] | None = None
+    """What becomes of every text in a cell, once for each cell that it lies in; of a comment too, then as text."""
 
 
-REQUEST001: Final = Simplification(
+NORMALIZED: Final = Simplification(
     unwrapped=frozenset(("thead", "span", "sup", "sub", "div", "p", "math")), dropped=frozenset(("colgroup",))
 )
 OMNIDOCBENCH: Final = Simplification(unwrapped=frozenset(("thead", "span")), math_becomes_dollars=True)
+#: Version 1.6, which then reads the markup a second time, for the texts of cells.
+OMNIDOCBENCH_1_6: Final = OMNIDOCBENCH._replace(unwrapped=frozenset(("thead", "tbody", "span")))
+CELL_TEXTS: Final = Simplification(unwrapped=frozenset(), cell_text=plain_cell)
 
 _VOID: Final = frozenset(
     (
@@ -64,10 +71,12 @@ _PLAIN_TAG = (
 )
 _PLAIN = re.compile(f"(?>(?:{_PLAIN_TAG}[^<&]*+(?>(?:&(?:amp|lt|gt|quot);[^<&]*+)*))*)")
 _PIECE = re.compile("<(/?)([a-z]++)([^>]*+)>([^<]*+)")
+#: Elements within one another whose texts are told apart; each text is in all of them.
+_MOST_OPEN: Final = 50
 _ATTRIBUTE = re.compile(' ([a-z]++)="([^"]*+)"')
 
 
-def simplify(markup: str, rules: Simplification = REQUEST001) -> str:
+def simplify(markup: str, rules: Simplification = NORMALIZED) -> str:
     """The markup under these rules.
 
     Raises AssertionError or ValueError where html.parser or BeautifulSoup does, and TableTooLargeError where more tags
@@ -85,16 +94,21 @@ def simplify_plain(markup: str, rules: Simplification) -> str | None:
         return None
     parts: list[str] = []
     stack: list[str] = []
+    cells = 0  # that are open
     for slash, tag, attributes, text in _PIECE.findall(markup):
         if slash:
             if not stack or stack.pop() != tag or attributes:
                 return None
         else:
             stack.append(tag)
+        if tag == "td" or tag == "th":
+            cells += -1 if slash else 1
         if tag not in rules.unwrapped:
             written = _written(tag, dict(_ATTRIBUTE.findall(attributes))) if attributes else ""
             parts.append(f"<{slash}{_RENAMED.get(tag, tag)}{written}>")
-        if text:
+        if text and cells and rules.cell_text:
+            parts.append(_applied(rules.cell_text, unescape(text), cells).translate(_SPECIAL))
+        elif text:
             parts.append(
                 text.replace(">", "&gt;").replace("&quot;", '"')
                 if text.strip(_BLANKS)
@@ -105,11 +119,47 @@ def simplify_plain(markup: str, rules: Simplification) -> str | None:
     return "".join(parts) if not stack else None
 
 
+def plain_texts_of(tags: Sequence[str], markup: str) -> list[str] | None:
+    """The texts in these elements, in the order of their tags, for markup that `simplify_plain` reads; else None.
+
+    A blank stands between the texts of an element. An element within another is in the text of both.
+    """
+    if _PLAIN.fullmatch(markup) is None:
+        return None
+    found: list[list[str]] = []
+    stack: list[str] = []
+    opened: list[list[str]] = []
+    for slash, tag, attributes, text in _PIECE.findall(markup):
+        if slash:
+            if not stack or stack.pop() != tag or attributes:
+                return None
+            if tag in tags:
+                opened.pop()
+        else:
+            stack.append(tag)
+            if tag in tags:
+                if len(opened) == _MOST_OPEN:
+                    return None
+                opened.append([])
+                found.append(opened[-1])
+        for texts in opened if text else ():
+            texts.append(unescape(text))
+    return [" ".join(texts) for texts in found] if not stack else None
+
+
+def _applied(change: Callable[[str], str], text: str, times: int) -> str:
+    for _ in range(times):
+        before, text = text, change(text)
+        if text == before:
+            break
+    return text
+
+
 class _Simplifier:
     """Writes each tag and text as soon as BeautifulSoup would have it in its tree."""
 
     def __init__(self, rules: Simplification) -> None:
-        self._unwrapped, self._dropped, self._math_becomes_dollars = rules
+        self._unwrapped, self._dropped, self._math_becomes_dollars, self._cell_text = rules
         self._parts: list[str] = []
         self._data: list[str] = []
         self._stack: list[str] = []
@@ -183,14 +233,20 @@ class _Simplifier:
         self._data.append(data)
         text = self._take_text()
         if self._skipped is None:
-            self._parts.append(prefix + text + suffix)
+            changed = self._in_cells(text)
+            self._parts.append(prefix + text + suffix if changed == text else changed.translate(_SPECIAL))
 
     def _end_text(self) -> None:
         if self._data:
             text = self._take_text()
             if self._skipped is None:
                 raw = bool(self._stack) and self._stack[-1] in ("script", "style")
+                text = self._in_cells(text)
                 self._parts.append(text if raw else text.translate(_SPECIAL))
+
+    def _in_cells(self, text: str) -> str:
+        cells = self._open["td"] + self._open["th"] if self._cell_text else 0
+        return _applied(self._cell_text, text, cells) if self._cell_text and cells else text
 
     def _take_text(self) -> str:
         text = "".join(self._data)

@@ -1,7 +1,7 @@
 """What the callers of TEDS do to two HTML strings before they are compared.
 
-Protocol: docs/metrics/teds.md, sections 6 and 7; OmniDocBench 1.5, section 5. All are kept with their flaws, because
-published numbers hold them.
+Protocol: docs/protocols/teds.md#dp-bench and #normalisation; docs/protocols/omnidocbench.md#normalisation. All are kept
+with their flaws, because published numbers hold them.
 """
 
 from __future__ import annotations
@@ -11,8 +11,15 @@ import re
 import unicodedata
 from typing import Final
 
-from loupe.metrics.table_markup import OMNIDOCBENCH, REQUEST001, Simplification, simplify
-from loupe.metrics.table_tree import TableTooLargeError, TedsError
+from loupe.metrics.table_markup import (
+    CELL_TEXTS,
+    NORMALIZED,
+    OMNIDOCBENCH,
+    OMNIDOCBENCH_1_6,
+    Simplification,
+    simplify,
+)
+from loupe.metrics.teds.table_tree import TableTooLargeError, TedsError
 
 MAX_TAGS: Final = 200_000
 """Of one answer: some seconds of reading, and five times what a table of 20,000 cells has."""
@@ -37,7 +44,7 @@ def wrap_like_dpbench(table: str) -> str:
     return table
 
 
-def normalize_like_request001(table: str) -> str:
+def normalize_to_plain_cells(table: str) -> str:
     """One page with one table, header cells made cells, most tags inside cells removed, blanks collapsed, NFKC.
 
     Several tables become one, from the first `<table>` to the last `</table>`; without any, the whole string becomes
@@ -49,20 +56,34 @@ def normalize_like_request001(table: str) -> str:
     page = table.strip()
     if not page.lower().startswith("<html"):
         page = f"<html><body>{page}</body></html>"
-    text = _as_plain_text(_simplified(page, REQUEST001))
+    text = _as_plain_text(_simplified(page, NORMALIZED))
     inside = _inside_of_tables(text)
     return _page(text if inside is None else inside)
 
 
 def normalize_like_omnidocbench(table: str) -> str:
-    """One page with one table, as `normalize_like_request001`, but only the bare tags in cells are removed.
+    """One page with one table, as `normalize_to_plain_cells`, but only the bare tags in cells are removed.
 
-    "" where there is no table (`<TABLE>` alone is none), as for upstream. Raises as `normalize_like_request001`, but it
+    "" where there is no table (`<TABLE>` alone is none), as for upstream. Raises as `normalize_to_plain_cells`, but it
     is upstream's whole run that a refusal of html.parser ends.
     """
     if "<table" not in table.replace(" ", ""):
         return ""
-    page = _page(_inside_of_tables(_as_plain_text(_simplified(table, OMNIDOCBENCH))) or "")
+    return _omnidocbench_page(_simplified(table, OMNIDOCBENCH))
+
+
+def normalize_like_omnidocbench_1_6(table: str) -> str:
+    """As `normalize_like_omnidocbench`, but bodies are unwrapped too, and texts of cells have a normal form.
+
+    Protocol: docs/protocols/omnidocbench_v16.md#html-tables.
+    """
+    if "<table" not in table.replace(" ", ""):
+        return ""
+    return _omnidocbench_page(_simplified(_simplified(table, OMNIDOCBENCH_1_6), CELL_TEXTS))
+
+
+def _omnidocbench_page(markup: str) -> str:
+    page = _page(_inside_of_tables(_as_plain_text(markup)) or "")
     return _without_bare_colgroups(_without_bare_tags_in_cells(page))
 
 

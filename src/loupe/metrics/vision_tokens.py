@@ -1,7 +1,7 @@
 """How many vision tokens DeepSeek-OCR spends on a page, from the size of the page alone.
 
-Source: deepseek-ai/DeepSeek-OCR @ e4ac34e and the `infer()` of its model repository; docs/benchmarks/fox.md,
-section 2. Where paper and code differ (rounding of valid tokens), the code counts.
+Source: deepseek-ai/DeepSeek-OCR @ e4ac34e and the `infer()` of its model repository;
+docs/protocols/fox.md#vision-tokens. Where paper and code differ (rounding of valid tokens), the code counts.
 """
 
 from __future__ import annotations

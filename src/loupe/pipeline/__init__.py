@@ -3,10 +3,10 @@
 samples → predictions.jsonl → scores.jsonl → result.json; each arrow can be done again from the file on its left.
 """
 
-from loupe.pipeline.answers import file_answers
-from loupe.pipeline.matching import Answers
+from loupe.pipeline.answer_names import Answers
+from loupe.pipeline.existing_answers import file_answers
 from loupe.pipeline.plan import Plan, Survey, make_info, open_samples, survey
-from loupe.pipeline.stages import infer, run, score_run
+from loupe.pipeline.stages import infer, run, score_again, score_run
 
 __all__ = [
     "Answers",
@@ -17,6 +17,7 @@ __all__ = [
     "make_info",
     "open_samples",
     "run",
+    "score_again",
     "score_run",
     "survey",
 ]

@@ -12,11 +12,14 @@ from pathlib import Path
 import msgspec
 
 from loupe.benchmarks import benchmark_of_run
-from loupe.benchmarks.own.config import CONFIG
+from loupe.benchmarks.folders.own.config import CONFIG
+from loupe.errors import word
 from loupe.files.folder import Folder
 from loupe.pipeline.plan import survey
-from loupe.runs.folder import RUN, RunFolder, claim
+from loupe.runs.folder import KEEP_BOTH, RUN, RunFolder, claim
 from loupe.runs.info import RunInfo, differences, digest_of, signature
+
+_ALLOWED = "allow_unverified"
 
 
 def follow_references(folder: RunFolder) -> str:
@@ -25,7 +28,7 @@ def follow_references(folder: RunFolder) -> str:
     More: another version or other settings of scoring, other samples, questions or pages. Those are left to others.
     """
     info = folder.info
-    if not is_own_folder(info):
+    if not own_folder_is_here(info):
         return ""
     benchmark = benchmark_of_run(info.benchmark)
     if benchmark.version != info.version:
@@ -40,12 +43,12 @@ def follow_references(folder: RunFolder) -> str:
     folder.drop_result()
     info = msgspec.structs.replace(info, truth_digest=found.truth_digest, data_digest=found.data_digest)
     folder.write_info(msgspec.structs.replace(info, signature=signature(info)))
-    return f"{folder.path}: references changed since they were read; its answers are scored against those of now"
+    return f"{folder.path}: references changed after the run; its answers are scored against the current ones"
 
 
 def follow_before(files: Folder, info: RunInfo) -> str:
     """The same for a run that is about to be continued, if nothing else about it is to change."""
-    if not is_own_folder(info) or RUN not in files.names():
+    if not own_folder_is_here(info) or RUN not in files.names():
         return ""
     old = RunFolder.open(files).info
     now = msgspec.structs.replace(old, truth_digest=info.truth_digest, data_digest=info.data_digest)
@@ -55,17 +58,35 @@ def follow_before(files: Folder, info: RunInfo) -> str:
         return follow_references(folder)
 
 
+def keep_both(files: Folder, info: RunInfo) -> str:
+    """The hint where a run with other settings stands in the folder: what keeps its answers, if anything does."""
+    if own_folder_is_here(info) and RUN in files.names():
+        old = RunFolder.open(files).info
+        # Drafts were taken for truth, which has been verified since: the answers are as good as they were.
+        asked = msgspec.structs.replace(old, options=info.options, truth_digest="", data_digest=info.data_digest)
+        if _ALLOWED in old.options and _ALLOWED not in info.options and not differences(asked, info):
+            return f"loupe score {word(files.path)} -o {_ALLOWED}=false scores its answers by the verified truth"
+    return KEEP_BOTH
+
+
 def score_anyway(path: Path, info: RunInfo) -> str:
     """The command that scores the answers of a run against the data as it is now, as a run of its own."""
     words = ["loupe", "score", info.benchmark, str(path / "predictions.jsonl"), "--name", "NAME"]
     words += ["--data", info.data] if info.data else []
     words += [word for name, value in info.options.items() for word in ("-o", f"{name}={value}")]
     words += ["--limit", str(info.limit)] if info.limit else []
-    words += ["--sample", str(info.sample.count), "--seed", str(info.sample.seed)] if info.sample else []
+    if drawn := info.sample:
+        part = ["--limit", str(drawn.count), "--sample", "stratified"] if drawn.ids else ["--sample", str(drawn.count)]
+        words += [*part, "--seed", str(drawn.seed)]
     return shlex.join(words)
 
 
-def is_own_folder(info: RunInfo) -> bool:
+def own_folder_is_here(info: RunInfo) -> bool:
+    """Whether the benchmark of a run is a folder of one's own, and is here."""
+    return is_folder(info) and (Path(info.benchmark) / CONFIG).is_file()
+
+
+def is_folder(info: RunInfo) -> bool:
     """A benchmark of a run that is a folder stands there with its whole path; ids never do."""
     path = Path(info.benchmark)
-    return path.is_absolute() and (path / CONFIG).is_file()
+    return path.is_absolute() and path.suffix != ".py"

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from loupe.runs.folder import Place, RunFolder
+from loupe.runs.folder import RunFolder
+from loupe.runs.places import Place
 from loupe.types import FAILED
 
 
@@ -68,7 +69,7 @@ def _remarks(seen: Mapping[str, int], layout_failed: int) -> list[str]:
         (seen["loops"], f"{seen['loops']:,} regions on {seen['pages with loops']:,} pages are loops"),
         (
             seen["questions"],
-            f"{seen['questions']:,} samples ask something: a layout pipeline reads pages and answers no questions",
+            f"{seen['questions']:,} samples are questions, which a layout pipeline cannot answer",
         ),
     )
     return [text for count, text in said if count]

@@ -3,42 +3,54 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from loupe.benchmarks import benchmark_id, benchmark_of_run
+from loupe.benchmarks import benchmark_id, benchmark_of_run, filed_as
 from loupe.benchmarks.registry import benchmark_ids, changed_options, check_options
 from loupe.data.digests import source_digest
-from loupe.engines.registry import Profile, slug
+from loupe.engines.pages.anchor_text import MARK
+from loupe.engines.pages.anchored_prompts import anchored_by
+from loupe.engines.registry import Profile, profile_names, slug
 from loupe.errors import DatasetError, UsageError, word
 from loupe.files.folder import Folder
 from loupe.files.foreign import real_path
 from loupe.inference.prompts import prompts_by_task
-from loupe.inference.scheduler import Policy
-from loupe.runs.drawn import Drawn, draw
+from loupe.inference.retries import Policy
+from loupe.runs.drawn import Drawn, draw, draw_stratified
 from loupe.runs.folder import RUNS, runs_folder
 from loupe.runs.info import RunInfo, digest_of, host_facts, package_versions, signature
 from loupe.servers.wanted import wanted_server
 from loupe.typed import storable
-from loupe.types import Benchmark, Sample
+from loupe.types import Benchmark, Engine, Sample
+
+if TYPE_CHECKING:
+    from loupe.cluster.cluster import Cluster
 
 #: What OCR alone does not give, by the task; and the tasks that ask something of a text, which a text model can answer.
 NOT_BY_OCR = {"table": "tables", "fields": "fields", "class": "labels", "question": "answers", "formula": "LaTeX"}
 ASKED = frozenset({"fields", "class", "question"})
+#: The kind of engine that is both.
+OCR_AND_TEXT = "ocr_and_text"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """One engine on one benchmark. `redo` names classes of done samples to ask again; `name` files the run apart.
 
-    `limit` asks for the first samples only, `sample` for so many at random by `seed`. `max_cost` is what all attempts
-    of the run may cost, in the currency of the profile's prices. `shared`: others on this machine may read a new run
-    folder. `repeats` names the run that this one repeats.
+    `limit` asks for the first samples only, `sample` for so many at random by `seed`; "stratified" draws `limit` of
+    them in proportion to task and tags. `max_cost` is what all attempts of the run may cost, in the currency of the
+    profile's prices. `shared`: others on this machine may read a new run folder. `repeats` names the run that this one
+    repeats. `opener` opens an engine that lives in this process; without it the profile is opened. A run that is not
+    `lasting` goes with this process: nobody continues it, and its answers are not written as files beside it. With a
+    `cluster` its nodes read and score.
     """
 
     benchmark: str
@@ -49,7 +61,7 @@ class Plan:
     data: Path | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     limit: int | None = None
-    sample: int | None = None
+    sample: int | Literal["stratified"] | None = None
     seed: int = 0
     fresh: bool = False
     redo: frozenset[str] = frozenset()
@@ -58,6 +70,9 @@ class Plan:
     max_cost: float | None = None
     shared: bool = False
     repeats: str = ""
+    lasting: bool = True
+    opener: Callable[[], AbstractAsyncContextManager[Engine]] | None = None
+    cluster: Cluster | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "profile", self.profile.for_benchmark(benchmark_id(self.benchmark)))
@@ -65,7 +80,7 @@ class Plan:
     @property
     def folder(self) -> Folder:
         """The run folder: `runs/<engine or name>/<benchmark>`."""
-        return runs_folder(self.runs) / f"{slug(self.name or self.label)}/{slug(benchmark_id(self.benchmark))}"
+        return runs_folder(self.runs) / f"{slug(self.name or self.label)}/{slug(filed_as(self.benchmark))}"
 
     @property
     def path(self) -> Path:
@@ -81,7 +96,8 @@ class Survey:
 
     `truth_digest` covers everything but the page images: what a score depends on. `question_digest` leaves references
     out, too: what an answer depends on. `slicing_digest` covers tags and groups: what only the result depends on.
-    `page_digests` are those of the images, in order.
+    `page_digests` are those of the images, in order. `anchored` is a question of a sample's own that wants the text of
+    its page, "" where none does.
     """
 
     ids: tuple[str, ...]
@@ -93,6 +109,7 @@ class Survey:
     slicing_digest: str = ""
     gone: Path | None = None
     page_digests: tuple[str, ...] = ()
+    anchored: str = ""
 
 
 def open_samples(info: RunInfo, *others: RunInfo) -> Iterator[Sample]:
@@ -105,7 +122,7 @@ def open_samples(info: RunInfo, *others: RunInfo) -> Iterator[Sample]:
     benchmark = benchmark_of_run(largest.benchmark)
     every = partial(samples_of, benchmark, Path(largest.data) if largest.data else None, largest.options)
     # Parts that are drawn alike hold one another.
-    if len({run.sample.seed if run.sample else None for run in runs}) == 1:
+    if len({run.sample.way if run.sample else None for run in runs}) == 1:
         return every(largest.limit, largest.sample)
     return (one for number, one in enumerate(every()) if any(_asked_for(run, number, one.id) for run in runs))
 
@@ -161,6 +178,7 @@ def survey(
     all_tasks: set[str] = set()
     images: list[str] = []
     files: list[Path] = []
+    anchored: list[str] = []
     slicing, questions = hashlib.sha256(), hashlib.sha256()
 
     def parts() -> Iterator[list[object]]:
@@ -172,6 +190,8 @@ def survey(
             all_tasks.add(task)
             if not sample.prompt:
                 tasks[task] = None
+            elif MARK in sample.prompt and not anchored:
+                anchored.append(sample.prompt)
             if pages:
                 images.extend(map(source_digest, sample.images))
                 files.extend(image if isinstance(image, Path) else image.path for image in sample.images if not files)
@@ -195,17 +215,28 @@ def survey(
         slicing_digest=slicing.hexdigest(),
         gone=gone,
         page_digests=tuple(images),
+        anchored="".join(anchored),
     )
 
 
-def refuse_plain_ocr(label: str, profile: Profile, tasks: Collection[str]) -> None:
+def draft_engine(task: str) -> str:
+    """Options that name an engine which can draft this task: OCR alone does not give everything."""
+    if task not in NOT_BY_OCR:
+        return "-e ENGINE"
+    return f"-e {OCR_AND_TEXT}:rapidocr --base-url URL" if task in ASKED else "--base-url URL"
+
+
+def refuse_plain_ocr(plan: Plan, tasks: Collection[str]) -> None:
     """Raise UsageError where all samples are of tasks whose answers an engine that only reads cannot give."""
-    if profile.gives is None or not tasks or not profile.gives.isdisjoint(tasks):
+    gives = plan.profile.gives
+    if gives is None or not tasks or not gives.isdisjoint(tasks):
         return
     wanted = " and ".join(NOT_BY_OCR.get(task, task) for task in sorted(tasks))
-    both = f"OCR and a text model as one engine: -e ocr_and_text:{profile.kind} --base-url URL; or "
+    # Runs of a file of settings bear a label that `-e` does not take.
+    reader = plan.label if plan.label in profile_names() else plan.profile.kind
+    both = f"OCR and a text model as one engine: -e {OCR_AND_TEXT}:{word(reader)} --base-url URL; or "
     raise UsageError(
-        f"{label} reads what stands on a page, and gives no {wanted}",
+        f"{plan.name or plan.label} only reads the text of a page and gives no {wanted}",
         hint=f"{both if ASKED.issuperset(tasks) else ''}a vision model: --base-url URL (or -e NAME)",
     )
 
@@ -223,6 +254,9 @@ def make_info(plan: Plan, benchmark: Benchmark, found: Survey) -> RunInfo:
     if wanted := wanted_server(plan.profile):
         defining |= wanted.defining
         parts |= wanted.signature
+    if anchors := anchored_by([*prompts.values(), found.anchored]):
+        defining |= {"anchors": anchors}
+        parts |= {"anchor": anchors}
     if plan.profile.version:
         parts = {"profile": plan.profile.version, **parts}
     info = RunInfo(
@@ -242,13 +276,24 @@ def make_info(plan: Plan, benchmark: Benchmark, found: Survey) -> RunInfo:
         adapters=list(plan.profile.adapters),
         packages=package_versions(),
         host=host_facts(),
-        limit=plan.limit,
-        sample=None if plan.sample is None else draw(found.ids, plan.sample, plan.seed),
+        limit=plan.limit if plan.sample is None else None,
+        sample=_drawn(plan, benchmark, found),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         parts=parts,
     )
-    info = msgspec.structs.replace(info, total=len(asked_ids(found.ids, info)))
+    info = msgspec.structs.replace(info, total=len(asked_ids(found.ids, info)), whole=len(found.ids))
     return msgspec.structs.replace(info, signature=signature(info))
+
+
+def _drawn(plan: Plan, benchmark: Benchmark, found: Survey) -> Drawn | None:
+    """Which samples a plan draws; None where it asks for all, or for the first ones."""
+    if plan.sample is None:
+        return None
+    if plan.sample != "stratified":
+        return draw(found.ids, plan.sample, plan.seed)
+    samples = samples_of(benchmark, plan.data, plan.options)
+    kinds = ((sample.id, sample.task or benchmark.task, sample.tags) for sample in samples)
+    return draw_stratified(kinds, plan.limit or len(found.ids), plan.seed)
 
 
 def _lasting_name(benchmark: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from loupe.runs.folder import Place
+from loupe.runs.places import Place
 from loupe.types import RETRIED, Sample
 
 

@@ -11,7 +11,8 @@ import msgspec
 from loupe.benchmarks import benchmark_of_run
 from loupe.benchmarks.registry import changed_options
 from loupe.errors import RunError, UsageError, word
-from loupe.pipeline.mended_truth import follow_references, score_anyway
+from loupe.files.foreign import real_path
+from loupe.pipeline.mended_truth import follow_references, is_folder, score_anyway
 from loupe.pipeline.plan import Survey, asked_ids, open_samples, samples_of, survey
 from loupe.runs.folder import RunFolder
 from loupe.runs.info import RunInfo, signature
@@ -21,9 +22,22 @@ from loupe.types import Sample
 _Question: TypeAlias = tuple[Any, ...]
 
 
+def moved_to(info: RunInfo, data: Path) -> RunInfo:
+    """The run with its data in another place; a folder of one's own is the benchmark and its data in one."""
+    place = str(real_path(data))
+    if is_folder(info):
+        return msgspec.structs.replace(info, benchmark=place)
+    return msgspec.structs.replace(info, data=place)
+
+
 def check_truth(folder: RunFolder) -> Survey:
     """What the data of a run holds. Raises RunError if the ground truth is not the one that it was made on."""
     info = folder.info
+    if is_folder(info) and not Path(info.benchmark).is_dir():
+        raise RunError(
+            f"{folder.path}: the folder {info.benchmark} of this run is missing",
+            hint=f"name its current place: loupe score {word(folder.path)} --data DIR",
+        )
     benchmark = benchmark_of_run(info.benchmark)
     if benchmark.version != info.version:
         other = f"version {benchmark.version}, the run was made on {info.version}"
@@ -36,7 +50,7 @@ def check_truth(folder: RunFolder) -> Survey:
         other = f"other samples or references ({ours}) than the run was made on ({theirs})"
     raise RunError(
         f"{folder.path}: {info.benchmark} has {other}",
-        hint=f"these answers on the data of now: {score_anyway(folder.path, info)}",
+        hint=f"to score these answers on the current data: {score_anyway(folder.path, info)}",
     )
 
 
@@ -77,6 +91,7 @@ def with_options(folder: RunFolder, options: Mapping[str, str]) -> RunInfo:
         question_digest=found.question_digest,
         data_digest=found.data_digest if same_pages else info.data_digest,
         total=len(asked_ids(found.ids, info)),
+        whole=len(found.ids),
     )
     return msgspec.structs.replace(info, signature=signature(info))
 

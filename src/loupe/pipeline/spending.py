@@ -6,7 +6,7 @@ from loupe.engines.shared.prices import Price
 from loupe.errors import UsageError
 from loupe.inference.budget import Budget
 from loupe.pipeline.plan import Plan
-from loupe.pipeline.speed import usages
+from loupe.pipeline.spent import usages
 from loupe.runs.folder import RunFolder
 
 

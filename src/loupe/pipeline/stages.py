@@ -5,27 +5,29 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
 from loupe.benchmarks import benchmark_id, benchmark_of_run, get_benchmark
-from loupe.engines.answers.steps import apply_adapters, check_adapters
+from loupe.engines.adapters.steps import apply_adapters, check_adapters
+from loupe.engines.chat.answer_memory import AnswerMemory, make_room
+from loupe.engines.chat.endpoints import chosen_server, unlisted_model
 from loupe.engines.registry import Profile
-from loupe.engines.shared.answer_memory import AnswerMemory, make_room
-from loupe.engines.shared.endpoints import unlisted_model
 from loupe.errors import DatasetError, LoupeError, word
 from loupe.files.folder import Folder
-from loupe.files.foreign import real_path
 from loupe.inference.budget import BudgetSpentError
 from loupe.inference.journal import Journal
 from loupe.inference.progress import Progress
 from loupe.inference.prompts import make_request
-from loupe.inference.scheduler import RATE_WAITS, Policy, Scheduler, TimeoutsExceededError
-from loupe.pipeline.mended_truth import follow_before, is_own_folder
+from loupe.inference.retries import RATE_WAITS, Policy
+from loupe.inference.scheduler import Scheduler, TimeoutsExceededError
+from loupe.pipeline.finished import check_finished
+from loupe.pipeline.mended_truth import follow_before, keep_both, own_folder_is_here
 from loupe.pipeline.parts import parts_of
 from loupe.pipeline.plan import (
     Plan,
@@ -38,15 +40,16 @@ from loupe.pipeline.plan import (
     survey,
 )
 from loupe.pipeline.remaining import Remaining
-from loupe.pipeline.rescoring import check_truth, truth_of_now, with_options
-from loupe.pipeline.speed import speed_of
+from loupe.pipeline.rescoring import check_truth, moved_to, truth_of_now, with_options
 from loupe.pipeline.spending import budget_of
+from loupe.pipeline.spent import speed_of
 from loupe.pipeline.unchanged import remember_result, standing_result
-from loupe.runs.folder import RunFolder, claim
+from loupe.runs.folder import RunFolder, claim, uneven_measure
 from loupe.runs.info import RunInfo, signature
+from loupe.runs.places import Place
 from loupe.scoring.pool import ScorePool, score_digest
 from loupe.scoring.running import RunningScore
-from loupe.scoring.summary import summarise
+from loupe.scoring.summary import Origin, summarise
 from loupe.servers.keeper import Keeper
 from loupe.servers.record import EXTERNAL
 from loupe.servers.served_engine import open_profile
@@ -54,10 +57,15 @@ from loupe.servers.watch import Watch
 from loupe.typed import encode_json
 from loupe.types import FAILED, Benchmark, Engine, Prediction, Request, Result, Sample, SampleScores
 
+if TYPE_CHECKING:
+    from loupe.cluster.cluster import Cluster
+
 #: Predictions that may wait for their score before inference waits too; bounds memory when scoring is the slower part.
 _SCORING_AHEAD = 256
 #: More where samples are prepared together before they are scored, for large batches.
 _PREPARED_AHEAD = 1024
+#: For each scoring process, at least.
+_EACH = 8
 #: Longer answers are not held until their turn comes: the scoring stage reads them again.
 _LONG_ANSWER = 1_000_000
 Say: TypeAlias = Callable[[str], None]
@@ -87,6 +95,20 @@ def score_run(
     options: Mapping[str, str] | None = None,
     data: Path | None = None,
     say: Say | None = None,
+    cluster: Cluster | None = None,
+) -> Result:
+    """`score_again` for who has no event loop."""
+    return asyncio.run(score_again(place, jobs=jobs, options=options, data=data, say=say, cluster=cluster))
+
+
+async def score_again(
+    place: Path | Folder,
+    *,
+    jobs: int | None = None,
+    options: Mapping[str, str] | None = None,
+    data: Path | None = None,
+    say: Say | None = None,
+    cluster: Cluster | None = None,
 ) -> Result:
     """Score the predictions of a run again; unchanged samples are reused. No engine, no network.
 
@@ -95,7 +117,7 @@ def score_run(
     one than the run was made on, UsageError for options under which other things would have been asked.
     """
     old = RunFolder.open(place)
-    info = msgspec.structs.replace(old.info, data=str(real_path(data))) if data else old.info
+    info = moved_to(old.info, data) if data else old.info
     with claim(old.files, info) as folder:
         found, changed = truth_of_now(folder)
         if changed and say:
@@ -106,7 +128,9 @@ def score_run(
             found = check_truth(folder)
         folder.write_info(msgspec.structs.replace(folder.info, signature=signature(folder.info)))
         standing = standing_result(folder, benchmark_of_run(folder.info.benchmark), found)
-        return standing or asyncio.run(_score(folder, found, jobs=jobs))
+        if cluster is not None and say is not None:
+            cluster.tell = say
+        return standing or await _score(folder, found, jobs=jobs, cluster=cluster)
 
 
 async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scoring: bool) -> RunFolder:
@@ -115,16 +139,18 @@ async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scori
     found = await asyncio.to_thread(survey, benchmark, plan.benchmark, plan.data, plan.options)
     if found.gone is not None and plan.profile.kind != "predictions":
         raise DatasetError(
-            f"{plan.benchmark}: no page is there, not even {found.gone}",
+            f"{plan.benchmark}: no page image found, not even {found.gone}",
             hint=f"answers that exist already need no pages: loupe score {word(plan.benchmark)} ANSWERS",
         )
     # Plain text is worth nothing as an answer to these, unless a variant of the benchmark looks for fields in it.
     if found.all_tasks <= {"fields", "class"} and "variant" not in plan.options:
-        refuse_plain_ocr(plan.name or plan.label, plan.profile, found.all_tasks)
+        refuse_plain_ocr(plan, found.all_tasks)
     info = make_info(plan, benchmark, found)
     progress.engine, progress.benchmark = info.engine, plan.benchmark
+    if plan.cluster is not None:
+        plan.cluster.tell = progress.tell
     progress.remark = "" if plan.fresh else await asyncio.to_thread(follow_before, plan.folder, info)
-    with claim(plan.folder, info, fresh=plan.fresh, shared=plan.shared) as folder:
+    with claim(plan.folder, info, fresh=plan.fresh, shared=plan.shared, hint=keep_both(plan.folder, info)) as folder:
         if info.total < folder.info.total:
             progress.remark = " ".join(filter(None, (progress.remark, _not_smaller(folder, info))))
         asked = asked_ids(found.ids, folder.info)
@@ -133,42 +159,64 @@ async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scori
         failure: LoupeError | None = None
         if len(left.done) < len(asked):
             try:
-                opened = open_profile(plan.profile, folder=folder.files, keeper=keeper, watch=_watch(progress))
-                await _ask(plan, benchmark, folder, progress, left, opened, scoring=scoring)
+                opened = _opened(plan, folder, progress, keeper)
+                await _ask(_Work(plan, benchmark, folder, progress, scoring), left, opened)
             except (TimeoutsExceededError, BudgetSpentError) as error:
                 failure = error
+        else:
+            progress.tell(await check_finished(folder, plan.profile))
         stopped = failure.message if failure else "interrupted" if progress.stopping else ""
         folder.write_info(msgspec.structs.replace(folder.info, stopped=stopped))
         if scoring and not progress.stopping:
             progress.note = "scoring"
-            if is_own_folder(folder.info):
+            if own_folder_is_here(folder.info):
                 # Somebody may have reviewed it while the engine was reading.
                 found, changed = truth_of_now(folder)
                 progress.remark = changed or progress.remark
-            await _score(folder, found, jobs=plan.jobs)
-        _export(folder, benchmark, asked)
+            await _score(folder, found, jobs=plan.jobs, cluster=plan.cluster)
+        if plan.lasting:
+            _export(folder, benchmark, asked)
         return folder
 
 
+def _opened(
+    plan: Plan, folder: RunFolder, progress: Progress, keeper: Keeper | None
+) -> AbstractAsyncContextManager[Engine]:
+    """The engine of a plan: in this process, on the nodes of a cluster, or on this machine."""
+    if plan.opener is not None:
+        return plan.opener()
+    if plan.cluster is not None and plan.cluster.reads(plan.profile):
+        return plan.cluster.open_profile(plan.profile, progress)
+    return open_profile(plan.profile, folder=folder.files, keeper=keeper, watch=watch_of(progress))
+
+
+def _score_pool(benchmark: str, adapters: Sequence[str], jobs: int | None, cluster: Cluster | None) -> ScorePool:
+    """Who scores: the nodes of a cluster, or this machine."""
+    return ScorePool(benchmark, adapters, jobs=jobs, hands=cluster.hands(benchmark, adapters) if cluster else None)
+
+
 def _not_smaller(folder: RunFolder, wanted: RunInfo) -> str:
+    option = "--sample" if wanted.sample and not wanted.sample.ids else "--limit"
     return (
-        f"{folder.path}: this run is finished with {folder.info.total:,} samples, so "
-        f"{'--limit' if wanted.sample is None else '--sample'} {wanted.total:,} changes nothing; --name NAME with it "
-        f"makes a run of {wanted.total:,}"
+        f"{folder.path}: this run is finished with {folder.info.total:,} samples, so {option} {wanted.total:,} changes "
+        f"nothing; --name NAME with it makes a run of {wanted.total:,}"
     )
 
 
-async def _ask(
-    plan: Plan,
-    benchmark: Benchmark,
-    folder: RunFolder,
-    progress: Progress,
-    left: Remaining,
-    opened: AbstractAsyncContextManager[Engine],
-    *,
-    scoring: bool,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """A run while it is made: what is asked, of which benchmark, and where answers, scores and progress go."""
+
+    plan: Plan
+    benchmark: Benchmark
+    folder: RunFolder
+    progress: Progress
+    scoring: bool
+
+
+async def _ask(work: _Work, left: Remaining, opened: AbstractAsyncContextManager[Engine]) -> None:
     """The inference stage: open the engine, ask for what is left, score beside it if wanted."""
+    plan, benchmark, folder = work.plan, work.benchmark, work.folder
     ident = benchmark_id(plan.benchmark)
     waiting: dict[str, Sample] = {}
     result_stands = True
@@ -176,18 +224,19 @@ async def _ask(
 
     def requests() -> Iterator[Request]:
         for sample in left.in_order(lambda: samples_of(benchmark, plan.data, plan.options, *part)):
-            if scoring:
+            if work.scoring:
                 waiting[sample.id] = sample
             yield make_request(sample, profile=plan.profile, benchmark=benchmark, benchmark_id=ident)
 
-    async with opened as engine, _live_scoring(plan, benchmark, folder, progress, scoring=scoring) as score:
+    async with opened as engine, _live_scoring(work) as score:
+        work.progress.tell(chosen_server(engine.facts))
         folder.record_facts(engine.facts)
         if new := [note for note in _notes_of(engine.facts) if note not in folder.info.notes]:
             folder.write_info(msgspec.structs.replace(folder.info, notes=[*folder.info.notes, *new]))
         policy = plan.policy or policy_of(plan.profile)
         budget = budget_of(plan, folder)
-        progress.started = time.monotonic()
-        async with Journal(folder.predictions_log()) as journal:
+        work.progress.started = time.monotonic()
+        async with Journal(folder.predictions_log(), sync=work.plan.lasting) as journal:
 
             async def keep(prediction: Prediction) -> None:
                 nonlocal result_stands
@@ -195,10 +244,10 @@ async def _ask(
                     folder.drop_result()
                     result_stands = False
                 await journal.keep(prediction)
-                if scoring:
+                if work.scoring:
                     await score(waiting.pop(prediction.sample), prediction)
 
-            await Scheduler(engine, policy, progress, keep, budget).ask_all(requests())
+            await Scheduler(engine, policy, work.progress, keep, budget).ask_all(requests())
 
 
 def _notes_of(facts: Mapping[str, str]) -> Iterator[str]:
@@ -223,7 +272,7 @@ def policy_of(profile: Profile) -> Policy:
     )
 
 
-def _watch(progress: Progress) -> Watch:
+def watch_of(progress: Progress) -> Watch:
     """What a server that is started tells the person, and whether it is to be waited for."""
 
     def say(note: str) -> None:
@@ -233,17 +282,19 @@ def _watch(progress: Progress) -> Watch:
 
 
 @asynccontextmanager
-async def _live_scoring(
-    plan: Plan, benchmark: Benchmark, folder: RunFolder, progress: Progress, *, scoring: bool
-) -> AsyncIterator[Callable[[Sample, Prediction], Awaitable[None]]]:
+async def _live_scoring(work: _Work) -> AsyncIterator[Callable[[Sample, Prediction], Awaitable[None]]]:
     """Score predictions as they come. What is not scored when inference ends is scored by the scoring stage."""
-    if not scoring:
+    if not work.scoring:
         yield _score_later
         return
+    plan, benchmark, progress = work.plan, work.benchmark, work.progress
     running = RunningScore(benchmark)
-    places = asyncio.Semaphore(_PREPARED_AHEAD if benchmark.prepare else _SCORING_AHEAD)
     tasks: set[asyncio.Task[None]] = set()
-    with ScorePool(plan.benchmark, plan.profile.adapters, jobs=plan.jobs) as pool, folder.scores_log() as log:
+    with (
+        _score_pool(plan.benchmark, plan.profile.adapters, plan.jobs, plan.cluster) as pool,
+        work.folder.scores_log() as log,
+    ):
+        places = asyncio.Semaphore(_ahead(benchmark, pool))
 
         async def score(sample: Sample, prediction: Prediction) -> None:
             try:
@@ -271,55 +322,107 @@ async def _live_scoring(
                 task.cancel()
 
 
+def _ahead(benchmark: Benchmark, pool: ScorePool) -> int:
+    """How many samples may wait for their scores: enough for all processes, of which a cluster has many."""
+    return max(_PREPARED_AHEAD if benchmark.prepare else _SCORING_AHEAD, _EACH * pool.most())
+
+
 async def _score_later(sample: Sample, prediction: Prediction) -> None:
     """What `infer` does instead of scoring."""
 
 
-async def _score(folder: RunFolder, found: Survey, *, jobs: int | None) -> Result:
-    """The scoring stage: every sample in order, reusing lines whose digest still fits; then the result."""
-    info = folder.info
-    benchmark = benchmark_of_run(info.benchmark)
-    predictions, scored = folder.prediction_places(), folder.score_places()
-    rows: list[SampleScores] = []
-    missing: list[str] = []
-    began, memory = time.monotonic(), AnswerMemory()
-    with ScorePool(info.benchmark, info.adapters, jobs=jobs) as pool, folder.reader() as read:
+class _ChangedScoresError(Exception):
+    """Somebody has changed the stored scores."""
+
+
+async def _score_samples(
+    folder: RunFolder,
+    benchmark: Benchmark,
+    predictions: Mapping[str, Place],
+    scored: Mapping[str, Place],
+    *,
+    jobs: int | None,
+    cluster: Cluster | None,
+) -> None:
+    """Store the scores of every sample with a prediction, in order; lines of `scored` are reused where they still fit.
+
+    The result of the scores before goes as soon as these are complete. Raises _ChangedScoresError, and stores nothing,
+    where those of one measure have different numbers of counts and some were reused.
+    """
+    info, memory = folder.info, AnswerMemory()
+    counts: dict[str, int] = {}
+
+    def keep(row: SampleScores) -> None:
+        if uneven_measure(row, counts) and scored:
+            raise _ChangedScoresError
+        write(encode_json(row))
+
+    with (
+        _score_pool(info.benchmark, info.adapters, jobs, cluster) as pool,
+        folder.reader() as read,
+        folder.score_reader() as read_scores,
+        folder.digest_reader() as digest,
+        folder.new_scores() as write,
+    ):
 
         async def one(sample: Sample) -> SampleScores:
             with memory.hold():
                 await make_room(predictions[sample.id].length)
                 prediction = read(predictions[sample.id])
                 place = scored.get(sample.id)
-                if place and place.mark == score_digest(benchmark, sample, prediction, info.adapters):
-                    return folder.read_scores(place)
+                if place and digest(place).digest == score_digest(benchmark, sample, prediction, info.adapters):
+                    return read_scores(place)
                 return await pool.score(sample, prediction)
 
+        ahead = _ahead(benchmark, pool)
         window: deque[asyncio.Task[SampleScores]] = deque()
-        for sample in open_samples(info):
-            if sample.id not in predictions:
-                missing.append(sample.id)
-                continue
-            window.append(asyncio.create_task(one(sample)))
-            if len(window) >= (_PREPARED_AHEAD if benchmark.prepare else _SCORING_AHEAD):
-                rows.append(await window.popleft())
-        rows += await asyncio.gather(*window)
-    folder.write_scores(encode_json(row) for row in rows)
+        try:
+            for sample in open_samples(info):
+                if sample.id not in predictions:
+                    continue
+                window.append(asyncio.create_task(one(sample)))
+                if len(window) >= ahead:
+                    keep(await window.popleft())
+            for row in await asyncio.gather(*window):
+                keep(row)
+        finally:
+            for task in window:
+                task.cancel()
+            await asyncio.gather(*window, return_exceptions=True)
+        folder.drop_result()
+
+
+async def _score(folder: RunFolder, found: Survey, *, jobs: int | None, cluster: Cluster | None) -> Result:
+    """The scoring stage: every sample in order, reusing lines whose digest still fits; then the result."""
+    info = folder.info
+    benchmark = benchmark_of_run(info.benchmark)
+    predictions, scored = folder.prediction_places(), folder.score_places()
+    began = time.monotonic()
+    try:
+        await _score_samples(folder, benchmark, predictions, scored, jobs=jobs, cluster=cluster)
+    except _ChangedScoresError:  # The answers are still there.
+        await _score_samples(folder, benchmark, predictions, {}, jobs=jobs, cluster=cluster)
+    missing = [sample for sample in asked_ids(found.ids, info) if sample not in predictions]
+    rows = folder.stored_scores()
     scoring_seconds, speed = time.monotonic() - began, speed_of(folder, predictions)
     parts = parts_of(folder, predictions)
     result = summarise(
         benchmark,
         rows,
-        benchmark_name=info.benchmark_id,
-        engine=info.engine,
-        signature=info.signature,
-        total=info.total,
+        Origin(
+            benchmark=info.benchmark_id,
+            engine=info.engine,
+            signature=info.signature,
+            total=info.total,
+            part=info.part,
+        ),
         missing=missing,
         speed=speed.figures | parts.figures | {"scoring_seconds": scoring_seconds},
     )
     warnings = [*result.warnings, *speed.warnings, *parts.warnings]
     result = msgspec.structs.replace(result, currency=speed.currency, warnings=warnings)
     if info.stopped:
-        answered = sum(row.outcome not in FAILED for row in rows)
+        answered = sum(count for outcome, count in result.outcomes.items() if outcome not in FAILED)
         warning = f"partial: {info.stopped}; {answered} of {info.total} samples have an answer"
         result = msgspec.structs.replace(result, warnings=[*result.warnings, warning])
     result = msgspec.structs.replace(result, warnings=[*result.warnings, *info.notes])

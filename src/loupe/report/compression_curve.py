@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from html import escape
 from textwrap import wrap
 
-from loupe.benchmarks.fox_pages.compression import Binning, CurvePoint, compression_curve
-from loupe.report.collect import Group
+from loupe.benchmarks.fox.compression import Binning, CurvePoint, compression_curve
 from loupe.report.svg_parts import shortened
+from loupe.results.groups import Group
 from loupe.types import Result
 
 WIDTH, HEIGHT = 760, 440
@@ -59,7 +59,7 @@ def group_curves(group: Group) -> list[tuple[str, str]]:
     results = [
         (run_name(entrant.label, entrant.run.info.options.get("mode", "")), entrant.result)
         for entrant in group.entrants
-        if entrant.result is not None and entrant.run.info.benchmark_id == "fox"
+        if entrant.result is not None
     ]
     drawn = curves(results)
     return [(kind, curve_svg(drawn, width=width)) for kind, width in _SIZES] if drawn else []

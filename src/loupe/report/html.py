@@ -16,10 +16,10 @@ from loupe.benchmarks.published import published_rows
 from loupe.errors import UsageError, cannot_write, is_refusal
 from loupe.files.folder import Folder
 from loupe.files.foreign import real_path
-from loupe.report.changed_references import CHANGED, is_other_truth
-from loupe.report.collect import Group, collect, image_bytes, sample_jobs
+from loupe.report.collect import SampledGroup, collect, image_bytes, sample_jobs
 from loupe.report.page import PAYLOADS, page
 from loupe.report.samples import compressed, pack_all
+from loupe.results.changed_references import CHANGED, is_other_truth
 
 #: Reports whose page images weigh no more than this in all carry them, so that a small report can be sent to somebody.
 CARRIED_IMAGES = 4_000_000
@@ -44,6 +44,13 @@ def write_report(
         group.published = published_rows(info.benchmark_id, info.version) if published else []
         if group.benchmark is not None and group.results and is_other_truth(group.benchmark, info):
             group.changed = CHANGED
+    write_groups(groups, output, embed=embed, carry=carry)
+
+
+def write_groups(
+    groups: Sequence[SampledGroup], output: Path, *, embed: bool = False, carry: int = CARRIED_IMAGES
+) -> None:
+    """The same for runs that were grouped already."""
     embed = embed or sum(image_bytes(group, carry) for group in groups) <= carry
     folder = real_path(output.absolute().parent)
     try:
@@ -62,7 +69,7 @@ def write_report(
         raise UsageError(f"{output} cannot be written: {error.strerror or error}") from None
 
 
-def _pack(groups: Sequence[Group], file: IO[bytes], *, folder: Path, embed: bool) -> list[str]:
+def _pack(groups: Sequence[SampledGroup], file: IO[bytes], *, folder: Path, embed: bool) -> list[str]:
     """Write all samples to `file` as UTF-8; returns the shape of each group's cards."""
     number = 0
     shapes: list[str] = []
@@ -72,6 +79,7 @@ def _pack(groups: Sequence[Group], file: IO[bytes], *, folder: Path, embed: bool
         for packed in pack_all(sample_jobs(group, folder=folder, embed=embed), total=total):
             file.write(f'<script type="text/plain" id="t{number}">{packed.thumbnail.data}</script>\n'.encode())
             file.write(f'<script type="text/plain" id="d{number}">{packed.payload}</script>\n'.encode())
+            group.has_layouts = group.has_layouts or packed.has_layout
             ratios += [packed.thumbnail.ratio] if packed.thumbnail.ratio else []
             number += 1
         for key, payload in group.formulas.blocks():

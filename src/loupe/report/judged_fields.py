@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from loupe.engines.answers.steps import apply_adapters
+import msgspec
+
+from loupe.engines.adapters.steps import apply_adapters
 from loupe.explanation import JudgedField
 from loupe.report.markup import without_surrogates
 from loupe.types import Benchmark, Prediction, Sample
@@ -18,14 +20,14 @@ TEXT_LIMIT = 2_000
 def fields_of(
     benchmark: Benchmark | None, sample: Sample, prediction: Prediction | None, adapters: Sequence[str]
 ) -> tuple[JudgedField, ...]:
-    """The fields of one answer as it was scored; none where the benchmark tells none or the truth is gone."""
+    """The fields of one answer as it was scored; none where the benchmark tells none or the truth is gone.
+
+    Raises whatever the benchmark does in judging them.
+    """
     if benchmark is None or benchmark.fields is None or prediction is None or sample.truth is None:
         return ()
     text = "" if prediction.failed else apply_adapters(prediction.text, tuple(adapters))
-    try:
-        return tuple(benchmark.fields(sample, Prediction(sample=sample.id, text=text, joined=prediction.joined)))
-    except Exception:  # noqa: BLE001  an answer whose fields cannot be told apart is shown as the text that it is
-        return ()
+    return tuple(benchmark.fields(sample, msgspec.structs.replace(prediction, text=text)))
 
 
 def packed_fields(fields: Sequence[JudgedField]) -> list[list[Any]]:

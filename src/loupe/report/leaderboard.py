@@ -6,11 +6,19 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from loupe.report.collect import Entrant, Group
-from loupe.report.partial_runs import size_marks
-from loupe.report.speed import speed_table
-from loupe.report.terminal import ALARMING, failed_count, format_diagnostic, format_margin, format_value
-from loupe.report.unverified import OWN, drafted_truth
+from loupe.results.groups import Entrant, Group
+from loupe.results.partial_runs import size_marks
+from loupe.results.sections import (
+    ALARMING,
+    failed_count,
+    format_diagnostic,
+    format_estimate,
+    format_margin,
+    format_value,
+    says_twice,
+)
+from loupe.results.speed import speed_table
+from loupe.results.unverified import OWN, drafted_truth
 from loupe.types import Estimate, Measure
 
 #: Rows of one table of slices, and failures listed by name.
@@ -43,7 +51,7 @@ class Whisker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One engine in the leaderboard."""
+    """One engine in the leaderboard; `place` is its place in the group."""
 
     rank: str
     engine: str
@@ -56,6 +64,7 @@ class Row:
     mark: str = ""
     size: str = ""
     wins: bool = False
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +131,7 @@ def cell(estimate: Estimate | None, measure: Measure) -> Cell:
     if estimate is None:
         return Cell(text="–")
     return Cell(
-        text=format_value(estimate.value, measure.unit),
+        text=format_estimate(estimate, measure.unit),
         margin=format_margin(estimate, measure.unit),
         n=estimate.n,
         step=step_of(estimate.value, measure),
@@ -132,7 +141,8 @@ def cell(estimate: Estimate | None, measure: Measure) -> Cell:
 def columns(group: Group) -> list[Measure]:
     """The measures that any engine has a value for, the headline first."""
     present = {name for result in group.results for name, item in result.measures.items() if item.value is not None}
-    return sorted((m for m in group.measures if m.name in present), key=lambda m: m.name != group.headline)
+    shown = (m for m in group.measures if m.name in present and not says_twice(group.results, m.name))
+    return sorted(shown, key=lambda m: m.name != group.headline)
 
 
 def measure_rows(group: Group) -> list[tuple[Measure, int, list[Cell]]]:
@@ -158,13 +168,14 @@ def headline_axis(group: Group) -> Axis | None:
 
 
 def rows(group: Group, ranks: Sequence[str], *, winner: int = -1) -> list[Row]:
-    """The leaderboard, in the group's order; `winner` is the place of the one that wins, if any does."""
+    """The leaderboard by rank, then in the group's order; `winner` is the place of the one that wins, if any does."""
     scale, shown = headline_axis(group), columns(group)[:COLUMN_LIMIT]
     sizes = size_marks([entrant.result for entrant in group.entrants])
-    return [
-        replace(_row(group, entrant, rank, scale, shown), size=size, wins=place == winner)
+    found = [
+        replace(_row(group, entrant, rank, scale, shown), size=size, wins=place == winner, place=place)
         for place, (entrant, rank, size) in enumerate(zip(group.entrants, ranks, sizes, strict=True))
     ]
+    return sorted(found, key=lambda row: int(row.rank) if row.rank.isdigit() else len(found) + 1)
 
 
 def _row(group: Group, entrant: Entrant, rank: str, scale: Axis | None, shown: Sequence[Measure]) -> Row:

@@ -70,7 +70,7 @@ def render_markdown(text: str) -> Rendered:
         notices.append(f"Lists and quotes nested more than {NESTING_LIMIT} levels deep are not rendered.")
     html = sanitize(parser.renderer.render(tokens, parser.options, {}))
     if _is_too_much(html):
-        return Rendered("", "Too many elements, or nested too deep, to be rendered; this is the text itself.")
+        return Rendered("", "Too many elements, or nesting too deep, to render; the source text is shown.")
     return Rendered(html, " ".join(notices))
 
 

@@ -1,12 +1,14 @@
-"""Explanations of scores as the report stores them: bounded, safe to show, the page once and each answer's match."""
+"""Explanations of scores as the report stores them: bounded, safe to show, the page once and each answer's match.
+
+Formulas are compared in the form that CDM gives them, whatever way they were written.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from loupe.explanation import Explanation, Region, Unit, Unscored
-from loupe.report.formula_texts import compared_texts
+from loupe.explanation import Explanation, FormulaPair, Region, Unit, Unscored
 from loupe.report.markup import without_surrogates
 from loupe.report.table_grids import cell_count, table_grids
 
@@ -22,6 +24,8 @@ HTML = 90_000
 #: Characters of one text, and of all texts of one answer.
 TEXT_LIMIT = 4_000
 BUDGET = 400_000
+#: Characters of a pair of formulas; a longer one is compared as it was written.
+_LONGEST_PAIR = 20_000
 #: Corners of one polygon.
 _CORNERS = 100
 
@@ -122,3 +126,21 @@ def _unit(unit: Unit, texts: _Texts, *, draw: bool) -> JsonObject:
 
 def _unscored(piece: Unscored, texts: _Texts) -> list[Any]:
     return [texts.cut(piece.text), piece.reason, list(piece.regions)]
+
+
+def compared_texts(pair: FormulaPair) -> list[str] | None:
+    """Prediction and reference normalised as CDM does it, and without delimiters around them, which draw nothing.
+
+    None where both stand there like that already, or cannot be brought into that form.
+    """
+    from loupe.metrics import strip_formula_wrapping
+    from loupe.metrics.cdm import PROFILES, NotColouredError, colour
+
+    sides = (pair.prediction, pair.reference)
+    if pair.prediction == pair.reference or len(pair.prediction) + len(pair.reference) > _LONGEST_PAIR:
+        return None
+    try:
+        found = [colour(strip_formula_wrapping(side), PROFILES[pair.profile]).normalized.strip() for side in sides]
+    except NotColouredError:
+        return None
+    return None if found == list(sides) else found

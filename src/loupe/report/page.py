@@ -17,19 +17,21 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from markupsafe import Markup
 
 from loupe import __version__
-from loupe.report import leaderboard, losses
-from loupe.report.class_tables import classes_of, truth_states
-from loupe.report.collect import Entrant, Group
+from loupe.report import leaderboard
+from loupe.report.collect import SampledGroup
 from loupe.report.compression_curve import group_curves
-from loupe.report.group_titles import shown_version
-from loupe.report.interval_words import interval_caption
-from loupe.report.partial_runs import left_out_sentences
-from loupe.report.published import leaderboard_rows, source_numbers
-from loupe.report.ranking import how_ranked, ranks_of, standings_of, visible_to_best
-from loupe.report.terminal import part_of_published
 from loupe.report.tradeoffs import FULL, NARROW, WIDTH, left_over, tradeoff_svg, tradeoffs
-from loupe.report.unverified import accepted_drafts, unverified_warning
-from loupe.report.verdict import Contender, Verdict, verdict
+from loupe.results import losses
+from loupe.results.class_tables import classes_of, truth_states
+from loupe.results.group_titles import shown_version
+from loupe.results.groups import Entrant, Group
+from loupe.results.interval_words import interval_caption
+from loupe.results.partial_runs import left_out_sentences
+from loupe.results.published import leaderboard_rows, source_numbers
+from loupe.results.ranking import how_ranked, ranks_of, standings_of, visible_to_best
+from loupe.results.sections import part_of_published
+from loupe.results.unverified import accepted_drafts, review_of, unverified_warning
+from loupe.results.verdict import Contender, Verdict, verdict
 from loupe.stats.ranks import Standings
 
 JsonObject: TypeAlias = dict[str, Any]
@@ -37,22 +39,24 @@ JsonObject: TypeAlias = dict[str, Any]
 _HERE = Path(__file__).parent
 _COMMENT = re.compile(r"^[ \t]*(?://|/\*\*|\*).*\n", re.MULTILINE)
 _SCRIPTS = ("data.js", "stored.js", "text.js", "diff.js", "moved.js", "grid.js", "sample.js")
-#: Only in reports that explain a score.
-_MATCH_SCRIPTS = ("overlay.js", "tables.js", "formulas.js", "match.js")
+#: Only in reports that explain a score, or draw where engines saw the parts of a page.
+_OVERLAY, _MATCH_SCRIPTS = "overlay.js", ("tables.js", "formulas.js", "match.js")
 #: Where the samples go. No text of a run can contain it: Jinja escapes `<`, and JSON is written without it.
 PAYLOADS = "<!-- samples -->"
 #: JSON inside a script element must not be able to end it; U+2028 and U+2029 end lines in older scripts.
 _ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
-def page(groups: Sequence[Group], shapes: Sequence[str], *, embedded: bool) -> str:
+def page(groups: Sequence[SampledGroup], shapes: Sequence[str], *, embedded: bool) -> str:
     """The whole page, with `PAYLOADS` where the samples belong."""
     explained = any(group.benchmark is not None and group.benchmark.explain is not None for group in groups)
     tested = any(group.facts.rows for group in groups)
+    laid_out = any(group.has_layouts for group in groups)
     more = ["facts.css"] if tested else []
-    styles = "".join(_static(name) for name in ("report.css", *(["match.css"] if explained else []), *more))
+    on_pages = ["match.css"] if explained or laid_out else []
+    styles = "".join(_static(name) for name in ("report.css", *on_pages, *more))
     fielded = any(group.benchmark is not None and group.benchmark.fields is not None for group in groups)
-    scripts = script(explained=explained, tested=tested, fielded=fielded)
+    scripts = script(explained=explained, tested=tested, fielded=fielded, laid_out=laid_out)
     return (
         environment()
         .get_template("report.html")
@@ -99,11 +103,13 @@ def _sample_address(group: JsonObject, sample: str, groups: Sequence[JsonObject]
     return f"#s={quote(sample.encode('utf-8', 'replace'), safe='')}{benchmark}"
 
 
-def script(*, explained: bool = False, tested: bool = False, fielded: bool = False) -> str:
+def script(*, explained: bool = False, tested: bool = False, fielded: bool = False, laid_out: bool = False) -> str:
     """The page's script: its files in order, in one function, so that they share nothing with the page."""
     names = (
         *_SCRIPTS,
+        *((_OVERLAY,) if explained or laid_out else ()),
         *(_MATCH_SCRIPTS if explained else ()),
+        *(("layout.js",) if laid_out else ()),
         *(("facts.js",) if tested else ()),
         *(("fields.js",) if fielded else ()),
         "app.js",
@@ -134,7 +140,7 @@ def inline_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES)
 
 
-def index(groups: Sequence[Group], shapes: Sequence[str]) -> JsonObject:
+def index(groups: Sequence[SampledGroup], shapes: Sequence[str]) -> JsonObject:
     """What the grid needs to know of all samples."""
     return {
         "steps": leaderboard.STEPS,
@@ -142,7 +148,7 @@ def index(groups: Sequence[Group], shapes: Sequence[str]) -> JsonObject:
             {
                 "key": group.key,
                 "title": group.title,
-                "note": group.note,
+                "note": " ".join(filter(None, (group.note, group.part))),
                 "shape": shape,
                 "headline": group.headline,
                 "engines": [entrant.label for entrant in group.entrants],
@@ -167,7 +173,7 @@ def shown_measures(group: Group) -> list[JsonObject]:
     ]
 
 
-def group_context(group: Group) -> JsonObject:
+def group_context(group: SampledGroup) -> JsonObject:
     """What the templates show of one group."""
     failed, more = leaderboard.failures(group)
     compared = standings_of(group)
@@ -178,7 +184,7 @@ def group_context(group: Group) -> JsonObject:
         "key": group.key,
         "title": group.title,
         "version": shown_version(group.entrants[0].run.info.version),
-        "note": group.note or group.facts.problem,
+        "note": " ".join(filter(None, (group.note or group.facts.problem, group.part))),
         "changed": group.changed,
         "unverified": unverified_warning(group.results),
         "part": _part(group),
@@ -197,7 +203,9 @@ def group_context(group: Group) -> JsonObject:
         "has_seconds": any(row.seconds for row in rows),
         "published": leaderboard_rows(group.published, leaderboard.columns(group)[: leaderboard.COLUMN_LIMIT]),
         "sources": source_numbers(group.published),
-        "caption": _caption(group, ranks, compared),
+        "caption": _caption(group, compared),
+        # On drafts more documents would show no better who is right.
+        "visible": None if unverified_warning(group.results) else visible_to_best(group, compared),
         "classes": classes_of([(entrant.label, entrant.result) for entrant in group.entrants if entrant.result]),
         "curves": [(kind, Markup(picture)) for kind, picture in group_curves(group)],
         "tradeoffs": _pictures(group),
@@ -225,7 +233,13 @@ def _verdict(group: Group, compared: Standings | None) -> Verdict:
         for place, entrant in enumerate(group.entrants)
         if entrant.result and headline and headline.name not in entrant.left_out
     ]
-    return verdict(taking_part, headline, compared, apart=any(entrant.left_out for entrant in group.entrants))
+    return verdict(
+        taking_part,
+        headline,
+        compared,
+        apart=any(entrant.left_out for entrant in group.entrants),
+        review=review_of(group.entrants[0].run.info),
+    )
 
 
 def _pictures(group: Group) -> list[tuple[str, Markup, str]]:
@@ -246,11 +260,11 @@ def _part(group: Group) -> str:
 def _failed_are(group: Group) -> str:
     """What failed samples are to the numbers."""
     if any(result.failed_are != "empty" for result in group.results):
-        return "The official numbers leave failed samples out; the figures say what they would be as empty answers."
-    return "A failed sample scores as an empty answer; it is never left out."
+        return "The official numbers leave out failed samples; the official figures also count them as empty answers."
+    return "Failed samples score as empty answers; none are left out."
 
 
-def _byline(groups: Sequence[Group]) -> str:
+def _byline(groups: Sequence[SampledGroup]) -> str:
     """Engines and samples in one line."""
     engines = len({entrant.label for group in groups for entrant in group.entrants})
     samples = sum(len(group.summary) for group in groups)
@@ -263,16 +277,15 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
-def _caption(group: Group, ranks: list[str], compared: Standings | None) -> str:
+def _caption(group: Group, compared: Standings | None) -> str:
     """How to read the leaderboard."""
     columns = leaderboard.columns(group)[: leaderboard.COLUMN_LIMIT]
     intervals = interval_caption(group.results, columns, bars=group.headline)
-    shown = [said for said in (intervals, how_ranked(group, ranks)) if said]
+    shown = [said for said in (intervals, how_ranked(group, compared)) if said]
     shown += left_out_sentences([(entrant.label, entrant.left_out) for entrant in group.entrants], group.measures)
     states = next((found for result in group.results if (found := truth_states(result))), "")
-    shown += [f"Samples by their truth: {states}."] if states else []
-    # On drafts more documents would show no better who is right.
-    return " ".join([*shown, *([] if unverified_warning(group.results) else visible_to_best(group, compared))])
+    shown += [f"Samples by ground truth: {states}."] if states else []
+    return " ".join(shown)
 
 
 def _signature(entrant: Entrant) -> tuple[str, str, str]:

@@ -17,16 +17,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from loupe.engines.answers.steps import apply_adapters
-from loupe.engines.shared.worker import Loaded
+from loupe.engines.adapters.steps import apply_adapters
+from loupe.engines.workers.worker import Loaded
 from loupe.errors import EngineError, EngineUnavailableError, PageError
 from loupe.explanation import Explanation, Fact, JudgedField
-from loupe.report.facts import packed_facts
+from loupe.report.drawing_processes import drawers
 from loupe.report.judged_fields import packed_fields
 from loupe.report.markup import MARKUP_TASKS, render_markdown, without_surrogates
 from loupe.report.matches import packed_match, packed_page
+from loupe.report.page_layouts import packed_layout
 from loupe.report.pictures import Thumbnail, full_picture, make_thumbnail
-from loupe.report.processes import drawers
+from loupe.report.stored_facts import packed_facts
 from loupe.types import Output, PackedImage, PageSource, PdfPage, Prediction
 
 JsonObject: TypeAlias = dict[str, Any]
@@ -45,7 +46,10 @@ _SINGLE = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What one engine gave for the sample, and what it was worth. `values` and `units` are ready to be shown."""
+    """What one engine gave for the sample, and what it was worth. `values` and `units` are ready to be shown.
+
+    `image_rule` says how pages were sent to the engine ("": it is not asked with images of ours).
+    """
 
     prediction: Prediction | None
     adapters: tuple[str, ...] = ()
@@ -57,6 +61,7 @@ class Answer:
     explanation: Explanation | None = None
     facts: tuple[Fact, ...] = ()
     fields: tuple[JudgedField, ...] = ()
+    image_rule: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,10 +86,14 @@ class SampleJob:
 
 @dataclass(frozen=True, slots=True)
 class PackedSample:
-    """A sample as it goes into the file. `payload` is gzipped JSON in base64; no thumbnail is ("", 0)."""
+    """A sample as it goes into the file. `payload` is gzipped JSON in base64; no thumbnail is ("", 0).
+
+    `has_layout`: some engine tells where it saw the parts of the page.
+    """
 
     thumbnail: Thumbnail
     payload: str
+    has_layout: bool = False
 
 
 def pack_all(jobs: Iterable[SampleJob], *, total: int, seconds: float = SAMPLE_SECONDS) -> Iterator[PackedSample]:
@@ -116,13 +125,14 @@ def load() -> Loaded:
 
 def _packed(job: SampleJob) -> Output:
     packed = pack(job)
-    return Output(text=packed.payload, response={"thumbnail": packed.thumbnail.data, "ratio": packed.thumbnail.ratio})
+    small = {"thumbnail": packed.thumbnail.data, "ratio": packed.thumbnail.ratio}
+    return Output(text=packed.payload, response={**small, "has_layout": packed.has_layout})
 
 
 def unpacked(output: Output) -> PackedSample:
     """What a worker of `PACKER` made of a job."""
     response = output.response or {}
-    return PackedSample(Thumbnail(response["thumbnail"], response["ratio"]), output.text)
+    return PackedSample(Thumbnail(response["thumbnail"], response["ratio"]), output.text, response["has_layout"])
 
 
 def pack(job: SampleJob) -> PackedSample:
@@ -133,12 +143,14 @@ def pack(job: SampleJob) -> PackedSample:
         "prompt": _cut(job.prompt)[0],
         "input": _cut(job.text)[0],
         "task": job.task,
-        "notice": "This sample took too long to draw, so it is shown as plain text only." if job.plain else "",
+        "notice": "This sample took too long to render, so it is shown as plain text." if job.plain else "",
         "reference": _text(job.reference, job) if job.reference else None,
-        "answers": [_answer(answer, job) for answer in job.answers],
+        "answers": (answers := [_answer(answer, job) for answer in job.answers]),
+        "ratio": round(small.ratio, 4),
         **({} if job.plain else _matches(job.answers, small.ratio)),
     }
-    return PackedSample(small, compressed(payload))
+    has_layout = any(answer is not None and answer["layout"] is not None for answer in answers)
+    return PackedSample(small, compressed(payload), has_layout)
 
 
 def _matches(answers: Sequence[Answer], ratio: float) -> JsonObject:
@@ -200,12 +212,18 @@ def _answer(answer: Answer, job: SampleJob) -> JsonObject | None:
         "reasoning": _cut(prediction.reasoning or "")[0],
         "tests": packed_facts(answer.facts),
         "fields": packed_fields(answer.fields),
+        "layout": None if job.plain else packed_layout(prediction, _page(job), answer.image_rule),
         **_text(adapted, job),
     }
     if adapted != prediction.text:
         shown["raw"] = _cut(prediction.text)[0]
         shown["adapters"] = list(answer.adapters)
     return shown
+
+
+def _page(job: SampleJob) -> PageSource | None:
+    """The page that engines tell areas of: they take one alone."""
+    return job.images[0] if len(job.images) == 1 else None
 
 
 def _facts(prediction: Prediction) -> list[tuple[str, str]]:

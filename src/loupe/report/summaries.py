@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loupe.report.markup import without_surrogates
-from loupe.report.terminal import format_diagnostic
+from loupe.results.sections import format_diagnostic
 from loupe.types import FAILED, Sample, SampleScores
 
 if TYPE_CHECKING:
-    from loupe.report.collect import Group
     from loupe.report.samples import Answer
+    from loupe.results.groups import Entrant, Group
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -32,9 +32,9 @@ def summary_row(
 ) -> JsonObject:
     """What the grid shows and sorts by: for each engine the outcome and one value, by the first measure it has."""
     engines = []
-    for (answer, right), lost in zip(answers, group.costs, strict=True):
+    for (answer, right), lost, entrant in zip(answers, group.costs, group.entrants, strict=True):
         values = {item["name"]: item["value"] for item in answer.values}
-        outcome: str = answer.prediction.outcome if answer.prediction else "missing"
+        outcome: str = answer.prediction.outcome if answer.prediction else _not_read(entrant)
         shown = shown_outcome(outcome, broken=bool(answer.scoring_error), right=right)
         measure, value = shown_value(group, values)
         engines.append([shown, measure, value, round(lost.by_sample.get(sample.id, 0.0), 7)])
@@ -43,6 +43,13 @@ def summary_row(
         "tags": {without_surrogates(key): without_surrogates(value) for key, value in tags.items()},
         "engines": engines,
     }
+
+
+def _not_read(entrant: Entrant) -> str:
+    """What to call a sample without a record: failed only where the result counts it, and its run was asked for it."""
+    if len(entrant.predictions) >= entrant.run.info.total:
+        return "unasked"
+    return "missing" if entrant.result else "waiting"
 
 
 def shown_outcome(outcome: str, *, broken: bool, right: bool) -> str:

@@ -55,7 +55,8 @@ class Scale:
         if log:
             room = max((high / low) ** 0.08, 1.15)
             return cls(low / room, high * room, start, end, log=True)
-        room = (high - low or abs(high) or 1.0) * 0.08
+        # Smaller differences are nothing that a picture could show, and no ticks stand between them.
+        room = next(size for size in (high - low, abs(high), 1.0) if size > 1e-12) * 0.08
         return cls(0.0 if zero else low - room, high + room, start, end)
 
     def place(self, value: float) -> float:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from loupe.metrics.table_tree import TedsError
-from loupe.metrics.teds_comparison import Change, Place, TableComparison
+from loupe.metrics.teds.table_changes import Change, Place, TableComparison
+from loupe.metrics.teds.table_tree import TedsError
 
 JsonObject: TypeAlias = dict[str, Any]
 #: Text, column span, row span, kind of change (or ""), its number (or -1).
@@ -25,7 +25,7 @@ def table_grids(prediction: str, reference: str) -> JsonObject:
     from loupe.metrics.teds import compare_tables
 
     if len(prediction) + len(reference) > HTML_LIMIT:
-        return _grids(None, None, [], "These tables are too large to be drawn cell by cell.")
+        return _grids(None, None, [], "These tables are too large to show cell by cell.")
     try:
         compared = compare_tables(prediction, reference)
         if compared.pair is None:

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from loupe.report.collect import Entrant, Group
 from loupe.report.label_places import place_labels
-from loupe.report.speed import speed_text
 from loupe.report.svg_parts import COLOURS, GREY, Scale, closed, line, opening, shortened, text
-from loupe.report.terminal import failed_count, format_value
+from loupe.results.groups import Entrant, Group
+from loupe.results.sections import failed_count, format_estimate
+from loupe.results.speed import speed_text
 from loupe.types import Estimate, Measure
 
 WIDTH, HEIGHT = 600, 420
@@ -70,7 +70,7 @@ class Tradeoff:
 
     def in_words(self, point: Point) -> str:
         """A point as a line of text."""
-        quality = format_value(point.value, self.measure.unit)
+        quality = format_estimate(point.quality, self.measure.unit)
         flaw = f", {point.flaw}" if point.flaw else ""
         unit = "" if self.less_is_better else " pages/s"
         return f"{point.name}: {quality}, {speed_text(self.figure, point.x, self.currency)}{unit}{flaw}"
@@ -155,8 +155,8 @@ def left_over(drawn: Tradeoff) -> list[str]:
     labels = place_labels(places, [*map(_label, drawn.points)], _area(drawn))
     crowded = [drawn.in_words(point) for point, place in zip(drawn.points, labels, strict=True) if place is None]
     said = [f"On the front: {', '.join(point.name for point in drawn.front())}."]
-    said += [f"Without room for a name: {'; '.join(crowded)}."] if crowded else []
-    why = f"Not known, or not in {drawn.currency}, of" if drawn.currency else "Not known of"
+    said += [f"Not labelled for lack of room: {'; '.join(crowded)}."] if crowded else []
+    why = f"Unknown, or not in {drawn.currency}, for" if drawn.currency else "Unknown for"
     said += [f"{why}: {', '.join(drawn.unknown)}."] if drawn.unknown else []
     return said
 

@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from io import BufferedReader
 from pathlib import Path
 from typing import TypeVar
@@ -16,15 +15,18 @@ from typing import TypeVar
 import msgspec
 
 from loupe.errors import RunError, word
+from loupe.files.file_names import safe_name
 from loupe.files.folder import Folder
-from loupe.files.names import safe_name
-from loupe.files.records import RecordLog, read_lines
+from loupe.files.json_lines import RecordLog, read_lines, replacing_lines
+from loupe.former_names import record_of_now
 from loupe.runs.info import RunInfo, differences, signature
 from loupe.runs.lock import LOCK, locked
+from loupe.runs.places import Place, Places
+from loupe.runs.stored_records import StoredRecords
 from loupe.typed import json_decoder
 from loupe.types import RETRIED, UNDECODABLE, Prediction, Result, SampleScores
 
-_KEEP_BOTH = "--name NAME keeps both, --fresh starts over (the old folder is moved aside)"
+KEEP_BOTH = "--name NAME keeps both, --fresh starts over (the old folder is moved aside)"
 
 RUN, PREDICTIONS, SCORES, RESULT = "run.json", "predictions.jsonl", "scores.jsonl", "result.json"
 
@@ -40,23 +42,15 @@ def runs_folder(root: Path) -> Folder:
     return Folder(Path()) / str(RUNS) if root == RUNS else Folder(root)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a record stands in its file, and the little of it that scheduling needs."""
-
-    offset: int
-    length: int
-    mark: str
-    lost: int = 0
-
-
 class _PredictionHead(msgspec.Struct, rename={"outcome": "class"}):
     sample: str
     outcome: str
     lost: int = 0
 
 
-class _ScoresHead(msgspec.Struct):
+class ScoresHead(msgspec.Struct):
+    """Of a line of `scores.jsonl` whose it is, and what identifies that which was scored."""
+
     sample: str
     digest: str = ""
 
@@ -77,7 +71,11 @@ class RunFolder:
         """The run in a folder. Raises RunError where there is none, or where its run.json is damaged."""
         files = place if isinstance(place, Folder) else Folder(place)
         try:
-            return cls(files, json_decoder(RunInfo).decode(files.read(RUN)))
+            stored = files.read(RUN)
+            info = json_decoder(RunInfo).decode(stored)
+            if (now := record_of_now(info.benchmark_id, stored)) != stored:
+                info = json_decoder(RunInfo).decode(now)
+            return cls(files, info)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             raise RunError(f"no run at {files.path}", hint="loupe runs") from None
         except UNDECODABLE as error:
@@ -101,36 +99,34 @@ class RunFolder:
         """The file of scores, open for appending."""
         return RecordLog(self.files, SCORES)
 
-    def prediction_places(self) -> dict[str, Place]:
+    def prediction_places(self) -> Places:
         """For each sample the place of the record that counts: the last good one, else the last one.
 
         The place's `mark` is the record's class, `lost` how many parts of the page may be read another time.
         """
-        places: dict[str, Place] = {}
+        places = Places()
         for number, offset, line in read_lines(self.files, PREDICTIONS):
             head = _decode(line, _PredictionHead, self.predictions_file, number)
             old = places.get(head.sample)
             if old is None or counts_instead(head.outcome, old.mark, head.lost, old.lost):
-                places[head.sample] = Place(offset, len(line), head.outcome, head.lost)
+                places.put(head.sample, Place(offset, len(line), head.outcome, head.lost))
         return places
 
     def read_prediction(self, place: Place) -> Prediction:
         """The prediction at a place; cheap, one seek."""
         return self._record(self._read(PREDICTIONS, place), Prediction, PREDICTIONS, place)
 
-    @contextmanager
-    def reader(self) -> Iterator[Callable[[Place], Prediction]]:
+    def reader(self) -> AbstractContextManager[Callable[[Place], Prediction]]:
         """`read_prediction` for many: the file is opened once, with the first of them."""
-        with contextlib.ExitStack() as stack:
-            opened: list[BufferedReader] = []
+        return self._reader(PREDICTIONS, Prediction)
 
-            def read(place: Place) -> Prediction:
-                if not opened:
-                    opened.append(stack.enter_context(self.files.open(PREDICTIONS)))
-                opened[0].seek(place.offset)
-                return self._record(opened[0].read(place.length), Prediction, PREDICTIONS, place)
+    def score_reader(self) -> AbstractContextManager[Callable[[Place], SampleScores]]:
+        """`read_scores` for many: the file is opened once, with the first of them."""
+        return self._reader(SCORES, SampleScores)
 
-            yield read
+    def digest_reader(self) -> AbstractContextManager[Callable[[Place], ScoresHead]]:
+        """The digest at a place, for many."""
+        return self._reader(SCORES, ScoresHead)
 
     def read_predictions(self, places: Iterable[Place]) -> Iterator[Prediction]:
         """The predictions at many places, one by one."""
@@ -142,12 +138,12 @@ class RunFolder:
         places = self.prediction_places()
         return dict(zip(places, self.read_predictions(places.values()), strict=True))
 
-    def score_places(self) -> dict[str, Place]:
-        """For each scored sample the place of its last line; the place's `mark` is its digest."""
-        places: dict[str, Place] = {}
+    def score_places(self) -> Places:
+        """For each scored sample the place of its last line."""
+        places = Places()
         for number, offset, line in read_lines(self.files, SCORES):
-            head = _decode(line, _ScoresHead, self.scores_file, number)
-            places[head.sample] = Place(offset, len(line), head.digest)
+            head = _decode(line, ScoresHead, self.scores_file, number)
+            places.put(head.sample, Place(offset, len(line), ""))
         return places
 
     def read_scores(self, place: Place) -> SampleScores:
@@ -155,14 +151,22 @@ class RunFolder:
         return self._record(self._read(SCORES, place), SampleScores, SCORES, place)
 
     def scores(self) -> Iterator[SampleScores]:
-        """Scores of every sample, one by one."""
-        for place in self.score_places().values():
-            yield self.read_scores(place)
+        """Scores of every sample, one by one. Raises RunError where those of one measure do not add up."""
+        counts: dict[str, int] = {}
+        with self.score_reader() as read:
+            for place in self.score_places().values():
+                scores = read(place)
+                if name := uneven_measure(scores, counts):
+                    raise RunError(
+                        f"{self.scores_file}: the scores of {name!r} have different numbers of counts",
+                        hint=f"make them again from the answers: loupe score {word(self.path)}",
+                    )
+                yield scores
 
     def result(self) -> Result | None:
         """The finished result, or None while there is none."""
         try:
-            return json_decoder(Result).decode(self.files.read(RESULT))
+            return json_decoder(Result).decode(record_of_now(self.info.benchmark_id, self.files.read(RESULT)))
         except FileNotFoundError:
             return None
         except UNDECODABLE as error:
@@ -187,13 +191,27 @@ class RunFolder:
         """Store `result.json`, whole or not at all."""
         self.files.write(RESULT, _pretty(result))
 
-    def write_scores(self, lines: Iterator[bytes]) -> None:
-        """Replace `scores.jsonl` by these lines, whole or not at all."""
-        self.files.write(SCORES, b"".join(line + b"\n" for line in lines))
+    def stored_scores(self) -> Sequence[SampleScores]:
+        """What `write_scores` and `new_scores` have stored, read when it is looked at; few of them are held."""
+        return StoredRecords(self.files, SCORES, SampleScores)
 
-    def write_predictions(self, lines: Iterator[bytes]) -> None:
+    @contextmanager
+    def new_scores(self) -> Iterator[Callable[[bytes], None]]:
+        """A function that takes the lines of a new `scores.jsonl`, which is in place, whole, when the block ends."""
+        with replacing_lines(self.files, SCORES) as write:
+            yield write
+
+    def write_scores(self, lines: Iterable[bytes]) -> None:
+        """Replace `scores.jsonl` by these lines, whole or not at all."""
+        with replacing_lines(self.files, SCORES) as write:
+            for line in lines:
+                write(line)
+
+    def write_predictions(self, lines: Iterable[bytes]) -> None:
         """Replace `predictions.jsonl` by these lines, whole or not at all."""
-        self.files.write(PREDICTIONS, b"".join(line + b"\n" for line in lines))
+        with replacing_lines(self.files, PREDICTIONS) as write:
+            for line in lines:
+                write(line)
 
     def export_predictions(self, texts: Iterator[tuple[str, str]], suffix: str, folder: Folder | None = None) -> int:
         """Write (sample id, text) pairs as `predictions/<sample><suffix>`, or into `folder`; returns how many."""
@@ -210,10 +228,23 @@ class RunFolder:
                 count += 1
         return count
 
+    @contextmanager
+    def _reader(self, name: str, kind: type[Record]) -> Iterator[Callable[[Place], Record]]:
+        with contextlib.ExitStack() as stack:
+            opened: list[BufferedReader] = []
+
+            def read(place: Place) -> Record:
+                if not opened:
+                    opened.append(stack.enter_context(self.files.open(name)))
+                opened[0].seek(place.offset)
+                return self._record(opened[0].read(place.length), kind, name, place)
+
+            yield read
+
     def _record(self, data: bytes, kind: type[Record], name: str, place: Place) -> Record:
         """A whole record, of which only the head was looked at so far. Raises RunError with the number of its line."""
         try:
-            return json_decoder(kind).decode(data)
+            return json_decoder(kind).decode(record_of_now(self.info.benchmark_id, data) if name == SCORES else data)
         except UNDECODABLE:
             before = self._read(name, Place(0, place.offset, ""))
             return _decode(data, kind, self.path / name, before.count(b"\n") + 1)
@@ -224,6 +255,17 @@ class RunFolder:
             return file.read(place.length)
 
 
+def uneven_measure(row: SampleScores, counts: dict[str, int]) -> str:
+    """A measure of this row whose scores have no counts or another number than before, "" if there is none.
+
+    `counts` is how many the scores of each measure have; those of measures that come first are put in.
+    """
+    for score in row.scores:
+        if not score.counts or len(score.counts) != counts.setdefault(score.measure, len(score.counts)):
+            return score.measure
+    return ""
+
+
 def counts_instead(outcome: str, before: str, lost: int = 0, lost_before: int = 0) -> bool:
     """Whether a later record of a sample counts in place of the one before: by class, then by what was lost."""
     return before in RETRIED or (outcome not in RETRIED and lost <= lost_before)
@@ -231,7 +273,7 @@ def counts_instead(outcome: str, before: str, lost: int = 0, lost_before: int = 
 
 @contextmanager
 def claim(
-    place: Path | Folder, info: RunInfo, *, fresh: bool = False, shared: bool = False, hint: str = _KEEP_BOTH
+    place: Path | Folder, info: RunInfo, *, fresh: bool = False, shared: bool = False, hint: str = KEEP_BOTH
 ) -> Iterator[RunFolder]:
     """Take a run folder for writing: locked, new or continued. A folder with other settings is refused.
 
@@ -250,6 +292,7 @@ def claim(
         files.open_to_others()
     files.refuse_links()
     with locked(files):
+        files.remove_drafts()
         try:
             yield RunFolder(files, _continued(files, info, hint))
         finally:
@@ -287,7 +330,7 @@ def _leave_no_empty_folder(files: Folder) -> None:
             files.path.parent.rmdir()
 
 
-def check_same(path: Path, old: RunInfo, new: RunInfo, *, hint: str = _KEEP_BOTH) -> None:
+def check_same(path: Path, old: RunInfo, new: RunInfo, *, hint: str = KEEP_BOTH) -> None:
     """Raise RunError, listing the differences, unless both runs would give comparable answers."""
     listed = differences(old, new)
     if listed:
@@ -319,7 +362,7 @@ def _decode(line: bytes, kind: type[Record], path: Path, number: int) -> Record:
         return json_decoder(kind).decode(line)
     except UNDECODABLE as error:
         raise RunError(
-            f"{path}:{number}: not a record of this run: {error}", hint=f"delete or mend line {number}, then go on"
+            f"{path}:{number}: not a record of this run: {error}", hint=f"delete or fix line {number}, then go on"
         ) from None
 
 

@@ -23,15 +23,16 @@ _PACKAGES = (
 
 
 #: Of these, the ones that decide about the pixels an engine gets to see.
-_PIXEL_PACKAGES = ("pillow", "pypdfium2")
+PIXEL_PACKAGES = ("pillow", "pypdfium2")
 #: Facts of an engine that change no answer: where it stands, and who started its server (its arguments are settings).
-_PLACES = frozenset({"base_url", "program", "server_origin", "server_command", "servers_differ"})
+PLACES = frozenset({"base_url", "base_url_from", "program", "server_origin", "server_command", "servers_differ"})
 
 
 class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
     """The content of `run.json`. `defining` holds what must agree before a run is continued.
 
-    `limit` and `sample` say which samples are asked: the first ones, or some at random; with neither, all.
+    `limit` and `sample` say which samples are asked: the first ones, or some that were drawn; with neither, all.
+    `total` is how many that makes, `whole` how many there are (0: unknown, in runs of earlier versions).
     """
 
     benchmark: str
@@ -52,6 +53,7 @@ class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
     limit: int | None = None
     sample: Drawn | None = None
     total: int = 0
+    whole: int = 0
     created: str = ""
     truth_digest: str = ""
     question_digest: str = ""
@@ -68,9 +70,19 @@ class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
         """
         return self.truth_digest or self.data_digest
 
+    @property
+    def part(self) -> str:
+        """Which part of the set was asked for, as `first 2 of 19` or `4 of 19 at random`; "" for all of it."""
+        if not _is_part(self) or self.total == self.whole:
+            return ""
+        count = f"{self.total:,} of {self.whole:,}" if self.whole else f"{self.total:,}"
+        if self.sample is None:
+            return f"first {count}"
+        return f"{count} at random" + (f" (seed {self.sample.seed})" if self.sample.seed else "")
+
 
 #: What the digests stand for: two of them side by side say nothing to a person.
-_CHANGED = {"data": "pages or references changed since: ", "prompts": "other questions are asked: "}
+_CHANGED = {"data": "pages or references changed since: ", "prompts": "the prompts differ: "}
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 
@@ -85,8 +97,8 @@ def differences(old: RunInfo, new: RunInfo) -> list[str]:
         before["samples"], after["samples"] = _drawn_by(old), _drawn_by(new)
     # What the engine says of itself is known only once it is open; until then there is nothing to compare with.
     if old.facts and new.facts:
-        before |= {key: value for key, value in old.facts.items() if key not in _PLACES}
-        after |= {key: value for key, value in new.facts.items() if key not in _PLACES}
+        before |= {key: value for key, value in old.facts.items() if key not in PLACES}
+        after |= {key: value for key, value in new.facts.items() if key not in PLACES}
     return [
         f"{key}: {_CHANGED.get(key, '')}{_short(before.get(key))} in the folder, {_short(after.get(key))} now"
         for key in sorted(before.keys() | after.keys())
@@ -99,7 +111,10 @@ def _is_part(info: RunInfo) -> bool:
 
 
 def _drawn_by(info: RunInfo) -> str:
-    return "the first ones" if info.sample is None else f"drawn at random with seed {info.sample.seed}"
+    if info.sample is None:
+        return "the first ones"
+    how = "at random" if not info.sample.ids else f"in proportion to {' and '.join(info.sample.strata)}"
+    return f"drawn {how} with seed {info.sample.seed}"
 
 
 def _settings(info: RunInfo) -> dict[str, Any]:
@@ -109,7 +124,7 @@ def _settings(info: RunInfo) -> dict[str, Any]:
     # Answers that exist were read from pages that nobody knows: whether these are here is no setting.
     data = info.reference_digest if info.profile.get("kind") == "predictions" else info.data_digest
     flat |= {"data": data, "prompts": info.prompt_digest}
-    flat |= {f"package {name}": info.packages[name] for name in _PIXEL_PACKAGES if name in info.packages}
+    flat |= {f"package {name}": info.packages[name] for name in PIXEL_PACKAGES if name in info.packages}
     return flat
 
 
@@ -123,7 +138,7 @@ def _short(value: Any) -> str:
 def signature(info: RunInfo) -> str:
     """The line under every table: `sample_pages:1|n:12|data:3f2a…|engine:rapidocr|…|loupe:0.1.0`."""
     fields = [f"{info.benchmark_id}:{info.version}", f"n:{info.total}", f"data:{info.reference_digest[:8]}"]
-    fields += [f"sample:random(seed={info.sample.seed})"] if info.sample else []
+    fields += [f"sample:{info.sample.way}"] if info.sample else []
     fields += [f"opt:{key}={value}" for key, value in sorted(info.options.items())]
     fields += [f"engine:{info.engine}", f"prompt:{info.prompt_digest[:8] or 'none'}"]
     fields += [f"{key}:{value}" for key, value in {**_model(info), **info.parts, **_settings_digest(info)}.items()]

@@ -9,21 +9,14 @@ from __future__ import annotations
 
 import os
 import pickle
-import queue
-import signal
-import struct
-import sys
-import threading
 import time
 
 import msgspec
 
 from loupe.data.bounds import lower_limit, outlive_signals
+from loupe.data.messages import die_with_parent, frame, inbox_of
 from loupe.typed import msgpack_decoder
 from loupe.types import Prediction, Sample, SampleScores
-
-#: Each message is its length in eight bytes, then its bytes.
-HEAD = struct.Struct("!Q")
 
 
 class Start(msgspec.Struct):
@@ -57,13 +50,12 @@ class Prepared(msgspec.Struct):
 def main() -> None:
     """Score until standard input ends."""
     outlive_signals()
-    _die_with_parent()
+    die_with_parent()
     tasks, answers = os.dup(0), os.dup(1)
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)
     os.dup2(nowhere, 1)
-    inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    threading.Thread(target=_receive, args=(tasks, inbox), daemon=True).start()
+    inbox = inbox_of(os.fdopen(tasks, "rb"))
     start = msgpack_decoder(Start).decode(inbox.get())
     from loupe.benchmarks.registry import load_benchmark
     from loupe.scoring.scorer import one_line, prepare_samples, score_sample
@@ -124,24 +116,10 @@ def _packed(reply: Reply) -> bytes:
         return msgspec.msgpack.encode(Reply(error=one_line(error)))
 
 
-def frame(message: bytes) -> bytes:
-    """A message as it travels."""
-    return HEAD.pack(len(message)) + message
-
-
 def _send(descriptor: int, message: bytes) -> None:
     data = memoryview(frame(message))
     while data:
         data = data[os.write(descriptor, data) :]
-
-
-def _receive(descriptor: int, inbox: queue.SimpleQueue[bytes]) -> None:
-    """Pass every message on at once, so that the parent never waits on a full pipe; leave when the parent has."""
-    with os.fdopen(descriptor, "rb") as stream:
-        while len(head := stream.read(HEAD.size)) == HEAD.size:
-            (size,) = HEAD.unpack(head)
-            inbox.put(stream.read(size))
-    os._exit(0)
 
 
 def _limit_memory(limit: int) -> None:
@@ -150,11 +128,3 @@ def _limit_memory(limit: int) -> None:
 
     if limit:
         lower_limit(resource.RLIMIT_DATA, limit)
-
-
-def _die_with_parent() -> None:
-    """Ask Linux for a kill when the parent dies: a scorer stuck in C code would not notice the closed input."""
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG

@@ -12,6 +12,8 @@ from loupe.types import Benchmark, Prediction, Sample
 _ALIGNED = 2_000_000_000
 #: And above this many characters together, of which each takes 60 bytes.
 _ALIGNED_LENGTH = 1_000_000
+#: All white space that `str.split` knows; none stands beyond the CJK space.
+_BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001))))
 
 #: What says nothing of a label: "other" for "receipt" has neither inserted characters nor a length of its own.
 _OF_TEXT = ("insertion_rate", "script_mismatch", "prediction_length", "reference_length")
@@ -44,14 +46,21 @@ def diagnose(benchmark: Benchmark, sample: Sample, prediction: Prediction, text:
 def insertion_rate(prediction: str, reference: str) -> float:
     """Share of predicted characters without a counterpart in the reference: 0..1, lower is better; 0 for an empty one.
 
+    White space is no invented text and does not count, or a text that is right would have a rate for its line breaks.
     For huge texts a lower bound: what is longer than the reference has no counterpart.
     """
-    if not prediction:
+    # Counted before any copy is made: an answer may have as many words as memory holds.
+    predicted, expected = _length_without_blanks(prediction), _length_without_blanks(reference)
+    if not predicted:
         return 0.0
-    if len(prediction) * len(reference) > _ALIGNED or len(prediction) + len(reference) > _ALIGNED_LENGTH:
-        return max(0, len(prediction) - len(reference)) / len(prediction)
-    inserted, predicted = insertion_counts(prediction, reference)
+    if predicted * expected > _ALIGNED or predicted + expected > _ALIGNED_LENGTH:
+        return max(0, predicted - expected) / predicted
+    inserted, _ = insertion_counts("".join(prediction.split()), "".join(reference.split()))
     return inserted / predicted
+
+
+def _length_without_blanks(text: str) -> int:
+    return len(text) - sum(map(text.count, _BLANKS))
 
 
 def _text_on_blank(sample: Sample, text: str) -> bool | None:

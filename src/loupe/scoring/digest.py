@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from loupe import __version__
-from loupe.engines.answers.steps import STEPS
+from loupe.engines.adapters.steps import STEPS
 from loupe.types import Benchmark, Prediction, Sample, ScoreFunction
 
 

@@ -1,14 +1,11 @@
-"""Parity on the user's own machine: the cases that ship in the package, scored here against the official values.
+"""Parity on the user's own machine: official cases, scored here and compared with what the official programs returned.
 
-Inputs are made by us; expected values are what the official evaluators returned for them. A benchmark takes part by a
-file `verify_cases/<id>.jsonl` and a function `verify_case(case) -> [(ours, official), …]` in its module; None is for a
-case that cannot be compared on this machine, and `not_compared()` says why. Known differences stand in its
-`DEVIATIONS`, one sentence each.
+Inputs are made by us. A sample of the cases ships in the package; a checkout has all of them (`scoring/oracles.py`). A
+benchmark takes part by a file `verify_cases/<id>.jsonl` and its field `parity` (loupe.types.ParityCases).
 """
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,8 +14,9 @@ from typing import Any
 import msgspec
 
 import loupe
-from loupe.benchmarks import get_benchmark
+from loupe.benchmarks.registry import filed_as, get_benchmark, load_benchmark
 from loupe.errors import LoupeError, UsageError
+from loupe.scoring import oracles
 from loupe.typed import decode_json
 
 CASES = Path(loupe.__file__).parent / "verify_cases"
@@ -41,27 +39,37 @@ def verifiable() -> list[str]:
     return sorted(path.stem for path in CASES.glob("*.jsonl"))
 
 
-def verify(names: Sequence[str] = ()) -> Iterator[Parity]:
-    """Check the benchmarks named (an id, or id@version), or all. Raises UsageError for one without cases."""
+def verify(names: Sequence[str] = (), *, everything: bool = False) -> Iterator[Parity]:
+    """Check the benchmarks named (an id, or id@version), or all; with `everything`, on all cases of the checkout.
+
+    Raises UsageError for a benchmark without cases, and for `everything` where Loupe does not run from a checkout.
+    """
+    if everything and not oracles.FOLDER.is_dir():
+        raise UsageError(
+            "--all reads the official cases in tests/oracles of a checkout, and this is an installed package",
+            hint="loupe verify scores the cases that come with the package",
+        )
     known = verifiable()
     for name in names or known:
-        ident = name.partition("@")[0]
-        if ident not in known:
+        filed = filed_as(name)
+        if name.partition("@")[0] in known:
+            get_benchmark(name)  # refuses a version that is not here
+        if filed not in known:
             raise UsageError(f"no parity cases for {name!r}", hint=f"there are some for: {', '.join(known)}")
-        get_benchmark(name)  # refuses a version that is not here
-        yield verify_one(ident)
+        yield verify_one(filed, everything=everything)
 
 
-def verify_one(name: str) -> Parity:
-    """Score every shipped case of one benchmark. A missing extra is reported, not raised."""
-    module = importlib.import_module(f"loupe.benchmarks.{name}")
-    lines = (CASES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    cases: list[dict[str, Any]] = [decode_json(line) for line in lines if line.strip()]
+def verify_one(name: str, *, everything: bool = False) -> Parity:
+    """Score the cases of one benchmark. A missing extra is reported, not raised."""
+    parity = load_benchmark(name).parity
+    if parity is None:
+        raise UsageError(f"{name} has parity cases, but no comparison is implemented")
+    cases = _cases(name, oracles.cases_of(parity) if everything else [])
     differing: list[str] = []
     largest, compared = 0.0, 0
     for case in cases:
         try:
-            pairs: list[tuple[float, float]] | None = module.verify_case(case)
+            pairs = parity.compare(case)
         except LoupeError as error:
             return Parity(benchmark=name, cases=len(cases), missing=f"{error.message}; {error.hint}")
         if pairs is None:
@@ -77,8 +85,16 @@ def verify_one(name: str) -> Parity:
         identical=compared - len(differing),
         largest=largest,
         differing=differing,
-        deviations=[*getattr(module, "DEVIATIONS", ()), *getattr(module, "not_compared", tuple)()],
+        deviations=[*parity.deviations, *parity.not_compared()],
     )
+
+
+def _cases(name: str, more: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The cases of the checkout, and the shipped ones that are not among them."""
+    lines = (CASES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    shipped: list[dict[str, Any]] = [decode_json(line) for line in lines if line.strip()]
+    seen = {case["id"] for case in more}
+    return [*(case for case in shipped if case["id"] not in seen), *more]
 
 
 def _distance(ours: float, official: float) -> float:

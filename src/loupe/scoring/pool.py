@@ -7,7 +7,6 @@ error (and counts as an empty answer), the rest of its batch goes on in a fresh 
 from __future__ import annotations
 
 import asyncio
-import os
 import pickle
 import threading
 import time
@@ -21,13 +20,13 @@ from types import TracebackType
 import msgspec
 
 from loupe.benchmarks.registry import load_benchmark
-from loupe.engines.answers.steps import check_adapters
+from loupe.engines.adapters.steps import check_adapters
 from loupe.errors import LoupeError
 from loupe.scoring.batches import BatchSizes
 from loupe.scoring.child import Reply, Start, batch_head
 from loupe.scoring.digest import score_digest
+from loupe.scoring.process import TICK, Hands, Here, Worker, WorkerGoneError, WorkerHungError, WorkerLostError
 from loupe.scoring.scorer import describe, one_line
-from loupe.scoring.worker import TICK, Worker, WorkerHungError, WorkerLostError
 from loupe.types import Prediction, Sample, SampleScores
 
 __all__ = ["ScorePool", "score_digest"]
@@ -36,6 +35,8 @@ __all__ = ["ScorePool", "score_digest"]
 _MEMORY = 4 << 30
 _START_SECONDS = 60.0
 _START_ATTEMPTS = 3
+#: Machines that may go under the same sample before it is taken for the reason.
+_MOST_GONE = 5
 
 
 @dataclass(slots=True)
@@ -49,18 +50,25 @@ class _Job:
 
 
 class ScorePool:
-    """Scores samples of one benchmark in up to `jobs` processes (default: one per core); a context manager.
+    """Scores samples of one benchmark in up to `jobs` processes (default: one per core of `hands`); a context manager.
 
     Workers start when there is something to score: one at first, more when samples wait. Leaving the block normally
     waits for what was submitted; leaving it with an exception drops that. `timeout` is in seconds per sample.
     """
 
     def __init__(
-        self, benchmark: str, adapters: Sequence[str] = (), *, jobs: int | None = None, timeout: float = 120.0
+        self,
+        benchmark: str,
+        adapters: Sequence[str] = (),
+        *,
+        jobs: int | None = None,
+        timeout: float = 120.0,
+        hands: Hands | None = None,
     ) -> None:
         self.benchmark = load_benchmark(benchmark)
         self._start = Start(benchmark=benchmark, adapters=list(check_adapters(adapters)), memory=_MEMORY)
-        self._jobs = max(1, jobs or _cores())
+        self._hands = hands or Here()
+        self._jobs = jobs
         self._timeout = timeout
         self._changed = threading.Condition()
         self._queue: deque[_Job] = deque()
@@ -73,7 +81,7 @@ class ScorePool:
         self._sizes = BatchSizes(prepared=self.benchmark.prepare is not None)
         self._state = "open"
         self._broken: LoupeError | None = None
-        places = 2 * self._sizes.largest * (1 + self._jobs)
+        places = 2 * self._sizes.largest * (1 + self.most())
         self._places = threading.BoundedSemaphore(places)
         self._async_places = asyncio.Semaphore(places)
 
@@ -128,7 +136,7 @@ class ScorePool:
         future: Future[SampleScores] = Future()
         prediction = msgspec.structs.replace(prediction, reasoning=None, response=None)
         try:
-            message = pickle.dumps((sample, prediction, ""))
+            message = self._hands.pack(sample, prediction, "")
         except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
             future.set_result(describe(sample, prediction, error=f"cannot be sent to a scorer: {one_line(error)}"))
             return future
@@ -146,7 +154,7 @@ class ScorePool:
     def _grow(self) -> None:
         """Start a worker if samples wait; several at once only when as many already run. The lock is held."""
         running = len(self._threads) - self._starting
-        if not self._queue or self._idle or len(self._threads) >= self._jobs or self._starting >= max(1, running):
+        if not self._queue or self._idle or len(self._threads) >= self.most() or self._starting >= max(1, running):
             return
         waited = time.monotonic() - max(self._queue[0].since, self._ready)
         if not self._threads or len(self._queue) >= self._sizes.largest * len(self._threads) or waited > self._patience:
@@ -154,6 +162,10 @@ class ScorePool:
             self._threads.add(thread)
             self._starting += 1
             thread.start()
+
+    def most(self) -> int:
+        """How many processes there may be just now."""
+        return max(1, self._jobs or self._hands.most())
 
     def _tick(self) -> None:
         with self._changed:
@@ -199,6 +211,7 @@ class ScorePool:
         """Score a batch to its end, with as many workers as that costs; the last one is given back."""
         guilty = False
         together = len(jobs)
+        gone = 0
         while jobs and self._state != "aborted":
             if worker is None:
                 worker, guilty = self._new_worker(), True
@@ -213,15 +226,18 @@ class ScorePool:
                 for _ in batch:
                     self._finish(jobs[0], worker.receive(timeout=self._timeout, tick=self._tick), share)
                     jobs.popleft()
-                    guilty = True
+                    guilty, gone = True, 0
             except WorkerLostError as error:
                 self._retire(worker)
                 worker = None
+                gone = gone + 1 if isinstance(error, WorkerGoneError) else 0
+                if 0 < gone < _MOST_GONE:
+                    continue
                 if not prepared and len(batch) > 1:
                     # Nobody can say which sample the preparation did not survive: each on its own account.
                     together = 1
                 # A worker that died before its first answer of this batch may have died idle: one more try.
-                elif guilty or isinstance(error, WorkerHungError):
+                elif guilty or isinstance(error, WorkerHungError | WorkerGoneError):
                     self._blame(jobs, str(error))
         for job in jobs:
             job.future.set_exception(self._broken or CancelledError())
@@ -247,7 +263,7 @@ class ScorePool:
             error = f"{job.lost}; an empty answer: {reason}"
             jobs.popleft().future.set_result(describe(job.sample, job.prediction, error=error))
         else:
-            jobs[0] = replace(job, lost=reason, message=pickle.dumps((job.sample, job.prediction, reason)))
+            jobs[0] = replace(job, lost=reason, message=self._hands.pack(job.sample, job.prediction, reason))
 
     def _new_worker(self) -> Worker | None:
         """A worker that is ready to score; None, with the pool broken, if none starts in several attempts."""
@@ -256,10 +272,13 @@ class ScorePool:
             if self._state == "aborted" or self._broken:
                 return None
             try:
-                worker = Worker()
-            except OSError as error:
+                worker = Worker(self._hands.line())
+            except (OSError, WorkerLostError) as error:
                 reason = one_line(error)
                 continue
+            except LoupeError as error:  # such as a cluster that is gone: no attempt would help
+                self._break(error)
+                return None
             with self._changed:
                 self._workers.add(worker)
             try:
@@ -287,9 +306,3 @@ class ScorePool:
             with self._changed:
                 self._workers.discard(worker)
             worker.close()
-
-
-def _cores() -> int:
-    """Cores that this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from loupe.engines.answers.steps import apply_adapters
+from loupe.engines.adapters.steps import apply_adapters
 from loupe.scoring.diagnostics import diagnose
 from loupe.scoring.digest import score_digest
 from loupe.types import Benchmark, Prediction, Sample, SampleScores, Score, Scored

@@ -27,6 +27,7 @@ _BLOCKS: tuple[tuple[int, int, str], ...] = (
 _STARTS = [start for start, _, _ in _BLOCKS]
 #: Markup is written in Latin letters whatever the page is written in.
 _MARKUP = re.compile(r"<[a-zA-Z/!][^<>]{0,300}>|\\[a-zA-Z]+")
+_NO_ASCII_LETTERS = {code: None for code in range(128) if not chr(code).isalpha()}
 #: With fewer letters than this, a script says nothing.
 MIN_LETTERS = 4
 #: A script that makes up at least this share of the reference is no surprise in the prediction.
@@ -50,8 +51,12 @@ def script_of(char: str) -> str:
 def count_scripts(text: str) -> Counter[str]:
     """Letters of each script, markup (tags, LaTeX commands) left out."""
     counts: Counter[str] = Counter()
-    marked = "<" in text or "\\" in text
-    for char, count in Counter(_MARKUP.sub(" ", text) if marked else text).items():
+    if "<" in text or "\\" in text:
+        text = _MARKUP.sub(" ", text)
+    if text.isascii():
+        letters = len(text.translate(_NO_ASCII_LETTERS))
+        return Counter(latin=letters) if letters else counts
+    for char, count in Counter(text).items():
         if script := script_of(char):
             counts[script] += count
     return counts

@@ -6,10 +6,14 @@ its official numbers leave it out), and is listed by name.
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 
-from loupe.stats.estimates import estimate
+from loupe.stats.analysis import DRAWS, Analysis
+from loupe.stats.clusters import Clustered, ScoreTable
+from loupe.stats.estimates import estimate_clustered, is_share
 from loupe.types import FAILED, Benchmark, Conclusion, Estimate, FailedAre, Failure, Result, SampleScores, Score
 
 #: A tag with more values than this is a name, not a category.
@@ -20,63 +24,72 @@ _FLAGS = ("empty", "truncated", "loop", "text_on_blank", "script_mismatch", "fai
 _NAMED_IN_WARNING = 3
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where scores come from: benchmark (its id) and engine, how they were made, and of how many samples asked for.
+
+    `part` says which of all samples these are ("": all).
+    """
+
+    benchmark: str
+    engine: str
+    signature: str
+    total: int
+    part: str = ""
+
+
 def summarise(
     benchmark: Benchmark,
     rows: Sequence[SampleScores],
+    origin: Origin,
     *,
-    benchmark_name: str,
-    engine: str,
-    signature: str,
-    total: int,
     missing: Sequence[str] = (),
     speed: Mapping[str, float] | None = None,
-    seed: int = 0,
-    draws: int = 2000,
+    draws: int = DRAWS,
 ) -> Result:
     """The result of a run from the scores of its samples; `missing` are the samples without a prediction.
 
-    `total` is the number of samples asked for. Clusters are groups, or samples where a sample has none.
+    Clusters are groups, or samples where a sample has none.
     """
     seen = _Seen()
     for row in rows:
         seen.add(row)
 
-    measures = benchmark.measures_of(score.measure for _, score in seen.scores)
-
-    def estimates(chosen: Sequence[tuple[str, Score]]) -> dict[str, Estimate]:
-        return estimate(measures, chosen, summarize=benchmark.summarize, draws=draws, seed=seed)
-
-    found = estimates(seen.scores)
+    measures = benchmark.measures_of(seen.scores.measures)
+    shares = {measure.name for measure in measures if is_share(measure)}
+    analysis = replace(Analysis.of(benchmark, measures), draws=draws)
+    found = estimate_clustered(analysis, seen.scores.clustered(analysis.names))
     conclusion = benchmark.conclude(rows) if benchmark.conclude else Conclusion()
     return Result(
-        benchmark=benchmark_name,
+        benchmark=origin.benchmark,
         version=benchmark.version,
-        engine=engine,
-        signature=signature,
+        engine=origin.engine,
+        signature=origin.signature,
         headline=benchmark.headline_measure,
         measures={each.name: found.get(each.name, Estimate(value=None)) for each in measures},
         directions={each.name: each.higher_is_better for each in measures},
         units={each.name: each.unit for each in measures},
         slices={
             tag: {
-                value: {name: one for name, one in estimates(chosen).items() if one.value is not None}
-                for value, chosen in sorted(values.items())
+                value: _slice(analysis, seen.scores.clustered(analysis.names, places))
+                for value, places in sorted(values.items())
             }
             for tag, values in sorted(seen.slices.items())
             if values is not None
         }
         | conclusion.slices,
-        total=total,
+        total=origin.total,
+        part=origin.part,
         outcomes=dict(seen.outcomes + Counter(missing=len(missing))),
         failures=seen.failures,
         diagnostics=_diagnostics(seen),
         speed=dict(speed or {}),
         statistics={
             "method": "bootstrap over clusters, accelerated percentiles",
-            "draws": draws,
-            "seed": seed,
+            "draws": analysis.draws,
+            "seed": analysis.seed,
             "level": 0.95,
-            "clusters": len({cluster for cluster, _ in seen.scores}),
+            "clusters": seen.scores.clusters,
             "samples": seen.with_scores,
         },
         figures=conclusion.figures,
@@ -84,22 +97,27 @@ def summarise(
         official=conclusion.official,
         not_computed=conclusion.not_computed,
         published_total=benchmark.published_total,
-        warnings=[*_warnings(seen, total, missing, conclusion.failed_are), *conclusion.warnings],
+        warnings=[
+            *_warnings(seen, origin.total, missing, conclusion.failed_are),
+            *_earned_by_failing(seen, shares),
+            *conclusion.warnings,
+        ],
     )
 
 
 class _Seen:
-    """What is kept of the rows: their scores once, references to them per slice, and counts."""
+    """What is kept of the rows: the numbers of their scores, the places of these per slice, and counts."""
 
     def __init__(self) -> None:
         self.rows = 0
         self.with_scores = 0
-        self.scores: list[tuple[str, Score]] = []
-        self.slices: dict[str, dict[str, list[tuple[str, Score]]] | None] = {}
+        self.scores = ScoreTable()
+        self.slices: dict[str, dict[str, dict[str, array[int]]] | None] = {}
         self.outcomes: Counter[str] = Counter()
         self.failures: list[Failure] = []
+        self.of_failed: list[tuple[str, Score]] = []
         self.unscored: list[str] = []
-        self.diagnostics: dict[str, list[float]] = defaultdict(list)
+        self.diagnostics: dict[str, array[float]] = defaultdict(lambda: array("d"))
         self.empty_on_blank = 0
 
     def add(self, row: SampleScores) -> None:
@@ -110,6 +128,7 @@ class _Seen:
         if row.outcome in FAILED or row.error:
             outcome = row.outcome if row.outcome in FAILED else "scorer"
             self.failures.append(Failure(sample=row.sample, outcome=outcome, error=row.error))
+            self.of_failed += [(row.sample, score) for score in row.scores]
         if row.error and not (row.scores or row.digest):
             self.unscored.append(row.sample)
         for name, value in row.diagnostics.items():
@@ -117,19 +136,23 @@ class _Seen:
         # The mark is there only for pages with neither ink nor ground truth: to these, nothing is the right answer.
         self.empty_on_blank += row.outcome == "empty" and row.diagnostics.get("text_on_blank") == 0.0
         for score in row.scores:
-            kept = (row.group or row.sample, score)
-            self.scores.append(kept)
+            place = self.scores.add(row.group or row.sample, score)
             for tag, label in {**row.tags, **score.tags}.items():
-                self._slice(tag, label, kept)
+                self._slice(tag, label, score.measure, place)
 
-    def _slice(self, tag: str, value: str, kept: tuple[str, Score]) -> None:
+    def _slice(self, tag: str, value: str, measure: str, place: int) -> None:
         values = self.slices.setdefault(tag, {})
         if values is None:
             return
         if value not in values and len(values) == LARGEST_SLICING:
             self.slices[tag] = None
         else:
-            values.setdefault(value, []).append(kept)
+            values.setdefault(value, {}).setdefault(measure, array("I")).append(place)
+
+
+def _slice(analysis: Analysis, scores: Clustered) -> dict[str, Estimate]:
+    """Every measure that these scores have a value of."""
+    return {name: one for name, one in estimate_clustered(analysis, scores).items() if one.value is not None}
 
 
 def _diagnostics(seen: _Seen) -> dict[str, float]:
@@ -163,6 +186,16 @@ def _warnings(seen: _Seen, total: int, missing: Sequence[str], failed_are: Faile
         if values is None
     ]
     return found
+
+
+def _earned_by_failing(seen: _Seen, shares: Set[str]) -> list[str]:
+    """That samples without an answer have points, as official rules take nothing for right where nothing is wanted."""
+    found = dict.fromkeys(sample for sample, score in seen.of_failed if score.measure in shares and score.counts[0] > 0)
+    if not found:
+        return []
+    samples = "1 failed sample" if len(found) == 1 else f"{len(found)} failed samples"
+    why = "the official rule counts no answer as right where none is wanted"
+    return [f"{samples} earned points ({_some(list(found))}): {why}"]
 
 
 def _some(samples: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
 """Command lines of servers: arguments of template, profile and user in layers, the later ones winning.
 
-Source: protocols/engines.md C1: underscores become dashes, true is a bare flag, false `--no-flag`, a table JSON.
+Source: docs/protocols/engines.md#server-templates: underscores become dashes, true is a bare flag, false `--no-flag`, a
+table JSON.
 """
 
 from __future__ import annotations

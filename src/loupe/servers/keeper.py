@@ -1,6 +1,6 @@
 """One server at a time: the one that the next run wants is started, used again, or takes the place of the one before.
 
-Source: protocols/engines.md C2 (ports, reuse) and C5 (one server at a time).
+Source: docs/protocols/engines.md#server-start (ports, reuse) and #server-stop (one server at a time).
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import TypeVar
 
 import msgspec
 
+from loupe.engines.chat.endpoints import NO_KEY
 from loupe.engines.registry import Profile
-from loupe.engines.shared.endpoints import NO_KEY
 from loupe.errors import LoupeError, UsageError
 from loupe.files.folder import Folder
 from loupe.servers.left_over import left_over, stop_left_over
 from loupe.servers.ports import free_port, is_free, listener
-from loupe.servers.questions import talk_to
 from loupe.servers.record import owner
 from loupe.servers.server import Server, new_record
+from loupe.servers.server_probes import talk_to
 from loupe.servers.wanted import Wanted, wanted_server
 from loupe.servers.watch import USUAL, Patience, Watch
 

@@ -1,6 +1,6 @@
 """Servers that outlived the Loupe that started them: found through `server.json`, and stopped.
 
-Source: protocols/engines.md C5.
+Source: docs/protocols/engines.md#server-stop.
 """
 
 from __future__ import annotations
@@ -11,10 +11,21 @@ from pathlib import Path
 
 import msgspec
 
+from loupe.data.cache import cache_root
 from loupe.errors import EngineUnavailableError
 from loupe.files.folder import Folder
 from loupe.servers.record import FILE, ServerRecord, read_record, write_record
 from loupe.servers.stopping import USUAL_STOP, StopPatience, stop_processes
+
+
+def kept_root() -> Path:
+    """Where servers of commands that store no run leave their logs and records, as runs do below theirs."""
+    return cache_root() / "servers"
+
+
+def kept_folder(command: str, name: str = "server") -> Folder:
+    """The folder of one of them; it outlives the command, as an error may point to its log."""
+    return Folder(kept_root()) / f"{command}/{name}"
 
 
 def left_over(runs: Path) -> Iterator[tuple[Folder, ServerRecord]]:

@@ -1,6 +1,6 @@
 """What a server wrote before it died, and what that means for the person who started it.
 
-Source: protocols/engines.md A3 (markers after which nothing helps), C2 (hints).
+Source: docs/protocols/engines.md#outcomes (markers after which nothing helps), #server-start (hints).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import re
 from pathlib import Path
 
-from loupe.engines.shared.http_failures import FATAL_MARKERS
+from loupe.engines.chat.http_failures import FATAL_MARKERS
 from loupe.servers.templates import Template
 
 #: Lines that are shown of a server that ended without a message that we know.

@@ -1,6 +1,6 @@
 """Ports on this machine: whether one is free, a free one, and who listens on one that is not.
 
-Source: protocols/engines.md C2.
+Source: docs/protocols/engines.md#server-start.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`server.json`: what a run knows of its server, and how a later one finds it if Loupe was killed.
 
-Source: protocols/engines.md C2 and C5.
+Source: docs/protocols/engines.md#server-start and #server-stop.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """An engine behind a server of ours: when the server dies, it is started again and what was in flight is repeated.
 
-Source: protocols/engines.md C3 (verdicts) and C4 (crash, restart, poison samples).
+Source: docs/protocols/engines.md#health-check (verdicts) and #crash-and-restart (crash, restart, poison samples).
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from loupe.engines.openai import Settings
+from loupe.engines.chat.endpoints import STARTED, key_for
+from loupe.engines.chat.settings import Settings
+from loupe.engines.pages.anchored_prompts import with_anchors
 from loupe.engines.registry import Profile, engine_module
-from loupe.engines.shared.endpoints import api_key
 from loupe.errors import EngineError, EngineTimeoutError, LoupeError, TransientEngineError
 from loupe.files.folder import Folder
 from loupe.servers.keeper import Keeper
@@ -43,17 +44,24 @@ async def open_profile(
     """
     wanted = wanted_server(profile)
     if wanted is None or not isinstance(profile, Settings):
-        async with engine_module(profile.kind).open_engine(profile) as engine:
-            yield engine
+        async with (
+            engine_module(profile.kind).open_engine(profile) as engine,
+            with_anchors(engine, timeout=profile.timeout) as anchored,
+        ):
+            yield anchored
         return
-    key = api_key(profile.api_key_env, os.environ)
+    folder.create()
+    key = key_for(STARTED, profile.api_key_env, os.environ)
     with ExitStack() as stack:
         keeper = keeper or stack.enter_context(Keeper())
         server = await keeper.server_for(wanted, folder, key=key, watch=watch)
         try:
-            async with engine_module(profile.kind).open_engine(_pointed_to(server, profile)) as engine:
+            async with (
+                engine_module(profile.kind).open_engine(_pointed_to(server, profile)) as engine,
+                with_anchors(engine, timeout=profile.timeout) as anchored,
+            ):
                 server.note_version(engine.facts.get("server_version", ""))
-                yield _guard(server, engine, watch)
+                yield _guard(server, anchored, watch)
         finally:
             if watch.hurry():
                 keeper.close(watch.hurry)

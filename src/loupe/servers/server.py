@@ -1,6 +1,6 @@
 """One model server: started, watched, started again, stopped; or one that runs already, and is left alone.
 
-Source: protocols/engines.md C2 to C5.
+Source: docs/protocols/engines.md#server-start to #server-stop.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from loupe.engines.shared.discovery import as_found
+from loupe.engines.chat.discovery import as_found
 from loupe.engines.shared.model_names import refuse_folder_instead
 from loupe.errors import EngineUnavailableError
 from loupe.files.folder import Folder
@@ -25,8 +25,8 @@ from loupe.servers import log as server_log
 from loupe.servers.gpu_memory import still_held
 from loupe.servers.ports import HOST, is_free, is_refused, listener
 from loupe.servers.processes import MARK, boot, family, find
-from loupe.servers.questions import Verdict, talk_to
 from loupe.servers.record import ServerRecord, owner, write_record
+from loupe.servers.server_probes import Verdict, talk_to
 from loupe.servers.stopping import stop_processes
 from loupe.servers.wanted import Wanted
 from loupe.servers.watch import USUAL, Patience, Watch

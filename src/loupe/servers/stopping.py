@@ -1,7 +1,7 @@
 """Ending a server with everything that it started: politely, then by force, and nobody is left.
 
-Source: protocols/engines.md C5. Never by name: only processes that are known by number and time of birth, that
-descend from these, share their session or carry the server's mark.
+Source: docs/protocols/engines.md#server-stop. Never by name: only processes that are known by number and time of birth,
+that descend from these, share their session or carry the server's mark.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What Loupe knows of each kind of server: templates.toml, checked.
 
-Source: protocols/engines.md C1.
+Source: docs/protocols/engines.md#server-templates.
 """
 
 from __future__ import annotations
@@ -40,11 +40,12 @@ class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     `program`, `arguments` and the values of `environment` hold placeholders: `{model}`, `{name}` (what clients call the
     model), `{port}`, `{python}`, `{model_flag}`, and those in `values`, which a profile may set. `named` is added where
-    the name differs from the model. `says` is what `discovery.identify` calls it. `health` is the path of the shallow
-    check, `ready` what must hold before it is used. `gpus` is the argument for the number of GPUs. `pass_env` are keys
-    that it may see. `neutral` are arguments that change no answer. `folder`: where it runs, the user's folder or the
-    run's. `format`: what names of its models hold where it reads other files than those that a model's makers publish.
-    `files` are arguments whose value is a file here. `memory` is the advice when memory runs out.
+    the name differs from the model, `embedding` where vectors are wanted (None: it gives none). `says` is what
+    `discovery.identify` calls it. `health` is the path of the shallow check, `ready` what must hold before it is used.
+    `gpus` is the argument for the number of GPUs. `pass_env` are keys that it may see. `neutral` are arguments that
+    change no answer. `folder`: where it runs, the user's folder or the run's. `format`: what names of its models hold
+    where it reads other files than those that a model's makers publish. `files` are arguments whose value is a file
+    here. `memory` is the advice when memory runs out.
     """
 
     title: str
@@ -59,6 +60,7 @@ class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     files: list[str] = []
     arguments: list[str] = []
     named: list[str] = []
+    embedding: list[str] | None = None
     values: dict[str, int] = {}
     environment: dict[str, str] = {}
     module: str = ""

@@ -1,7 +1,7 @@
 """Which server an engine profile wants: its command line, and what of it can change an answer.
 
 `--serve KIND[:MODEL]` sets `serve` of the profile; `[servers.KIND]` of the profile holds the arguments that the model's
-makers give, `--server-arg` adds to them. Source: protocols/engines.md C1.
+makers give, `--server-arg` adds to them. Source: docs/protocols/engines.md#server-templates.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from loupe.engines.openai import Settings
+from loupe.engines.chat.settings import Settings
 from loupe.engines.registry import Profile
-from loupe.engines.shared.child_environment import importing_safely, without_keys
 from loupe.engines.shared.model_names import refuse_folder_instead
 from loupe.engines.shared.redaction import without_secret_arguments
+from loupe.engines.workers.child_environment import importing_safely, without_keys
 from loupe.errors import MissingToolError, UsageError
 from loupe.files.foreign import real_path
 from loupe.runs.info import digest_of
@@ -94,8 +94,8 @@ class Wanted:
         return {"server": f"{self.kind}+{digest_of([sorted(arguments.items())])[:8]}" if arguments else self.kind}
 
 
-def wanted_server(profile: Profile) -> Wanted | None:
-    """The server that a profile wants started, None if it wants none.
+def wanted_server(profile: Profile, *, embedding: bool = False) -> Wanted | None:
+    """The server that a profile wants started, None if it wants none; with `embedding` one that gives vectors.
 
     Raises UsageError for an unknown kind, for no model, and for arguments that make no sense.
     """
@@ -114,7 +114,7 @@ def wanted_server(profile: Profile) -> Wanted | None:
         raise UsageError(f"--serve {kind}: which model?", hint=f"--serve {kind}:MODEL, or -e ENGINE with a model")
     if not named and template.format.lower() not in model.lower():
         raise UsageError(
-            f"{template.title} reads {template.format} files, and the name of {model} says nothing of them",
+            f"{template.title} reads {template.format} files, but the name {model} does not mention that format",
             hint=f"--serve {kind}:NAME/REPOSITORY-{template.format}, or {kind}:./FILE.{template.format.lower()}",
         )
     absolute = _as_it_is if template.folder == "here" else _absolute
@@ -137,7 +137,8 @@ def wanted_server(profile: Profile) -> Wanted | None:
     total = {"total_context": values["slots"] * values["context"]} if {"slots", "context"} <= values.keys() else {}
     names = {"model": model, "name": name, "model_flag": "-m" if model.endswith(".gguf") else "-hf"}
     texts = {key: str(value) for key, value in {**values, **total, **names}.items()}
-    own = [_fill(word, texts) for word in (*template.arguments, *(template.named if name != model else ()))]
+    further = (*(template.named if name != model else ()), *(_embedding(kind) if embedding else ()))
+    own = [_fill(word, texts) for word in (*template.arguments, *further)]
     return Wanted(
         kind=kind,
         template=template,
@@ -152,6 +153,15 @@ def wanted_server(profile: Profile) -> Wanted | None:
         asked=profile.model,
         startup_timeout=profile.startup_timeout,
     )
+
+
+def _embedding(kind: str) -> Sequence[str]:
+    """What makes a kind of server give vectors. Raises UsageError where nothing does."""
+    found = templates()[kind].embedding
+    if found is None:
+        able = ", ".join(each for each, template in templates().items() if template.embedding is not None)
+        raise UsageError(f"--serve {kind}: {templates()[kind].title} gives no embeddings", hint=f"kinds: {able}")
+    return found
 
 
 def _port(wanted: int | str | None, template: Template) -> int:

@@ -10,7 +10,10 @@ from loupe.servers.stopping import USUAL_STOP, StopPatience
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """Seconds (protocols/engines.md C2 to C5); `backoff` holds the wait before each restart of one benchmark."""
+    """Seconds; `backoff` holds the wait before each restart of one benchmark.
+
+    Protocol: docs/protocols/engines.md#server-start to #server-stop.
+    """
 
     poll: float = 1.0
     warm_up: float = 600.0

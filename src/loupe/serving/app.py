@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loupe import __version__
+from loupe.engines.chat.endpoints import chosen_server
+from loupe.engines.pages.page_reader import PageReader, page_reader
 from loupe.engines.registry import Profile, engine_module
-from loupe.engines.shared.page_reader import PageReader, page_reader
 from loupe.errors import LoupeError, UsageError
 from loupe.serving.api_errors import ApiError, error_response, from_engine
 from loupe.serving.chat_answers import Answer
@@ -49,19 +50,20 @@ async def serve(
     settings: Profile,
     label: str,
     *,
-    host: str = "127.0.0.1",
-    port: int = 8000,
+    address: tuple[str, int] = ("127.0.0.1", 8000),
     api_key: str = "",
-    on_ready: Callable[[str], None],
+    on_ready: Callable[[str, str], None],
     stop: asyncio.Event,
 ) -> None:
     """Open the engine and answer requests until `stop` is set; then finish what is in flight.
 
-    `on_ready` gets the base URL (`http://127.0.0.1:8000/v1`) once requests are taken; port 0 picks a free one. Raises
-    what opening the engine raises, UsageError if the address cannot be bound.
+    `on_ready` gets the base URL (`http://127.0.0.1:8000/v1`) once requests are taken, and which server the engine asks
+    in turn, where nobody named it; port 0 picks a free one. Raises what opening the engine raises, UsageError if the
+    address cannot be bound.
     """
     from aiohttp import web
 
+    host, port = address
     async with (
         engine_module(settings.kind).open_engine(settings) as engine,
         page_reader(timeout=settings.timeout, workers=1) as reader,
@@ -79,7 +81,7 @@ async def serve(
             except (OSError, OverflowError) as error:
                 why = error.strerror if isinstance(error, OSError) else str(error)
                 raise UsageError(f"cannot listen on {host} port {port}: {why}", hint="--port 0") from None
-            on_ready(_base_url(host, runner.addresses[0][1]))
+            on_ready(_base_url(host, runner.addresses[0][1]), chosen_server(engine.facts))
             await stop.wait()
         finally:
             await runner.cleanup()

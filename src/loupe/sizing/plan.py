@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 
-from loupe.sizing.facts import GIB, Dtype, Gpu, ModelFacts
+from loupe.errors import UsageError
+from loupe.sizing.models_and_cards import GIB, Dtype, Gpu, ModelFacts
 
 UTILIZATION = Fraction(9, 10)
 _BATCHED_TOKENS = 65_536
@@ -45,6 +46,7 @@ class Sizing:
     layout_batch: int | None = None
     embed_batch_image: int | None = None
     embed_batch_text: int | None = None
+    arguments: tuple[str, ...] = ()
     command: str = ""
     notes: tuple[str, ...] = ()
 
@@ -61,9 +63,18 @@ class Sizing:
 
 
 def plan(
-    model: ModelFacts, card: Gpu, *, dtype: Dtype = "fp8", utilization: Fraction = UTILIZATION, tensor_parallel: int = 1
+    model: ModelFacts,
+    card: Gpu,
+    *,
+    dtype: Dtype | None = None,
+    utilization: Fraction = UTILIZATION,
+    tensor_parallel: int = 1,
 ) -> Sizing:
-    """The settings for `tensor_parallel` cards of one kind. Weights and KV heads are divided, activation is not."""
+    """The settings for `tensor_parallel` cards of one kind. Weights and KV heads are divided, activation is not.
+
+    `dtype` None: what the weights are stored in, else FP8. Raises UsageError for another one than that.
+    """
+    dtype = _dtype(model, dtype)
     weights = model.weights_gb[dtype] / tensor_parallel
     heads = max(Fraction(model.kv_heads, tensor_parallel), Fraction(1))
     kv_kib = model.kv_kib_per_token * heads / model.kv_heads
@@ -84,7 +95,7 @@ def plan(
     if not fits:
         missing = (request_gb - kv_gb) / utilization
         notes.append(f"does not fit: {float(missing):.1f} GB are missing for one request")
-    sequences = settings.get("max_num_seqs")
+    arguments = _arguments(model, dtype, utilization, tensor_parallel, settings.get("max_num_seqs"), length)
     return Sizing(
         gpu=card.name,
         gpu_gb=card.gb,
@@ -99,10 +110,20 @@ def plan(
         concurrency=concurrency,
         fits=fits,
         max_model_len=model.max_model_len,
-        command=_command(model, dtype, utilization, tensor_parallel, sequences, length) if fits else "",
+        arguments=tuple(arguments) if fits else (),
+        command=shlex.join(["vllm", "serve", model.hub, *arguments]) if fits else "",
         notes=tuple(notes),
         **settings,
     )
+
+
+def _dtype(model: ModelFacts, wanted: Dtype | None) -> Dtype:
+    if model.stored and wanted and model.stored != wanted:
+        raise UsageError(
+            f"{model.hub} holds weights in {model.stored.upper()}, not in {wanted.upper()}",
+            hint=f"leave the type out, or name another repository of {model.name}",
+        )
+    return wanted or model.stored or "fp8"
 
 
 def _settings(model: ModelFacts, kv_gb: Fraction, concurrency: Fraction) -> dict[str, int]:
@@ -147,15 +168,17 @@ def _sharing_notes(model: ModelFacts, cards: int) -> list[str]:
     return [f"--tp {cards}: vLLM does not start, for {of}{model.kv_heads} KV heads cannot be shared so; try {fitting}"]
 
 
-def _command(
+def _arguments(
     model: ModelFacts, dtype: Dtype, utilization: Fraction, cards: int, sequences: int | None, length: int
-) -> str:
-    parts = ["vllm", "serve", model.hub, "--gpu-memory-utilization", f"{float(utilization):g}"]
-    parts += ["--max-model-len", str(length)]
+) -> list[str]:
+    """Those of `vllm serve`, each flag with its value behind it."""
+    parts = ["--gpu-memory-utilization", f"{float(utilization):g}", "--max-model-len", str(length)]
     if sequences is not None:
         parts += ["--max-num-seqs", str(sequences), "--max-num-batched-tokens", str(_BATCHED_TOKENS)]
+        # Long prompts share an iteration with answers that are being written.
+        parts += ["--enable-chunked-prefill"]
     else:
         parts += ["--runner", "pooling"]
-    parts += ["--quantization", "fp8"] if dtype == "fp8" else []
+    parts += ["--quantization", "fp8"] if dtype == "fp8" and not model.quantized else []
     parts += ["--tensor-parallel-size", str(cards)] if cards > 1 else []
-    return shlex.join(parts)
+    return parts

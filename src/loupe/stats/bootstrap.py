@@ -10,17 +10,17 @@ Measured coverage: docs/statistics.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 
+from loupe.stats.analysis import Analysis
 from loupe.stats.clusters import Clustered, Floats, MeasureRows
 from loupe.stats.student import t_quantile
-from loupe.types import Measure, Values
+from loupe.types import Measure
 
-DRAWS = 2000
 CONFIDENCE = 0.95
 _NORMAL = NormalDist()
 #: Multiplicities drawn at a time; bounds the memory of a draw to some tens of MB whatever the number of clusters.
@@ -49,30 +49,24 @@ class Computed(dict[str, Floats]):
         return np.array(np.nan)
 
 
-def resample(
-    measures: Sequence[Measure],
-    scores: Clustered,
-    *,
-    summarize: Callable[[Values], Values] | None = None,
-    draws: int = DRAWS,
-    seed: int = 0,
-) -> dict[str, Resampled]:
-    """Every declared measure that can be computed, in the order of declaration; `draws=0` for the values alone."""
-    arrays = _arrays(measures, scores, draws=draws, seed=seed)
+def resample(analysis: Analysis, scores: Clustered) -> dict[str, Resampled]:
+    """Every measure of the analysis that can be computed, in its order."""
+    arrays = _arrays(analysis, scores)
     clusters = {name: scores.measures[name].clusters() for name in arrays}
     # A composite stands on its weakest component: with a table on one page only, nothing is known about other tables.
     weakest = min(clusters.values(), default=0)
-    if summarize is not None and arrays:
+    if analysis.summarize is not None and arrays:
         length = next(iter(arrays.values())).shape
         with np.errstate(all="ignore"):
-            composites = summarize(Computed(arrays))
+            composites = analysis.summarize(Computed(arrays))
         arrays |= {name: np.broadcast_to(np.asarray(value, float), length) for name, value in composites.items()}
+    first_left_out = analysis.draws + 1
     return {
-        measure.name: Resampled(
-            float(values[0]), values[1 : draws + 1], values[draws + 1 :], clusters.get(measure.name, weakest)
+        name: Resampled(
+            float(values[0]), values[1:first_left_out], values[first_left_out:], clusters.get(name, weakest)
         )
-        for measure in measures
-        if (values := arrays.get(measure.name)) is not None
+        for name in analysis.names
+        if (values := arrays.get(name)) is not None
     }
 
 
@@ -114,17 +108,18 @@ def multiplicities(clusters: int, *, draws: int, seed: int) -> Iterator[Floats]:
         yield np.bincount(chosen.ravel(), minlength=size * clusters).reshape(size, clusters).astype(np.float64)
 
 
-def _arrays(measures: Sequence[Measure], scores: Clustered, *, draws: int, seed: int) -> dict[str, Floats]:
+def _arrays(analysis: Analysis, scores: Clustered) -> dict[str, Floats]:
     """Per measure with scores: the value, the values of all draws, the values with each cluster left out."""
-    size = len(scores.labels)
-    summed = [measure for measure in measures if measure.name in scores.measures and not measure.pooled]
-    pooled = [measure for measure in measures if measure.name in scores.measures and measure.pooled]
+    size, draws = len(scores.labels), analysis.draws
+    scored = [measure for measure in analysis.measures if measure.name in scores.measures]
+    summed = [measure for measure in scored if not measure.pooled]
+    pooled = [measure for measure in scored if measure.pooled]
     sums = [scores.measures[measure.name].sums(size) for measure in summed]
     table = np.concatenate(sums, axis=1) if sums else np.zeros((size, 0))
     total = table.sum(axis=0)
     drawn, pooled_draws = np.empty((draws, table.shape[1])), np.empty((draws, len(pooled)))
     done = 0
-    for part in multiplicities(size, draws=draws, seed=seed) if size else ():
+    for part in multiplicities(size, draws=draws, seed=analysis.seed) if size else ():
         drawn[done : done + len(part)] = part @ table
         for column, measure in enumerate(pooled):
             rows = scores.measures[measure.name]
@@ -141,7 +136,7 @@ def _arrays(measures: Sequence[Measure], scores: Clustered, *, draws: int, seed:
         # Leaving out every cluster in turn would cost as much again; without it the percentiles are not shifted.
         left_out = np.full(size if draws else 0, point)
         arrays[measure.name] = np.concatenate([[point], pooled_draws[:, column], left_out])
-    fixed = {measure.name for measure in measures if not measure.sampled}
+    fixed = {measure.name for measure in scored if not measure.sampled}
     return {name: np.full_like(values, values[0]) if name in fixed else values for name, values in arrays.items()}
 
 

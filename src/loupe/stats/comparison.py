@@ -7,17 +7,19 @@ contrast.py), corrected with the method of S. Holm, Scandinavian Journal of Stat
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
-from loupe.stats.bootstrap import DRAWS, Resampled, resample
-from loupe.stats.clusters import Clustered, Row, sort_into_clusters
+from loupe.stats.analysis import Analysis
+from loupe.stats.bootstrap import Resampled, resample
+from loupe.stats.clusters import Clustered, Row
 from loupe.stats.contrast import Contrast
 from loupe.stats.permutation import contrasts
 from loupe.stats.power import clusters_needed, detectable_difference, unseen_share
-from loupe.types import Measure, SampleScores, Values
+from loupe.stats.scored_run import ScoredRun
+from loupe.types import SampleScores
 
 #: With fewer shared clusters no exchange of scores is rare enough to be called significant: 2 / 2⁵ is above 5 %.
 FEWEST = 6
@@ -49,25 +51,32 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     needed: int | None = None
     unseen: float | None = None
 
+    def reversed(self) -> Difference:
+        """The same as b minus a."""
+        turned = {
+            name: None if (end := getattr(self, name)) is None else -end for name in ("difference", "low", "high")
+        }
+        return msgspec.structs.replace(
+            self,
+            value_a=self.value_b,
+            value_b=self.value_a,
+            difference=turned["difference"],
+            low=turned["high"],
+            high=turned["low"],
+        )
+
 
 def compare(
-    measures: Sequence[Measure],
-    samples_a: Sequence[SampleScores],
-    samples_b: Sequence[SampleScores],
-    *,
-    headline: str = "",
-    summarize: Callable[[Values], Values] | None = None,
-    draws: int = DRAWS,
-    seed: int = 0,
+    analysis: Analysis, samples_a: Iterable[SampleScores], samples_b: Iterable[SampleScores]
 ) -> dict[str, Difference]:
-    """Every declared measure of run a minus that of run b; p-values corrected over the measures compared (Holm).
+    """Every measure of run a minus that of run b; p-values corrected over the measures compared (Holm).
 
-    The `headline` is a question of its own, asked beforehand: it is left as it is, and not counted among the others.
+    The headline is a question of its own, asked beforehand: it is left as it is, and not counted among the others.
     Only samples with a score in both runs are used, so values may differ from those of the whole runs.
     """
-    shared = scored_samples(samples_a) & scored_samples(samples_b)
-    a, b = (side(measures, samples, shared, summarize=summarize) for samples in (samples_a, samples_b))
-    return compare_sides(measures, a, b, headline=headline, summarize=summarize, draws=draws, seed=seed).measures
+    a, b = ScoredRun(samples_a), ScoredRun(samples_b)
+    shared = frozenset(a.scored & b.scored)
+    return compare_sides(analysis, side(analysis, a, shared), side(analysis, b, shared)).measures
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,42 +100,25 @@ def scored_samples(samples: Iterable[SampleScores]) -> frozenset[str]:
     return frozenset(item.sample for item in samples if item.scores)
 
 
-def side(
-    measures: Sequence[Measure],
-    samples: Iterable[SampleScores],
-    shared: frozenset[str],
-    *,
-    summarize: Callable[[Values], Values] | None,
-) -> Side:
+def side(analysis: Analysis, run: ScoredRun, shared: frozenset[str]) -> Side:
     """The half of a comparison that one run makes, for `compare_sides`.
 
     A document of which the other run has read half is compared by that half.
     """
-    rows = rows_of(item for item in samples if item.sample in shared)
-    scores = sort_into_clusters(rows, [measure.name for measure in measures])
-    return Side(scores, resample(measures, scores, summarize=summarize, draws=0))
+    scores = run.clustered(analysis.names, shared)
+    return Side(scores, resample(analysis.without_draws(), scores))
 
 
-def compare_sides(
-    measures: Sequence[Measure],
-    a: Side,
-    b: Side,
-    *,
-    headline: str,
-    summarize: Callable[[Values], Values] | None,
-    draws: int,
-    seed: int,
-) -> Sides:
+def compare_sides(analysis: Analysis, a: Side, b: Side) -> Sides:
     """As `compare`, of two runs over the same samples."""
     clusters = len(a.scores.labels)
     found: dict[str, Contrast] = {}
     if clusters >= FEWEST:
-        found = contrasts(measures, a.scores, b.scores, summarize=summarize, draws=draws, seed=seed)
+        found = contrasts(analysis, a.scores, b.scores)
     differences = {
-        measure.name: _difference(a.measures.get(measure.name), b.measures.get(measure.name), found.get(measure.name))
-        for measure in measures
+        name: _difference(a.measures.get(name), b.measures.get(name), found.get(name)) for name in analysis.names
     }
-    corrected = _corrected(differences, headline)
+    corrected = _corrected(differences, analysis.headline)
     return Sides(
         {
             name: msgspec.structs.replace(
@@ -134,7 +126,7 @@ def compare_sides(
             )
             for name, one in differences.items()
         },
-        found.get(headline),
+        found.get(analysis.headline),
     )
 
 
@@ -166,9 +158,9 @@ def _corrected(differences: Mapping[str, Difference], headline: str) -> dict[str
     return {name: values[key] for key, names in tests.items() for name in names}
 
 
-def rows_of(samples: Iterable[SampleScores]) -> list[Row]:
+def rows_of(samples: Iterable[SampleScores]) -> Iterator[Row]:
     """Every score with its cluster: the sample's group, or the sample itself where it has none."""
-    return [(item.group or item.sample, score) for item in samples for score in item.scores]
+    return ((item.group or item.sample, score) for item in samples for score in item.scores)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -179,8 +171,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """
     corrected = [0.0] * len(p_values)
     largest = 0.0
-    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
+    for step, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        largest = max(largest, min(1.0, (len(p_values) - step) * p_values[index]))
         corrected[index] = largest
     return corrected
 

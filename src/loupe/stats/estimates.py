@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
 
-from loupe.stats.bootstrap import DRAWS, Resampled, interval, resample
-from loupe.stats.clusters import Floats, Row, sort_into_clusters
-from loupe.types import Estimate, Measure, Values
+from loupe.stats.analysis import Analysis
+from loupe.stats.bootstrap import Resampled, interval, resample
+from loupe.stats.clusters import Clustered, Floats, Row, sort_into_clusters
+from loupe.types import Estimate, Measure
 
 
-def estimate(
-    measures: Sequence[Measure],
-    rows: Sequence[Row],
-    *,
-    summarize: Callable[[Values], Values] | None = None,
-    draws: int = DRAWS,
-    seed: int = 0,
-    intervals: bool = True,
-) -> dict[str, Estimate]:
-    """Every declared measure with its interval, whatever the order of the rows; each row is (cluster, score).
+def estimate(analysis: Analysis, rows: Iterable[Row]) -> dict[str, Estimate]:
+    """Every measure of the analysis with its interval, whatever the order of the rows; each row is (cluster, score).
 
     All scores of a cluster are drawn together. `n` counts the scores of a measure, for a composite the clusters.
     A measure without scores, or whose value is not finite, has value None; one with scores of a single cluster has no
     interval, nor has one that is the same in all draws, unless it is a share of 0 or 1 (`is_share`). Scores of measures
-    that are not declared are ignored. `summarize` sees the measures that have scores; others read as nan. Raises
-    ValueError if counts and measure do not fit together.
+    that are no part of the analysis are ignored. Raises ValueError if counts and measure do not fit together.
     """
-    scores = sort_into_clusters(rows, [measure.name for measure in measures])
-    found = resample(measures, scores, summarize=summarize, draws=draws if intervals else 0, seed=seed)
+    return estimate_clustered(analysis, sort_into_clusters(rows, analysis.names))
+
+
+def estimate_clustered(analysis: Analysis, scores: Clustered) -> dict[str, Estimate]:
+    """The same of scores that are in clusters already."""
+    found = resample(analysis, scores)
     results = {}
-    for measure in measures:
+    for measure in analysis.measures:
         of_measure = scores.measures.get(measure.name)
         n = len(scores.labels) if of_measure is None else len(of_measure.counts)
         share = of_measure is not None and is_share(measure) and is_all_or_nothing(of_measure.counts)

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from loupe.stats.bootstrap import DRAWS, Computed, value_of
+from loupe.stats.analysis import Analysis
+from loupe.stats.bootstrap import Computed, value_of
 from loupe.stats.clusters import Clustered, Floats, MeasureRows
 from loupe.stats.contrast import Contrast, contrast
 from loupe.types import Measure, Values
@@ -22,25 +23,18 @@ _CHUNK = 2_000_000
 _STEP = 1e-5
 
 
-def contrasts(
-    measures: Sequence[Measure],
-    a: Clustered,
-    b: Clustered,
-    *,
-    summarize: Callable[[Values], Values] | None = None,
-    draws: int = DRAWS,
-    seed: int = 0,
-) -> dict[str, Contrast]:
+def contrasts(analysis: Analysis, a: Clustered, b: Clustered) -> dict[str, Contrast]:
     """Run a against run b by each measure that both have and that exchanges can tell; both over the same clusters."""
-    common = [measure for measure in measures if measure.name in a.measures and measure.name in b.measures]
+    summarize = analysis.summarize
+    common = [one for one in analysis.measures if one.name in a.measures and one.name in b.measures]
     if not common:
         return {}
     runs = _Exchangeable(common, a, b)
     weights = _weights(common, a, b) if summarize is None else _weights_of_all(runs, _weights(common, a, b), summarize)
-    names = [measure.name for measure in measures if measure.name in weights]
+    names = [name for name in analysis.names if name in weights]
     moved: dict[str, list[Floats]] = {name: [] for name in names}
     kept: dict[str, list[Floats]] = {name: [] for name in names}
-    for signs in _signs(len(a.labels), draws=draws, seed=seed):
+    for signs in _signs(len(a.labels), draws=analysis.draws, seed=analysis.seed):
         first, second = (_with_composites(values, summarize) for values in runs.values(signs))
         for name in names:
             moved[name].append(first[name] - second[name])

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 from typing import TypeAlias
 
-from loupe.stats.bootstrap import DRAWS, resample
-from loupe.stats.clusters import sort_into_clusters
+from loupe.stats.analysis import Analysis
+from loupe.stats.bootstrap import resample
 from loupe.stats.comparison import (
     Difference,
     Side,
@@ -19,12 +19,11 @@ from loupe.stats.comparison import (
     decided,
     holm,
     is_clear,
-    rows_of,
     same_test,
-    scored_samples,
     side,
 )
-from loupe.types import Measure, SampleScores, Values
+from loupe.stats.scored_run import ScoredRun
+from loupe.types import SampleScores
 
 #: One run minus another one.
 Pair: TypeAlias = tuple[str, str]
@@ -34,81 +33,84 @@ _DRAWS_PER_PAIR = 40
 
 @dataclass(frozen=True, slots=True)
 class Standings:
-    """Every run's rank, best value first, and the comparison of each pair: the later run minus the earlier one.
+    """Every run's rank, best first, and the comparison of each pair: the later run minus the earlier one.
 
     A rank is 1 + the number of runs that are clearly better: the paired difference of the headline is significant at
     5 % after Holm's correction over all pairs, which is the `p_holm` of the headline in `pairs`. Runs that cannot be
-    told apart share a rank; a run without a value comes last, with None. `untold`: there are values, but no pair of
-    them can be tested, and all ranks are None.
+    told apart share a rank, and stand by their values. Last come those with None: without a value, without an answer
+    (`failed`), or over too few of the samples of the leader, the best run that can be tested. Tables keep the order of
+    `ranks`, and its first run is the one that others are compared with where nobody names one. `untold`: there are
+    values, but no pair of them can be tested, and all ranks are None.
     """
 
     ranks: dict[str, int | None]
     pairs: dict[Pair, dict[str, Difference]]
     untold: bool
+    failed: frozenset[str] = frozenset()
+
+    def minus(self, one: str, other: str) -> dict[str, Difference]:
+        """One run minus another one, whichever came first."""
+        if (one, other) in self.pairs:
+            return self.pairs[one, other]
+        return {name: found.reversed() for name, found in self.pairs.get((other, one), {}).items()}
 
 
 def standings(
-    runs: Mapping[str, Sequence[SampleScores]],
-    measures: Sequence[Measure],
-    headline: str,
-    *,
-    summarize: Callable[[Values], Values] | None = None,
-    unranked: Collection[str] = (),
-    draws: int = DRAWS,
-    seed: int = 0,
+    analysis: Analysis, runs: Mapping[str, Iterable[SampleScores]], *, unranked: Collection[str] = ()
 ) -> Standings:
     """Compare every two runs over the samples that they share, and rank all by the headline.
 
-    `unranked` runs have no rank and take none: their headline is not that of the others.
+    `unranked` runs have no rank and take none: their headline is not that of the others. The samples of each run are
+    gone through once.
     """
-    higher_is_better = next(measure.higher_is_better for measure in measures if measure.name == headline)
-    names = [measure.name for measure in measures]
+    headline = analysis.headline
+    higher_is_better = next(measure.higher_is_better for measure in analysis.measures if measure.name == headline)
 
-    def gain(samples: Sequence[SampleScores]) -> float:
-        scores = sort_into_clusters(rows_of(samples), names)
-        found = resample(measures, scores, summarize=summarize, draws=0).get(headline)
+    scored = {run: ScoredRun(samples) for run, samples in runs.items()}
+
+    def gain(run: ScoredRun) -> float:
+        found = resample(analysis.without_draws(), run.clustered(analysis.names)).get(headline)
         if found is None or not math.isfinite(found.point):
             return -math.inf
         return found.point if higher_is_better else -found.point
 
     # Holm's correction multiplies the smallest p-value by the number of pairs: without more exchanges than usual no
     # difference among many runs could be called clear.
-    draws = max(draws, _DRAWS_PER_PAIR * math.comb(len(runs), 2))
-    gains = {run: -math.inf if run in unranked else gain(samples) for run, samples in runs.items()}
-    pairs = _corrected_over_pairs(_compare_all(runs, measures, headline, summarize, draws, seed), headline)
-    beaten = dict.fromkeys(runs, 0)
+    draws = max(analysis.draws, _DRAWS_PER_PAIR * math.comb(len(runs), 2))
+    gains = {run: -math.inf if run in unranked else gain(found) for run, found in scored.items()}
+    pairs = _corrected_over_pairs(_compare_all(replace(analysis, draws=draws), scored), headline)
+    failed = frozenset(run for run, found in scored.items() if found.all_failed)
+    by_value = sorted(runs, key=gains.__getitem__, reverse=True)
+    valued = [run for run in by_value if math.isfinite(gains[run]) and run not in failed]
+    ranked = _rankable(valued, {frozenset(pair) for pair, found in pairs.items() if found[headline].p is not None})
+    beaten = dict.fromkeys(ranked, 0)
     for (later, earlier), found in pairs.items():
         one = found[headline]
-        if later in unranked or earlier in unranked:
-            continue
-        if one.difference is not None and is_clear(one):
+        if later in beaten and earlier in beaten and one.difference is not None and is_clear(one):
             beaten[earlier if (one.difference > 0) == higher_is_better else later] += 1
-    tested = any(found[headline].p is not None for found in pairs.values())
-    ranked = tested or sum(math.isfinite(value) for value in gains.values()) < 2
-    ordered = sorted(runs, key=gains.__getitem__, reverse=True)
-    ranks = {run: 1 + beaten[run] if ranked and math.isfinite(gains[run]) else None for run in ordered}
-    return Standings(ranks, pairs, untold=not ranked)
+    ranks = {run: 1 + beaten[run] for run in sorted(ranked, key=beaten.__getitem__)}
+    others = [run for run in by_value if run not in beaten]
+    return Standings(ranks | dict.fromkeys(others), pairs, untold=bool(valued) and not ranked, failed=failed)
 
 
-def _compare_all(
-    runs: Mapping[str, Sequence[SampleScores]],
-    measures: Sequence[Measure],
-    headline: str,
-    summarize: Callable[[Values], Values] | None,
-    draws: int,
-    seed: int,
-) -> dict[Pair, Sides]:
+def _rankable(valued: Sequence[str], tested: Collection[frozenset[str]]) -> list[str]:
+    """Of runs by value those that can be told from the leader, and the leader itself."""
+    if len(valued) < 2:
+        return list(valued)
+    leader = next((run for run in valued if any(frozenset((run, other)) in tested for other in valued)), None)
+    return [run for run in valued if run == leader or frozenset((run, leader)) in tested]
+
+
+def _compare_all(analysis: Analysis, runs: Mapping[str, ScoredRun]) -> dict[Pair, Sides]:
     """Every later run minus every earlier one; a run is sorted once for all that share the same samples with it."""
-    scored = {run: scored_samples(samples) for run, samples in runs.items()}
 
     @lru_cache(maxsize=2 * len(runs))
     def side_of(run: str, shared: frozenset[str]) -> Side:
-        return side(measures, runs[run], shared, summarize=summarize)
+        return side(analysis, runs[run], shared)
 
     def compared(a: str, b: str) -> Sides:
-        shared = scored[a] & scored[b]
-        first, second = side_of(a, shared), side_of(b, shared)
-        return compare_sides(measures, first, second, headline=headline, summarize=summarize, draws=draws, seed=seed)
+        shared = frozenset(runs[a].scored & runs[b].scored)
+        return compare_sides(analysis, side_of(a, shared), side_of(b, shared))
 
     return {(later, earlier): compared(later, earlier) for earlier, later in combinations(runs, 2)}
 

@@ -67,7 +67,7 @@ class Guard:
         self._names = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
         self._cookie_name = f"loupe-{name}-{port}"
         self._again = f"open the address that loupe {name} printed"
-        self._anew = f"loupe {name} was started anew: open the address that stands in the terminal now"
+        self._anew = f"loupe {name} was restarted: open the address that the terminal shows now"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -99,7 +99,7 @@ class Guard:
         """Why the request comes from another place, or to another name, if it does."""
         hosts = headers.getlist("host")
         if len(hosts) != 1 or hosts[0].lower() not in self._names:
-            return "this server does not answer to that name"
+            return "this server does not accept that host name"
         origins = {f"http://{hosts[0].lower()}"}
         origin = headers.get("origin")
         if origin is not None and origin.lower() not in origins:
@@ -120,7 +120,7 @@ class Guard:
         if scope["path"] != "/" or scope["method"] not in _READING or not given:
             return None
         if not _same(given[0], self._keys.token):
-            return 403, f"the token is not that of this start: {self._again}", []
+            return 403, f"the token is from another start: {self._again}", []
         rest = urlencode([pair for pair in pairs if pair[0] != "token"])
         cookie = f"{self._cookie_name}={self._keys.cookie}; Path=/; HttpOnly; SameSite=Lax"
         return 303, "", [("location", f"/{'?' if rest else ''}{rest}#token={given[0]}"), ("set-cookie", cookie)]
@@ -130,9 +130,9 @@ class Guard:
         cookies = cookie_parser("; ".join(headers.getlist("cookie")))
         known = cookies.get(self._cookie_name, "")
         if not _same(known, self._keys.cookie):
-            return self._anew if known else f"not known here: {self._again}"
+            return self._anew if known else f"this browser has no access: {self._again}"
         if scope["method"] not in _READING and not _same(headers.get(TOKEN_HEADER, ""), self._keys.token):
-            return self._anew if headers.get(TOKEN_HEADER) else f"this page may only look: {self._again}"
+            return self._anew if headers.get(TOKEN_HEADER) else f"this page is read-only: {self._again}"
         return ""
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from loupe.data.drawing import open_pdf
+from loupe.data.page_drawing import open_pdf
 from loupe.data.pages import load_page, page_size
-from loupe.engines.shared.worker import Loaded
+from loupe.engines.workers.worker import Loaded
 from loupe.errors import PageError
 from loupe.typed import encode_json, json_decoder
 from loupe.types import Output, PageSource, PdfPage, Request

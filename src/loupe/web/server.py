@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -40,17 +40,17 @@ async def serve(
     app: ASGIApp,
     *,
     name: str,
-    port: int,
+    ports: Sequence[int],
     on_ready: Callable[[str], None],
     stop: asyncio.Event,
     policy: str = POLICY,
-    usual: int = 0,
 ) -> None:
     """Serve `app` behind a guard until `stop` is set; `on_ready` gets the address with its token.
 
-    Port 0 picks a free one, `usual` if it is. `name` is that of the command. Raises UsageError where the port is taken.
+    It listens at the first of `ports` that is free; 0 stands for any. `name` is that of the command. Raises UsageError
+    where all are taken.
     """
-    with _bound(port, usual) as listener:
+    with _bound(ports) as listener:
         keys = Keys()
         number = listener.getsockname()[1]
         config = uvicorn.Config(
@@ -77,17 +77,15 @@ async def serve(
 
 
 @contextlib.contextmanager
-def _bound(port: int, usual: int) -> Iterator[socket.socket]:
+def _bound(ports: Sequence[int]) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
+        for port in ports:
             try:
-                listener.bind((HOST, port or usual))
-            except OSError:
-                if port:
-                    raise
-                listener.bind((HOST, 0))
-        except OSError as error:
-            why = (error.strerror or str(error)).lower()
-            raise UsageError(f"cannot listen on {HOST} port {port}: {why}", hint="--port 0 takes a free one") from None
+                listener.bind((HOST, port))
+                break
+            except OSError as error:
+                why = (error.strerror or str(error)).lower()
+        else:
+            raise UsageError(f"cannot listen on {HOST} port {port}: {why}", hint="--port 0 takes a free one")
         yield listener

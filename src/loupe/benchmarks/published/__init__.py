@@ -33,6 +33,7 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str
     columns: list[str]
     rows: list[_Row]
+    published: bool = True
     options: dict[str, str] = {}
     limit: int | None = None
     settings: dict[str, str] = {}
@@ -69,6 +70,7 @@ def _row(benchmark: str, version: str, table: _Table, row: _Row) -> PublishedRow
         values=values,
         half_width=None if row.half_width is None else round(row.half_width / 100, 6),
         source=table.source,
+        published=table.published,
         options={**table.options, **row.options},
         limit=table.limit,
         settings={**table.settings, **row.settings},

@@ -1,24 +1,25 @@
 """A page cut into its regions, in a worker process: loaded, searched, filtered, cropped, encoded.
 
-Crops come from the page at its own resolution. Steps and arithmetic: protocols/engines.md D, L2.
+Crops come from the page at its own resolution. Steps and arithmetic: docs/protocols/engines.md#layout-detections and
+#layout-formatting.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from loupe.data.pages import load_page
+from loupe.engines.chat.http_failures import is_fatal
 from loupe.engines.layout.detectors import Detect, DetectorOptions, load_detector
 from loupe.engines.layout.filtering import Detection, Nesting, Region, crop_box, keep_areas, regions
 from loupe.engines.layout.labels import label_of
-from loupe.engines.shared.http_failures import is_fatal
-from loupe.engines.shared.page_images import EncodedImage, ImageRule, encode_image
-from loupe.engines.shared.worker import Loaded
+from loupe.engines.pages.page_images import EncodedImage, ImageRule, encode_image
+from loupe.engines.workers.worker import Loaded
 from loupe.errors import EngineUnavailableError, LoupeError, PageError
 from loupe.typed import json_decoder
 from loupe.types import Output, PdfPage, Request
@@ -66,7 +67,10 @@ class CutRegion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CutPage(msgspec.Struct, frozen=True, kw_only=True):
-    """All regions of a page. `failed` says why the detector gave none; `found` counts what it gave."""
+    """All regions of a page. `failed` says why the detector gave none; `found` counts what it gave.
+
+    `unreadable` says why the page could not be read at all, among others of a batch.
+    """
 
     width: int
     height: int
@@ -74,6 +78,7 @@ class CutPage(msgspec.Struct, frozen=True, kw_only=True):
     regions: list[CutRegion] = []
     left_out: int = 0
     failed: str = ""
+    unreadable: str = ""
     seconds: float = 0.0
 
 
@@ -82,8 +87,10 @@ def load(*, order: bytes) -> Loaded:
     cut = json_decoder(Order).decode(order)
     detector = load_detector(cut.detector, cut.options)
 
-    def read(request: Request) -> Output:
-        return Output(text="", response={"page": msgspec.msgpack.encode(cut_page(request, cut, detector.detect))})
+    def read(job: Request | tuple[Request, ...]) -> Output:
+        batch = isinstance(job, tuple)
+        pages = cut_pages(job, cut, detector.detect) if isinstance(job, tuple) else cut_page(job, cut, detector.detect)
+        return Output(text="", response={"pages" if batch else "page": msgspec.msgpack.encode(pages)})
 
     return Loaded(read=read, facts=detector.facts)
 
@@ -97,7 +104,7 @@ def cut_page(request: Request, order: Order, detect: Detect) -> CutPage:
     began = time.perf_counter()
     width, height = image.size
     try:
-        detections = detect(image)
+        (detections,) = detect([image])
     except EngineUnavailableError:
         raise
     except Exception as error:  # noqa: BLE001  a detector's border: the page has no regions then, and says so
@@ -107,6 +114,31 @@ def cut_page(request: Request, order: Order, detect: Detect) -> CutPage:
             hint = "free memory on the device, or: -o detector_device=cpu"
             raise EngineUnavailableError(f"the layout detector cannot go on: {said}", hint=hint) from None
         return CutPage(width=width, height=height, failed=said)
+    return _regions_of(image, detections, order, began)
+
+
+def cut_pages(requests: Sequence[Request], order: Order, detect: Detect) -> list[CutPage]:
+    """Cut several pages that the detector sees at once; a page that cannot be read says so and is not among them.
+
+    Raises whatever the detector raises: which of the pages it is about, only asking for each alone can tell.
+    """
+    images: dict[int, Image] = {}
+    pages: dict[int, CutPage] = {}
+    for number, request in enumerate(requests):
+        try:
+            images[number] = _load(request, order)
+        except PageError as error:
+            pages[number] = CutPage(width=0, height=0, unreadable=error.message)
+    began = time.perf_counter()
+    found = detect(list(images.values())) if images else []
+    shared = (time.perf_counter() - began) / max(len(images), 1)
+    for (number, image), detections in zip(images.items(), found, strict=True):
+        pages[number] = _regions_of(image, detections, order, time.perf_counter() - shared)
+    return [pages[number] for number in range(len(requests))]
+
+
+def _regions_of(image: Image, detections: Sequence[Detection], order: Order, began: float) -> CutPage:
+    width, height = image.size
     wanted = [one for one in detections if one.score >= _least_score(one, order)]
     found = regions(keep_areas(wanted, width, height, least_score=0.0, nesting=order.nesting), width, height)
     kept = found[:MOST_REGIONS]

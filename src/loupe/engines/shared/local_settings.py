@@ -1,7 +1,7 @@
 """`loupe.toml` of the working folder: its engines and lists of models are used only where the user trusts the file.
 
 The folder may come from somebody else. What configures data (`[benchmark]`, `[fields]`) needs no trust and is read
-elsewhere (`benchmarks/own/config.py`).
+elsewhere (`benchmarks/folders/own/config.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,14 @@ from loupe.errors import ProfileError, UntrustedError
 
 FILE = Path("loupe.toml")
 #: The tables that say what runs, or what is asked.
-ENGINES, SELECT = "engines", "select"
+ENGINES, SELECT, SUITES = "engines", "select", "suites"
+#: What stands in each, and what one entry is called.
+_TABLES = {
+    ENGINES: '[engines.NAME] with kind = "…"',
+    SELECT: "[select] with lists of models",
+    SUITES: "[suites.NAME] with benchmarks = […]",
+}
+_KINDS = {ENGINES: "engine", SUITES: "suite"}
 #: What a key of an engine does, where that is more than a setting.
 _DOES = {
     "command": "runs the program",
@@ -52,24 +59,25 @@ class LocalSettings:
         """One of its tables, empty if there is none. Raises ProfileError for what is none."""
         found = self.tables.get(name, {})
         if not isinstance(found, dict):
-            raise ProfileError(f"{self.path} [{name}]: not a table", hint='[engines.NAME] with kind = "…"')
+            raise ProfileError(f"{self.path} [{name}]: not a table", hint=_TABLES[name])
         return found
 
-    def effects(self, known: Collection[str], only: Collection[str] = ()) -> Iterator[str]:
-        """What it would do, one line for each engine (`only` those) and one for models; `known` names are replaced."""
-        for name, table in self.table(ENGINES).items():
-            if only and name not in only:
-                continue
-            replaced = " (instead of the one that Loupe has)" if name in known else ""
-            yield _one_line(f"engine {name}{replaced} {_doing(table)}")
-        models = self.table(SELECT)
-        if models and (not only or SELECT in only):
-            yield f"`loupe select` tries the models {_short(models)}"
+    def effects(self, table: str, known: Collection[str] = (), only: str = "") -> Iterator[str]:
+        """What one of its tables would do, a line for each engine or suite (`only` this one); `known` are replaced."""
+        found = self.table(table)
+        if table == SELECT:
+            yield from [f"`loupe select` tries the models {_short(found)}"] if found else []
+            return
+        for name, settings in found.items():
+            if only in ("", name):
+                replaced = " (instead of the one that Loupe has)" if name in known else ""
+                does = _running(settings) if table == SUITES else _doing(settings)
+                yield _one_line(f"{_KINDS[table]} {name}{replaced} {does}")
 
-    def need_trust(self, known: Collection[str], name: str) -> None:
-        """Raises UntrustedError, saying what an engine (or `SELECT`) would do, unless the user trusts the file."""
+    def need_trust(self, known: Collection[str], table: str, name: str = "") -> None:
+        """Raises UntrustedError, saying what an entry of a table would do, unless the user trusts the file."""
         if not trust.is_trusted(self.path, self.content):
-            effects = "; ".join(self.effects(known, [name]))
+            effects = "; ".join(self.effects(table, known, name))
             raise UntrustedError(self.path, effects, changed=trust.was_trusted(self.path))
 
 
@@ -93,6 +101,27 @@ def _doing(table: object) -> str:
         return "is no table"
     done = [f"{does} {_short(table[key])}" for key, does in _DOES.items() if table.get(key)]
     return " and ".join(done) or f"reads with {_short(table.get('kind', 'nothing'))}"
+
+
+def _running(table: object) -> str:
+    """Which benchmarks a suite runs, and which engines; of a Python file among them the code runs."""
+    if not isinstance(table, dict):
+        return "is no table"
+    named = table.get("engines")
+    engines = f" with {_short(named)}" if named else ""
+    return f"runs {_short(_names(table.get('benchmarks')))}{engines}"
+
+
+def _names(benchmarks: object) -> list[str]:
+    """The benchmarks of a suite by name; of a Python file that its code runs, and where data lies that is named."""
+    listed = benchmarks if isinstance(benchmarks, list) else [benchmarks]
+    tables = [each if isinstance(each, dict) else {"benchmark": each} for each in listed]
+    return [_named(str(table.get("benchmark")), table.get("data")) for table in tables]
+
+
+def _named(benchmark: str, data: object) -> str:
+    code = " (Python code)" if benchmark.endswith(".py") else ""
+    return f"{benchmark}{code}" + (f" (data in {_short(data)})" if data else "")
 
 
 def _short(value: Any) -> str:

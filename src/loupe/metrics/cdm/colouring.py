@@ -1,4 +1,4 @@
-"""A colour of its own for every visible token of a formula (protocol page cdm.md, section C)."""
+"""A colour of its own for every visible token of a formula (docs/protocols/cdm.md#colouring)."""
 
 from __future__ import annotations
 
@@ -108,6 +108,7 @@ class _Walk:
         check_size(tokens)
         self.tokens = tokens
         self.visible: list[str] = []
+        self.command = profile.colour_command
         self.parts: list[_Part] = []
         self.accents = accents(profile)
         self.phantoms = phantoms(profile)
@@ -158,7 +159,7 @@ class _Walk:
     def opened(self, token: str) -> str:
         """The start of a coloured token, which is recorded as visible."""
         self.visible.append(token)
-        return f"\\mathcolor[RGB]{{<color_{len(self.visible) - 1}>}}{{{token}"
+        return f"{self.command}[RGB]{{<color_{len(self.visible) - 1}>}}{{{token}"
 
     def paint(self, at: int, *, braces: bool = False) -> None:
         painted = self.opened(self.tokens[at]) + "}"

@@ -1,4 +1,4 @@
-"""Nodes of the tree from what the parser has read (protocol page cdm.md, section A1)."""
+"""Nodes of the tree from what the parser has read (docs/protocols/cdm.md#parser)."""
 
 from __future__ import annotations
 

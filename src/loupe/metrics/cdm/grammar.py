@@ -1,6 +1,6 @@
 """What CDM's tokenizer knows of LaTeX: functions with their arguments, symbols, environments, delimiters.
 
-Source: the tables of the KaTeX fork in im2markup that both CDM releases carry (protocol page cdm.md, section A1). Only
+Source: the tables of the KaTeX fork in im2markup that both CDM releases carry (docs/protocols/cdm.md#parser). Only
 what changes the output is kept: the class of a symbol matters in one place, the letters of `\\mathrm`.
 """
 

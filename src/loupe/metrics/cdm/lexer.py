@@ -1,6 +1,6 @@
 """Tokens of a formula, one at a time: what a character means depends on what is being read.
 
-Protocol page cdm.md, section A1 (lexer). Positions are code points; the official lexer counts UTF-16 units, which
+Protocol: docs/protocols/cdm.md#parser. Positions are code points; the official lexer counts UTF-16 units, which
 shows nowhere but in `\\mathrm` (printer.py).
 """
 

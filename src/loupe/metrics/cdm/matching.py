@@ -1,4 +1,4 @@
-"""Which drawn token of a prediction is which of the ground truth (protocol page cdm.md, sections F to H).
+"""Which drawn token of a prediction is which of the ground truth (docs/protocols/cdm.md#assignment to #scores).
 
 Every token is assigned one of the other side, at the least total cost of wrong tokens, distances and disorder. Of the
 pairs, those count that agree with a shift and a scale of the page and are not plainly different tokens.
@@ -94,6 +94,7 @@ def _assigned(
         rounds=profile.ransac_rounds,
         samples=profile.ransac_samples,
         threshold=profile.ransac_threshold,
+        tries_all=profile.ransac_tries_all,
     )
     same = token_cost[rows, columns] != _OTHER_TOKEN
     return tuple(

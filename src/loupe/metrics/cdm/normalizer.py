@@ -1,6 +1,6 @@
 """A tokenised formula with exactly one token per thing to be coloured, and all arguments in braces.
 
-Protocol page cdm.md, section B; the comments name its steps. Tokens are separated by one blank.
+Protocol: docs/protocols/cdm.md#normaliser; the comments name its steps. Tokens are separated by one blank.
 """
 
 from __future__ import annotations

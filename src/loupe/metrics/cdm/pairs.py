@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, TypeAlias, get_args
+
+from loupe.metrics.cdm.profiles import CdmProfile, Renderer
 
 if TYPE_CHECKING:
-    from loupe.metrics.cdm.profiles import CdmProfile
-    from loupe.metrics.cdm.render_cache import RenderCache
-    from loupe.metrics.cdm.rendering import Rendering
+    from loupe.metrics.cdm.drawing.render_cache import RenderCache
+    from loupe.metrics.cdm.drawing.rendering import Rendering
 
-#: `layout` computes boxes from what stands on the page, `ghostscript` draws it as the official programs do.
-Renderer: TypeAlias = Literal["layout", "ghostscript"]
 #: Left, top, right, bottom in pixels of the drawing; empty without ink.
 CharacterBox: TypeAlias = tuple[int, ...]
 
@@ -65,8 +64,9 @@ def cdm(
 ) -> CdmResult:
     """CDM of one pair of LaTeX formulas. Many pairs are some hundred times faster together: `cdm_pairs`.
 
-    `profile`: `unimernet` or `omnidocbench` (they give different scores), or `request`. `cache`: a folder that
-    remembers renderings. Raises MissingTexError, with the command that installs it, without TeX; ValueError for an
+    `profile`: `unimernet`, `omnidocbench`, `omnidocbench_v16` or `mdpbench` (they give different scores), or
+    `omnidocbench_pdflatex`. `cache`: a folder
+    that remembers renderings. Raises MissingTexError, with the command that installs it, without TeX; ValueError for an
     unknown profile or renderer; ImportError without SciPy (extra `cdm`).
     """
     return cdm_pairs([(prediction, reference)], profile=profile, renderer=renderer, cache=cache)[0]
@@ -83,8 +83,8 @@ def cdm_pairs(
 
     Never both in one TeX run: what a prediction does cannot reach a reference, which is remembered for others.
     """
-    from loupe.metrics.cdm.render_cache import RenderCache
-    from loupe.metrics.cdm.rendering import profile_named, render
+    from loupe.metrics.cdm.drawing.render_cache import RenderCache
+    from loupe.metrics.cdm.drawing.rendering import profile_named, render
 
     chosen = profile_named(profile)
     if renderer not in get_args(Renderer):

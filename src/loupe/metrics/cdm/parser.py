@@ -1,4 +1,4 @@
-"""From text to tree, with the grammar of CDM's tokenizer (protocol page cdm.md, section A1).
+"""From text to tree, with the grammar of CDM's tokenizer (docs/protocols/cdm.md#parser).
 
 Every method that can nest is a generator which yields the parts it waits for and puts its result into a list it is
 given; `_run` keeps them on a stack of its own. So depth costs memory only and never meets Python's recursion limit.

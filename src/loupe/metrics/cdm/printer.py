@@ -1,4 +1,4 @@
-"""From tree to normalised text, as CDM's tokenizer prints it (protocol page cdm.md, section A2).
+"""From tree to normalised text, as CDM's tokenizer prints it (docs/protocols/cdm.md#printer).
 
 The printer works through a stack of its own, so depth costs memory only. Blanks may differ in number from upstream's,
 which the tokenizer evens out.
@@ -35,8 +35,12 @@ _CELL_END: Final = object()
 _ROW_END: Final = object()
 
 
-def printed(items: Iterable[Node]) -> str:
-    """The text of a tree. Raises NotTokenizedError on what the official printer fails on."""
+def printed(items: Iterable[Node], *, whole_tokens: bool = False) -> str:
+    """The text of a tree. Raises NotTokenizedError on what the official printer fails on.
+
+    `whole_tokens`: a cell is empty if its last two tokens are braces; else if its last four characters are, as in the
+    official printer, where that of `\\{ }` goes too.
+    """
     out: list[str] = []
     # What is still to be printed, last first: pieces of text, nodes, ends of cells and rows; each with the font.
     stack: list[tuple[object, str]] = [(item, "") for item in reversed(tuple(items))]
@@ -47,7 +51,9 @@ def printed(items: Iterable[Node]) -> str:
         elif isinstance(item, Symbol):
             out.append(_spelled(item.text) if item.splits and font == "\\mathrm" else item.text + " ")
         elif item is _CELL_END:
-            _drop_empty_braces(out)
+            if out[-1] == "} " and (out[-2] == "{ " if whole_tokens else out[-2].endswith("{ ")):
+                out.pop()
+                out[-1] = out[-1][:-2]
             out.append("& ")
         elif item is _ROW_END:
             out[-1] = "\\\\ "
@@ -55,13 +61,6 @@ def printed(items: Iterable[Node]) -> str:
             inner = _inner_font(item, font)
             stack.extend((part, inner) for part in reversed(_parts(item)))
     return "".join(out)
-
-
-def _drop_empty_braces(out: list[str]) -> None:
-    """Take back a cell that was printed as `{ }`; the official test looks at four characters, so `\\{ }` goes too."""
-    if out[-1] == "} " and out[-2].endswith("{ "):
-        out.pop()
-        out[-1] = out[-1][:-2]
 
 
 def _spelled(text: str) -> str:

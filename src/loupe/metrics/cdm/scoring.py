@@ -1,4 +1,4 @@
-"""Precision, recall and F1 of the characters found in their places (protocol page cdm.md, section H)."""
+"""Precision, recall and F1 of the characters found in their places (docs/protocols/cdm.md#scores)."""
 
 from __future__ import annotations
 

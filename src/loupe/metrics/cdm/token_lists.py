@@ -1,4 +1,4 @@
-"""Commands by what CDM's normaliser and colouring do with their arguments (protocol page cdm.md, section B)."""
+"""Commands by what CDM's normaliser and colouring do with their arguments (docs/protocols/cdm.md#normaliser)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens that look alike: names under which CDM matches two tokens as similar (protocol page cdm.md, section F)."""
+"""Tokens that look alike: names under which CDM matches two tokens as similar (docs/protocols/cdm.md#assignment)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The next token of a formula, and the small things that are read token by token.
 
-Protocol page cdm.md, section A1. The official parser keeps what it consumes; for tables that is its output.
+Protocol: docs/protocols/cdm.md#parser. The official parser keeps what it consumes; for tables that is its output.
 """
 
 from __future__ import annotations

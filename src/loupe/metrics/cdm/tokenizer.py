@@ -1,7 +1,7 @@
 """A formula as CDM's tokenizer rewrites it: blanks between all tokens, one spelling for what can be spelled in several.
 
-Protocol page cdm.md, sections A and A0. Upstream runs a shell, node and (for tables) perl; here one function follows
-another. Loops of "300 times, the first match" are kept, and stop when nothing changes.
+Protocol: docs/protocols/cdm.md#tokeniser and #chinese. Upstream runs a shell, node and (for tables) perl; here one
+function follows another. Loops of "300 times, the first match" are kept, and stop when nothing changes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from loupe.metrics.cdm.latex_tokenizer import formula_tokens, table_tokens
 from loupe.metrics.cdm.lexer import NotTokenizedError
 from loupe.metrics.cdm.parser import parse, token_stream
 from loupe.metrics.cdm.printer import printed
@@ -29,6 +30,9 @@ _HSKIP_UNIT: Final = re.compile("cm|in|pt|mm|em")
 
 _CJK: Final = re.compile("[\u4e00-\u9fff]")
 _CJK_RUN: Final = re.compile("[\u4e00-\u9fff\u3400-\u4dbf]+")
+_CLOSED: Final = re.compile(r"\s*\}")
+_UPRIGHT: Final = re.compile(r"\\mathrm\s*\{([^{}]*)\}")
+_TEXT: Final = re.compile(r"\\text\s*\{([^{}]*)\}")
 
 _OPERATOR_NAMES: Final = (
     "arccos arcsin arctan arg cos cosh cot coth csc deg det dim exp gcd hom inf injlim ker lg lim liminf limsup ln log "
@@ -50,21 +54,34 @@ def tokenize(formula: str, profile: CdmProfile) -> TokenizedFormula:
     is_table = "tabular" in formula
     template = "tabular" if is_table and profile.table_template else "formula"
     if profile.wraps_chinese and not is_table and _CJK.search(formula):
-        template, formula = "formula_zh", wrap_chinese(formula)
+        template, formula = "formula_zh", wrap_chinese(formula, blanks=profile.reads_as_pylatexenc)
     source = formula.replace("\n", " ").replace("\\%", PERCENT_WORD)
-    tokens = _tokens_of_table(source) if is_table else _tokens_of_formula(source)
+    source_of_tokens = _table_line(source) if is_table else _with_known_environments(source)
+    match is_table, profile.reads_as_pylatexenc:
+        case True, True:
+            tokens = table_tokens(source_of_tokens)
+        case True, False:
+            tokens = _tokens_of_table(source_of_tokens)
+        case _, True:
+            tokens = formula_tokens(source_of_tokens)
+        case _:
+            tokens = _tokens_of_formula(source_of_tokens)
     text = tokens or source
     if profile.wraps_chinese and _CJK.search(text):
-        text = text.replace("\\mathrm", "\\text")
+        text = _spaced_chinese(text) if profile.reads_as_pylatexenc else text.replace("\\mathrm", "\\text")
     return TokenizedFormula(text.replace(_SPELLED_PERCENT_WORD, "\\%"), bool(tokens), template)
 
 
-def wrap_chinese(formula: str) -> str:
-    """Put runs of Chinese characters into `\\text{}` unless they are just that already."""
+def wrap_chinese(formula: str, *, blanks: bool) -> str:
+    """Put runs of Chinese characters into `\\text{}` unless they are just that already; `blanks`: with blanks, too."""
     formula = formula.replace("，", ", ").replace("：", ": ").replace("；", "; ")
+    if blanks:
+        formula = re.sub(r"\\text\s*\{", r"\\text{", formula)
 
     def wrapped(run: re.Match[str]) -> str:
-        is_wrapped = formula[max(0, run.start() - 6) : run.start()] == "\\text{" and formula[run.end() :][:1] == "}"
+        closing = _CLOSED.match(formula, run.end())
+        is_closed = closing is not None and (blanks or len(closing[0]) == 1)
+        is_wrapped = is_closed and formula.endswith("\\text{", 0, run.start())
         return run[0] if is_wrapped else f"\\text{{{run[0]}}}"
 
     return _CJK_RUN.sub(wrapped, formula)
@@ -72,8 +89,6 @@ def wrap_chinese(formula: str) -> str:
 
 def _tokens_of_formula(source: str) -> str:
     """The normalised formula; empty where the tokenizer fails."""
-    source = _renamed(source, _ALIGNED, "aligned")
-    source = _renamed(source, ("smallmatrix",), "matrix")
     line = _prepared_line(_last_line(source).removeprefix("%").partition("%")[0], dollars=True)
     if "\\rm" in line:
         line = _rm_as_mathrm(line)
@@ -88,17 +103,35 @@ def _tokens_of_formula(source: str) -> str:
     return text.replace("\\\\ \\end{array}", "\\end{array}")
 
 
-def _tokens_of_table(source: str) -> str:
+def _tokens_of_table(line: str) -> str:
     """The tokens of a table as they were read; empty where the tokenizer fails."""
-    source = source.replace("\\\\%", "\\\\ %").partition("%")[0].replace("<PERCENTAGE_TOKEN>", "\\%")
-    if "\\end{tabular}" not in source:
-        source += "\\end{tabular}"
-    line = _hskip_as_hspace(source.replace("\r", " ").replace("\n", " "))
     try:
         text = token_stream(_prepared_line(line.removeprefix("%"), dollars=False) + " ")
     except NotTokenizedError:
         return ""
     return " ".join(_without_label(text, "\\label { ", " }").split())
+
+
+def _with_known_environments(source: str) -> str:
+    return _renamed(_renamed(source, _ALIGNED, "aligned"), ("smallmatrix",), "matrix")
+
+
+def _table_line(source: str) -> str:
+    """A table as one line up to the first `%`, with its end."""
+    source = source.replace("\\\\%", "\\\\ %").partition("%")[0].replace("<PERCENTAGE_TOKEN>", "\\%")
+    if "\\end{tabular}" not in source:
+        source += "\\end{tabular}"
+    return _hskip_as_hspace(source.replace("\r", " ").replace("\n", " "))
+
+
+def _spaced_chinese(text: str) -> str:
+    """Fonts around Chinese become `\\text`, with blanks inside that make each character a token of its own."""
+    text = _UPRIGHT.sub(lambda found: f"\\text{{{found[1]}}}" if _CJK_RUN.search(found[1]) else found[0], text)
+    return _TEXT.sub(_spaced_text, text)
+
+
+def _spaced_text(found: re.Match[str]) -> str:
+    return f"\\text {{ {found[1].strip()} }}" if _CJK_RUN.search(found[1]) else found[0]
 
 
 def _last_line(source: str) -> str:

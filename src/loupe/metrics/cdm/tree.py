@@ -1,4 +1,4 @@
-"""The tree of a formula, as CDM's tokenizer sees it (protocol page cdm.md, section A1)."""
+"""The tree of a formula, as CDM's tokenizer sees it (docs/protocols/cdm.md#parser)."""
 
 from __future__ import annotations
 

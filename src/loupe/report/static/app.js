@@ -76,25 +76,13 @@ function toGrid() {
   location.hash = "#samples";
 }
 
-function mode(name) {
-  if (!view.sample) return;
-  view.mode = view.chosen = name;
-  drawPanes();
-}
-
 const KEYS = {
   j: () => move(1),
   k: () => move(-1),
   g: toGrid,
   "/": () => { if (view.sample) toGrid(); setTimeout(() => { control("filter").scrollIntoView({ block: "center" }); control("filter").focus(); }, 0); },
   "?": () => help.showModal(),
-  1: () => mode("rendered"),
-  2: () => mode("difference"),
-  3: () => mode("raw"),
-  4: () => { if (hasMatch(view.payload)) mode("match"); },
-  5: () => { if (hasFacts(view.payload)) mode("tests"); },
-  6: () => { if (hasFields(view.payload)) mode("fields"); },
-  z: () => { const picture = view.payload?.pictures.find((candidate) => candidate.src); if (view.sample && picture) zoom(picture.src); },
+  ...SAMPLE_KEYS,
   t: () => switchTheme(),
 };
 

@@ -8,8 +8,11 @@ const FAILED = new Set(["timeout", "error", "rejected", "missing", "scorer"]);
 const OUTCOMES = {
   ok: "answered", empty: "empty answer", truncated: "cut off", repeated: "repetition loop", timeout: "timed out",
   error: "error", rejected: "refused", missing: "no answer", scorer: "scoring failed",
-  blank: "nothing, as on the page",
+  blank: "correctly empty", waiting: "not read", unasked: "not asked in this run",
 };
+
+/** Samples that a run did not come to, or was not asked for: no failures. */
+const NOT_READ = new Set(["waiting", "unasked"]);
 
 const byName = new Intl.Collator(undefined, { numeric: true });
 

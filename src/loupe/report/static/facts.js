@@ -1,7 +1,7 @@
 // The tests of one answer: in plain words, and why those that failed did. Beside the page, engine by engine.
 
 const facts = { engine: 0, kind: "", category: "", failures: true };
-const UNMARKED = { "": "", missing: "not in the answer's equation", moved: "there, with other neighbours", extra: "not looked for" };
+const UNMARKED = { "": "", missing: "not in the answer's equation", moved: "present, with other neighbours", extra: "not looked for" };
 
 /** Draws the tests of the chosen engine beside the page; `wanted` is the number of the one to go to. */
 function drawFacts(wanted = null) {
@@ -15,7 +15,7 @@ function drawFacts(wanted = null) {
     && (!facts.kind || fact.kind === facts.kind) && (!facts.category || fact.category === facts.category));
   const list = make("ol", { class: "facts" }, ...shown.map(([fact, number]) => factRow(fact, number)));
   const failed = answer.failed ? [failureBox(OUTCOMES[answer.outcome], answer.error || "No message.", "Scored as an empty answer.")] : [];
-  const none = shown.length ? [] : [notice(all.every((fact) => fact.passed) ? "All tests of this page passed." : "No test of this page fits this choice.")];
+  const none = shown.length ? [] : [notice(all.every((fact) => fact.passed) ? "All tests of this page passed." : "No test of this page matches these filters.")];
   const more = answer.tests.hidden ? [notice(`${answer.tests.hidden.toLocaleString("en")} more are in scores.jsonl.`)] : [];
   const box = make("div", { class: "fact-view rows" }, ...failed, ...factsHead(payload, sample, answer.tests), list, ...none, ...more);
   document.querySelector("#sample .panes").replaceChildren(box);
@@ -102,13 +102,13 @@ function comparison({ label, wanted, found, before, after, similarity, enough })
 function parsedTable({ title, cells, hidden }) {
   const grid = make("div", { class: "parsed", role: "table", "aria-label": title });
   for (const [row, column, lastRow, lastColumn, text, heading, mark] of cells) {
-    const cell = make("div", { class: `parsed-cell${heading ? " heading" : ""}${mark ? ` ${mark}` : ""}`, role: "cell", title: mark === "cell" ? "the cell in question" : mark ? "what it was held against" : null }, ...visibleText(text));
+    const cell = make("div", { class: `parsed-cell${heading ? " heading" : ""}${mark ? ` ${mark}` : ""}`, role: "cell", title: mark === "cell" ? "the cell in question" : mark ? "what it was compared with" : null }, ...visibleText(text));
     cell.style.gridRow = `${row + 1} / ${lastRow + 2}`;
     cell.style.gridColumn = `${column + 1} / ${lastColumn + 2}`;
     grid.append(cell);
   }
   const keys = [make("span", { class: "grid-key" }, make("span", { class: "parsed-swatch cell" }), "the cell in question")];
-  if (cells.some((cell) => cell[6] === "related")) keys.push(make("span", { class: "grid-key" }, make("span", { class: "parsed-swatch related" }), "what the failing relation looks at"));
+  if (cells.some((cell) => cell[6] === "related")) keys.push(make("span", { class: "grid-key" }, make("span", { class: "parsed-swatch related" }), "what the failed relation checks"));
   if (cells.some((cell) => cell[5])) keys.push(make("span", { class: "grid-key" }, make("b", {}, "bold"), "headings"));
   if (hidden) {
     const whole = make("button", { type: "button", class: "quiet" }, "whole answer");

@@ -10,7 +10,7 @@ function formulaPair(formulas) {
   const box = make("div", { class: "formula-pair" });
   const drawings = make("div", { class: "drawings" });
   box.append(drawings, make("div", { class: "formula-diff" }, differenceBlock(prediction, reference, "LaTeX"),
-    make("p", { class: "muted" }, "LaTeX as CDM normalises it: what only writes the same otherwise is no difference.")));
+    make("p", { class: "muted" }, "LaTeX as CDM normalises it: other spellings of the same symbol are no difference.")));
   fillDrawings(drawings, formulas);
   return box;
 }
@@ -30,7 +30,7 @@ async function fillDrawings(box, formulas) {
   box.append(...sides.map(([figure]) => figure), drawnLegend());
   const reasons = new Set([...pair.reference.boxes, ...pair.prediction.boxes].filter((each) => each[6]).map((each) => `${each[0]} ${each[6]}`));
   if (reasons.size) box.append(make("p", { class: "muted drawn-reasons" }, `${[...reasons].slice(0, 8).join("; ")}${reasons.size > 8 ? "; …" : "."}`));
-  if (pair.f1 !== formulas.f1) box.append(notice(`Drawn here, F1 is ${pair.f1}; scored was ${formulas.f1}.`));
+  if (pair.f1 !== formulas.f1) box.append(notice(`F1 as rendered here: ${pair.f1}; as scored: ${formulas.f1}.`));
   const [reference, prediction] = sides.map(([, rects]) => rects);
   linkBoxes(pair.prediction.boxes, prediction, reference);
 }
@@ -43,8 +43,8 @@ async function whyNotDrawn(formulas) {
   if (note) return `Not drawn: ${note}.`;
   const [drawn, different] = runs[match.engine] || [0, 0];
   const number = (count) => count.toLocaleString("en");
-  if (formulas.f1 === 1) return `Exact by CDM, and not among the ${number(drawn)} formulas of this run that are drawn.`;
-  return `Not drawn: this report draws ${number(drawn)} formulas of this run, lowest CDM first, of ${number(different)} that differ.`;
+  if (formulas.f1 === 1) return `Exact by CDM. It is not among the ${number(drawn)} rendered formulas of this run.`;
+  return `Not rendered: this report shows ${number(drawn)} of the ${number(different)} formulas of this run that differ, lowest CDM first.`;
 }
 
 /** A figure, and its boxes as elements. */

@@ -22,7 +22,7 @@ function spread(sample) {
 
 /** Filters that look at all engines of a sample together: no points for any of them; or more for some than for others. */
 const TOGETHER = {
-  failed_by_all: ["failed by all: no points", (goods) => goods.every((good) => good === 0)],
+  failed_by_all: ["all engines failed: no points", (goods) => goods.every((good) => good === 0)],
   differ: ["engines differ", (goods) => {
     const known = goods.filter((good) => good !== null);
     return known.length > 0 && Math.max(...known) - Math.min(...known) > 1e-9;
@@ -99,7 +99,7 @@ function cardScores(sample) {
   const compact = labels.length > 4;
   const scores = sample.engines.map((engine, place) => {
     const failed = FAILED.has(engine.outcome);
-    const text = failed ? OUTCOMES[engine.outcome] : formatValue(engine.value, engine.measure);
+    const text = failed || NOT_READ.has(engine.outcome) ? OUTCOMES[engine.outcome] : formatValue(engine.value, engine.measure);
     const step = failed ? "q-failed" : engine.good === null ? "q-none" : `q${stepOf(engine.good)}`;
     if (compact) return make("span", { class: `swatch ${step}`, title: `${labels[place]}: ${text}` });
     const mark = MARKS[engine.outcome] ? make("span", { class: "note" }, MARKS[engine.outcome]) : "";

@@ -53,7 +53,7 @@ function matchPicture(payload, sample, found) {
     button.addEventListener("click", () => zoom(payload.pictures.find((picture) => picture.src)?.src));
     first.querySelector("figcaption").append(" ", button);
   }
-  const rest = payload.page.hidden ? [notice(`${payload.page.hidden} more areas are not drawn.`)] : [];
+  const rest = payload.page.hidden ? [notice(`${payload.page.hidden} more areas are not shown.`)] : [];
   return [...(first ? [] : [frame]), matchLegend(found), ...rest, ...shown];
 }
 
@@ -131,7 +131,7 @@ function unitRow(unit, number) {
     make("span", { class: "unit-kind" }, areas[0]?.category.replaceAll("_", " ") || unit.element),
     make("span", { class: "unit-value" }, swatch, missing ? "nothing matched" : unit.verdict),
     make("span", { class: "spring" }),
-    missing ? "" : make("span", { class: "step", title: "by which step of the match, at which distance" }, unit.step + (unit.distance === null ? "" : ` · ${Number(unit.distance.toFixed(3))}`)));
+    missing ? "" : make("span", { class: "step", title: "matching step and distance" }, unit.step + (unit.distance === null ? "" : ` · ${Number(unit.distance.toFixed(3))}`)));
   const perfect = unit.value === 1 && !missing;
   const row = make("li", { class: `unit${missing ? " missing" : ""}${perfect ? " perfect" : ""}`, tabindex: 0, "data-unit": number }, head);
   if (unit.note) row.append(notice(unit.note));

@@ -9,6 +9,9 @@ const hasFacts = (payload) => Boolean(factView && payload?.answers.some((answer)
 /** What fields.js brings, where documents were asked for fields. */
 let fieldView = null;
 const hasFields = (payload) => Boolean(fieldView && payload?.answers.some((answer) => answer?.fields?.length));
+/** What layout.js brings, where engines tell where they saw the parts of a page. */
+let layoutView = null;
+const hasLayout = (payload) => Boolean(layoutView && payload?.answers.some((answer) => answer?.layout));
 const view = { sample: null, mode: "rendered", chosen: "", unit: "words", payload: null };
 
 /** `wanted` is [engine, number] of the test to go to, if any. */
@@ -62,7 +65,7 @@ function fillContext(page, payload) {
 
 function pictures(payload, sample) {
   if (!payload.pictures.length) {
-    const why = sample.group.note ? "The image is not here: the data was not found." : "This sample has no image.";
+    const why = sample.group.note ? "The image is missing: the data was not found." : "This sample has no image.";
     return [make("p", { class: "notice" }, why)];
   }
   return payload.pictures.map((picture, place) => {
@@ -73,7 +76,7 @@ function pictures(payload, sample) {
       button.addEventListener("click", () => zoom(picture.src));
       image.addEventListener("error", () => {
         const small = place === 0 ? thumbnailOf(sample) : "";
-        const note = notice(`The full image was not found beside this file (${picture.name}). "loupe report --embed" puts it in.`);
+        const note = notice(`The full image was not found beside this file (${picture.name}). "loupe report --embed" includes it.`);
         if (small && image.src !== small) image.src = small; else button.remove();
         figure.append(note);
       }, { once: true });
@@ -139,6 +142,24 @@ function unitTables(payload, sample) {
   });
 }
 
+function mode(name) {
+  if (!view.sample || !view.payload) return;
+  view.mode = view.chosen = name;
+  drawPanes();
+}
+
+/** Keys of a sample, the same wherever it is shown. */
+const SAMPLE_KEYS = {
+  1: () => mode("rendered"),
+  2: () => mode("difference"),
+  3: () => mode("raw"),
+  4: () => { if (hasMatch(view.payload)) mode("match"); },
+  5: () => { if (hasFacts(view.payload)) mode("tests"); },
+  6: () => { if (hasFields(view.payload)) mode("fields"); },
+  7: () => { if (hasLayout(view.payload)) mode("layout"); },
+  z: () => { const picture = view.payload?.pictures.find((candidate) => candidate.src); if (view.sample && picture) zoom(picture.src); },
+};
+
 function drawPanes() {
   const { payload, sample } = view;
   const page = document.getElementById("sample");
@@ -146,12 +167,14 @@ function drawPanes() {
   const explained = hasMatch(payload);
   // The texts of two JSON objects differ in much that costs nothing: their difference is the table of fields.
   if (fielded && view.mode === "difference") view.mode = "fields";
-  if ((view.mode === "difference" && !comparable) || (view.mode === "match" && !explained) || (view.mode === "tests" && !hasFacts(payload)) || (view.mode === "fields" && !fielded)) view.mode = "rendered";
+  if ((view.mode === "difference" && !comparable) || (view.mode === "match" && !explained) || (view.mode === "tests" && !hasFacts(payload)) || (view.mode === "fields" && !fielded) || (view.mode === "layout" && !hasLayout(payload))) view.mode = "rendered";
   page.querySelector("[data-mode=fields]").hidden = !fielded;
   page.querySelector("[data-mode=difference]").hidden = fielded;
   page.querySelector("[data-mode=match]").hidden = !explained;
   page.querySelector("[data-mode=tests]").hidden = !hasFacts(payload);
+  page.querySelector("[data-mode=layout]").hidden = !hasLayout(payload);
   page.querySelector(".sample-body").classList.toggle("testing", view.mode === "tests");
+  page.querySelector(".sample-body").classList.toggle("laid-out", view.mode === "layout");
   for (const button of page.querySelectorAll("[data-mode]")) {
     button.setAttribute("aria-pressed", String(button.dataset.mode === view.mode));
     button.disabled = button.dataset.mode === "difference" && !comparable;
@@ -162,10 +185,11 @@ function drawPanes() {
   matchView?.hide();
   if (wasMatching) page.querySelector(".sample-pictures").replaceChildren(...pictures(payload, sample));
   if (view.mode === "match") { matchView.draw(); return; }
+  if (view.mode === "layout") { layoutView.draw(); return; }
   if (view.mode === "tests") { factView.draw(); return; }
   if (view.mode === "fields") { page.querySelector(".panes").replaceChildren(fieldView.table(payload, sample)); return; }
   const panes = payload.answers.map((answer, place) => {
-    const element = answerPane(answer, sample.group.engines[place], hasFullMarks(answer, sample.engines[place]));
+    const element = answerPane(answer, sample.group.engines[place], sample.engines[place].outcome, hasFullMarks(answer, sample.engines[place]));
     element.querySelector(".pane-title").append(paneScore(sample.engines[place]));
     return element;
   });
@@ -200,7 +224,7 @@ function pane(title, kind, ...content) {
 
 function referencePane(reference, sample) {
   if (reference === null) {
-    return pane("Reference", "reference", notice(sample.group.note ? "The reference is not here: the data was not found." : "This sample has no reference text."));
+    return pane("Reference", "reference", notice(sample.group.note ? "The reference is missing: the data was not found." : "This sample has no reference text."));
   }
   return pane("Reference", "reference", ...(view.mode === "raw" ? [textBlock(reference.text, { ...reference, kind: "raw" })] : rendered(reference)));
 }
@@ -220,7 +244,8 @@ function hasFullMarks(answer, { measure }) {
   return measure?.unit === "fraction" && value === (measure.higher ? 1 : 0);
 }
 
-function answerPane(answer, label, full = false) {
+function answerPane(answer, label, outcome, full = false) {
+  if (!answer && NOT_READ.has(outcome)) return pane(label, "answer", notice(`${capital(OUTCOMES[outcome])}.`));
   if (!answer) return pane(label, "failed", failureBox("no answer", "This run has no answer for this sample; it scores as an empty one."));
   const content = [];
   if (answer.failed) content.push(failureBox(OUTCOMES[answer.outcome], answer.error || "No message.", "Scored as an empty answer."));
@@ -244,7 +269,7 @@ function answerText(answer, full) {
 function rendered(shown) {
   if (shown.html === undefined) return [textBlock(shown.text, shown)];
   if (shown.html.trim() === "") {
-    const why = shown.notice || (shown.text.trim() ? "Nothing of this text is left when it is rendered; this is the text itself." : "");
+    const why = shown.notice || (shown.text.trim() ? "This text renders as nothing; the source text is shown." : "");
     return [...(why ? [notice(why)] : []), textBlock(shown.text, shown)];
   }
   const block = make("div", { class: "text markup", dir: "auto" });

@@ -4,8 +4,8 @@ const SHOWN_AT_ONCE = 100000;
 const SEGMENT_LIMIT = 20000;
 const MARK_LIMIT = 2000;
 const SAME = {
-  words: "the same; words and punctuation marks by themselves, unlike in WER", characters: "characters the same",
-  LaTeX: "commands and characters the same; blanks do not count",
+  words: "the same; punctuation marks count separately, unlike in WER", characters: "characters the same",
+  LaTeX: "commands and characters the same; spaces do not count",
 };
 const LONG_WORD = /(\S{200})/u;
 const HIDDEN = /([\0-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\u202a-\u202e\u2060\u2066-\u2069\ufeff])\1*/g;
@@ -72,7 +72,7 @@ function differenceBlock(prediction, reference, unit, full = false) {
   for (const [kind, text, inner] of segments.slice(0, SEGMENT_LIMIT)) {
     if (shown > SHOWN_AT_ONCE) break;
     const parts = (inner ?? [[kind, text.slice(0, SHOWN_AT_ONCE - shown + 1000)]]).flatMap((segment) => segmentParts(...segment, unit));
-    if (kind === "moved") block.append(make("span", { class: "moved", title: "stands elsewhere in the reference" }, ...parts));
+    if (kind === "moved") block.append(make("span", { class: "moved", title: "elsewhere in the reference" }, ...parts));
     else block.append(...parts);
     shown += text.length;
   }
@@ -85,8 +85,8 @@ function differenceBlock(prediction, reference, unit, full = false) {
       ` ${number(counts.same)} ${SAME[unit]}`);
   }
   const all = make("div", {}, line);
-  if (full && total) all.append(notice("Full marks: these differences cost nothing, so nothing is struck out."));
-  if (coarse) all.append(notice("The texts are too long and too different for an exact difference; the end of it is coarse."));
+  if (full && total) all.append(notice("Full score: these differences cost nothing, so none are struck out."));
+  if (coarse) all.append(notice("The texts are too long and too different for an exact difference; its end is approximate."));
   if (shown > SHOWN_AT_ONCE || segments.length > SEGMENT_LIMIT) all.append(notice("Only the beginning of the difference is shown."));
   all.append(breakLongWords(block));
   return all;

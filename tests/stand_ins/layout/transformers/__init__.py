@@ -1,6 +1,7 @@
 """Stands in for transformers 5.23 where PP-DocLayoutV3 is called; the real classes take the same.
 
-A model is a folder with `labels.json`. The colour of a page's first pixel says what happens to it: red raises, green
+A model is a folder with `labels.json`. The colour of a page's first pixel says what happens to it and all of its
+batch: red raises, green
 ends the process, blue sleeps, yellow is too much for the memory, after magenta nothing works; any other page has a
 title, a text, a table and a picture, in the order of `order_seq`.
 """
@@ -55,14 +56,16 @@ class PPDocLayoutV3ImageProcessor:
     def post_process_object_detection(
         self, outputs: Any, threshold: float, target_sizes: Tensor
     ) -> list[dict[str, Tensor]]:
-        ((height, width),) = target_sizes
+        return [self._page(height, width, threshold) for height, width in target_sizes]
+
+    def _page(self, height: int, width: int, threshold: float) -> dict[str, Tensor]:
         found = sorted((one for one in FOUND if one[1] >= threshold), key=lambda one: one[3])
         boxes = [
             [left * width, top * height, right * width, bottom * height]
             for _, _, (left, top, right, bottom), _ in found
         ]
         columns = {"labels": [one[0] for one in found], "scores": [one[1] for one in found], "boxes": boxes}
-        return [{key: Tensor(values) for key, values in {**columns, "order_seq": [one[3] for one in found]}.items()}]
+        return {key: Tensor(values) for key, values in {**columns, "order_seq": [one[3] for one in found]}.items()}
 
 
 class PPDocLayoutV3ForObjectDetection:
@@ -82,16 +85,20 @@ class PPDocLayoutV3ForObjectDetection:
         return self
 
     def __call__(self, pixel_values: Tensor) -> SimpleNamespace:
-        (first,) = pixel_values
-        if first == RED:
+        pages = list(pixel_values)
+        if log := os.environ.get("LAYOUT_BATCHES"):
+            with Path(log).open("a") as file:
+                file.write(f"{len(pages)}\n")
+            time.sleep(0.3)
+        if RED in pages:
             raise RuntimeError("OpenCV(4.10.0) !ssize.empty() in function 'resize'")
-        if first == GREEN:
+        if GREEN in pages:
             os._exit(3)
-        if first == BLUE:
+        if BLUE in pages:
             time.sleep(60)
-        if first == YELLOW:
+        if YELLOW in pages:
             raise OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB")
-        self.broken |= first == MAGENTA
+        self.broken |= MAGENTA in pages
         if self.broken:
             raise RuntimeError("no kernel image is available")
         return SimpleNamespace()

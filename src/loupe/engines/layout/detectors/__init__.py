@@ -1,14 +1,14 @@
 """What finds the areas of a page: one module each, with `load(options)`; its name is that of the detector.
 
-A detector gets the page as an upright RGB image and gives back detections in its pixels, in any order; `order` is the
-place in reading order.
+A detector gets pages as upright RGB images, of different sizes, and gives back for each of them detections in its
+pixels, in any order; `order` is the place in reading order.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -20,7 +20,7 @@ from loupe.errors import ProfileError, did_you_mean
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-Detect: TypeAlias = Callable[["Image"], list[Detection]]
+Detect: TypeAlias = Callable[[Sequence["Image"]], list[list[Detection]]]
 
 
 class DetectorOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from loupe.engines.layout.detectors import DetectorOptions, LoadedDetector
 from loupe.engines.layout.filtering import Detection
 from loupe.engines.layout.ink import Ink, Pieces, ink_of, long_runs, pieces_of, smeared
 from loupe.engines.layout.labels import LABELS
-from loupe.engines.layout.text_blocks import Block, Line, text_blocks
+from loupe.engines.layout.line_blocks import Block, Line, text_blocks
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -47,7 +47,8 @@ Box = tuple[int, int, int, int]
 def load(options: DetectorOptions) -> LoadedDetector:
     """Nothing has to be loaded."""
     del options
-    return LoadedDetector(detect=detect, facts={"layout_model": f"geometric {VERSION}"})
+    facts = {"layout_model": f"geometric {VERSION}"}
+    return LoadedDetector(detect=lambda images: list(map(detect, images)), facts=facts)
 
 
 def detect(image: Image) -> list[Detection]:

@@ -7,6 +7,7 @@ against transformers 5.23. Nothing is downloaded unless that is asked for.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -58,13 +59,13 @@ def load(options: DetectorOptions) -> LoadedDetector:
     device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
     model = model.eval().to(device)
 
-    def detect(image: Image) -> list[Detection]:
-        inputs = {key: value.to(device) for key, value in processor(images=[image], return_tensors="pt").items()}
+    def detect(images: Sequence[Image]) -> list[list[Detection]]:
+        inputs = {key: value.to(device) for key, value in processor(images=list(images), return_tensors="pt").items()}
         with torch.no_grad():
             outputs = model(**inputs)
-        sizes = torch.tensor([image.size[::-1]], device=device)
-        (found,) = processor.post_process_object_detection(outputs, threshold=options.least_score, target_sizes=sizes)
-        return _detections(found)
+        sizes = torch.tensor([image.size[::-1] for image in images], device=device)
+        found = processor.post_process_object_detection(outputs, threshold=options.least_score, target_sizes=sizes)
+        return [_detections(page) for page in found]
 
     facts = {"torch": str(torch.__version__), "transformers": str(transformers.__version__)}
     commit = getattr(model.config, "_commit_hash", None)

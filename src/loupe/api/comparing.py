@@ -1,0 +1,81 @@
+"""`loupe.compare`: is a run better than another one, or can nobody tell yet?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from loupe.api import display
+from loupe.api.reports import path_of
+from loupe.api.runs import Run
+from loupe.results.compared_runs import Compared
+from loupe.results.comparing import compare_runs
+from loupe.results.outcome import Outcome, outcome_of, outcome_sentence
+from loupe.stats.comparison import Difference
+
+
+class Comparison:
+    """Runs beside each other. What is said of one run is said of the last one against the first, the baseline."""
+
+    def __init__(self, compared: Compared) -> None:
+        self.details = compared
+        self._pair = compared.pairs[-1]
+
+    @property
+    def baseline(self) -> str:
+        """The name of the run that the others are compared with."""
+        return next(row.name for row in self.details.runs if row.run == self.details.baseline)
+
+    @property
+    def name(self) -> str:
+        """The name of the run that is compared with it."""
+        return self._pair.name
+
+    @property
+    def headline(self) -> str:
+        """The measure that decides."""
+        return self.details.headline
+
+    @property
+    def differences(self) -> Mapping[str, Difference]:
+        """The paired difference by measure, over the samples that both have read; corrected for several questions."""
+        return self._pair.measures
+
+    @property
+    def difference(self) -> Difference:
+        """That of the headline: `.difference`, `.low`, `.high`, `.p_holm`, and `.needed` pages to show it."""
+        return self.differences.get(self.headline, Difference())
+
+    @property
+    def outcome(self) -> Outcome:
+        """`better`, `worse` or `cannot tell yet`: what a paired test at the 5 % level says."""
+        return outcome_of(self.difference, higher_is_better=self.details.directions.get(self.headline, True))
+
+    @property
+    def sentence(self) -> str:
+        """The outcome with its numbers; where nobody can tell yet, how many pages would."""
+        unit = self.details.units.get(self.headline, "fraction")
+        return outcome_sentence((self.name, self.baseline), self.headline, self.difference, unit, self.outcome)
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def __repr__(self) -> str:
+        return f"<Comparison: {self.sentence}>"
+
+    def _repr_html_(self) -> str:
+        return display.comparison_html(self)
+
+
+def compare(baseline: Run | str | os.PathLike[str], *runs: Run | str | os.PathLike[str]) -> Comparison:
+    """Compare runs of one benchmark with the first of them, sample by sample.
+
+    Each is a run, or its folder. Raises UsageError for runs of different benchmarks, versions or data.
+
+    >>> import loupe
+    >>> before = loupe.score("sample_pages", {"prose": "A page"}, name="step-100")
+    >>> after = loupe.score("sample_pages", {"prose": "A page of prose"}, name="step-200")
+    >>> compare(before, after).outcome
+    'cannot tell yet'
+    """
+    return Comparison(compare_runs([path_of(one) for one in (baseline, *runs)]))

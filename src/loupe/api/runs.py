@@ -1,0 +1,282 @@
+"""`loupe.Run`: the numbers of a run, its samples, and the run as a table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from loupe.api import display, tables
+from loupe.api.temporary import TemporaryFolder
+from loupe.benchmarks.registry import benchmark_of_run
+from loupe.errors import RunError, UsageError, did_you_mean, word
+from loupe.pipeline.plan import open_samples
+from loupe.results.sections import format_headline
+from loupe.results.values import sample_values
+from loupe.runs.info import RunInfo
+from loupe.runs.opening import open_run
+from loupe.runs.places import Place
+from loupe.types import Benchmark, Estimate, Failure, Prediction, Result, Sample, SampleScores, Score
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    from PIL.Image import Image
+
+
+class ScoredSample:
+    """One sample of a run: what was read, what should have been, and what that is worth. Files are read when asked."""
+
+    def __init__(self, run: Run, ident: str) -> None:
+        self._run = run
+        self.id = ident
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value:.3g}" for name, value in self.scores.items())
+        return f"<{self.id}: {self.outcome}{', ' if values else ''}{values}>"
+
+    @cached_property
+    def prediction(self) -> Prediction:
+        """The answer as it is stored, with tokens and seconds."""
+        return self._run._prediction(self.id)
+
+    @cached_property
+    def row(self) -> SampleScores:
+        """The scores as they are stored, unit by unit, with what the benchmark says about them."""
+        return self._run._row(self.id)
+
+    @cached_property
+    def sample(self) -> Sample:
+        """The sample as its benchmark has it. Raises DatasetError where the data is gone."""
+        return self._run._sample(self.id)
+
+    @property
+    def outcome(self) -> str:
+        """How it ended: `ok`, `empty`, `truncated`, `repeated`, `timeout`, `error`, `rejected` or `missing`."""
+        return self.row.outcome
+
+    @property
+    def error(self) -> str:
+        """Why there is no answer, or why it was not scored; "" for most."""
+        return self.row.error
+
+    @property
+    def tags(self) -> Mapping[str, str]:
+        """What results are sliced by."""
+        return self.row.tags
+
+    @property
+    def text(self) -> str:
+        """What the engine gave, to the letter."""
+        return self.prediction.text
+
+    @property
+    def reference(self) -> str:
+        """What should have been read; "" where that is no text (`sample.truth` has it)."""
+        return self._run.benchmark_record.reference(self.sample)
+
+    @property
+    def units(self) -> Sequence[Score]:
+        """Every measurement of this sample: of the page, of its tables, of its facts."""
+        return self.row.scores
+
+    @cached_property
+    def scores(self) -> dict[str, float]:
+        """The value of each measure on this sample alone; what cannot be computed of one sample is left out."""
+        benchmark = self._run.benchmark_record
+        measures = benchmark.measures_of(score.measure for score in self.row.scores)
+        return sample_values(measures, self.row.scores, benchmark.summarize)
+
+    @property
+    def image(self) -> Image:
+        """The picture of the page, upright and in RGB."""
+        from loupe.data.pages import load_page
+
+        if not self.sample.images:
+            raise UsageError(f"{self.id} has no picture", hint="its input is sample.text")
+        return load_page(self.sample.images[0])
+
+    def _repr_html_(self) -> str:
+        return display.sample_html(self)
+
+
+class Samples(Sequence[ScoredSample]):
+    """The samples of a run in the order of the benchmark: by number, by id, or one after another."""
+
+    def __init__(self, run: Run, idents: Sequence[str]) -> None:
+        self._run = run
+        self._idents = idents
+
+    def __len__(self) -> int:
+        return len(self._idents)
+
+    @overload
+    def __getitem__(self, place: int | str) -> ScoredSample: ...
+    @overload
+    def __getitem__(self, place: slice) -> Samples: ...
+    def __getitem__(self, place: int | str | slice) -> ScoredSample | Samples:
+        if isinstance(place, slice):
+            return Samples(self._run, self._idents[place])
+        if isinstance(place, str):
+            if place not in self._run._scored:
+                raise UsageError(f"{self._run.path} has no sample {place!r}{did_you_mean(place, self._idents)}")
+            return ScoredSample(self._run, place)
+        return ScoredSample(self._run, self._idents[place])
+
+    def __iter__(self) -> Iterator[ScoredSample]:
+        return (ScoredSample(self._run, ident) for ident in self._idents)
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} samples of {self._run.path}>"
+
+    def _repr_html_(self) -> str:
+        return display.samples_html(self)
+
+
+class Run:
+    """A finished run: `run["cer"].value`, `.low` and `.high` (95 % interval), `.n`; its failures, samples and tables.
+
+    >>> import loupe
+    >>> run = loupe.run("sample_pages", engine="pdf_text", limit=12, runs=None)
+    >>> run["text_similarity"].n, run.engine, run.benchmark
+    (12, 'pdf_text', 'sample_pages')
+    >>> [sample.id for sample in run.samples if sample.outcome == "ok"]
+    ['handbook-1', 'handbook-2']
+    """
+
+    def __init__(self, path: str | os.PathLike[str], kept: TemporaryFolder | None = None) -> None:
+        self._folder = open_run(Path(path))
+        self._kept = kept  # a temporary folder goes with the last object that holds it
+        found = self._folder.result()
+        if found is None:
+            raise RunError(f"{self._folder.path} has no scores yet", hint=f"loupe score {word(self._folder.path)}")
+        self.result: Result = found
+
+    @property
+    def path(self) -> Path:
+        """The folder of the run."""
+        return self._folder.path
+
+    @property
+    def info(self) -> RunInfo:
+        """All that defines the run: the content of its `run.json`."""
+        return self._folder.info
+
+    @property
+    def benchmark(self) -> str:
+        """The id of the benchmark."""
+        return self.result.benchmark
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine, or that of the run."""
+        return self.result.engine
+
+    @property
+    def headline(self) -> str:
+        """The measure that ranks engines."""
+        return self.result.headline
+
+    @property
+    def signature(self) -> str:
+        """How the numbers were made: benchmark, samples, engine, settings and versions in one line."""
+        return self.result.signature
+
+    @property
+    def measures(self) -> Mapping[str, Estimate]:
+        """Every measure with value, interval and n."""
+        return self.result.measures
+
+    def __getitem__(self, measure: str) -> Estimate:
+        if measure not in self.measures:
+            known = ", ".join(self.measures)
+            raise UsageError(
+                f"{self.path} has no measure {measure!r}{did_you_mean(measure, self.measures)}",
+                hint=f"measures: {known}",
+            )
+        return self.measures[measure]
+
+    @property
+    def failures(self) -> Sequence[Failure]:
+        """Samples without an answer, and those whose scoring failed; they count as empty answers."""
+        return self.result.failures
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What has to be known beside the numbers."""
+        return self.result.warnings
+
+    @cached_property
+    def samples(self) -> Samples:
+        """The samples, whose files are read only when they are asked for."""
+        return Samples(self, list(self._scored))
+
+    def metrics(self, prefix: str = "") -> dict[str, float]:
+        """The numbers as a flat dict for any tracker: `cer`, `cer_low`, `cer_high`, `cer_n`, …, `samples`, `failed`.
+
+        What was not computed is left out. The names are the benchmark's, and stay as they are.
+        """
+        found: dict[str, float] = {}
+        for name, one in self.measures.items():
+            numbers = {name: one.value, f"{name}_low": one.low, f"{name}_high": one.high}
+            found |= {key: float(value) for key, value in numbers.items() if value is not None}
+            found[f"{name}_n"] = float(one.n)
+        found |= {"samples": float(self.result.total), "failed": float(len(self.failures))}
+        return {prefix + name: value for name, value in found.items()}
+
+    def rows(self, by: Literal["sample", "unit"] = "sample") -> list[dict[str, Any]]:
+        """One flat dict for each sample, or for each unit that was measured (page, table, fact).
+
+        The columns are those of `loupe export --to csv` (docs/exports.md); what is not known is None.
+        """
+        return tables.rows_of(self._folder, by)
+
+    def to_pandas(self, by: Literal["sample", "unit"] = "sample") -> pandas.DataFrame:
+        """The rows as a DataFrame of pandas. Raises MissingToolError where it is not installed."""
+        return tables.to_pandas(self.rows(by))
+
+    def to_polars(self, by: Literal["sample", "unit"] = "sample") -> polars.DataFrame:
+        """The rows as a DataFrame of polars. Raises MissingToolError where it is not installed."""
+        return tables.to_polars(self.rows(by))
+
+    @cached_property
+    def benchmark_record(self) -> Benchmark:
+        """The benchmark itself. Raises UntrustedError for a Python file that you never ran here."""
+        return benchmark_of_run(self.info.benchmark)
+
+    @cached_property
+    def _scored(self) -> Mapping[str, Place]:
+        return self._folder.score_places()
+
+    @cached_property
+    def _answered(self) -> Mapping[str, Place]:
+        return self._folder.prediction_places()
+
+    @cached_property
+    def _opened(self) -> dict[str, Sample]:
+        return {sample.id: sample for sample in open_samples(self.info)}
+
+    def _row(self, ident: str) -> SampleScores:
+        return self._folder.read_scores(self._scored[ident])
+
+    def _prediction(self, ident: str) -> Prediction:
+        return self._folder.read_prediction(self._answered[ident])
+
+    def _sample(self, ident: str) -> Sample:
+        return self._opened[ident]
+
+    def __repr__(self) -> str:
+        return f"<Run {self.engine} on {self.benchmark}: {format_headline(self.result)}, {self.result.total:,} samples>"
+
+    def _repr_html_(self) -> str:
+        return display.run_html(self)
+
+
+def load_run(path: str | os.PathLike[str]) -> Run:
+    """The run in a folder, as `loupe.run` returned it or the command line left it.
+
+    Raises RunError where there is none, or where it is not scored.
+    """
+    return Run(path)

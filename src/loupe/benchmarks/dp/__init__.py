@@ -1,1 +1,0 @@
-"""Support for `dp_bench`: page elements, plain text of answers, and the rules of each variant."""

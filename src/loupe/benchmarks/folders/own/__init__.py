@@ -1,0 +1,8 @@
+"""The folder format for a user's own documents: `loupe.toml` + `samples.jsonl` (docs/own-data.md)."""
+
+from loupe.benchmarks.folders.own.checking import check_folder
+from loupe.benchmarks.folders.own.folder_benchmark import open_folder
+from loupe.benchmarks.folders.own.problems import Problem
+from loupe.benchmarks.folders.own.survey import count_drafts, survey_folder
+
+__all__ = ["Problem", "check_folder", "count_drafts", "open_folder", "survey_folder"]

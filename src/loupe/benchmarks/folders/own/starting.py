@@ -1,0 +1,261 @@
+"""A first `loupe.toml` and `samples.jsonl` for a folder of images and PDF files: one line per page or document.
+
+Text, markdown, tables and formulas are questions about a page; fields and classes about a document, of which the first
+pages are shown. Nothing is ever overwritten.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from loupe.benchmarks.folders.own.class_labels import label_of
+from loupe.benchmarks.folders.own.config import CONFIG, SAMPLES, Task, read_config
+from loupe.benchmarks.folders.own.field_types import Fields
+from loupe.data.toml import parse_toml
+from loupe.errors import DatasetError, PageError, UsageError, word
+from loupe.files.file_names import safe_name
+from loupe.files.folder import Folder, write_all_or_none
+from loupe.files.foreign import is_inside, read_data, real_path
+
+IMAGES = frozenset({".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".bmp", ".gif"})
+#: Tasks that ask about a document as a whole, with the pages shown unless told otherwise: where fields stand differs,
+#: what a document is shows on its first page.
+FIRST_PAGES: Mapping[str, int] = {"fields": 4, "class": 1}
+#: Folders that sort documents by what they are.
+SORTED = ("positive", "negative")
+_ENDS = re.compile(r"\A[\s.]+|[\s.]+\Z")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_NOT_IN_NAMES = re.compile(r'[%\\:*?"<>|\x00-\x1f\x7f]+')
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """An image or a PDF file below the folder; `path` is as samples write it."""
+
+    path: str
+    pages: int = 1
+
+    @property
+    def is_pdf(self) -> bool:
+        """Whether its pages have numbers."""
+        return self.path.lower().endswith(".pdf")
+
+    @property
+    def sorted_into(self) -> str:
+        """The folder right below the top that it lies in, "" at the top."""
+        return self.path.partition("/")[0] if "/" in self.path else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What lies in a folder: documents in the order of their paths, and files left out, with why."""
+
+    documents: tuple[Document, ...]
+    left_out: Mapping[str, str]
+
+    @property
+    def folders(self) -> list[str]:
+        """Folders right below the top that hold documents."""
+        return list(dict.fromkeys(one.sorted_into for one in self.documents if one.sorted_into))
+
+    @property
+    def is_sorted(self) -> bool:
+        """Whether somebody has sorted the documents into `positive/` and `negative/`."""
+        return set(self.folders) == set(SORTED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beginning:
+    """What a folder is to ask. `labels` maps the folder of a document to its label, or a label to itself."""
+
+    task: Task
+    title: str = ""
+    fields: Fields = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    pages: int | None = None
+
+
+def find_documents(folder: Path) -> Found:
+    """Every image and PDF below the folder whose header can be read; hidden files and folders are not looked at.
+
+    Raises DatasetError where there is none.
+    """
+    documents: list[Document] = []
+    left_out: dict[str, str] = {}
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        suffix = path.suffix.lower()
+        if any(part.startswith(".") for part in parts) or suffix not in IMAGES | {".pdf"} or not path.is_file():
+            continue
+        name = "/".join(parts)
+        try:
+            documents.append(_document(folder, path, name))
+        except PageError as error:
+            left_out[name] = error.message.removeprefix(f"{path}").lstrip(": ")
+    if not documents:
+        why = f"; {len(left_out)} files cannot be read" if left_out else ""
+        raise DatasetError(
+            f"{folder}: no images or PDF files here{why}",
+            hint=f"put scans or PDF files into it, then: loupe init {word(folder)}",
+        )
+    return Found(tuple(documents), left_out)
+
+
+def _document(folder: Path, path: Path, name: str) -> Document:
+    from loupe.data.pages import page_size, pdf_page_count
+
+    if "\\" in name or "#page=" in name or any(ord(char) < 32 or 0xD800 <= ord(char) < 0xE000 for char in name):
+        raise PageError("its name cannot be written into samples.jsonl; rename it")
+    if not is_inside(path, folder):
+        raise PageError("it is a link that leaves the folder")
+    if not name.lower().endswith(".pdf"):
+        page_size(path)
+        return Document(name)
+    pages = pdf_page_count(path)
+    if not pages:
+        raise PageError("it has no pages")
+    return Document(name, pages)
+
+
+def settings(folder: Path, beginning: Beginning) -> str:
+    """The text of `loupe.toml`."""
+    # A name of a folder may be no text; of a file no sample is made then.
+    title = _SURROGATE.sub("\ufffd", beginning.title or real_path(folder).name)
+    lines = ["[benchmark]", f"title = {_toml(title)}", 'version = "1"', f'task = "{beginning.task}"']
+    if beginning.task == "table":
+        lines.append('headline = "teds"')
+    if beginning.task == "class":
+        lines.append(f"labels = [{', '.join(_toml(label) for label in dict.fromkeys(beginning.labels.values()))}]")
+    if beginning.fields:
+        lines += ["", "[fields]", *(f"{_toml_key(name)} = {_toml(kind)}" for name, kind in beginning.fields.items())]
+    return "\n".join(lines) + "\n"
+
+
+def sample_lines(found: Found, beginning: Beginning) -> list[dict[str, Any]]:
+    """One line per page or document. Sorted documents have their label; all else waits for a draft."""
+    used: dict[str, None] = {}
+    lines: list[dict[str, Any]] = []
+    for document in found.documents:
+        for name, pages in _shown(document, beginning):
+            label = beginning.labels.get(document.sorted_into, "") if beginning.task == "class" else ""
+            line: dict[str, Any] = {"id": _sample_id(name, document, used)}
+            line |= {"image": pages[0]} if len(pages) == 1 else {"images": pages}
+            if beginning.task not in FIRST_PAGES and document.pages > 1:
+                line["group"] = _bare(document.path)
+            line["reference"] = label or None
+            line |= {} if label else {"truth": {"status": "draft"}}
+            lines.append(line)
+    return lines
+
+
+def same_names(found: Found) -> list[tuple[str, str]]:
+    """(document, the earlier one) where both have one name but for the kind of file, which tells their ids apart."""
+    seen: dict[str, str] = {}
+    pairs = [(one.path, seen.setdefault(_bare(one.path).casefold(), one.path)) for one in found.documents]
+    return [(path, first) for path, first in pairs if path != first]
+
+
+def cut_documents(found: Found, beginning: Beginning) -> int:
+    """How many documents have more pages than are shown."""
+    most = beginning.pages or FIRST_PAGES.get(beginning.task)
+    return sum(document.pages > most for document in found.documents) if most else 0
+
+
+def _shown(document: Document, beginning: Beginning) -> Iterable[tuple[str, list[str]]]:
+    """(name, pages) of each sample of a document."""
+    most = beginning.pages or FIRST_PAGES.get(beginning.task) or document.pages
+    pages = [
+        f"{document.path}#page={number}" if document.is_pdf else document.path
+        for number in range(1, min(most, document.pages) + 1)
+    ]
+    name = _bare(document.path)
+    if beginning.task in FIRST_PAGES or document.pages == 1:
+        return [(name, pages)]
+    return [(f"{name}-p{number}", [page]) for number, page in enumerate(pages, 1)]
+
+
+def _bare(path: str) -> str:
+    """The path without its suffix and without what file systems refuse."""
+    parts = _NOT_IN_NAMES.sub("-", path.rpartition(".")[0]).split("/")
+    cut = [_ENDS.sub("", part.encode()[:150].decode(errors="ignore")) or "document" for part in parts]
+    return "/".join(cut)
+
+
+def _sample_id(name: str, document: Document, used: dict[str, None]) -> str:
+    """A name that no sample has yet: with the kind of the file behind it, then numbered."""
+    suffix = document.path.rpartition(".")[2].lower()
+    tries = [name, f"{name}-{suffix}", *(f"{name}-{suffix}-{number}" for number in range(2, len(used) + 3))]
+    ident = next(each for each in tries if each.casefold() not in used)
+    used[ident.casefold()] = None
+    assert ident == safe_name(ident)
+    return ident
+
+
+def refuse_existing(folder: Path) -> None:
+    """Raise UsageError where there are samples already: nothing is overwritten. Settings alone are kept."""
+    there = [name for name in (CONFIG, SAMPLES) if (folder / name).exists()]
+    if SAMPLES in there:
+        raise UsageError(
+            f"{folder} has {' and '.join(there)} already; nothing was changed",
+            hint=f"loupe bench check {word(folder)}; to begin anew, move {' and '.join(there)} away",
+        )
+
+
+def settled(folder: Path, found: Found, labels: Sequence[str], pages: int | None) -> Beginning:
+    """What the loupe.toml of a folder asks. `labels` (`FOLDER=NAME`) say what the documents of a folder are, unless its
+    name is a label itself. Raises DatasetError for settings that are wrong, UsageError for those that ask nothing.
+    """
+    file = folder / CONFIG
+    config, problems = read_config(folder)
+    if config is None:
+        raise problems[0].error()
+    lacking = {
+        '[benchmark]\ntask = "fields"': "benchmark" not in parse_toml(read_data(file).decode()),
+        '[fields]\ntotal = "amount"': config.task == "fields" and not config.fields,
+        'labels = ["invoice", "letter"]': config.task == "class" and len(config.labels) < 2,
+        'prompt = "What is the total?"': config.task == "question" and not config.prompt,
+    }
+    if missing := next((text for text, is_lacking in lacking.items() if is_lacking), ""):
+        raise UsageError(f"{file} does not say what is asked", hint=missing)
+    named = {name: label for name in found.folders if (label := label_of(name, config.labels)) is not None}
+    given = label_map(found, labels) if labels else {}
+    if unknown := next((label for label in given.values() if label not in config.labels), ""):
+        raise UsageError(f"{unknown!r} is no label of {file}", hint=f"labels: {', '.join(config.labels) or 'none'}")
+    return Beginning(task=config.task, fields=config.fields, labels=named | given, pages=pages)
+
+
+def begin(folder: Path, found: Found, beginning: Beginning) -> int:
+    """Write the samples, and the settings unless they are there, all or nothing; how many samples there are."""
+    lines = sample_lines(found, beginning)
+    contents = {SAMPLES: "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()}
+    refuse_existing(folder)
+    if not (folder / CONFIG).exists():
+        contents = {CONFIG: settings(folder, beginning).encode(), **contents}
+    write_all_or_none(Folder(folder), contents)
+    return len(lines)
+
+
+def _toml(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
+
+
+def _toml_key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml(name)
+
+
+def label_map(found: Found, given: Sequence[str]) -> dict[str, str]:
+    """Labels from `NAME` or `FOLDER=NAME`, else those of `positive/` and `negative/`.
+
+    Raises UsageError for a folder that there is not.
+    """
+    by_folder = dict(each.split("=", 1) for each in given if "=" in each)
+    plain = {each: each for each in given if "=" not in each}
+    if wrong := next((name for name in by_folder if name not in found.folders), ""):
+        raise UsageError(f"no documents in a folder {wrong!r}", hint=f"folders: {', '.join(found.folders) or 'none'}")
+    usual = {name: name for name in found.folders} if found.is_sorted and not plain else {}
+    return usual | by_folder | plain

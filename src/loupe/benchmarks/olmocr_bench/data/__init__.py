@@ -1,0 +1,1 @@
+"""The folder of olmOCR-Bench: tests, pages, prompts, and files of answers."""

@@ -1,0 +1,1 @@
+"""Equations of answers, drawn and compared by where their symbols stand."""

@@ -1,0 +1,204 @@
+"""What the report shows of the tests of a page: in plain words, and for those that failed what stands there instead.
+
+Outcomes are those that were stored when the answer was scored; only the evidence is looked up again in the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from rapidfuzz import fuzz
+
+from loupe.benchmarks.olmocr_bench.data.records import (
+    BaselineRule,
+    FootnoteRule,
+    FormatRule,
+    MathRule,
+    OrderRule,
+    PageTest,
+    TableRule,
+    TextRule,
+)
+from loupe.benchmarks.olmocr_bench.equations.equation_pictures import EquationPictures
+from loupe.benchmarks.olmocr_bench.kinds.footnotes import clean
+from loupe.benchmarks.olmocr_bench.kinds.outcomes import NO_ANSWER, threshold_of
+from loupe.benchmarks.olmocr_bench.kinds.text_facts import cut
+from loupe.benchmarks.olmocr_bench.plain_words import relation_words, why_failed, words_of
+from loupe.benchmarks.olmocr_bench.tables.parsed_tables import parsed_table
+from loupe.benchmarks.olmocr_bench.tables.table_grid import TableReadError
+from loupe.benchmarks.olmocr_bench.text.page_text import PageText
+from loupe.explanation import Comparison, Fact
+
+#: Characters shown on either side of the text that was found.
+_AROUND = 60
+#: Equations drawn for one answer.
+_MOST_DRAWN = 60
+#: A longer answer is not searched again: what was kept when it was scored has to do.
+_LONGEST_SEARCHED = 50_000
+
+
+def page_facts(
+    tests: Sequence[PageTest], kept: Sequence[Mapping[str, Any]], repeats: Sequence[str], pictures: EquationPictures
+) -> list[Fact]:
+    """All tests of a page, in order; `kept` is what `details` hold of them, `repeats` are the answers to the page."""
+    by_id = {str(fact["id"]): fact for fact in kept}
+    pages = [PageText(markdown) if len(markdown) <= _LONGEST_SEARCHED else None for markdown in repeats]
+    asked = [(test, by_id[test.id], _explained(pages, by_id[test.id])) for test in tests if test.id in by_id]
+    facts = [_fact(test, fact, page) for test, fact, page in asked]
+    failed = [
+        (place, test.rule, fact, page)
+        for place, (test, fact, page) in enumerate(asked)
+        if not fact["passed"] and isinstance(test.rule, MathRule)
+    ][:_MOST_DRAWN]
+    drawn = pictures.pairs([(_nearest_equation(page, rule, fact), rule.math) for _, rule, fact, page in failed])
+    for (place, *_), equations in zip(failed, drawn, strict=True):
+        facts[place] = replace(facts[place], equations=equations)
+    return facts
+
+
+def _explained(pages: Sequence[PageText | None], kept: Mapping[str, Any]) -> PageText | None:
+    """The first of the answers that failed the test, which is what is kept of it."""
+    return pages[min(int(kept.get("repeat", 1)), len(pages)) - 1]
+
+
+def _fact(test: PageTest, kept: Mapping[str, Any], page: PageText | None) -> Fact:
+    fact = Fact(
+        ident=test.id,
+        kind=test.kind,
+        category=test.category,
+        document=test.pdf,
+        passed=bool(kept["passed"]),
+        words=words_of(test),
+    )
+    if fact.passed:
+        return fact
+    why = why_failed(test, kept)
+    if kept["explanation"] == NO_ANSWER:
+        return replace(fact, why=why)
+    share = kept.get("share")
+    repeats = f" (the first of the answers that fail; {share:.0%} of them pass)" if share is not None else ""
+    try:
+        fact = replace(fact, comparisons=tuple(_comparisons(test, kept, page)))
+        if isinstance(test.rule, TableRule) and page is not None:
+            fact = replace(fact, table=parsed_table(page, test.rule, kept.get("figures", {})))
+    except TableReadError as error:
+        why = f"{why} Its tables cannot be read: {error}"
+    return replace(fact, why=why + repeats)
+
+
+def _comparisons(test: PageTest, kept: Mapping[str, Any], page: PageText | None) -> Iterator[Comparison]:
+    match test.rule:
+        case TextRule() | OrderRule() if page is None:
+            if found := kept.get("figures", {}).get("nearest"):
+                yield Comparison(label="In the answer", wanted="", found=str(found))
+        case TextRule() as rule if page is not None:
+            text = rule.text if rule.case_sensitive else rule.text.lower()
+            where = cut(page.normalized if rule.case_sensitive else page.lowered, rule.first_n, rule.last_n)
+            label = "Found in the answer" if rule.absent else "Nearest text in the answer"
+            yield _nearest(label, text, where, threshold_of(text, test.max_diffs))
+        case OrderRule() as rule if page is not None:
+            yield from _order(rule, test.max_diffs, kept, page)
+        case TableRule() as rule:
+            yield from _cells(rule, kept)
+        case FormatRule() | FootnoteRule():
+            yield from _stored(test, kept)
+        case BaselineRule():
+            if found := kept.get("figures", {}).get("nearest"):
+                yield Comparison(label="In the answer", wanted="", found=str(found))
+        case _:
+            pass
+
+
+def _nearest(label: str, wanted: str, where: str, enough: float | None) -> Comparison:
+    """The part of a text that is most similar to another, with what stands around it."""
+    found = fuzz.partial_ratio_alignment(wanted, where)
+    if found is None or not where:
+        return Comparison(label=label, wanted=wanted, found="", similarity=0.0, enough=enough)
+    start, end = found.dest_start, found.dest_end
+    return Comparison(
+        label=label,
+        wanted=wanted,
+        found=where[start:end],
+        before=where[max(0, start - _AROUND) : start],
+        after=where[end : end + _AROUND],
+        similarity=found.score / 100,
+        enough=enough,
+    )
+
+
+def _order(rule: OrderRule, max_diffs: int, kept: Mapping[str, Any], page: PageText) -> Iterator[Comparison]:
+    where, explanation, figures = page.normalized, kept["explanation"], kept.get("figures", {})
+    if explanation != "order_not_satisfied":
+        text = rule.before if explanation == "order_before_not_found" else rule.after
+        yield _nearest("Nearest text in the answer", text, where, threshold_of(text, max_diffs))
+        return
+    for name, text in (("after_at", rule.after), ("before_at", rule.before)):
+        start = int(figures.get(name, 0))
+        end = start + len(text)
+        label = "Stands first" if name == "after_at" else "Should stand before that"
+        yield Comparison(
+            label=f"{label} (character {start + 1:,} of {len(where):,})",
+            wanted=text,
+            found=where[start:end],
+            before=where[max(0, start - _AROUND) : start],
+            after=where[end : end + _AROUND],
+        )
+
+
+def _cells(rule: TableRule, kept: Mapping[str, Any]) -> Iterator[Comparison]:
+    """The cell most similar to the one looked for, and what stands where the first wrong relation looks."""
+    figures = kept.get("figures", {})
+    if "nearest" not in figures or rule.cell is None:
+        return
+    if figures["nearest"] != rule.cell:
+        yield Comparison(
+            label="Nearest cell",
+            wanted=rule.cell,
+            found=str(figures["nearest"]),
+            similarity=figures.get("best_ratio"),
+            enough=figures.get("threshold"),
+        )
+    if "relation" in figures:
+        yield Comparison(
+            label=f"What stands {relation_words(str(figures['relation']))}",
+            wanted=str(figures["expected"]),
+            found=str(figures.get("instead", "")),
+            similarity=figures.get("relation_ratio"),
+            enough=figures.get("relation_threshold"),
+        )
+
+
+def _stored(test: PageTest, kept: Mapping[str, Any]) -> Iterator[Comparison]:
+    """What formats and footnotes keep of the nearest text."""
+    figures = kept.get("figures", {})
+    if isinstance(test.rule, FormatRule):
+        wanted = test.rule.text if test.rule.case_sensitive else test.rule.text.lower()
+        if figures.get("nearest"):
+            yield Comparison(
+                label=f"Nearest text that is {test.rule.format}",
+                wanted=wanted,
+                found=str(figures["nearest"]),
+                similarity=figures.get("best_ratio"),
+                enough=figures.get("threshold"),
+            )
+    elif isinstance(test.rule, FootnoteRule):
+        for side, text in (("before", test.rule.before), ("after", test.rule.after)):
+            if f"{side}_threshold" in figures:
+                yield Comparison(
+                    label=f"Letters and digits {side} the marker",
+                    wanted=clean(text),
+                    found=str(figures.get(f"{side}_nearest", "")),
+                    similarity=figures.get(f"{side}_ratio"),
+                    enough=figures.get(f"{side}_threshold"),
+                )
+
+
+def _nearest_equation(page: PageText | None, rule: MathRule, kept: Mapping[str, Any]) -> str | None:
+    """The equation of the page that is likest to the reference as it is written; the first of equals."""
+    if page is None:
+        found = kept.get("figures", {}).get("nearest")
+        return None if found is None else str(found)
+    equations = page.equations(ignore_dollars=rule.ignore_dollar_delimited)
+    return max(equations, key=lambda equation: fuzz.ratio(equation, rule.math), default=None)

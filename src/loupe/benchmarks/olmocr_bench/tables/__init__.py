@@ -1,0 +1,1 @@
+"""Tables of answers as grids of cells."""

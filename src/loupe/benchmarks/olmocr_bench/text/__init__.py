@@ -1,0 +1,1 @@
+"""Texts of answers in the form in which they are searched, and the search for near matches."""

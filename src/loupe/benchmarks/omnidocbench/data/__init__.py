@@ -1,0 +1,1 @@
+"""The data of OmniDocBench as published: pages, ground truth, and files of answers."""

@@ -1,0 +1,1 @@
+"""From a page's Markdown to items: tables, formulas, paragraphs."""

@@ -1,0 +1,1 @@
+"""What matched pairs are worth, and what is said of all pages together."""

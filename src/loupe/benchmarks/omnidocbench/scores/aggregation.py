@@ -1,0 +1,277 @@
+"""The figures of `P_metric_result.json`: `all`, `group` and `page` for every element.
+
+Protocol: docs/protocols/omnidocbench.md#aggregation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from loupe.benchmarks.omnidocbench.records import MatchedSample
+from loupe.benchmarks.omnidocbench.scores.scored_pages import PageSample, ScoredPage, samples_by_element
+
+Figures: TypeAlias = dict[str, Any]
+
+#: Upstream writes this string where an element has no sample; a value that cannot be computed is a bare NaN.
+NO_SAMPLE = "NaN"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElementMetrics:
+    """What is computed for one element: `Edit_dist`, `TEDS`, `CDM`, `CDM_plain` in order, and groups of attributes.
+
+    `CDM_plain` is upstream's default, which only writes the formulas down; `CDM` scores them, where it was computed.
+    """
+
+    metric: tuple[str, ...]
+    group: tuple[Mapping[str, Any], ...] = ()
+    #: Whether TEDS of the structure alone is told of each group, too (1.6).
+    group_structure: bool = False
+
+
+#: `configs/end2end.yaml` of the official evaluator.
+OFFICIAL_METRICS: Mapping[str, ElementMetrics] = {
+    "text_block": ElementMetrics(metric=("Edit_dist",)),
+    "display_formula": ElementMetrics(metric=("Edit_dist", "CDM", "CDM_plain")),
+    "table": ElementMetrics(metric=("TEDS", "Edit_dist")),
+    "reading_order": ElementMetrics(metric=("Edit_dist",)),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageNames:
+    """Under which name a sample is put together with others: for its edits, and in `page` (with whose attributes)."""
+
+    of_edits: Callable[[PageSample], str]
+    of_attributes: Callable[[PageSample], tuple[str, Mapping[str, Any]]]
+
+
+def metric_result(
+    pages: Sequence[ScoredPage], metrics: Mapping[str, ElementMetrics] = OFFICIAL_METRICS
+) -> dict[str, Figures]:
+    """`all`, `group` and `page` of every configured element, over the pages given."""
+    samples, names = samples_by_element(pages), _official_names(pages)
+    return {
+        element: element_figures(samples[element], wanted, names, _annotated(pages, element))
+        for element, wanted in metrics.items()
+    }
+
+
+def element_figures(
+    samples: Sequence[PageSample], wanted: ElementMetrics, names: PageNames, annotated: Sequence[ScoredPage] = ()
+) -> Figures:
+    """`all`, `group` and `page` of one element; `annotated` are pages that count as 0 without a sample of it (1.6)."""
+    return {
+        "all": _all(samples, wanted, names),
+        "group": _group(samples, wanted),
+        "page": _page(samples, wanted, names, annotated),
+    }
+
+
+def per_page_edit(samples: Sequence[PageSample], name: Callable[[PageSample], str] | None = None) -> dict[str, float]:
+    """Edits over lengths within each page, by name; nan for a page whose texts are all empty."""
+    name = name or _edit_name
+    pages: dict[str, list[PageSample]] = defaultdict(list)
+    for sample in samples:
+        pages[name(sample)].append(sample)
+    return {page: edit_rate(of_page) for page, of_page in sorted(pages.items())}
+
+
+def _official_names(pages: Sequence[ScoredPage]) -> PageNames:
+    attributes = {_attribute_key(page): page.attributes for page in pages}
+
+    def of_attributes(sample: PageSample) -> tuple[str, Mapping[str, Any]]:
+        key = _attribute_key(sample.page)
+        # Upstream ends here with a KeyError where no page has this name; we go on with the page's own attributes.
+        return key, attributes.get(key, sample.page.attributes)
+
+    return PageNames(of_edits=_edit_name, of_attributes=of_attributes)
+
+
+def _edit_name(sample: PageSample) -> str:
+    return page_key(sample.page.image)
+
+
+def page_key(image: str) -> str:
+    """How upstream tells pages apart; other endings than .jpg and .png lose all behind the last underscore (11)."""
+    return image if image.endswith((".jpg", ".png")) else _cut_at_last_underscore_like_official(image)
+
+
+def sample_metrics(sample: PageSample, wanted: ElementMetrics) -> dict[str, float]:
+    """The values of one sample by the names that upstream gives them; those without any text have no edit distance."""
+    found: dict[str, float] = {}
+    matched = sample.matched
+    for metric in wanted.metric:
+        if metric == "Edit_dist" and matched.upper_len:
+            found["Edit_dist"] = matched.edit_num / matched.upper_len
+        elif metric == "TEDS" and isinstance(matched, MatchedSample):
+            found["TEDS"] = matched.teds or 0.0
+            found["TEDS_structure_only"] = matched.teds_structure_only or 0.0
+        elif metric == "CDM" and isinstance(matched, MatchedSample) and matched.cdm is not None:
+            found["CDM"] = matched.cdm
+    return found
+
+
+def _all(samples: Sequence[PageSample], wanted: ElementMetrics, names: PageNames) -> Figures:
+    found: Figures = {}
+    for metric in wanted.metric:
+        if metric == "TEDS":
+            found |= _all_teds(samples, wanted)
+        elif metric == "Edit_dist":
+            found["Edit_dist"] = _all_edits(samples, names)
+        elif metric == "CDM" and (values := _all_cdm(samples, wanted)):
+            found["CDM"] = _means(values)
+    return found
+
+
+def _all_cdm(samples: Sequence[PageSample], wanted: ElementMetrics) -> dict[str, list[float]]:
+    """F1 of every formula, and of those in a configured group; nothing where CDM was not computed."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for sample in samples:
+        if (value := sample_metrics(sample, wanted).get("CDM")) is not None:
+            for name in ("all", *(str(dict(group)) for group in wanted.group if _is_in_group(sample, group))):
+                found[name].append(value)
+    return found
+
+
+def _all_edits(samples: Sequence[PageSample], names: PageNames) -> Figures:
+    if not samples:
+        return {"ALL_page_avg": NO_SAMPLE}
+    return {
+        "ALL_page_avg": _mean(per_page_edit(samples, names.of_edits).values()),
+        "edit_whole": edit_rate(samples),
+        "edit_sample_avg": _mean(_ratio(each.matched.edit_num, each.matched.upper_len) for each in samples),
+    }
+
+
+def _all_teds(samples: Sequence[PageSample], wanted: ElementMetrics) -> Figures:
+    """Means over tables; groups that are configured have an entry of their own."""
+    teds: dict[str, list[float]] = defaultdict(list)
+    structure: dict[str, list[float]] = defaultdict(list)
+    for sample in samples:
+        values = sample_metrics(sample, wanted)
+        names = ("all", *(str(dict(group)) for group in wanted.group if _is_in_group(sample, group)))
+        for name in names:
+            teds[name].append(values["TEDS"])
+        for name in names if wanted.group_structure else ("all",):
+            structure[name].append(values["TEDS_structure_only"])
+    return {"TEDS": _means(teds), "TEDS_structure_only": _means(structure)}
+
+
+def _is_in_group(sample: PageSample, group: Mapping[str, Any]) -> bool:
+    """Every ground-truth part has attributes, and they all are as the group wants them."""
+    attributes = _attributes(sample)
+    return all(part and part.get(name) == value for part in attributes for name, value in group.items())
+
+
+def _group(samples: Sequence[PageSample], wanted: ElementMetrics) -> Figures:
+    """Means over the samples with an attribute; a joined sample counts once for every label of its parts."""
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for sample in samples:
+        labels = {f"{name}: {value}" for part in _attributes(sample) for name, value in part.items()}
+        for metric, value in sample_metrics(sample, wanted).items():
+            for label in labels:
+                found[metric][label].append(value)
+    counts = {label: len(values) for of_metric in found.values() for label, values in of_metric.items()}
+    result: Figures = {metric: _means(of_metric) for metric, of_metric in found.items()}
+    return {**dict(sorted(result.items())), "sample_count": dict(sorted(counts.items()))}
+
+
+def _annotated(pages: Sequence[ScoredPage], element: str) -> list[ScoredPage]:
+    return [page for page in pages if element in (page.annotated or ())]
+
+
+def _page(
+    samples: Sequence[PageSample], wanted: ElementMetrics, names: PageNames, annotated: Sequence[ScoredPage]
+) -> Figures:
+    """Means over the pages with a label of what their samples are worth together."""
+    rows: dict[str, dict[tuple[str, str], list[tuple[float, int]]]] = defaultdict(lambda: defaultdict(list))
+    for sample in samples:
+        key, attributes = names.of_attributes(sample)
+        labels = _page_labels(attributes)
+        for metric, value in sample_metrics(sample, wanted).items():
+            for label in labels:
+                rows[metric][key, label].append((value, sample.matched.upper_len))
+    for metric in _scored_metrics(wanted, rows):
+        for page in annotated:
+            for label in _page_labels(page.attributes):
+                # Without a row of its own, a page with such an element counts as 0 (1.6).
+                rows[metric].setdefault((_attribute_key(page), label), [(0.0, 0)])
+    return {
+        metric: _mean_over_pages(rows[metric], _weighted if metric == "Edit_dist" else _unweighted)
+        for metric in sorted(rows)
+    }
+
+
+def _scored_metrics(wanted: ElementMetrics, computed: Collection[str]) -> list[str]:
+    """The metrics that score pages without samples as 0: all but the edit distance; CDM where it is computed at all."""
+    teds = ["TEDS", "TEDS_structure_only"] if "TEDS" in wanted.metric else []
+    return teds + (["CDM"] if "CDM" in computed else [])
+
+
+def _mean_over_pages(
+    rows: Mapping[tuple[str, str], Sequence[tuple[float, int]]], of_page: Callable[[Sequence[tuple[float, int]]], float]
+) -> dict[str, float]:
+    labels: dict[str, list[float]] = defaultdict(list)
+    for (_, label), values in rows.items():
+        labels[label].append(of_page(values))
+    return _means(labels)
+
+
+def _page_labels(attributes: Mapping[str, Any]) -> list[str]:
+    """`ALL`, plain attributes as "key: value", and every entry of lists but for those about tables."""
+    labels = ["ALL"]
+    for name, value in attributes.items():
+        if isinstance(value, list):
+            labels += [str(entry) for entry in value if "table" not in str(entry)]
+        else:
+            labels.append(f"{name}: {value}")
+    return labels
+
+
+def _attribute_key(page: ScoredPage) -> str:
+    """The name under which upstream looks for the attributes of a page (11); its whole name in 1.6."""
+    image = page.image
+    if page.annotated is not None:
+        return image
+    return image[:-4] if image.endswith((".jpg", ".png")) else _cut_at_last_underscore_like_official(image)
+
+
+def _cut_at_last_underscore_like_official(image: str) -> str:
+    """The name of a page whose image is neither .jpg nor .png: `a_7.jpeg` is `a`, `a.jpeg` is nothing (11)."""
+    return "_".join(image.split("_")[:-1])
+
+
+def _attributes(sample: PageSample) -> Sequence[Mapping[str, Any]]:
+    return sample.matched.gt_attribute if isinstance(sample.matched, MatchedSample) else ()
+
+
+def edit_rate(samples: Sequence[PageSample]) -> float:
+    """Edits over lengths of all samples; nan where all texts are empty."""
+    return _ratio(sum(each.matched.edit_num for each in samples), sum(each.matched.upper_len for each in samples))
+
+
+def _weighted(values: Sequence[tuple[float, int]]) -> float:
+    return _ratio(sum(value * length for value, length in values), sum(length for _, length in values))
+
+
+def _unweighted(values: Sequence[tuple[float, int]]) -> float:
+    return _mean(value for value, _ in values)
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else math.nan
+
+
+def _means(values: Mapping[Hashable, Sequence[float]] | Mapping[str, Sequence[float]]) -> dict[Any, float]:
+    return {name: _mean(of_name) for name, of_name in sorted(values.items(), key=lambda item: str(item[0]))}
+
+
+def _mean(values: Iterable[float]) -> float:
+    """The mean of all that are numbers, as pandas takes it; nan for none."""
+    kept = [value for value in values if not math.isnan(value)]
+    return sum(kept) / len(kept) if kept else math.nan

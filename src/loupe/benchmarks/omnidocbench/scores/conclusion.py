@@ -1,0 +1,118 @@
+"""What is said of all pages together: the official figures, the headline, and what a reader must know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from loupe.benchmarks.omnidocbench.scores.aggregation import metric_result
+from loupe.benchmarks.omnidocbench.scores.attribute_slices import attribute_slices
+from loupe.benchmarks.omnidocbench.scores.flag_warnings import flag_warnings
+from loupe.benchmarks.omnidocbench.scores.formula_cdm import formula_warnings
+from loupe.benchmarks.omnidocbench.scores.headline import OFFICIAL_COLUMNS
+from loupe.benchmarks.omnidocbench.scores.reckoning import RECKONING_1_5, RECKONINGS, Reckoning
+from loupe.benchmarks.omnidocbench.scores.run_summary import run_summary
+from loupe.benchmarks.omnidocbench.scores.scored_pages import ScoredPage, from_details
+from loupe.types import FAILED, Conclusion, FailedAre, SampleScores
+
+#: Pages of all versions, whose numbers are not comparable.
+_PAGES_OF_VERSIONS = {981: "1.0"} | {each.pages: each.name for each in RECKONINGS.values()}
+_COLUMNS = {
+    "text_block_Edit_dist": "text",
+    "display_formula_CDM": "CDM",
+    "display_formula_Edit_dist": "formulas",
+    "table_TEDS": "TEDS",
+    "table_TEDS_structure_only": "TEDS-S",
+    "table_Edit_dist": "tables",
+    "reading_order_Edit_dist": "reading order",
+}
+
+
+def conclude(rows: Sequence[SampleScores], reckoning: Reckoning = RECKONING_1_5) -> Conclusion:
+    """`figures`: `metric_result` and `headline` as upstream has them; where pages are missing, the headline with them.
+
+    In 1.5, pages without a prediction are in none of the official figures; `headline_missing_as_empty` has them as
+    empty ones. In 1.6 they are empty ones, and there is a `run_summary`.
+    """
+    pages = [page for row in rows if (page := from_details(row)) is not None]
+    answered = [page for page in pages if page.answered]
+    result = metric_result(answered, reckoning.metrics)
+    headline = reckoning.headline(result)
+    figures: dict[str, Any] = {"metric_result": result, "headline": headline}
+    if reckoning.summary:
+        figures["run_summary"] = run_summary(answered, reckoning.metrics, result)
+    warnings = _version_warning(len(rows), reckoning)
+    if len(answered) < len(pages):
+        whole = reckoning.headline(metric_result(pages, reckoning.metrics))
+        figures["headline_missing_as_empty"] = whole
+        missing = [page.stem for page in pages if not page.answered]
+        warnings.append(_missing_warning(missing, len(pages), whole, headline))
+    fixed = any(score.measure == "text_edit_with_invented" for row in rows for score in row.scores)
+    return Conclusion(
+        figures=figures,
+        official="" if fixed else _official_row(headline),
+        not_computed=_not_computed(answered),
+        slices=attribute_slices(result),
+        failed_are=_failed_are(rows, answered),
+        warnings=[*warnings, *formula_warnings(answered, reckoning.cdm_profile), *flag_warnings(answered)],
+    )
+
+
+def _failed_are(rows: Sequence[SampleScores], answered: Sequence[ScoredPage]) -> FailedAre:
+    """Missing pages are left out; files that are no text, and pages whose scorer failed, are empty answers."""
+    if len(answered) == len(rows):
+        return "empty"
+    failed = sum(row.outcome in FAILED for row in rows)
+    return "left out" if failed == len(rows) - len(answered) else "partly left out"
+
+
+def _missing_warning(
+    missing: Sequence[str],
+    total: int,
+    whole: Mapping[str, float | None],
+    official: Mapping[str, float | None],
+) -> str:
+    """The numbers as they would be if a missing page were an empty answer, beside the official ones."""
+    changed = [
+        f"{label} {_shown(whole[column])} (official {_shown(official[column])})"
+        for column, label in _COLUMNS.items()
+        if column in whole and _shown(whole[column]) != _shown(official[column])
+    ]
+    named = missing[0] if len(missing) == 1 else f"{missing[0]}, …"
+    return (
+        f"missing-prediction: {len(missing):,} of {total:,} pages have none and are left out, as upstream does "
+        f"({named}); counted as empty: {', '.join(changed) or 'the same'}"
+    )
+
+
+def _official_row(headline: Mapping[str, float | None]) -> str:
+    """The row of the official table, in which every component is rounded before the overall is made of them."""
+    values = {"overall": headline["overall"]} | {_COLUMNS[column]: headline[column] for column in OFFICIAL_COLUMNS}
+    row = [f"{label} {_shown(value)}" for label, value in values.items() if value is not None]
+    return f"official table figures: {' · '.join(row)}" if row else ""
+
+
+def _not_computed(pages: Sequence[ScoredPage]) -> dict[str, str]:
+    """Why there is no CDM and with it no overall; the measure of fixed mode is none of the others."""
+    formulas = [sample for page in pages for sample in page.match.display_formula]
+    failure = next((sample.cdm_failure for sample in formulas if sample.cdm is None and sample.cdm_failure), "")
+    cdm = "CDM is switched off (-o cdm=off)" if formulas else "no displayed formulas on these pages"
+    if any(sample.cdm is not None for sample in formulas):
+        cdm = ""
+    elif failure:
+        cdm = failure
+    tables = "" if any(page.match.table for page in pages) else "no tables on these pages"
+    lacking = [f"formula_cdm ({cdm})" if cdm else "", f"table_teds ({tables})" if tables else ""]
+    overall = "needs " + " and ".join(filter(None, lacking))
+    return {"text_edit_with_invented": "", "formula_cdm": cdm} | ({"overall": overall} if cdm or tables else {})
+
+
+def _shown(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _version_warning(pages: int, reckoning: Reckoning) -> list[str]:
+    version = _PAGES_OF_VERSIONS.get(pages)
+    if version in (None, reckoning.name):
+        return []
+    return [f"the data has {pages:,} pages, as version {version} has: not comparable with {reckoning.name}"]

@@ -1,0 +1,1 @@
+"""Text, formulas and tables in the spelling in which OmniDocBench compares them."""

@@ -1,8 +1,0 @@
-"""The folder format for a user's own documents: `loupe.toml` + `samples.jsonl` (docs/own-data.md)."""
-
-from loupe.benchmarks.own.checking import check_folder
-from loupe.benchmarks.own.folder import open_folder
-from loupe.benchmarks.own.problems import Problem
-from loupe.benchmarks.own.survey import count_drafts, survey_folder
-
-__all__ = ["Problem", "check_folder", "count_drafts", "open_folder", "survey_folder"]

@@ -1,0 +1,130 @@
+"""Made-up models behind an OpenAI-compatible address: they look papers of the worked example up in a table.
+
+A paper is known by its picture (the nearest of all, at 32 by 32 grays) or by its words. Each model errs on a fixed
+share of the questions, always the same ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+
+from loupe.cli.shared.signals import told
+from loupe.data.example_documents.papers import Paper, drawn, papers
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+#: Questions of a hundred that each model gets wrong.
+ERRORS: Mapping[str, int] = {"example/careful": 3, "example/hasty": 20}
+_SIDE = 32
+_WORD = re.compile(r"[^\W_]{2,}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    paper: Paper
+    picture: NDArray[np.float32]
+    words: frozenset[str]
+
+
+def serve_models(port: int, *, ready: Callable[[str], None]) -> None:
+    """Serve until Ctrl-C; `ready` gets the address."""
+    asyncio.run(_serve(port, ready))
+
+
+async def _serve(port: int, ready: Callable[[str], None]) -> None:
+    table = [_known(paper) for paper in papers()]
+
+    async def chat(request: web.Request) -> web.Response:
+        body = await request.json()
+        if body.get("model") not in ERRORS:
+            return web.json_response({"error": {"message": f"no model {body.get('model')!r}"}}, status=404)
+        text = reply(body["model"], body["messages"], table)
+        message = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+        return web.json_response({"id": "1", "object": "chat.completion", "model": body["model"], "choices": [message]})
+
+    async def listed(request: web.Request) -> web.Response:
+        return web.json_response({"object": "list", "data": [{"id": name, "object": "model"} for name in ERRORS]})
+
+    app = web.Application(client_max_size=64 * 1024**2)
+    app.add_routes([web.post("/v1/chat/completions", chat), web.get("/v1/models", listed)])
+    runner = web.AppRunner(app)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, "127.0.0.1", port)
+        await site.start()
+        stop = asyncio.Event()
+        with told(stop.set):
+            ready(f"http://127.0.0.1:{runner.addresses[0][1]}/v1")
+            await stop.wait()
+    finally:
+        await runner.cleanup()
+
+
+def reply(model: str, messages: list[dict[str, Any]], table: list[_Known]) -> str:
+    """YES, NO, or the date and the company as JSON, as the question asks."""
+    content = messages[-1]["content"]
+    parts: list[dict[str, Any]] = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    question = "\n".join(part["text"] for part in parts if part["type"] == "text")
+    picture = next((part["image_url"]["url"] for part in parts if part["type"] == "image_url"), "")
+    paper = _by_picture(picture, table) if picture else _by_words(question, table)
+    task = "extract" if "JSON" in question else "sort"
+    wrong = _errs(model, f"{paper.name} {task} {bool(picture)}")
+    if task == "sort":
+        return "YES" if paper.is_invoice != wrong else "NO"
+    found = {"date": paper.truth.get("date", ""), "company": paper.truth.get("company", "")}
+    if wrong:
+        found["date"] = found["date"].replace("2026", "2025")
+    return json.dumps(found, ensure_ascii=False)
+
+
+def _errs(model: str, question: str) -> bool:
+    digest = hashlib.sha256(f"{model} {question}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") % 100 < ERRORS[model]
+
+
+def _known(paper: Paper) -> _Known:
+    words = _WORD.findall(" ".join(paper.sheet().texts).casefold())
+    return _Known(paper, _small(drawn(paper), paper.kind), frozenset(words))
+
+
+def _small(data: bytes, kind: str) -> NDArray[np.float32]:
+    """The picture at 32 by 32 grays, around their mean."""
+    import tempfile
+    from pathlib import Path
+
+    import numpy as np
+    from PIL import Image
+
+    from loupe.data.pages import load_page
+    from loupe.types import PdfPage
+
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        path = Path(file.name)
+        image = load_page(PdfPage(path), longest=600) if kind == "pdf" else load_page(path)
+    pixels = np.asarray(image.convert("L").resize((_SIDE, _SIDE), Image.Resampling.BOX), np.float32)
+    spread: NDArray[np.float32] = (pixels - pixels.mean()) / (pixels.std() + 1)
+    return spread
+
+
+def _by_picture(url: str, table: list[_Known]) -> Paper:
+    picture = _small(base64.b64decode(url.partition(",")[2]), "jpg")
+    return min(table, key=lambda known: float(((known.picture - picture) ** 2).sum())).paper
+
+
+def _by_words(text: str, table: list[_Known]) -> Paper:
+    document = text.partition("<document>")[2] or text
+    words = frozenset(_WORD.findall(document.casefold()))
+    return max(table, key=lambda known: len(known.words & words) / max(1, len(known.words | words))).paper

@@ -1,0 +1,86 @@
+"""What stands beside results if it is asked for: slices by any tag, and what others have published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from loupe.cli.shared.errors import USAGE, show_error
+from loupe.cli.shared.output import say, tables
+from loupe.errors import UsageError, did_you_mean, word
+
+if TYPE_CHECKING:
+    from loupe.pipeline import Plan
+    from loupe.types import PublishedRow, Result
+
+F = TypeVar("F", bound=Callable[..., Any])
+#: Samples whose tags are looked at before a run.
+_LOOKED_AT = 1000
+#: Tags that no sample of a folder of one's own needs to have: scores of fields, facts and tables bring them.
+_OF_SCORES = frozenset({"field", "answer", "type", "teds_error"})
+
+
+def published_option(function: F) -> F:
+    """`--with-published`."""
+    text = "Also list published figures, with their source."
+    return click.option("--with-published", is_flag=True, help=text)(function)
+
+
+def by_option(function: F) -> F:
+    """`--by`."""
+    text = "Also every measure for each value of this tag (language, …)."
+    return click.option("--by", default="", metavar="TAG", help=text)(function)
+
+
+def published_of(benchmark: str, version: str = "") -> list[PublishedRow]:
+    """What others have published on a benchmark. Raises UsageError where none of it is in the package."""
+    from loupe.benchmarks.published import published_rows
+
+    rows = published_rows(benchmark, version)
+    if not rows:
+        named = f"{benchmark}@{version}" if version else benchmark
+        raise UsageError(f"no published numbers for {named} here", hint="loupe reproduce lists all there are")
+    return rows
+
+
+def check_tag(tag: str, plan: Plan) -> None:
+    """Say before a run where no sample has the tag of `--by`: scores may still bring it, but a slip costs hours.
+
+    Raises UsageError in a folder of one's own, whose scores bring no others.
+    """
+    from itertools import islice
+
+    from loupe.benchmarks.registry import get_benchmark, is_own_folder
+    from loupe.pipeline.plan import samples_of
+
+    selection = Path(plan.benchmark, "selection.json").is_file()
+    own = is_own_folder(plan.benchmark) and not selection and tag not in _OF_SCORES
+    samples = samples_of(get_benchmark(plan.benchmark), plan.data, plan.options)
+    known = sorted({name for sample in islice(samples, None if own else _LOOKED_AT) for name in sample.tags})
+    if tag in known:
+        return
+    listed = f"they have {', '.join(known)}" if known else "they have none"
+    said = f"--by {tag}: no sample has this tag; {listed}{did_you_mean(tag, known)}"
+    if own:
+        raise UsageError(said, hint="the same command without --by" if not known else f"--by {word(known[0])}")
+    say(f"{said}; the table comes only if the scores have it")
+
+
+def show_beside(results: Sequence[Result], published: Sequence[PublishedRow], by: str, *, plain: bool) -> int:
+    """Tables of both, below those of the results; the exit code, as a tag without slices is only said."""
+    if results and published:
+        from loupe.results.result_table import candidate_sections
+
+        tables(candidate_sections(results, published), plain=plain)
+    if by:
+        from loupe.results.slices import slices_section
+
+        try:
+            tables([slices_section(result, by) for result in results], plain=plain)
+        except UsageError as error:
+            show_error(error.message, error.hint)
+            return USAGE
+    return 0

@@ -1,0 +1,105 @@
+"""How an error reaches the person: two lines, and an exit code that a script can read (docs/cli.md lists them)."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from loupe.cli.shared.output import complain, say
+from loupe.errors import LoupeError, cannot_write, is_refusal
+
+BELOW = 1
+USAGE = 2
+SOME_FAILED = 3
+MISSING = 4
+NOT_WRITTEN = 5
+#: Like any program that an uncaught bug ends; never a code that has a meaning of its own.
+CRASHED = 70
+INTERRUPTED = 130
+#: 128 + SIGPIPE: what shells report for a program whose reader closed the pipe.
+BROKEN_PIPE = 141
+
+
+@dataclass(frozen=True)
+class Described:
+    """An expected error in the form in which it is shown."""
+
+    message: str
+    hint: str
+    exit_code: int
+
+
+def describe(error: Exception) -> Described | None:
+    """The two lines and the exit code of an expected error; None for a bug."""
+    if isinstance(error, LoupeError):
+        return Described(error.message, error.hint, error.exit_code)
+    if isinstance(error, click.UsageError):
+        path = error.ctx.command_path if error.ctx else "loupe"
+        message = re.sub(r"\. Did you mean ", "; did you mean ", error.format_message().strip().rstrip("."))
+        return Described(message[:1].lower() + message[1:], f"{path} --help", USAGE)
+    if isinstance(error, click.ClickException):
+        return Described(error.format_message(), "", error.exit_code)
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "start new thread" in str(error)):
+        what = (
+            "the system is out of memory" if isinstance(error, MemoryError) else "the system cannot start more threads"
+        )
+        return Described(
+            what, "close other programs, or raise the limit of this shell (ulimit -a) or container", MISSING
+        )
+    if isinstance(error, OSError) and is_refusal(error):
+        return _refused(error)
+    if isinstance(error, FileNotFoundError) and "temporary directory" in str(error.strerror):
+        what = "no folder for temporary files can be written (/tmp, or what TMPDIR says)"
+        return Described(what, "make room there, or set TMPDIR to a folder with room", NOT_WRITTEN)
+    if isinstance(error, OSError) and error.filename is not None:
+        reason = (error.strerror or type(error).__name__).lower()
+        return Described(f"{error.filename}: {reason}", "check the path, its permissions and the free space", USAGE)
+    return None
+
+
+def _refused(error: OSError) -> Described:
+    """A disk or a system that refuses, at a place that nobody has named; what cannot be read is bad input."""
+    path = error.filename if error.filename is not None else "a file"
+    refused = cannot_write(path, error)
+    if error.filename is not None and not _is_about_writing(error):
+        return Described(f"{path}: {refused.strerror}", "check the path and its permissions", USAGE)
+    return Described(refused.message, refused.hint, refused.exit_code)
+
+
+def _is_about_writing(error: OSError) -> bool:
+    """Whether it was writing that failed: a file that is there and can be read was not to be read."""
+    if error.errno not in (errno.EACCES, errno.EPERM):
+        return True
+    path = Path(os.fsdecode(error.filename))
+    return os.access(path, os.R_OK) or (not os.path.lexists(path) and os.access(path.parent, os.X_OK))
+
+
+def show_error(message: str, hint: str = "") -> None:
+    """Write `error: …` and, if there is one, `hint: …` to standard error."""
+    complain("error:", "red", message)
+    if hint:
+        complain("hint:", "cyan", hint)
+
+
+def report_error(error: Exception, who: str = "") -> tuple[str, int]:
+    """Say what is wrong in two lines, with `who` it went wrong for; returns the message and the exit code.
+
+    A bug keeps its traceback, and LOUPE_DEBUG=1 shows every traceback.
+    """
+    expected = describe(error)
+    if expected is None or os.environ.get("LOUPE_DEBUG"):
+        say("".join(traceback.format_exception(error)).rstrip())
+    if expected is None:
+        expected = Described(
+            f"this is a bug in loupe: {type(error).__name__}: {error}",
+            "please report it where you got Loupe, with the lines above and the command",
+            CRASHED,
+        )
+    show_error(f"{who}: {expected.message}" if who else expected.message, expected.hint)
+    return expected.message, expected.exit_code

@@ -1,0 +1,75 @@
+"""The runs that a command is given: run folders, or folders of runs; one that cannot be read costs only itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from loupe.cli.shared.errors import USAGE
+from loupe.cli.shared.output import say
+from loupe.errors import RunError, word
+from loupe.runs.folder import RunFolder, find_runs
+from loupe.runs.opening import open_run
+from loupe.types import UNDECODABLE
+
+
+def is_root(path: Path) -> bool:
+    """Whether this is no run, but a folder of runs."""
+    return not (path / "run.json").exists() and any(find_runs(path))
+
+
+def no_run_at(path: Path) -> RunError:
+    """That there is no run; with the folder of runs that is meant where a project is named."""
+    meant = f"; did you mean {path / 'runs'}?" if is_root(path / "runs") else ""
+    return RunError(f"no run at {path}{meant}", hint="loupe runs lists them")
+
+
+def readable_runs(paths: Sequence[Path], *, least: int = 1, scored: bool = False) -> tuple[list[Path], dict[str, str]]:
+    """The runs at these paths, or below them, that can be read to the end; and by path why not, for the others.
+
+    `scored` asks for a result, too. Those left out are named. Raises RunError for the first of them where fewer than
+    `least` runs are left.
+    """
+    found: list[RunFolder] = []
+    wrong: dict[Path, RunError] = {}
+    for path in paths:
+        try:
+            below, damaged = find_runs(path) if is_root(path) else ([open_run(path)], {})
+        except RunError as error:
+            wrong[path] = no_run_at(path) if is_root(path / "runs") else error
+            continue
+        found += below
+        wrong |= damaged
+    wrong |= {folder.path: fault for folder in found if (fault := _fault(folder, scored=scored))}
+    kept = list(dict.fromkeys(folder.path for folder in found if folder.path not in wrong))
+    if wrong and len(kept) < least:
+        raise next(iter(wrong.values()))
+    for fault in wrong.values():
+        say(f"left out: {fault.message}" + (f" ({fault.hint})" if fault.hint else ""))
+    return kept, {str(path): fault.message for path, fault in wrong.items()}
+
+
+def _fault(folder: RunFolder, *, scored: bool) -> RunError | None:
+    """What is wrong with the files of a run, all of which are read."""
+    try:
+        if folder.result() is None and scored:
+            return RunError(f"{folder.path} has no scores yet", hint=f"loupe score {word(folder.path)}")
+        for _ in folder.read_predictions(folder.prediction_places().values()):
+            pass
+        for _ in folder.scores():
+            pass
+    except RunError as error:
+        return error
+    except (*UNDECODABLE, OSError) as error:
+        return RunError(
+            f"{folder.path} cannot be read: {error}", hint=f"loupe score {word(folder.path)} scores it again"
+        )
+    return None
+
+
+def exit_with(left_out: object) -> None:
+    """End the command with the code of bad input where something was left out."""
+    if left_out:
+        click.get_current_context().exit(USAGE)

@@ -1,0 +1,80 @@
+"""The top of the command: what there is, in one screen, without importing any of it."""
+
+from __future__ import annotations
+
+import click
+
+from loupe import __version__
+from loupe.cli.shared.lazy import LazyGroup
+from loupe.cli.shared.output import print_data
+
+SECTIONS = {
+    "Measure": {
+        "run": "Read the pages of benchmarks with engines, and score the answers.",
+        "infer": "Read the pages only; `loupe score` does the rest, anywhere.",
+        "score": "Score the predictions of runs again, without an engine.",
+        "verify": "Score the parity cases that come with Loupe, and compare with what the official evaluators "
+        "returned.",
+        "demo": "Read the sample pages with the local engines, and write a report.",
+    },
+    "Look": {
+        "runs": "List the runs here with their headline measure.",
+        "compare": "Put runs of one benchmark side by side, with paired differences.",
+        "reproduce": "Compare published figures with measured ones, and list settings that differ or are unknown.",
+        "view": "View runs in a browser on this machine, even while they run.",
+        "report": "Write one HTML file with every number, page and answer of some runs.",
+        "lint": "Find formatting faults that cost points, page by page, and show the score without them.",
+        "review": "Review ground truth beside the page in a browser: accept, edit, skip.",
+        "export": "Write runs as files for other programs: answers, tables, logs, results.",
+        "pack": "Write a run as one archive, from which anybody can score it again.",
+        "unpack": "Make a run of an archive that `loupe pack` wrote.",
+    },
+    "Your documents": {
+        "init": "Turn a folder of images and PDF files into a benchmark.",
+        "draft": "Draft ground truth for a folder of documents with engines, to be checked with `loupe review`.",
+        "example": "Make the documents of the worked example, and their truth (docs/own-documents.md).",
+        "select": "Rank vision models and text models on documents of one type.",
+    },
+    "Data": {
+        "data": "Fetch, check and pack the data of benchmarks, also for machines without network.",
+        "setup": "Get the data of all benchmarks, as `loupe data get` does; or, with `math`, KaTeX for math tests.",
+    },
+    "Parts": {
+        "bench": "List, show and check benchmarks and folders of your own.",
+        "engine": "List, show and try engines.",
+        "load": "Measure throughput and latency of an engine by requests in flight.",
+        "serve": "Offer an engine as an OpenAI-compatible server on this machine.",
+        "compress": "Count what pages cost in vision tokens, and measure how much of them is read at that compression.",
+        "embed": "Embed page texts, figures with their captions, and queries; score what is found.",
+        "size": "Plan server and client for a GPU: what fits, how much at once, and the command line.",
+        "trust": "Show what a loupe.toml or Python file would run or redefine, and trust it.",
+        "doctor": "Check what is installed, which servers answer, and how to get the rest.",
+    },
+}
+
+EPILOG = """\b
+Start here:
+  loupe demo                                 the local engines on the first 12 samples
+  loupe run ./mydocs -e rapidocr             your own pages
+  loupe run sample_pages --base-url http://127.0.0.1:8000/v1
+
+Exit codes: 0 done; 1 below --fail-under, or a regression; 2 wrong usage;
+3 every sample failed (--strict: some did);
+4 something needed is missing; 5 could not write; 130 interrupted, state kept
+(143 by SIGTERM, 129 by SIGHUP)."""
+
+
+@click.group(
+    cls=LazyGroup,
+    sections=SECTIONS,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    no_args_is_help=False,
+    invoke_without_command=True,
+)
+@click.version_option(__version__, "-V", "--version", message="loupe %(version)s")
+@click.pass_context
+def root(context: click.Context) -> None:
+    """Measure how well machines read documents: any engine, exact scores, error bars."""
+    if context.invoked_subcommand is None:
+        print_data(context.get_help())

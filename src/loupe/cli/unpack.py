@@ -1,0 +1,28 @@
+"""`loupe unpack`: an archive of `loupe pack` as a run again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from loupe.cli.shared.output import as_json, json_option, print_data
+
+
+@click.command("unpack")
+@click.argument("pack", metavar="PACK", type=click.Path(path_type=Path))
+@click.argument("target", metavar="[DIR]", type=click.Path(path_type=Path, file_okay=False), default=Path("runs"))
+@json_option
+def command(pack: Path, target: Path, json: bool) -> None:
+    """Make a run of an archive that `loupe pack` wrote.
+
+    The run goes into DIR/ENGINE/BENCHMARK (DIR: runs), where no run may be yet. Nothing in the archive is run, and one
+    that is not what `loupe pack` writes is refused as a whole.
+    """
+    from loupe.pipeline.packs import unpack
+
+    folder = unpack(pack, target)
+    if json:
+        as_json({"run": str(folder.path)})
+        return
+    print_data(folder.path)

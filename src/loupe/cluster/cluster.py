@@ -1,0 +1,105 @@
+"""A cluster in use by one command: the one place where work for other machines begins."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from loupe.cluster.connection import connect
+from loupe.cluster.engine_host import Order, code_of
+from loupe.cluster.engine_pool import EnginePool, engine_pool
+from loupe.cluster.nodes import Nodes
+from loupe.cluster.pages import Packing
+from loupe.cluster.sameness import versions
+from loupe.cluster.scoring_hands import ScoringHands
+from loupe.engines.chat.settings import Settings as ChatSettings
+from loupe.engines.registry import Profile, WorkerNeeds
+from loupe.errors import UsageError
+from loupe.inference.progress import Progress
+from loupe.scoring.process import Hands
+from loupe.types import Engine
+
+
+class Cluster:
+    """Nodes of Ray, connected. `shared_data`: every node sees the data under the same paths, so pages are not sent."""
+
+    def __init__(self, address: str, *, shared_data: bool = False) -> None:
+        self.ray, self.is_started_here = connect(address)
+        self.nodes = Nodes(self.ray)
+        self._shared = shared_data
+        self.tell: Callable[[str], None] = lambda _: None
+
+    def reads(self, profile: Profile) -> bool:
+        """Whether an engine runs on the nodes; the others ask a server, from this process."""
+        return runs_on_nodes(profile)
+
+    @asynccontextmanager
+    async def open_profile(self, profile: Profile, progress: Progress) -> AsyncIterator[Engine]:
+        """Open an engine on all nodes. Raises what opening it raises where no node can."""
+        order = Order(
+            profile=_by_the_node(profile),
+            versions=versions(),
+            cores=max(1, int(self._needs(profile).cpus)),
+            code=code_of(profile),
+        )
+        pool = EnginePool(
+            ray=self.ray,
+            nodes=self.nodes,
+            order=order,
+            needs=self._needs(profile),
+            chosen=profile.worker is not None or self._needs(profile).gpus > 0,
+            packing=Packing(self.ray, shared=self._shared),
+            progress=progress,
+        )
+        async with engine_pool(pool) as engine:
+            yield engine
+
+    def hands(self, benchmark: str, adapters: Sequence[str]) -> Hands:
+        """The nodes as scorers of a benchmark."""
+        return ScoringHands(
+            self.ray, self.nodes, benchmark, adapters, shared=self._shared, tell=lambda line: self.tell(line)
+        )
+
+    def called(self) -> str:
+        """What it is, for people: `3 nodes with 12 CPUs and 2 GPUs`."""
+        nodes = list(self.nodes.now().values())
+        gpus = sum(node.gpus for node in nodes)
+        cpus = sum(node.cpus for node in nodes)
+        has = f"{cpus:g} CPU{'s' * (cpus != 1)}" + (f" and {gpus:g} GPU{'s' * (gpus != 1)}" if gpus else "")
+        return f"{len(nodes)} node{'s' * (len(nodes) != 1)} with {has}"
+
+    def _needs(self, profile: Profile) -> WorkerNeeds:
+        """What one worker needs: as was said, else a CPU; a server a GPU where the cluster has any."""
+        if profile.worker is not None:
+            return profile.worker
+        serves = isinstance(profile, ChatSettings)
+        has_gpus = any(node.gpus for node in self.nodes.now().values())
+        return WorkerNeeds(gpus=1.0 if serves and has_gpus else 0.0)
+
+
+def runs_on_nodes(profile: Profile) -> bool:
+    """Whether an engine runs on the nodes. A client of a server that stands somewhere needs no cluster."""
+    if isinstance(profile, ChatSettings):
+        return bool(profile.serve)
+    return profile.kind != "predictions"
+
+
+def check_profile(profile: Profile) -> None:
+    """Raise UsageError for settings that only make sense on one machine."""
+    if isinstance(profile, ChatSettings) and profile.gpus:
+        raise UsageError("--gpus does not go with --on: Ray hands out the GPUs", hint="--worker gpus=N")
+    if isinstance(profile, ChatSettings) and isinstance(profile.server_port, int):
+        raise UsageError("--server-port N does not go with --on: several servers share a node", hint="leave it out")
+
+
+def _by_the_node(profile: Profile) -> Profile:
+    """The profile without a number of processes that only counts this machine's cores: each node counts its own."""
+    if isinstance(profile, ChatSettings):
+        return profile
+    [field] = [each for each in msgspec.structs.fields(type(profile)) if each.name == "concurrency"]
+    usual: Any = field.default_factory
+    is_usual = usual is not msgspec.NODEFAULT and profile.concurrency == usual()
+    return msgspec.structs.replace(profile, concurrency=None) if is_usual else profile

@@ -1,0 +1,344 @@
+"""The workers of an engine on all nodes, as one engine: who is free gets the next page; who is lost is replaced.
+
+Ray starts the workers, and says when one has died and whether its node died with it. A page in flight on a node that
+died is asked again elsewhere, which is no attempt of its own; under which a worker died twice is the fault of the page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from loupe.cluster.engine_host import EngineHost, Opened, Order
+from loupe.cluster.nodes import Node, Nodes
+from loupe.cluster.pages import Packing
+from loupe.cluster.sameness import differing
+from loupe.engines.registry import WorkerNeeds
+from loupe.errors import AccountError, EngineError, EngineUnavailableError, LoupeError
+from loupe.inference.concurrency import Places
+from loupe.inference.progress import Progress
+from loupe.runs.info import PLACES
+from loupe.types import Engine, Output, Request
+
+#: Requests in flight at most, whatever the size of the cluster.
+_MOST = 4096
+#: A worker that reads one page at a time has the next one waiting.
+_AHEAD = 1
+#: Seconds between two looks at the nodes, and at the first worker.
+_LOOK, _OPENING = 1.0, 0.1
+#: Deaths under one page: of workers on living nodes, and of nodes; and failed starts after which a node is left alone.
+_WORKERS_LOST, _NODES_LOST, _FAILED_STARTS = 2, 5, 3
+#: Seconds that a worker may take to end its engine, and over which the pace of a node is counted.
+_CLOSE, _LIVE = 30.0, 30.0
+
+
+class WorkerLostError(Exception):
+    """A worker is gone with what it was doing. Never leaves the pool."""
+
+
+@dataclass(slots=True, eq=False)
+class _Worker:
+    """The driver's side of one actor. `load` counts the requests that it has."""
+
+    actor: Any
+    node: Node
+    load: int = 0
+
+
+@dataclass(slots=True)
+class EnginePool:
+    """Use `engine_pool`. `chosen`: only what a worker needs decides how many a node has; else the engine does, too."""
+
+    ray: Any
+    nodes: Nodes
+    order: Order
+    needs: WorkerNeeds
+    chosen: bool
+    packing: Packing
+    progress: Progress
+    facts: dict[str, str] = field(default_factory=dict)
+    is_watched: bool = False
+    places: Places = field(default_factory=lambda: Places(0, most=_MOST))
+    _ready: dict[_Worker, None] = field(default_factory=dict)
+    _starting: Counter[str] = field(default_factory=Counter)
+    _fits: dict[str, int] = field(default_factory=dict)
+    _failed: Counter[str] = field(default_factory=Counter)
+    _refused: dict[str, LoupeError] = field(default_factory=dict)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _change: asyncio.Condition = field(default_factory=asyncio.Condition)
+    _waiting: int = 0
+    _host: Any = None
+    _over: LoupeError | None = None
+    _answered: deque[tuple[float, str]] = field(default_factory=deque)
+
+    @property
+    def _room(self) -> int:
+        """Requests that one worker has at once."""
+        return self.order.places + (0 if self.order.serves else _AHEAD)
+
+    async def open(self) -> None:
+        """Return once a worker is ready. Raises what opening the engine raised where no node can."""
+        self._host = self.ray.remote(EngineHost)
+        self._spawn(self._watch())
+        while not self._ready:
+            if self._over is not None:
+                raise self._over
+            if self.progress.stopping:
+                raise asyncio.CancelledError
+            starting = sum(self._starting.values())
+            note = f"starting {starting} workers" if starting else "waiting for a node that can read"
+            self.progress.note = note
+            await asyncio.sleep(_OPENING)
+            self.progress.take_back(note)
+
+    async def close(self) -> None:
+        """End all workers; none is left when this returns."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(self._end(worker.actor) for worker in self._ready))
+        self._ready.clear()
+
+    async def predict(self, request: Request) -> Output:
+        """The answer, whatever becomes of nodes meanwhile.
+
+        Raises what the engine raises, and EngineError for a page under which workers die.
+        """
+        workers_lost = nodes_lost = 0
+        while True:
+            worker = await self._take()
+            try:
+                answer = await self._ask(worker, request)
+            except WorkerLostError as error:
+                if await self._retire(worker):
+                    nodes_lost += 1
+                else:
+                    workers_lost += 1
+                if workers_lost >= _WORKERS_LOST:
+                    raise EngineError(f"its worker died {workers_lost} times under this page: {error}") from None
+                if nodes_lost >= _NODES_LOST:
+                    raise EngineError(f"{nodes_lost} nodes died while they read this page") from None
+                continue
+            finally:
+                await self._give_back(worker)
+            if isinstance(answer, Output):
+                self._answered.append((time.monotonic(), worker.node.name))
+                return replace(answer, endpoint=worker.node.name)
+            if isinstance(answer, EngineUnavailableError) and not isinstance(answer, AccountError):
+                # This worker cannot go on; another one may, unless it is the page that does it.
+                workers_lost += 1
+                await self._retire(worker)
+                await self._note_failure(worker.node, answer)
+                if workers_lost < _WORKERS_LOST and self._over is None:
+                    continue
+            raise answer
+
+    async def healthy(self) -> bool:
+        """Whether any worker's engine works. Raises what the last of them raised where none does."""
+        found = await asyncio.gather(*(self._call(worker.actor.healthy.remote()) for worker in list(self._ready)))
+        errors = [each for each in found if isinstance(each, LoupeError)]
+        if errors and len(errors) == len(found):
+            raise errors[-1]
+        return any(each is True for each in found)
+
+    def status(self) -> str:
+        """`3 nodes, 12 workers, slowest b 0.8/s`."""
+        since = time.monotonic() - _LIVE
+        while self._answered and self._answered[0][0] < since:
+            self._answered.popleft()
+        nodes = {worker.node.name for worker in self._ready}
+        said = f"{len(nodes)} node{'s' * (len(nodes) != 1)}, {len(self._ready)} worker{'s' * (len(self._ready) != 1)}"
+        if len(nodes) > 1 and self._answered:
+            paces = Counter(name for _, name in self._answered)
+            slowest = min(nodes, key=lambda name: paces[name])
+            seconds = min(_LIVE, max(self.progress.seconds, 1.0))
+            said += f", slowest {slowest} {paces[slowest] / seconds:.2g} pages/s"
+        return said
+
+    async def _ask(self, worker: _Worker, request: Request) -> Output | LoupeError:
+        travelling, files, pieces = await asyncio.to_thread(self.packing.pack, request)
+        answer = await self._call(worker.actor.ask.remote(travelling, files, *pieces))
+        if isinstance(answer, WorkerLostError):
+            raise answer
+        found: Output | LoupeError = answer
+        return found
+
+    async def _call(self, reference: Any) -> Any:
+        """What a call gives back; WorkerLostError, as a value, where its actor is gone."""
+        try:
+            return await reference
+        except self.ray.exceptions.RayTaskError as error:
+            return EngineError(f"the worker failed: {str(error).strip().splitlines()[-1][:300]}")
+        except self.ray.exceptions.RayError as error:
+            return WorkerLostError(str(error).strip().splitlines()[0][:200])
+
+    async def _take(self) -> _Worker:
+        """The worker with the fewest requests, once one has room."""
+        while True:
+            found = min(self._ready, key=lambda worker: worker.load, default=None)
+            if found is not None and found.load < self._room:
+                found.load += 1
+                return found
+            if self._over is not None:
+                raise self._over
+            self._waiting += 1
+            async with self._change:
+                await self._change.wait()
+            self._waiting -= 1
+
+    async def _give_back(self, worker: _Worker) -> None:
+        worker.load -= 1
+        # Somebody waits only after workers were lost: places are as many as there is room.
+        if self._waiting:
+            await self._tell()
+
+    async def _tell(self) -> None:
+        async with self._change:
+            self._change.notify_all()
+
+    async def _retire(self, worker: _Worker) -> bool:
+        """No longer use a worker; whether its node is gone."""
+        self._ready.pop(worker, None)
+        self._resize()
+        with suppress(Exception):  # It may be dead already.
+            self.ray.kill(worker.actor)
+        return not await self._is_alive(worker.node)
+
+    async def _is_alive(self, node: Node) -> bool:
+        return node.id in await asyncio.to_thread(self.nodes.look)
+
+    def _resize(self) -> None:
+        self.places.resize(len(self._ready) * self._room)
+
+    async def _watch(self) -> None:
+        """Start workers wherever some are lacking, as long as the engine is open."""
+        while True:
+            try:
+                nodes = self.nodes.now()
+            except EngineUnavailableError as error:
+                self._over = error
+                await self._tell()
+                return
+            for node in nodes.values():
+                there = self._starting[node.id] + sum(worker.node.id == node.id for worker in self._ready)
+                for _ in range(max(0, self._wanted(node) - there)):
+                    self._starting[node.id] += 1
+                    self._spawn(self._start(node))
+            if not self._ready and not +self._starting:
+                self._over = self._why_none(list(nodes.values()))
+                await self._tell()
+            await asyncio.sleep(_LOOK)
+
+    def _wanted(self, node: Node) -> int:
+        """Workers that a node is to have: one at first, which says how many the machine bears."""
+        if node.id in self._refused:
+            return 0
+        holds = node.holds(cpus=self.needs.cpus, gpus=self.needs.gpus)
+        if node.id not in self._fits:
+            return min(1, holds)
+        return holds if self.chosen else min(holds, self._fits[node.id])
+
+    def _why_none(self, nodes: list[Node]) -> LoupeError | None:
+        """Why there is no worker and none will be; None while there may be one."""
+        told = [f"{self.nodes.called(ident)}: {error.message}" for ident, error in self._refused.items()]
+        able = [node for node in nodes if node.id not in self._refused]
+        if any(self._wanted(node) for node in able):
+            return None
+        need = f"{self.needs.cpus:g} CPUs" + (f" and {self.needs.gpus:g} GPUs" if self.needs.gpus else "")
+        told += [f"{node.name}: {node.cpus:g} CPUs, {node.gpus:g} GPUs, and a worker needs {need}" for node in able]
+        if not told:
+            return None
+        kind, hint = EngineUnavailableError, "ray status; --worker cpus=N,gpus=N says what a worker needs"
+        if self._refused and len({error.message for error in self._refused.values()}) == 1 and not able:
+            # All nodes say the same: as on one machine.
+            [first, *_] = self._refused.values()
+            return first
+        return kind(f"no node of the cluster can read: {'; '.join(told)}", hint=hint)
+
+    async def _start(self, node: Node) -> None:
+        """Have one more worker on a node, or know why not."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        actor = self._host.options(
+            num_cpus=self.needs.cpus,
+            num_gpus=self.needs.gpus,
+            max_concurrency=2 * _MOST,
+            max_restarts=0,
+            scheduling_strategy=NodeAffinitySchedulingStrategy(node.id, soft=False),
+        ).remote()
+        kept = False
+        try:
+            opened = await self._call(actor.open.remote(self.order))
+            if isinstance(opened, Opened):
+                opened = self._unlike(opened) or opened
+            if isinstance(opened, Opened):
+                self._fits[node.id] = opened.fits
+                self._ready[_Worker(actor, node)] = None
+                kept = True
+                self._resize()
+            elif isinstance(opened, WorkerLostError):
+                if await self._is_alive(node):
+                    died = EngineUnavailableError(f"the engine's worker died while it started: {opened}")
+                    await self._note_failure(node, died)
+            else:
+                await self._refuse(node, opened)
+        finally:
+            self._starting[node.id] -= 1
+            if not kept:
+                with suppress(Exception):
+                    self.ray.kill(actor)
+            await self._tell()
+
+    def _unlike(self, opened: Opened) -> LoupeError | None:
+        """Why the engine there is not the one that was opened first; the first one says what the run's is."""
+        if not self.facts:
+            self.facts, self.is_watched = opened.facts, opened.is_watched
+        names = (self.facts.keys() | opened.facts.keys()) - PLACES
+        differ = differing(self.facts, opened.facts, names)
+        said = f"its engine differs: {differ}"
+        return EngineUnavailableError(said, hint="install the same on every node") if differ else None
+
+    async def _note_failure(self, node: Node, error: LoupeError) -> None:
+        self._failed[node.id] += 1
+        if self._failed[node.id] >= _FAILED_STARTS:
+            await self._refuse(node, error)
+
+    async def _refuse(self, node: Node, error: LoupeError) -> None:
+        """Use a node no more, and say so."""
+        self._refused[node.id] = error
+        self.progress.tell(f"node {node.name} is not used: {error.message}")
+        if not self._ready:
+            self._over = self._why_none(list(self.nodes.now().values()))
+
+    async def _end(self, actor: Any) -> None:
+        with suppress(Exception):
+            await asyncio.wait_for(self._call(actor.close.remote()), _CLOSE)
+        with suppress(Exception):
+            self.ray.kill(actor)
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+@asynccontextmanager
+async def engine_pool(pool: EnginePool) -> AsyncIterator[Engine]:
+    """The engine that the workers of a pool are together."""
+    try:
+        await pool.open()
+        yield Engine(
+            predict=pool.predict,
+            facts=pool.facts,
+            healthy=pool.healthy if pool.is_watched else None,
+            status=pool.status,
+            # Where the profile leaves the number to the speed, it goes by that of all servers together.
+            places=None if pool.order.profile.concurrency == "auto" else pool.places,
+        )
+    finally:
+        await pool.close()

@@ -1,0 +1,169 @@
+"""What the hub says about a data set: the commit behind a branch, and every file with its size and digest.
+
+Through huggingface_hub (extra `data`), which knows the mirror (HF_ENDPOINT), the token (HF_TOKEN, or the login of the
+machine), pages of long listings, and offline mode. Protocol: docs/data.md.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from loupe.data.extras import install_command
+from loupe.data.hub.manifest import safe_path
+from loupe.data.hub.patience import PASSING, Patience, retry_after_seconds
+from loupe.errors import DatasetError, MissingToolError
+from loupe.types import DataSet
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """A file as the hub lists it: `sha256` of large files, the git blob's `sha1` of the others."""
+
+    path: str
+    size: int
+    sha256: str
+    sha1: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A data set at one commit: the files that were asked for, and how to get them."""
+
+    repo: str
+    revision: str
+    files: tuple[RemoteFile, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files)
+
+
+def list_files(
+    dataset: DataSet, *, revision: str = "", patterns: Iterable[str] = (), patience: Patience | None = None
+) -> Listing:
+    """The files of a data set at `revision` (a branch, tag or commit), pinned to its commit.
+
+    Raises DatasetError if it cannot be had, or nothing fits the patterns.
+    """
+    hub = _hub()
+    patience = patience or Patience()
+    wanted = tuple(patterns) or dataset.patterns
+    asked = revision or dataset.revision
+    info = _patiently(dataset, asked, patience, lambda: hub.dataset_info(dataset.repo, revision=asked))
+    commit = str(info.sha)
+    entries = _patiently(dataset, asked, patience, lambda: _tree(hub, dataset.repo, commit))
+    found = tuple(entry for entry in entries if any(fnmatch.fnmatchcase(entry.path, glob) for glob in wanted))
+    if not found:
+        shown = ", ".join(sorted({entry.path for entry in entries})[:8]) or "none"
+        raise DatasetError(
+            f"{dataset.repo} has no file that fits {' '.join(wanted)} at {commit[:12]} (its files: {shown}, …)",
+            hint=f"loupe data get {dataset.id} --include 'GLOB'",
+        )
+    return Listing(dataset.repo, commit, found)
+
+
+def file_url(repo: str, revision: str, path: str) -> str:
+    """Where a file is fetched from, at the mirror if HF_ENDPOINT names one."""
+    from huggingface_hub import hf_hub_url
+
+    return hf_hub_url(repo, path, repo_type="dataset", revision=revision, endpoint=_endpoint())
+
+
+def request_headers() -> dict[str, str]:
+    """Headers of a file request; with the token, where there is one. Never put them in a message."""
+    from huggingface_hub import get_token
+
+    from loupe import __version__
+
+    headers = {"User-Agent": f"loupe/{__version__}", "Accept-Encoding": "identity"}
+    token = get_token()
+    return headers | ({"Authorization": f"Bearer {token}"} if token else {})
+
+
+def refused(dataset: DataSet, status: int) -> DatasetError:
+    """Why the hub does not give the data: 401 and 403 want terms accepted or a token, 404 knows no such thing."""
+    if status in (401, 403):
+        message = f"{dataset.repo}: the hub refuses access (HTTP {status}); the data set is gated, private or not there"
+        return DatasetError(message, hint=f"accept its terms at {dataset.page}, then: export HF_TOKEN=…")
+    if status == 404:
+        return DatasetError(
+            f"{dataset.repo}: no such data set, revision or file on the hub (HTTP 404)", hint=dataset.page
+        )
+    return DatasetError(f"{dataset.repo}: the hub answers HTTP {status}", hint="the same command tries again")
+
+
+def _endpoint() -> str | None:
+    # Read here and not by the library, which keeps what it found when it was first imported.
+    return os.environ.get("HF_ENDPOINT", "").rstrip("/") or None
+
+
+def _hub() -> HfApi:
+    # Metrics and telemetry of the library are off: what is measured here is nobody's business.
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    try:
+        from huggingface_hub import HfApi
+    except ImportError:
+        raise MissingToolError(
+            "fetching data needs huggingface_hub, which is not installed", hint=install_command("data")
+        ) from None
+    return HfApi(endpoint=_endpoint(), library_name="loupe")
+
+
+def _tree(hub: HfApi, repo: str, commit: str) -> list[RemoteFile]:
+    from huggingface_hub.hf_api import RepoFile
+
+    found = []
+    for entry in hub.list_repo_tree(repo, recursive=True, revision=commit, repo_type="dataset"):
+        if isinstance(entry, RepoFile):
+            sha256 = entry.lfs.sha256 if entry.lfs else ""
+            found.append(RemoteFile(safe_path(entry.path), int(entry.size), sha256, "" if sha256 else entry.blob_id))
+    return found
+
+
+def _patiently(dataset: DataSet, revision: str, patience: Patience, ask: Callable[[], T]) -> T:
+    """The answer to a question about the data set; busy and unreachable hubs are asked again."""
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled, RevisionNotFoundError
+
+    # Of httpx or httpx2, whichever the library uses; neither is ours to import.
+    http_error: type[BaseException] = HfHubHTTPError.__bases__[0]
+    for attempt in range(1, patience.attempts + 1):
+        retry_after = None
+        try:
+            return ask()
+        except RevisionNotFoundError:
+            raise DatasetError(f"{dataset.repo} has no revision {revision!r}", hint=dataset.page) from None
+        except OfflineModeIsEnabled:
+            raise DatasetError(
+                f"{dataset.repo}: HF_HUB_OFFLINE forbids asking the hub", hint="unset HF_HUB_OFFLINE"
+            ) from None
+        except HFValidationError as error:
+            raise DatasetError(f"{dataset.repo!r}: {error}") from None
+        except HfHubHTTPError as error:
+            status = error.response.status_code
+            if status not in PASSING:
+                raise refused(dataset, status) from None
+            retry_after, why = retry_after_seconds(error.response.headers.get("Retry-After")), f"HTTP {status}"
+        except (http_error, OSError) as error:
+            why = type(error).__name__
+            if attempt >= patience.unreached:
+                break
+        pause = patience.pause(attempt, retry_after)
+        if pause is None:
+            break
+        time.sleep(pause)
+    raise DatasetError(f"{dataset.repo}: the hub cannot be asked ({why}, {attempt} attempts)", hint=_unreachable())
+
+
+def _unreachable() -> str:
+    return "check the network and HF_ENDPOINT (now: " + (_endpoint() or "not set") + "); the same command tries again"

@@ -1,0 +1,25 @@
+"""Where data sets lie on this machine: one folder each below LOUPE_DATA, by default in the user's cache folder.
+
+The folder of a data set is named after its benchmark, or after the one that it shares the data with. It holds
+the files in upstream's own layout.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from loupe.data.cache import cache_root
+
+
+def store_root() -> Path:
+    """The folder of all data sets: $LOUPE_DATA, else `loupe/data` in the user's cache ($XDG_CACHE_HOME, ~/.cache)."""
+    named = os.environ.get("LOUPE_DATA", "")
+    if named:
+        return Path(named).expanduser()
+    return cache_root() / "data"
+
+
+def default_root(place: str) -> Path:
+    """Where `loupe data get` puts the data set of this name. It need not exist; where it does, it is whole."""
+    return store_root() / place

@@ -1,0 +1,1 @@
+"""Asking OpenAI-compatible servers: addresses, requests, answers and failures."""

@@ -1,0 +1,1 @@
+"""Pages as the pictures that engines are given."""

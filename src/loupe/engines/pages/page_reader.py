@@ -1,0 +1,156 @@
+"""Decoding and rendering in worker processes: a page that hangs or crashes its decoder costs one sample.
+
+PDFium and image decoders are C code, and pages are other people's files. The workers start with the first page that
+needs them; what can be passed on byte for byte never gets here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from loupe.data.packed import packed_name, read_packed
+from loupe.data.page_drawing import write_picture_as_pdf
+from loupe.data.pages import DEFAULT_DPI, load_page, pdf_page_count
+from loupe.data.rasters import is_upright, open_image
+from loupe.engines.pages.anchor_text import anchor_text
+from loupe.engines.pages.page_images import EncodedImage, ImageRule, encode
+from loupe.engines.workers.cores import readers
+from loupe.engines.workers.isolation import WorkerPool, worker_pool
+from loupe.engines.workers.worker import Loaded
+from loupe.errors import EngineError, EngineUnavailableError, PageError
+from loupe.typed import encode_json, json_decoder
+from loupe.types import Output, PackedImage, PageSource, PdfPage, Request
+
+#: No page takes longer than this, in seconds, to be decoded: the largest allowed take a tenth of it.
+LONGEST_DECODING = 60.0
+
+
+class _Order(msgspec.Struct):
+    """What is to be done with a page; travels as the prompt of a request."""
+
+    task: Literal["encode", "file", "pdf", "anchor", "count"]
+    rule: ImageRule | None = None
+    folder: str = ""
+    formats: frozenset[str] = frozenset()
+    longest: int | None = None
+    dpi: float | None = None
+
+
+class PageReader:
+    """Reads pages in other processes, within the time limit of a request. Use `page_reader`, which opens it."""
+
+    def __init__(self, pool: WorkerPool, timeout: float) -> None:
+        self._pool = pool
+        self._timeout = min(timeout, LONGEST_DECODING)
+
+    async def encode(self, source: PageSource, rule: ImageRule) -> EncodedImage:
+        """The page as an image file in memory. Raises PageError, also if reading it takes too long or crashes."""
+        response = (await self._ask(source, _Order(task="encode", rule=rule))).response or {}
+        return EncodedImage(response["mime"], response["data"])
+
+    async def file(
+        self, source: PageSource, folder: Path, *, longest: int | None, dpi: float | None, formats: frozenset[str]
+    ) -> Path:
+        """The absolute path of the page as an upright image: the source itself if it is one in `formats`, else in
+        `folder`. Raises PageError, also if reading it takes too long or crashes."""
+        order = _Order(task="file", folder=str(folder), longest=longest, dpi=dpi, formats=formats)
+        return Path((await self._ask(source, order)).text)
+
+    async def one_page_pdf(self, source: PageSource, folder: Path, *, longest: int | None, dpi: float) -> Path:
+        """The absolute path of a PDF in `folder` whose only page is the upright picture of this one, pixel for pixel,
+        at `dpi`. Raises PageError, also if reading the page takes too long or crashes."""
+        order = _Order(task="pdf", folder=str(folder), longest=longest, dpi=dpi)
+        return Path((await self._ask(source, order)).text)
+
+    async def anchor_text(self, source: PageSource) -> str:
+        """What stands on the page and where, for a prompt. Raises PageError, also if that takes too long or crashes."""
+        return (await self._ask(source, _Order(task="anchor"))).text
+
+    async def count(self, pdf: Path) -> int:
+        """How many pages a PDF has. Raises PageError, also if finding out takes too long or crashes."""
+        return int((await self._ask(PdfPage(pdf), _Order(task="count"))).text)
+
+    async def _ask(self, source: PageSource, order: _Order) -> Output:
+        return await ask_about_page(self._pool, source, order, timeout=self._timeout)
+
+
+async def ask_about_page(pool: WorkerPool, source: PageSource, order: msgspec.Struct, *, timeout: float) -> Output:
+    """Have a worker do something with a page. Raises PageError where that fails, takes too long or crashes."""
+    request = Request(id="page", prompt=encode_json(order).decode(), images=(source,))
+    try:
+        return await pool.ask(request, timeout=timeout)
+    except EngineUnavailableError:
+        raise
+    except EngineError as error:
+        path = source if isinstance(source, Path) else source.path
+        raise PageError(f"{path}: cannot be decoded: {error.message}") from None
+
+
+@asynccontextmanager
+async def page_reader(*, timeout: float, workers: int | None = None) -> AsyncIterator[PageReader]:
+    """A reader with up to `workers` processes, as many as there are cores and memory for; none starts before a page."""
+    most = readers()
+    count = min(workers or most, most)
+    async with worker_pool("loupe.engines.pages.page_reader:load", {}, workers=count, lazy=True, bounded=True) as pool:
+        yield PageReader(pool, timeout)
+
+
+def load() -> Loaded:
+    """The reader as a worker uses it."""
+    return Loaded(read=_read)
+
+
+def _read(request: Request) -> Output:
+    (source,) = request.images
+    order = json_decoder(_Order).decode(request.prompt)
+    if order.task == "count":
+        assert isinstance(source, PdfPage)
+        return Output(text=str(pdf_page_count(source.path)))
+    if order.task == "encode":
+        assert order.rule is not None
+        image = encode(source, order.rule)
+        return Output(text="", response={"mime": image.mime, "data": image.data})
+    if order.task == "anchor":
+        return Output(text=anchor_text(source))
+    return Output(text=str(_pdf(source, order) if order.task == "pdf" else _file(source, order)))
+
+
+def _file(source: PageSource, order: _Order) -> Path:
+    """A file with the page: the one that it is in already, its very bytes out of a data file, or a PNG of it."""
+    folder = Path(order.folder)
+    if isinstance(source, Path) and _fitting(source, source, order):
+        return source.absolute()
+    if isinstance(source, PackedImage):
+        data = read_packed(source)
+        kind = _fitting(data, packed_name(source), order)
+        if kind:
+            path = folder / f"page.{kind.lower()}"
+            path.write_bytes(data)
+            return path
+    image = load_page(source, longest=order.longest, dpi=order.dpi)
+    path = folder / "page.png"
+    # Programs judge sizes by the resolution that the file states.
+    resolution = order.dpi if order.dpi is not None and isinstance(source, PdfPage) else None
+    image.save(path, compress_level=1, dpi=(resolution, resolution) if resolution else None)
+    return path
+
+
+def _pdf(source: PageSource, order: _Order) -> Path:
+    """A PDF of one page that shows the picture of a page, without loss."""
+    image = load_page(source, longest=order.longest, dpi=order.dpi)
+    path = Path(order.folder) / "page.pdf"
+    write_picture_as_pdf(image, path, dpi=order.dpi or DEFAULT_DPI)
+    return path
+
+
+def _fitting(source: Path | bytes, name: Path, order: _Order) -> str:
+    """The format of an image that a program can be given as it is, else ""."""
+    with open_image(source, name) as image:
+        small = order.longest is None or max(image.size) <= order.longest
+        fits = image.format in order.formats and small and is_upright(image) and getattr(image, "n_frames", 1) == 1
+        return str(image.format) if fits else ""

@@ -1,0 +1,95 @@
+"""The text of a whole document, told apart into its pages by what converters write between them.
+
+An assignment is made only where it is certain: the marks of one kind must come to exactly the pages of the document.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from loupe.errors import EngineError
+
+FORM_FEED = "\f"
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """What one family of converters writes. Numbered marks hold the page's number, from 0 or from 1."""
+
+    name: str
+    pattern: re.Pattern[str]
+    place: Literal["before", "between or after", "after"]
+    numbered: bool = False
+
+
+#: Tried in this order. pdftotext, mutool and pdfminer end pages with a form feed; marker (--paginate_output) writes
+#: {0} and 48 dashes above each; PyMuPDF4LLM (page_separators) "end of page=0" below; others comments.
+_KNOWN = (
+    _Marks("form feeds", re.compile(FORM_FEED), "between or after"),
+    _Marks("{0}----", re.compile(r"^\{(\d{1,6})\}-{40,}[ \t]*\r?$", re.M), "before", numbered=True),
+    _Marks(
+        "end of page=0",
+        re.compile(r"^--- end of page(?:\.page_number)?=(\d{1,6}) ---[ \t]*\r?$", re.M),
+        "after",
+        numbered=True,
+    ),
+    _Marks(
+        "<!-- page 1 -->",
+        re.compile(r"^<!-- ?page:? ?(\d{1,6})(?: ?(?:/|of) ?\d{1,6})? ?-->[ \t]*\r?$", re.M | re.I),
+        "before",
+        numbered=True,
+    ),
+    _Marks(
+        "<!-- page break -->", re.compile(r"^<!-- ?page[ _-]?break ?-->[ \t]*\r?$", re.M | re.I), "between or after"
+    ),
+    _Marks("<--- Page Split --->", re.compile(r"^<--- Page Split --->[ \t]*\r?$", re.M), "between or after"),
+)
+
+
+def told_apart(text: str, pages: int, *, page_break: str = "") -> list[str]:
+    """The text of each of the document's `pages`. `page_break` is a line between or below them; "": any known mark.
+
+    A document of one page, or without any text, needs no marks. Raises EngineError where the marks do not fit.
+
+    >>> told_apart("one\\fthree lines", 2)
+    ['one', 'three lines']
+    """
+    kinds: Sequence[_Marks] = _KNOWN
+    if page_break:
+        own = re.compile(rf"^{re.escape(page_break)}[ \t]*\r?$", re.M)
+        kinds = (_Marks(repr(page_break), own, "between or after"),)
+    for kind in kinds:
+        parts = _parts(text, kind, pages)
+        if parts is not None:
+            return [part.strip("\r\n") for part in parts]
+    if pages == 1 or not text.strip():
+        return [text.strip(FORM_FEED + "\r\n") if pages == 1 else ""] * pages
+    counts = {kind.name: sum(1 for _ in kind.pattern.finditer(text)) for kind in kinds}
+    found = ", ".join(f"{count:,} x {name}" for name, count in counts.items() if count) or "no page marks"
+    raise EngineError(
+        f"{found} in the text of {pages:,} pages: name {{page}} in the command, or the line that stands between pages "
+        "(-o page_break=LINE)"
+    )
+
+
+def _parts(text: str, kind: _Marks, pages: int) -> list[str] | None:
+    """The text between the marks, None where they do not fit the number of pages."""
+    marks = list(kind.pattern.finditer(text))
+    if not pages - 1 <= len(marks) <= pages or not marks:
+        return None
+    ends = [0, *(mark.end() for mark in marks)]
+    begins = [*(mark.start() for mark in marks), len(text)]
+    parts = [text[end:begin] for end, begin in zip(ends, begins, strict=True)]
+    if kind.numbered:
+        numbers = [int(mark[1]) for mark in marks]
+        # A program that was given one page of many may number it as it is in its document.
+        if len(marks) != pages or (pages > 1 and numbers not in ([*range(pages)], [*range(1, pages + 1)])):
+            return None
+    if len(parts) == pages:
+        # Nothing below the last mark: a blank last page, or a converter that ends every page and has left one out.
+        return parts if parts[-1].strip() else None
+    outside = parts.pop(0 if kind.place == "before" else -1)
+    return None if outside.strip() else parts

@@ -1,0 +1,89 @@
+"""Opening an engine around a vendor's package: is it installed, load it in workers, hand it one page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+
+from loupe.engines.pages.page_files import page_file, single_page
+from loupe.engines.pages.page_reader import page_reader
+from loupe.engines.shared.model_names import refuse_folder_instead
+from loupe.engines.vendors.settings import SdkSettings
+from loupe.engines.workers.isolation import worker_pool
+from loupe.errors import MissingToolError
+from loupe.types import Engine, Output, PdfPage, Request
+
+#: What every one of these packages reads from a file.
+_FORMATS = frozenset({"PNG", "JPEG"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What workers do: `factory` (`module:function`) with `arguments` and whether to `download`, in `environment`.
+
+    `takes_pdf`: the package is handed a page of a PDF as it is, with its number, and not as an image.
+    """
+
+    factory: str
+    arguments: Mapping[str, object]
+    environment: Mapping[str, str]
+    takes_pdf: bool = False
+
+
+def installed(*packages: str, install: str) -> dict[str, str]:
+    """Versions of packages. Raises MissingToolError, with `install` as the hint, for the first that is not here.
+
+    A package counts by the name that it is imported by; where its version is not known, that is "unknown". `package` is
+    what a signature says.
+    """
+    for package in packages:
+        if find_spec(package) is None:
+            raise MissingToolError(f"the package {package} is not installed", hint=install)
+    versions = {package: _version(package) for package in packages}
+    return {**versions, "package": "+".join(f"{name}={number}" for name, number in versions.items())}
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+#: What keeps libraries of models, and the processes that they start, from the network.
+_OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+
+
+@asynccontextmanager
+async def open_package(
+    settings: SdkSettings,
+    work: Work,
+    *,
+    facts: Mapping[str, str],
+    healthy: Callable[[], Awaitable[bool]] | None = None,
+) -> AsyncIterator[Engine]:
+    """Load the package in a worker, then yield the engine. A crash or a hang costs the page that it happens on."""
+    refuse_folder_instead(str(work.arguments.get("model", "")))
+    workers = settings.concurrency or 1
+    async with (
+        page_reader(timeout=settings.timeout, workers=workers) as reader,
+        worker_pool(
+            work.factory,
+            {**work.arguments, "download": settings.download},
+            workers=workers,
+            environment={**work.environment, **({} if settings.download else _OFFLINE)},
+            load_timeout=settings.load_timeout,
+        ) as pool,
+    ):
+
+        async def predict(request: Request) -> Output:
+            page = single_page(request)
+            if work.takes_pdf and isinstance(page, PdfPage) and not page.variant:
+                return await pool.ask(request, timeout=settings.timeout)
+            async with page_file(page, longest=None, dpi=settings.dpi, formats=_FORMATS, reader=reader) as path:
+                return await pool.ask(replace(request, images=(path,)), timeout=settings.timeout)
+
+        yield Engine(predict=predict, facts={**facts, **pool.facts}, healthy=healthy)

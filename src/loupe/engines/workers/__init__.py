@@ -1,0 +1,1 @@
+"""Other processes: workers for engines in Python, and programs."""

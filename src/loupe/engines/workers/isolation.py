@@ -1,0 +1,289 @@
+"""Worker processes for engines that run in Python: a crash or a hang costs one sample, never the run.
+
+Each worker is a plain subprocess on its own socket rather than a `multiprocessing` pool: the caller's main module is
+not run again, a worker that dies can neither break a queue that others use nor the pool, nothing that comes back is
+unpickled, and a worker ends by itself when its parent is gone, however that went. The worker's side is `worker.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+
+import msgspec
+
+import loupe.errors
+from loupe.data.bounds import TOO_MUCH_OR_CRASH, may_lack_memory
+from loupe.data.messages import HEAD, frame
+from loupe.data.python_process import python_command
+from loupe.engines.workers.child_environment import without_secrets
+from loupe.engines.workers.worker import Reply, Start
+from loupe.errors import EngineError, EngineTimeoutError, EngineUnavailableError, LoupeError, WriteError
+from loupe.typed import msgpack_decoder
+from loupe.types import Output
+
+#: Seconds between two looks at whether the process still lives; a grandchild may keep its socket open.
+_TICK = 0.25
+#: Seconds that a process gets to end after it closed its connection.
+_LAST_MOMENTS = 2.0
+#: A longer answer than this, in bytes, is refused instead of read.
+_LARGEST_REPLY = 256 << 20
+#: What a worker prints is kept for error messages, up to this many bytes.
+_LOG_LIMIT = 1 << 20
+
+
+class WorkerPool:
+    """Up to `workers` processes, each with the engine loaded once; `facts` is what the engine says about itself.
+
+    Use `worker_pool`, which opens and closes it. One process starts at once, so that an engine that cannot be loaded
+    is known before the first sample; the others start when there is work for them.
+    """
+
+    def __init__(self, start: Start, *, workers: int, environment: Mapping[str, str], load_timeout: float) -> None:
+        self._start = start
+        self._environment = environment
+        self._load_timeout = load_timeout
+        self._alive: set[_Worker] = set()
+        # The worker used last comes first: idle ones that were never needed are never started.
+        self._free: asyncio.LifoQueue[_Worker | None] = asyncio.LifoQueue()
+        for _ in range(workers):
+            self._free.put_nowait(None)
+        self.facts: dict[str, str] = {}
+
+    async def ask(self, request: object, *, timeout: float) -> Output:
+        """The answer to a request, or to a job of whatever kind the factory knows.
+
+        `timeout` counts from when a worker takes the request, without loading the engine.
+
+        Raises what the engine raises if it is one of Loupe's errors, EngineTimeoutError, or EngineError (anything else
+        that it raises, or its death). EngineUnavailableError: no worker can be started.
+        """
+        worker = await self._free.get()
+        try:
+            if worker is None:
+                worker = await self._new_worker()
+            try:
+                reply = await worker.ask(request, timeout=timeout)
+            except _NotTakenError:
+                # It died while it was idle (killed for memory, say): no fault of this page.
+                self._retire(worker)
+                worker = None
+                worker = await self._new_worker()
+                reply = await worker.ask(request, timeout=timeout)
+        except BaseException:
+            # Nobody waits for what this worker does now (it hangs, it died, or the caller gave up).
+            self._retire(worker)
+            worker = None
+            raise
+        finally:
+            self._free.put_nowait(worker)
+        if reply.error:
+            raise _as_error(reply)
+        return reply.output or Output(text="")
+
+    async def open(self) -> None:
+        """Start the first worker. Raises what loading the engine raises, EngineUnavailableError if it dies of it."""
+        first = await self._new_worker()
+        self._free.get_nowait()
+        self._free.put_nowait(first)
+
+    def close(self) -> None:
+        """End every worker, whatever it does; none is left when this returns."""
+        for worker in self._alive:
+            worker.kill()
+        for worker in list(self._alive):
+            self._retire(worker)
+
+    async def _new_worker(self) -> _Worker:
+        worker = _Worker(self._environment)
+        self._alive.add(worker)
+        try:
+            reply = await worker.load(self._start, timeout=self._load_timeout)
+        except EngineError as error:
+            said = worker.last_words()
+            self._retire(worker)
+            message = f"the engine cannot be loaded: {error.message}{f' ({said})' if said else ''}"
+            raise EngineUnavailableError(message) from None
+        except BaseException:
+            self._retire(worker)
+            raise
+        if reply.error:
+            self._retire(worker)
+            raise _as_error(reply, EngineUnavailableError)
+        self.facts = reply.facts
+        return worker
+
+    def _retire(self, worker: _Worker | None) -> None:
+        if worker is not None:
+            self._alive.discard(worker)
+            worker.close()
+
+
+@asynccontextmanager
+async def worker_pool(
+    factory: str,
+    settings: Mapping[str, object],
+    *,
+    workers: int,
+    environment: Mapping[str, str] | None = None,
+    load_timeout: float = 600.0,
+    lazy: bool = False,
+    bounded: bool = False,
+) -> AsyncIterator[WorkerPool]:
+    """A pool whose workers call `factory` (`module:function`) once with `settings` as keyword arguments.
+
+    It must return `Loaded`: the function that reads, and facts about the engine. It runs in the worker alone, so heavy
+    imports belong into it. `environment` is all that workers get; by default, everything that is no secret. A `lazy`
+    pool starts no worker before the first request. `bounded` workers only read pages, within `loupe.data.bounds`.
+    """
+    start = Start(factory=factory, settings=dict(settings), bounded=bounded)
+    environment = without_secrets() if environment is None else environment
+    pool = WorkerPool(start, workers=workers, environment=environment, load_timeout=load_timeout)
+    try:
+        if not lazy:
+            await pool.open()
+        yield pool
+    finally:
+        pool.close()
+
+
+class _NotTakenError(EngineError):
+    """The process was gone before it took the request."""
+
+
+class _Worker:
+    """The parent's side of one process."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        ours, theirs = socket.socketpair()
+        # An unlinked file, not a pipe: what a worker prints can never block it, and there is nothing to clean up.
+        self._log = tempfile.TemporaryFile(mode="a+b")  # noqa: SIM115  closed in close()
+        with theirs:
+            # A process group of its own keeps Ctrl-C on the terminal away from it: the parent decides.
+            self._process = subprocess.Popen(
+                python_command("loupe.engines.workers.worker", theirs.fileno()),
+                stdin=subprocess.DEVNULL,
+                stdout=self._log,
+                stderr=self._log,
+                env=dict(environment),
+                pass_fds=[theirs.fileno()],
+                process_group=0,
+            )
+        self._socket = ours
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._taken = False
+        self._bounded = False
+
+    async def load(self, start: Start, *, timeout: float) -> Reply:
+        """Wait until the engine is loaded."""
+        self._bounded = start.bounded
+        self._streams = await asyncio.open_connection(sock=self._socket)
+        return await self._exchange(msgspec.msgpack.encode(start), timeout, "while it was loaded")
+
+    async def ask(self, request: object, *, timeout: float) -> Reply:
+        """Hand over a request and wait for its answer."""
+        reply = await self._exchange(pickle.dumps(request), timeout, "on this page")
+        if os.fstat(self._log.fileno()).st_size > _LOG_LIMIT:
+            os.ftruncate(self._log.fileno(), 0)
+        return reply
+
+    def kill(self) -> None:
+        """End the process now, and whatever it started: that may live on where the process itself is dead already."""
+        # Until it is reaped, nobody else can get its number.
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """End the process and leave nothing behind."""
+        self.kill()
+        self._process.wait()
+        if self._streams is not None:
+            self._streams[1].transport.abort()
+        else:
+            self._socket.close()
+        self._log.close()
+
+    def last_words(self) -> str:
+        """The end of what the process printed, on one line."""
+        size = os.fstat(self._log.fileno()).st_size
+        end = os.pread(self._log.fileno(), 1000, max(0, size - 1000))
+        return " ".join(end.decode(errors="replace").split())[-300:]
+
+    async def _exchange(self, message: bytes, timeout: float, when: str) -> Reply:
+        assert self._streams is not None
+        self._streams[1].write(frame(message))
+        self._taken = False
+        reading = asyncio.ensure_future(self._read_frame(self._streams[0]))
+        deadline = time.monotonic() + timeout
+        try:
+            while not reading.done():
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise EngineTimeoutError(f"no answer within {timeout:g} s {when}")
+                dead = _has_ended(self._process)
+                await asyncio.wait({reading}, timeout=min(left, _TICK))
+                if dead and not reading.done():
+                    break
+            if reading.done():
+                return msgpack_decoder(Reply).decode(reading.result())
+        except (EOFError, OSError):
+            pass
+        except msgspec.MsgspecError as error:
+            raise EngineError(f"the engine process returned an invalid answer {when}: {error}") from None
+        finally:
+            reading.cancel()
+        kind = EngineError if self._taken else _NotTakenError
+        code, how = await self._death()
+        if self._bounded and self._taken and may_lack_memory(code):
+            raise EngineError(f"the page {TOO_MUCH_OR_CRASH}")
+        raise kind(f"the engine process died ({how}) {when}")
+
+    async def _read_frame(self, reader: asyncio.StreamReader) -> bytes:
+        """The next answer; an empty frame before it says that the request was taken."""
+        while True:
+            (size,) = HEAD.unpack(await reader.readexactly(HEAD.size))
+            self._taken = True
+            if size > _LARGEST_REPLY:
+                raise EngineError(f"the answer is larger than {_LARGEST_REPLY >> 20} MB")
+            if size:
+                return await reader.readexactly(size)
+
+    async def _death(self) -> tuple[int, str]:
+        """How it ended: its exit code, and in words. What it left behind is ended before its number is free again."""
+        end = time.monotonic() + _LAST_MOMENTS
+        while not _has_ended(self._process):
+            if time.monotonic() > end:
+                return 0, "it closed its connection"
+            await asyncio.sleep(0.01)
+        self.kill()
+        code = self._process.wait()
+        return code, f"signal {-code}, {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Whether the process is dead; it is not reaped by this, where the system can tell without."""
+    if process.returncode is not None:
+        return True
+    if sys.platform != "linux":
+        return process.poll() is not None
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _as_error(reply: Reply, fallback: type[LoupeError] = EngineError) -> LoupeError:
+    """The error that was raised in the worker: one of Loupe's as itself, any other as `fallback`."""
+    kind = getattr(loupe.errors, reply.kind, None)
+    if kind is WriteError:
+        return WriteError(reply.error, hint=reply.hint, number=reply.number)
+    if isinstance(kind, type) and issubclass(kind, LoupeError):
+        return kind(reply.error, hint=reply.hint)
+    return fallback(reply.error, hint=reply.hint)

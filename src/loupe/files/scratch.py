@@ -1,0 +1,49 @@
+"""Folders for pages on their way: the user's documents, which nobody may leave lying about.
+
+What a killed process left is taken away by the next one that needs such a folder. Who holds the lock of a folder still
+needs it: the system drops the lock when its holder dies, however it dies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_LOCK = "in-use"
+
+
+@contextmanager
+def scratch_folder(prefix: str, place: Path | None = None) -> Iterator[Path]:
+    """A private folder whose name starts so, gone at the end; in `place` instead of the folder for temporary files."""
+    sweep(prefix, place)
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=place, ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        new = folder / f"{_LOCK}.new"
+        with new.open("wb") as lock:
+            _take(lock.fileno())
+            # Under its own name it is locked from the start.
+            new.rename(folder / _LOCK)
+            yield folder
+
+
+def sweep(prefix: str, place: Path | None = None) -> None:
+    """Take away the folders whose name starts so, and whose processes ended without doing it themselves."""
+    for folder in (place or Path(tempfile.gettempdir())).glob(f"{prefix}*"):
+        with contextlib.suppress(OSError):
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue
+            with (folder / _LOCK).open("rb") as lock:
+                _take(lock.fileno())
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _take(descriptor: int) -> None:
+    """Lock an open file, or raise BlockingIOError where another process has it."""
+    import fcntl
+
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

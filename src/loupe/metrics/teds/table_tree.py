@@ -1,0 +1,244 @@
+"""HTML tables as the ordered trees that TEDS compares.
+
+Source: the IBM evaluator (ibm-aur-nlp/PubTabNet, src/metric.py); docs/protocols/teds.md#core and #parser-versions. The
+parser is libxml2's, through lxml, because the official numbers are made with it: broken HTML gives other trees
+elsewhere.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import deque
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from lxml.etree import HTMLParser, XPath, _Element
+
+NO_CONTENT: Final = 0
+"""The content of every node that is no cell, and of empty cells: the empty string."""
+
+INSTRUCTION: Final = "x-instruction"
+"""An element that stands for a processing instruction: a node, but not counted as an element."""
+
+_FULL_DOCUMENT = re.compile(r"^\s*<(?:html|!doctype)", re.IGNORECASE)  # lxml's own test, word for word
+_TAG_CODES = range(0xD800, 0xE000)  # surrogates: the parser decodes UTF-8, so no text of a cell can hold one
+
+Label = tuple[str, int, int]
+
+
+class TedsError(ValueError):
+    """The official evaluator raises on this pair; `upstream` names its exception."""
+
+    def __init__(self, message: str, upstream: str) -> None:
+        super().__init__(message)
+        self.upstream = upstream
+
+
+class TableTooLargeError(TedsError):
+    """Comparing this pair would take more time or memory than one sample may have."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, upstream="")
+
+
+@dataclass(slots=True)
+class Vocabulary:
+    """Numbers for the labels, cell texts and subtrees of the trees that are compared with each other."""
+
+    labels: dict[Label, int] = field(default_factory=dict)
+    contents: dict[str, int] = field(default_factory=lambda: {"": NO_CONTENT})
+    subtrees: dict[tuple[int, ...], int] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+    _texts: list[str] = field(default_factory=list)
+
+    @property
+    def texts(self) -> list[str]:
+        """The content strings by number."""
+        if len(self._texts) != len(self.contents):
+            self._texts = list(self.contents)
+        return self._texts
+
+    def tag_code(self, token: str) -> str:
+        """One character that stands for a tag inside cells, where a tag counts as one token."""
+        code = self.tags.get(token)
+        if code is None:
+            if len(self.tags) == len(_TAG_CODES):
+                raise TableTooLargeError(f"the cells hold more than {len(_TAG_CODES)} different tags")
+            code = self.tags[token] = chr(_TAG_CODES[len(self.tags)])
+        return code
+
+    @property
+    def written_tags(self) -> dict[int, str]:
+        """For `str.translate`: what writes the tags in a content string out again."""
+        return {ord(code): token for token, code in self.tags.items()}
+
+
+@dataclass(frozen=True)
+class TableTree:
+    """One table; the lists have an entry per node, in reversed document order.
+
+    Reversed, because every node then comes after all its descendants, and those of node k are exactly `first[k]` to
+    k - 1.
+    """
+
+    labels: list[int]
+    contents: list[int]
+    counts: list[int]  # children
+    first: list[int]
+    elements: int  # descendant elements of the table, tags inside cells included
+    vocabulary: Vocabulary
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @functools.cached_property
+    def subtrees(self) -> list[int]:
+        """A number per node: equal ones for equal subtrees, also in another tree of the same vocabulary."""
+        return self._numbered(self.contents)
+
+    @functools.cached_property
+    def shapes(self) -> list[int]:
+        """The same, but for subtrees that are equal when all cells are emptied."""
+        return self._numbered([NO_CONTENT] * len(self))
+
+    def _numbered(self, contents: list[int]) -> list[int]:
+        known, first = self.vocabulary.subtrees, self.first
+        numbers = [label << 32 | content for label, content in zip(self.labels, contents, strict=True)]
+        for node in [node for node, count in enumerate(self.counts) if count]:
+            start = first[node]
+            children = numbers[start:node]
+            if len(children) != self.counts[node]:
+                children = []
+                child = node - 1
+                while child >= start:
+                    children.append(numbers[child])
+                    child = first[child] - 1
+                children.reverse()
+            # Numbers of inner nodes are negative, so that none is that of a leaf.
+            numbers[node] = known.setdefault((self.labels[node], *children), -1 - len(known))
+        return numbers
+
+
+def parse_table(html: str) -> _Element | None:
+    """The table that TEDS scores, as the official XPath `body/table` finds it; None when there is none.
+
+    Raises TedsError where lxml raises: a document of blanks only, an XML declaration with an encoding.
+    """
+    from lxml import etree
+    from lxml import html as lxml_html
+
+    try:
+        if _FULL_DOCUMENT.match(html):
+            root = etree.fromstring(html, _parser())
+        else:
+            root = lxml_html.fromstring(html, parser=lxml_html.HTMLParser(remove_comments=True, encoding="utf-8"))
+    except (ValueError, etree.LxmlError) as error:
+        raise TedsError(f"the HTML cannot be parsed: {error}", upstream=type(error).__name__) from error
+    if root is None:
+        raise TedsError("the HTML cannot be parsed: Document is empty", upstream="ParserError")
+    return root.find("body/table")
+
+
+@functools.cache
+def _parser() -> HTMLParser:
+    from lxml import etree
+
+    return etree.HTMLParser(remove_comments=True, encoding="utf-8")
+
+
+@functools.cache
+def _xpath(expression: str) -> XPath:
+    from lxml import etree
+
+    return etree.XPath(expression)
+
+
+def build_tree(table: _Element, vocabulary: Vocabulary) -> TableTree:
+    """The tree of a parsed table: cells are leaves, every other element is an inner node without text.
+
+    Raises TedsError for a colspan or rowspan that Python's int() does not read.
+    """
+    labels, contents, counts = _nodes_in_document_order(table, vocabulary)
+    labels.reverse()
+    contents.reverse()
+    counts.reverse()
+    elements = int(_xpath(f"count(.//*[name() != '{INSTRUCTION}'])")(table))
+    return TableTree(labels, contents, counts, first_descendants(counts), elements, vocabulary)
+
+
+def _nodes_in_document_order(table: _Element, vocabulary: Vocabulary) -> tuple[list[int], list[int], list[int]]:
+    """Label, content and number of children per node."""
+    label_ids, content_ids = vocabulary.labels, vocabulary.contents
+    plain_cell = label_ids.setdefault(("td", 1, 1), len(label_ids))
+    spanning = set(_xpath(".//td[@colspan or @rowspan]")(table))
+    labels: list[int] = []
+    contents: list[int] = []
+    counts: list[int] = []
+    nodes = table.iter()
+    for node in nodes:
+        count = len(node)
+        if node.tag == "td":
+            label = plain_cell
+            if node in spanning:
+                colspan, rowspan = node.get("colspan", "1"), node.get("rowspan", "1")
+                key = ("td", span("colspan", colspan), span("rowspan", rowspan))
+                label = label_ids.setdefault(key, len(label_ids))
+            text = node.text or ""
+            if count:
+                text = cell_tokens(node, vocabulary)
+                deque(islice(nodes, sum(1 for _ in node.iterdescendants())), maxlen=0)  # they are no nodes
+            labels.append(label)
+            contents.append(content_ids.setdefault(text, len(content_ids)))
+            counts.append(0)
+        else:
+            # Spans of th are ignored upstream, and its text too; parity (docs/protocols/teds.md#core, step 6).
+            labels.append(label_ids.setdefault((node.tag, 0, 0), len(label_ids)))
+            contents.append(NO_CONTENT)
+            counts.append(count)
+    return labels, contents, counts
+
+
+def first_descendants(counts: list[int]) -> list[int]:
+    """The first descendant of each node, or the node itself, from their numbers of children."""
+    first = list(range(len(counts)))
+    last_inner = -1
+    for node in [node for node, count in enumerate(counts) if count]:
+        start = node - counts[node]
+        if start <= last_inner:  # not all children are leaves
+            start = node
+            for _ in range(counts[node]):
+                start = first[start - 1]
+        first[node] = start
+        last_inner = node
+    return first
+
+
+def span(name: str, value: str) -> int:
+    """A span as Python's int() reads it, blanks, underscores and foreign digits included; as upstream."""
+    try:
+        return int(value)
+    except ValueError as error:
+        raise TedsError(f"{name}={value!r} is not a number", upstream="ValueError") from error
+
+
+def cell_tokens(cell: _Element, vocabulary: Vocabulary) -> str:
+    """The content of a cell that holds tags: a string in which each tag is one character of its own.
+
+    Kept as upstream: `unk` has no closing token, and text after a `td` inside a `td` is dropped.
+    """
+    from lxml import etree
+
+    code = vocabulary.tag_code
+    tokens: list[str] = []
+    for event, node in etree.iterwalk(cell, events=("start", "end")):
+        if event == "start":
+            tokens += (code(f"<{node.tag}>"), node.text or "")
+        else:
+            if node.tag != "unk":
+                tokens.append(code(f"</{node.tag}>"))
+            if node.tag != "td":
+                tokens.append(node.tail or "")
+    return "".join(tokens)[1:-1]

@@ -1,0 +1,225 @@
+"""Comparisons and runs as Markdown that a pull request or the summary of a CI job shows.
+
+Whatever is foreign (names of samples and engines, answers, references, errors) stands in code spans or code blocks,
+where nothing of it becomes markup, a link, a picture or a mention of a person. CommonMark 0.31, code spans and blocks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from pathlib import Path
+
+from loupe.errors import LoupeError
+from loupe.results.compared_runs import Compared, Pair
+from loupe.results.control_characters import printable
+from loupe.results.group_titles import listed
+from loupe.results.references import answers_of, references_of
+from loupe.results.regressions import cannot_tell
+from loupe.results.sections import (
+    failed_count,
+    format_estimate,
+    format_range,
+    format_value,
+    one_line,
+)
+from loupe.results.visible_differences import difference_cells, signed
+from loupe.runs.folder import RunFolder
+from loupe.types import Estimate, Result
+
+#: Samples shown with their texts, and characters of each text.
+EXAMPLES, LONGEST = 3, 400
+#: Runs, measures and regressions listed.
+_LISTED = 40
+#: A comment on GitHub has at most 65,536 characters.
+_MOST = 60_000
+#: Characters of an excerpt that stand before the first difference.
+_BEFORE = 80
+
+
+def comparison_markdown(compared: Compared) -> str:
+    """Every run against the baseline, what got worse with samples, and how the numbers were made."""
+    base = next(row for row in compared.runs if row.run == compared.baseline)
+    parts = [f"## {code(f'{compared.benchmark}@{compared.version}')}: against {code(base.name)}"]
+    if compared.warning:
+        parts.append(f"> **{code(compared.warning)}**")
+    if compared.regressions is not None:
+        parts.append(_outcome(compared))
+    if compared.verdict:
+        parts.append(code(compared.verdict, longest=LONGEST))
+    for pair in compared.pairs[:_LISTED]:
+        parts += _pair(compared, pair, base.name)
+    parts += [code(f"The runs differ in {part}: {' | '.join(values)}") for part, values in compared.differing.items()]
+    parts.append(folded("Signatures", "\n".join(one_line(row.signature, 1000) for row in compared.runs[:_LISTED])))
+    return _joined(parts)
+
+
+def _outcome(compared: Compared) -> str:
+    lost = compared.regressions or []
+    untested = [pair.name for pair in compared.pairs if cannot_tell(compared, pair)]
+    if not lost and untested:
+        few = f"too few samples to tell whether {compared.headline} got worse in {listed(untested[:_LISTED])}"
+        return f"⚠️ **Not tested:** {code(few)}"
+    if not lost:
+        return "✅ **No regression.**"
+    lines = [f"- {code(one.name)} {code(one.measure)}: {one.why}" for one in lost[:_LISTED]]
+    return "\n".join([f"❌ **{len(lost)} regression{'' if len(lost) == 1 else 's'}.**", "", *lines])
+
+
+def _pair(compared: Compared, pair: Pair, base: str) -> Iterator[str]:
+    rows = []
+    for name, found in list(pair.measures.items())[:_LISTED]:
+        if (found.value_a is None and found.value_b is None) or name in compared.twice:
+            continue
+        unit = compared.units.get(name, "fraction")
+        values = (format_value(value, unit) for value in (found.value_a, found.value_b))
+        cells = difference_cells(found, unit, higher_is_better=compared.directions.get(name, True))
+        rows.append((code(name), *values, *cells))
+    count = f"{pair.samples:,} sample{'' if pair.samples == 1 else 's'}"
+    yield f"### {code(pair.name)} on what both have read: {count}"
+    header = ("measure", code(pair.name), code(base), "difference", "95 % interval (Holm)", "p (Holm)", "")
+    yield table(header, rows)
+    worse = pair.moved.worse[:EXAMPLES]
+    if not worse:
+        return
+    unit = compared.units.get(pair.moved.measure, "fraction")
+    ids = [one.sample for one in worse]
+    new, old = RunFolder.open(Path(pair.run)), RunFolder.open(Path(compared.baseline))
+    references, now, then = references_of(new, ids), answers_of(new, ids), answers_of(old, ids)
+    yield f"**What got worse most**, by {code(pair.moved.measure)}:"
+    for one in worse:
+        texts = {"reference": references.get(one.sample), base: then.get(one.sample), pair.name: now.get(one.sample)}
+        yield from example(f"{code(one.sample)}: {signed(one.difference, unit)}", texts)
+
+
+def runs_markdown(runs: Sequence[tuple[RunFolder, Result]]) -> str:
+    """Every run with its headline, then its measures, what failed, and how the numbers were made."""
+    rows = []
+    for folder, result in runs[:_LISTED]:
+        found, unit = result.measures.get(result.headline, Estimate(value=None)), _unit(result, result.headline)
+        failed = f"{failed_count(result):,} of {result.total:,}"
+        rows.append(
+            (
+                code(result.engine),
+                code(f"{result.benchmark}@{result.version}"),
+                f"{code(result.headline)} {format_estimate(found, unit)}",
+                format_range(found.low, found.high, unit),
+                failed,
+                code(str(folder.path)),
+            )
+        )
+    parts = ["## Loupe", table(("engine", "benchmark", "headline", "95 % interval", "failed", "run"), rows)]
+    for folder, result in runs[:_LISTED]:
+        parts += _run(folder, result)
+    parts.append(folded("Signatures", "\n".join(one_line(result.signature, 1000) for _, result in runs[:_LISTED])))
+    return _joined(parts)
+
+
+def _run(folder: RunFolder, result: Result) -> Iterator[str]:
+    yield f"### {code(result.engine)} on {code(result.benchmark)}"
+    rows = [
+        (
+            code(name),
+            format_estimate(found, _unit(result, name)),
+            format_range(found.low, found.high, _unit(result, name)),
+            f"{found.n:,}",
+        )
+        for name, found in list(result.measures.items())[:_LISTED]
+    ]
+    yield table(("measure", "value", "95 % interval", "n"), rows)
+    for warning in result.warnings[:_LISTED]:
+        yield f"> {code(warning, longest=LONGEST)}"
+    if result.failures:
+        yield f"**{len(result.failures):,} failed**, the first of them:"
+        lines = [
+            f"- {code(one.sample)} ({code(one.outcome)}): {code(one.error or 'no answer', longest=LONGEST)}"
+            for one in result.failures[:EXAMPLES]
+        ]
+        yield "\n".join(lines)
+    yield from _worst(folder)
+
+
+def _worst(folder: RunFolder) -> Iterator[str]:
+    """The samples that cost most, with reference and answer; none where nothing is lost, or nobody can tell."""
+    from loupe.benchmarks.registry import benchmark_of_run
+    from loupe.results.worst_samples import worst_section
+
+    try:
+        section = worst_section(benchmark_of_run(folder.info.benchmark), folder.scores())
+    except LoupeError:
+        return
+    if section is None:
+        return
+    ids = [str(row[0]) for row in section.rows[:EXAMPLES]]
+    costs = [str(row[1]) for row in section.rows[:EXAMPLES]]
+    references, answers = references_of(folder, ids), answers_of(folder, ids)
+    yield "**What cost most:**"
+    for ident, cost in zip(ids, costs, strict=True):
+        texts = {"reference": references.get(ident), "answer": answers.get(ident)}
+        yield from example(f"{code(ident)}: {code(cost)}", texts)
+
+
+def _joined(parts: Sequence[str]) -> str:
+    """Paragraphs as one text, as many as a comment can have."""
+    sizes = accumulate(len(part) + 2 for part in parts)
+    kept = [part for part, size in zip(parts, sizes, strict=True) if size <= _MOST]
+    left = ["_The rest is left out here; `loupe report` shows all._"] if len(kept) < len(parts) else []
+    return "\n\n".join([*kept, *left]) + "\n"
+
+
+def _unit(result: Result, measure: str) -> str:
+    return result.units.get(measure, "fraction")
+
+
+def example(title: str, texts: dict[str, str | None]) -> Iterator[str]:
+    """A sample with excerpts of its texts from shortly before where they first differ; None: the text is not here."""
+    there = [text for text in texts.values() if text is not None]
+    start = max(0, min((_common(there[0], other) for other in there[1:]), default=0) - _BEFORE)
+    yield title
+    for name, text in texts.items():
+        if text is not None:
+            yield f"{code(name)}:\n\n{block(_excerpt(text, start))}"
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters two texts begin with alike; whole texts that are alike differ nowhere."""
+    if one == other:
+        return len(one) if len(one) > LONGEST else _BEFORE
+    shorter = min(len(one), len(other))
+    return next((place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), shorter)
+
+
+def _excerpt(text: str, start: int) -> str:
+    cut = text[start : start + LONGEST]
+    return ("…" if start and cut else "") + cut + ("…" if start + LONGEST < len(text) else "")
+
+
+def code(text: str, *, longest: int = 160) -> str:
+    """A text as a code span on one line, which also stands in a table: there is no bar in it, nor an end of its own.
+
+    >>> code("a`b|c")
+    '``a`b¦c``'
+    """
+    flat = one_line(printable(text), longest).replace("|", "¦") or "–"
+    ticks = "`" * (max(map(len, re.findall("`+", flat)), default=0) + 1)
+    space = " " if flat.startswith("`") or flat.endswith("`") else ""
+    return f"{ticks}{space}{flat}{space}{ticks}"
+
+
+def block(text: str) -> str:
+    """A text as a code block; its fence is longer than any that stands in it."""
+    shown = printable(text.replace("\r\n", "\n").replace("\r", "\n")) or "(nothing)"
+    fence = "`" * max(3, max(map(len, re.findall("`+", shown)), default=0) + 1)
+    return f"{fence}text\n{shown}\n{fence}"
+
+
+def folded(title: str, text: str) -> str:
+    """A code block that opens with a click."""
+    return f"<details><summary>{title}</summary>\n\n{block(text)}\n\n</details>"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of cells that are Markdown already."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

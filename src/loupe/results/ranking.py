@@ -1,0 +1,85 @@
+"""Ranks of engines: shared where the difference between two of them may be chance (docs/statistics.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from loupe.results.group_titles import listed
+from loupe.results.groups import Group
+from loupe.results.sections import Section
+from loupe.results.visible_differences import no_ranks, visible_differences
+from loupe.stats.ranks import Standings, standings
+from loupe.types import Result
+
+
+def standings_of(group: Group) -> Standings | None:
+    """Every two engines compared, by their places in the group; None where the benchmark itself is gone."""
+    if group.benchmark is None:
+        return None
+    runs = {str(place): entrant.counts() for place, entrant in enumerate(group.entrants)}
+    apart = {str(place) for place, entrant in enumerate(group.entrants) if group.headline in entrant.left_out}
+    return standings(group.analysis, runs, unranked=apart)
+
+
+def ranks_of(group: Group, found: Standings | None) -> list[str]:
+    """The rank of each engine by the headline measure, in the group's order; "–" where it has none."""
+    ranks = found.ranks if found else {}
+    return [str(ranks.get(str(place)) or "–") for place in range(len(group.entrants))]
+
+
+def how_ranked(group: Group, found: Standings | None) -> str:
+    """What a shared rank is, or why engines have none; "" where there is nothing to rank."""
+    values = [result for result in group.results if _has_headline(group, result)]
+    if not values:
+        why = next((result.not_computed.get(group.headline, "") for result in group.results), "")
+        because = f" ({why})" if why else ""
+        return f"No ranks and no bars: {_title(group)} was not computed{because}." if group.results else ""
+    if len(values) < 2:
+        return ""
+    if found is None:
+        return "No ranks: this benchmark is not installed here, so its engines cannot be compared."
+    if found.untold:
+        return no_ranks(_title(group))
+    shared = "Engines share a rank if the difference between them may be due to chance"
+    pairs = len(values) * (len(values) - 1) // 2
+    said = [f"{shared}, corrected over all {pairs:,} pairs of them." if pairs > 1 else f"{shared}."]
+    valued = {
+        str(place): entrant.label
+        for place, entrant in enumerate(group.entrants)
+        if entrant.result and _has_headline(group, entrant.result)
+    }
+    return " ".join([*said, *unranked_sentences(valued, found)])
+
+
+def unranked_sentences(names: Mapping[str, str], found: Standings) -> list[str]:
+    """Why runs with a value (their names by key) have no rank although others have one."""
+    failed = [name for run, name in names.items() if run in found.failed]
+    few = [name for run, name in names.items() if run not in found.failed and found.ranks[run] is None]
+    said = [f"No rank for {listed(failed)}: every sample failed."] if failed else []
+    if few and not found.untold:
+        said.append(f"No rank for {listed(few)}: too few of the samples that the others have read.")
+    return said
+
+
+def _has_headline(group: Group, result: Result) -> bool:
+    return group.headline in result.measures and result.measures[group.headline].value is not None
+
+
+def _title(group: Group) -> str:
+    return next((one.title or one.name for one in group.measures if one.name == group.headline), group.headline)
+
+
+def visible_to_best(group: Group, compared: Standings | None) -> Section | None:
+    """On few documents: what difference of each engine to the best one these could have shown at all."""
+    scored = [place for place, entrant in enumerate(group.entrants) if entrant.result and not entrant.left_out]
+    unit = next((measure.unit for measure in group.measures if measure.name == group.headline), "")
+    if compared is None or not unit or not scored:
+        return None
+    best = min(scored, key=lambda place: list(compared.ranks).index(str(place)))
+    against = {place: compared.minus(str(place), str(best)).get(group.headline) for place in scored if place != best}
+    pairs = [
+        (f"{group.entrants[place].label} minus {group.entrants[best].label}", found)
+        for place, found in against.items()
+        if found is not None and found.difference
+    ]
+    return next(iter(visible_differences(pairs, _title(group), unit)), None)

@@ -1,0 +1,87 @@
+"""What got worse since a baseline, as the paired test with its correction says: what a CI job may fail on.
+
+Without a margin a measure got worse where the table says `worse`. With one, the question is that of a test of
+non-inferiority: the headline counts as kept only where its interval excludes a loss of the margin or more (G. Piaggio
+et al., "Reporting of Noninferiority and Equivalence Randomized Trials", JAMA 308 (2012)).
+"""
+
+from __future__ import annotations
+
+from loupe.errors import UsageError
+from loupe.results.compared_runs import Compared, Pair, Regression
+from loupe.results.sections import format_range, format_value
+from loupe.results.visible_differences import probability, size, verdict
+from loupe.stats.comparison import FEWEST, Difference
+
+
+def regressions(compared: Compared, margin: float | None = None) -> list[Regression]:
+    """What every run lost against the baseline. `margin` is in the unit of the headline (a fraction, or a number).
+
+    Raises UsageError where a headline cannot be compared, or a run has not scored all samples that the baseline has:
+    what was not looked at must not pass.
+    """
+    found = []
+    for pair in compared.pairs:
+        headline = pair.measures.get(compared.headline)
+        if headline is None or headline.difference is None:
+            raise UsageError(
+                f"{pair.run} and {compared.baseline} cannot be compared by {compared.headline}",
+                hint="let both read the same samples",
+            )
+        if pair.unscored:
+            of = f"{pair.unscored:,} of the {pair.samples + pair.unscored:,} samples of {compared.baseline}"
+            raise UsageError(
+                f"{pair.run} has no scores of {of}: nothing is known of them", hint="let both read the same samples"
+            )
+        for measure, one in pair.measures.items():
+            if why := loss(compared, measure, one, margin):
+                found.append(Regression(run=pair.run, name=pair.name, measure=measure, why=why))
+    return found
+
+
+def loss(compared: Compared, measure: str, found: Difference, margin: float | None) -> str:
+    """Why this is a regression; "" where it is none. A margin holds for the headline alone."""
+    better = compared.directions.get(measure, True)
+    unit = compared.units.get(measure, "fraction")
+    if margin is None:
+        return _sentence(found, unit) if verdict(found, better) == "worse" else ""
+    if measure != compared.headline:
+        return ""
+    worst = _worst(found, higher_is_better=better)
+    if worst is None:
+        return (
+            f"{found.shared:,} samples or groups of them are too few to exclude a loss of {size(margin, unit)}"
+            f" (at least {FEWEST} are needed)"
+        )
+    if worst < margin or worst == margin == 0:
+        return ""
+    return f"may be worse by {size(worst, unit)}, and the margin is {size(margin, unit)} ({_numbers(found, unit)})"
+
+
+def cannot_tell(compared: Compared, pair: Pair) -> bool:
+    """Whether no test was possible of the headline: then nothing got worse, and nothing is known."""
+    found = pair.measures.get(compared.headline)
+    return found is None or found.p_holm is None
+
+
+def _worst(found: Difference, *, higher_is_better: bool) -> float | None:
+    """The largest loss that the interval leaves open (below 0: a gain); None where there are too few for any."""
+    if found.p_holm is None or found.difference is None:
+        return None
+    ends = (found.low, found.high)
+    if found.unseen is not None:  # All differ alike, or not at all: there is no spread, and no interval.
+        ends = (found.difference, found.difference)
+    end = ends[0] if higher_is_better else ends[1]
+    return None if end is None else (-end if higher_is_better else end)
+
+
+def _sentence(found: Difference, unit: str) -> str:
+    values = f"{format_value(found.value_a, unit)} against {format_value(found.value_b, unit)}"
+    return f"{values}, {size(found.difference, unit)} worse ({_numbers(found, unit)})"
+
+
+def _numbers(found: Difference, unit: str) -> str:
+    interval = format_range(found.low, found.high, unit)
+    p = probability(found.p_holm)
+    said = [f"95 % interval of the difference {interval}"] if interval else []
+    return ", ".join([*said, f"p {p}" if p.startswith("<") else f"p = {p}"])

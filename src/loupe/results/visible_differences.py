@@ -1,0 +1,135 @@
+"""What difference between two engines so few documents could have shown at all, in words for tables.
+
+Method: docs/statistics.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from loupe.results.sections import Section, format_range
+from loupe.stats.comparison import FEWEST, LEVEL, Difference, is_clear
+
+#: With more documents than this (or groups of them) intervals are narrow enough to speak for themselves.
+FEW = 200
+
+
+def visible_differences(pairs: Sequence[tuple[str, Difference]], measure: str, unit: str) -> list[Section]:
+    """A row for each pair over few documents: found, smallest that these would show, and how many would show it."""
+    few = [(name, found) for name, found in pairs if found.shared <= FEW and found.difference is not None]
+    rows = [(name, size(found.difference, unit), smallest(found, unit), needed(found)) for name, found in few]
+    if not rows:
+        return []
+    count = max(found.shared for _, found in few)
+    shown = f"{count:,} document{'s' if count != 1 else ''}"
+    title = f"what {shown} can show of {measure} (95 % level, 80 % power)"
+    return [Section(title=title, header=("pair", "difference", "smallest detectable", "documents needed"), rows=rows)]
+
+
+def no_ranks(headline: str) -> str:
+    """Why engines with values have no ranks."""
+    return f"No ranks: too few samples to tell the engines apart by {headline}."
+
+
+def size(difference: float | None, unit: str) -> str:
+    """A difference without its direction, fractions in points of a hundred."""
+    if difference is None:
+        return "–"
+    if unit == "count":
+        return f"{abs(difference):,.0f} point{'' if abs(difference) == 1 else 's'}"
+    return f"{100 * abs(difference):.2f} points" if unit == "fraction" else f"{abs(difference):.3f}"
+
+
+#: Above what `difference_cells` gives. Where several questions are asked at once the interval is wider than 95 %.
+DIFFERENCE_HEADER = ("difference", "95 % interval (Holm)", "p (Holm)", "")
+
+
+def difference_cells(found: Difference, unit: str, *, higher_is_better: bool) -> tuple[str, str, str, str]:
+    """A difference for a table: with its direction, its interval, its p-value and the verdict."""
+    interval = format_range(found.low, found.high, unit)
+    return signed(found.difference, unit), interval, probability(found.p_holm), verdict(found, higher_is_better)
+
+
+def verdict(found: Difference, higher_is_better: bool) -> str:
+    """What the difference says of the first of the two runs."""
+    if found.p_holm is None or found.difference is None:
+        return "too few to tell"
+    if not is_clear(found):
+        return "no clear difference"
+    return "better" if (found.difference > 0) == higher_is_better else "worse"
+
+
+def signed(difference: float | None, unit: str) -> str:
+    """A difference with its direction, fractions in points of a hundred."""
+    if difference is None:
+        return "–"
+    return f"{100 * difference:+.2f}" if unit == "fraction" else f"{difference:+.{0 if unit == 'count' else 3}f}"
+
+
+def probability(p: float | None) -> str:
+    """Three digits; what rounding would lift to the level is said to be below it."""
+    if p is None:
+        return "–"
+    if p < 0.001:
+        return "<0.001"
+    return f"<{LEVEL:.3f}" if p < LEVEL and f"{p:.3f}" == f"{LEVEL:.3f}" else f"{p:.3f}"
+
+
+def smallest(found: Difference, unit: str) -> str:
+    """The smallest difference that these documents show, or why none can be named."""
+    if found.unseen is not None:
+        alike = (
+            "same in all; up to {} of documents may vary"
+            if found.difference
+            else "none seen; up to {} of documents may differ"
+        )
+        return alike.format(f"{100 * found.unseen:.0f} %")
+    if found.detectable is None:
+        return "none: fewer than six" if found.shared < FEWEST else "none: too few documents differ"
+    if _off_the_scale(found, unit):
+        return "none: would exceed 100 points"
+    return size(found.detectable, unit)
+
+
+def _off_the_scale(found: Difference, unit: str) -> bool:
+    """Whether no two values can be so far apart. An error rate above 1 is on no such scale."""
+    largest = max(abs(value) for value in (found.value_a, found.value_b, 0.0) if value is not None)
+    return unit == "fraction" and largest <= 1 and found.detectable is not None and found.detectable > 1
+
+
+def needed(found: Difference) -> str:
+    """How many documents would show the difference that was found."""
+    if is_clear(found):
+        return "enough already"
+    if found.p is not None and found.p < LEVEL:
+        return "enough, if only these two were compared"
+    if not found.difference:
+        return "none: no difference"
+    if found.detectable is None:
+        return f"at least {FEWEST}" if found.shared < FEWEST else "unknown"
+    if found.needed is None:
+        return "more than a million"
+    more = more_needed(found)
+    least = max(FEWEST, found.needed)
+    if not more:
+        return f"about as many as these: {least:,}"
+    in_all = f"about {_round(least):,}, " if _round(least) != more else "about "
+    return f"{in_all}{more:,} more"
+
+
+def more_needed(found: Difference) -> int:
+    """About how many more documents would show the difference that was found, in the two figures that tables have.
+
+    0 where none would, or nobody knows.
+    """
+    return _round(max(0, found.needed - found.shared)) if found.needed is not None else 0
+
+
+def _round(count: int) -> int:
+    """Two figures are all that such a forecast is worth.
+
+    >>> _round(1234), _round(87)
+    (1200, 87)
+    """
+    scale = int(10 ** max(0, len(str(count)) - 2))
+    return round(count / scale) * scale

@@ -1,0 +1,223 @@
+"""The parent's side of one scoring process: start it, hand it samples, wait for scores no longer than allowed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from loupe.data.messages import HEAD, frame
+from loupe.data.python_process import python_command
+from loupe.engines.workers.child_environment import without_secrets
+from loupe.engines.workers.cores import cores
+from loupe.scoring.child import Prepared, Ready, Reply, Start
+from loupe.typed import msgpack_decoder
+from loupe.types import Prediction, Sample
+
+#: Seconds between two looks at the pool while waiting for a score.
+TICK = 0.25
+#: One thread per process: the processes themselves take all cores.
+_SINGLE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+Message = TypeVar("Message", bound=msgspec.Struct)
+
+
+class WorkerLostError(Exception):
+    """A worker gave no answer: it hung, died, or could not start. Never leaves the pool."""
+
+
+class WorkerHungError(WorkerLostError):
+    """A worker gave no answer in time."""
+
+
+class WorkerGoneError(WorkerLostError):
+    """A worker went with its machine: whatever it was scoring is not to blame."""
+
+
+class Line(Protocol):
+    """A scoring process and the line to it, wherever it runs. `kill` may be called by any thread, the rest by one."""
+
+    def settle(self, start: Start) -> Start:
+        """What to score with, as it is called where the process runs."""
+
+    def write(self, data: bytes) -> None:
+        """Send all of this; if the process is gone, `read` says so after its last answers."""
+
+    def read(self, seconds: float) -> bytes | None:
+        """What has come, after at most so many seconds; None if nothing has, b"" at the end of the line."""
+
+    def death(self) -> str:
+        """How the process ended, after the end of the line."""
+
+    def last_words(self) -> str:
+        """End the process; the end of what it wrote to standard error while it started."""
+
+    def kill(self) -> None:
+        """End the process and all that its scorers have started, now."""
+
+    def close(self) -> None:
+        """End the process and leave nothing behind."""
+
+
+class Hands(Protocol):
+    """The machines that score."""
+
+    def line(self) -> Line:
+        """A new process. Raises OSError or WorkerLostError where none starts now, LoupeError where none ever will."""
+
+    def most(self) -> int:
+        """How many processes there may be just now."""
+
+    def pack(self, sample: Sample, prediction: Prediction, lost: str) -> bytes:
+        """One sample as it travels; `lost` says how it has cost a worker before. Raises what pickling raises."""
+
+
+class Here:
+    """This machine alone: one process per core."""
+
+    def line(self) -> Line:
+        """A new process. Raises OSError where none can be started."""
+        return Process()
+
+    def most(self) -> int:
+        """Cores that this process may use."""
+        return cores()
+
+    def pack(self, sample: Sample, prediction: Prediction, lost: str) -> bytes:
+        """One sample as it travels."""
+        return pickle.dumps((sample, prediction, lost))
+
+
+class Process:
+    """A scoring process of this machine; `temporary` is its folder for temporary files, if not the usual one."""
+
+    def __init__(self, temporary: str = "") -> None:
+        # A process group of its own keeps Ctrl-C on the terminal away from it, also before it can ignore it.
+        self._process = subprocess.Popen(
+            python_command("loupe.scoring.child"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            env={**without_secrets(), **_SINGLE, **({"TMPDIR": temporary} if temporary else {})},
+            process_group=0,
+        )
+
+    def settle(self, start: Start) -> Start:
+        """Everything is called here as it is called by those who ask."""
+        return start
+
+    def write(self, data: bytes) -> None:
+        """Send all of this; if the process is gone, `read` says so after its last answers."""
+        assert self._process.stdin is not None
+        left = memoryview(data)
+        try:
+            while left:
+                left = left[self._process.stdin.write(left) :]
+        except BrokenPipeError:
+            return
+
+    def read(self, seconds: float) -> bytes | None:
+        """What has come, after at most so many seconds; None if nothing has, b"" at the end of the line."""
+        assert self._process.stdout is not None
+        descriptor = self._process.stdout.fileno()
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        return os.read(descriptor, 1 << 18) if poll.poll(seconds * 1000) else None
+
+    def death(self) -> str:
+        """How the process ended: its output is closed, so its exit code stands, and only its children are left."""
+        self.kill()
+        code = self._process.wait()
+        return f"scorer died ({signal.Signals(-code).name if code < 0 else f'exit code {code}'})"
+
+    def last_words(self) -> str:
+        """The end of what the worker wrote to standard error while it started."""
+        assert self._process.stderr is not None
+        self.kill()
+        return self._process.stderr.read().decode(errors="replace").strip()[-300:]
+
+    def kill(self) -> None:
+        """End the process and all that its scorers have started, now."""
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """End the process and leave nothing behind."""
+        self.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if stream is not None:
+                stream.close()
+
+
+class Worker:
+    """Speaks with one scoring process. Used by one thread; only `kill` may be called from another."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._buffer = bytearray()
+        self.kill, self.close = line.kill, line.close
+
+    def start(self, start: Start, *, timeout: float) -> None:
+        """Wait until the worker can score. Raises WorkerLostError, saying why, if it cannot."""
+        try:
+            self.send([msgspec.msgpack.encode(self._line.settle(start))])
+            ready = self._message(Ready, timeout, lambda: None)
+        except WorkerGoneError:
+            raise
+        except WorkerLostError as error:
+            raise WorkerLostError(f"{error} {self._line.last_words()}".strip()) from None
+        if ready.error:
+            raise WorkerLostError(ready.error)
+
+    def send(self, messages: Sequence[bytes]) -> None:
+        """Hand over samples; if the process is gone, `receive` says so after its last answers."""
+        self._line.write(b"".join(map(frame, messages)))
+
+    def receive(self, *, timeout: float, tick: Callable[[], None]) -> Reply:
+        """The scores of the next sample; `tick` is called now and then. Raises WorkerLostError after `timeout`."""
+        return self._message(Reply, timeout, tick)
+
+    def prepared(self, *, timeout: float, tick: Callable[[], None]) -> Prepared:
+        """Wait until a batch is prepared. Raises WorkerLostError after `timeout`."""
+        return self._message(Prepared, timeout, tick)
+
+    def _message(self, kind: type[Message], timeout: float, tick: Callable[[], None]) -> Message:
+        deadline = time.monotonic() + timeout
+        while (body := self._taken()) is None:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise WorkerHungError(f"no score within {timeout:g} s")
+            data = self._line.read(min(left, TICK))
+            if data is None:
+                tick()
+            elif data:
+                self._buffer += data
+            else:
+                raise WorkerLostError(self._line.death())
+        try:
+            return msgpack_decoder(kind).decode(body)
+        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+            raise WorkerLostError(f"scorer's answer is no score: {error}") from None
+
+    def _taken(self) -> bytes | None:
+        """The next whole message that has arrived, if any."""
+        if len(self._buffer) < HEAD.size:
+            return None
+        (size,) = HEAD.unpack_from(self._buffer)
+        end = HEAD.size + int(size)
+        if len(self._buffer) < end:
+            return None
+        body = bytes(self._buffer[HEAD.size : end])
+        del self._buffer[:end]
+        return body

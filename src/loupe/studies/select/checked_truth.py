@@ -1,0 +1,211 @@
+"""The way to checked ground truth before phase B: find what is there, draft what is missing, have a person confirm it.
+
+Source: docs/select.md. A machine of five states; it asks and tells through `Person`, and writes only files of
+`benchmarks/folders/selection/truth_files.py`.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol, TypeAlias
+
+from loupe.benchmarks.folders.selection.documents import Document
+from loupe.benchmarks.folders.selection.truth_files import Found, Truth, now, read_truth, write_truth
+from loupe.errors import LoupeError, UsageError
+
+#: What to do with ground truth that exists already.
+Choice: TypeAlias = Literal["reuse", "regenerate", "ask"]
+State: TypeAlias = Literal["choose", "generate all", "generate missing", "review", "ready"]
+#: Drafts ground truth: for documents that are handed over, what models read there.
+Draft: TypeAlias = Callable[[Sequence[Document]], Mapping[str, Truth]]
+
+_REVIEW = "Review and edit these files, then type 'ok' to continue, 'l' to list again, 'q' to quit"
+
+
+class QuitError(LoupeError):
+    """The person does not want to go on; the files stay."""
+
+    exit_code = 3
+
+
+class Person(Protocol):
+    """Who is asked. `answer` gives a line without its end, None at the end of input."""
+
+    def answer(self, question: str) -> str | None:
+        """Ask, and wait for a line."""
+
+    def tell(self, line: str) -> None:
+        """Say something beside the results."""
+
+    def show(self, rows: Sequence[tuple[str, str, str]]) -> None:
+        """Show the files with their date and secondary field."""
+
+
+@dataclass(slots=True)
+class GroundTruth:
+    """The flow. `unattended`: nobody is asked to review (`--yes`), so nothing becomes verified."""
+
+    documents: Sequence[Document]
+    document_type: str
+    choice: Choice
+    draft: Draft
+    person: Person
+    unattended: bool = False
+    _found: dict[str, Found] = field(default_factory=dict)
+    _replaced: bool = False
+
+    def settle(self) -> dict[str, Truth]:
+        """Go through all states; the truth of every positive document.
+
+        Raises QuitError where the person quits or input ends, UsageError for files that say that their document is in
+        the wrong folder.
+        """
+        state = self._scan()
+        while state != "ready":
+            if state == "choose":
+                state = self._choose()
+            elif state == "review":
+                state = self._review()
+            else:
+                state = self._generate(missing_only=state == "generate missing")
+        return {document.id: truth for document in self._positives if (truth := self._found[document.id].truth)}
+
+    @property
+    def _positives(self) -> list[Document]:
+        return [document for document in self.documents if document.positive]
+
+    def _scan(self) -> State:
+        """Read what is there. A negative document without a file gets one: there is nothing to extract from it."""
+        self._read()
+        refuse_misplaced(self.documents, self.document_type)
+        for document in self._unusable():
+            found = self._found[document.id]
+            stays = "stays as it is" if found.other_type and not document.positive else "counts as missing"
+            self.person.tell(f"{document.truth_file}: {found.problem}; {stays}")
+        for document in self.documents:
+            if not document.positive and self._found[document.id].missing:
+                truth = Truth(verified=True, generated=now())
+                write_truth(document, self.document_type, truth)
+                self._found[document.id] = Found(truth=truth)
+        # A file that cannot be used is there all the same: nobody overwrites it unasked. Where there is none at all,
+        # nobody was asked either: those that are missing are made, and nothing else is touched.
+        return "choose" if any(not self._found[each.id].missing for each in self._positives) else "generate missing"
+
+    def _read(self) -> None:
+        self._found = {document.id: read_truth(document, self.document_type) for document in self.documents}
+
+    def _unusable(self) -> list[Document]:
+        return [document for document in self.documents if self._found[document.id].problem]
+
+    def _choose(self) -> State:
+        truths = [self._found[document.id].truth for document in self._positives]
+        there = [truth for truth in truths if truth is not None]
+        answer = {"reuse": "r", "regenerate": "g"}.get(self.choice, "")
+        verified = sum(truth.verified for truth in there)
+        question = (
+            f"{len(there)} of {len(truths)} ground-truth files exist ({verified} verified). "
+            "[r]euse / re[g]enerate / [q]uit ?"
+        )
+        while answer not in ("r", "g"):
+            written = self.person.answer(question)
+            answer = "q" if written is None else written.strip().casefold() or "r"
+            if answer in ("q", "quit"):
+                raise QuitError("quit: no model was asked", hint="the ground-truth files stay as they are")
+            answer = {"reuse": "r", "regenerate": "g"}.get(answer, answer)
+        if answer == "g":
+            return "generate all"
+        if any(self._found[document.id].missing for document in self._positives):
+            return "generate missing"
+        return "ready" if len(there) == len(truths) == verified else "review"
+
+    def _generate(self, *, missing_only: bool) -> State:
+        """Draft, unverified; what could not be read is listed, with empty fields."""
+        wanted = [each for each in self._positives if not missing_only or self._found[each.id].missing]
+        drafts = self.draft(wanted)
+        self._replaced = not missing_only
+        for document in wanted:
+            self._found[document.id] = Found(truth=drafts[document.id])
+        unread = [document for document in wanted if not (drafts[document.id].date or drafts[document.id].name)]
+        for document in unread:
+            self.person.tell(f"nothing could be read from {document.path}: fill in {document.truth_file}")
+        if not missing_only:
+            self._renew_negatives()
+        return "review"
+
+    def _renew_negatives(self) -> None:
+        """To regenerate is to overwrite what could not be used, too; but never the ground truth of another type."""
+        for document in self._unusable():
+            if not document.positive and not self._found[document.id].other_type:
+                write_truth(document, self.document_type, Truth(verified=True, generated=now()))
+
+    def _review(self) -> State:
+        """List, and wait for a clear word; Enter alone is none."""
+        self.person.show([self._row(document) for document in self._positives])
+        while True:
+            answer = "ok" if self.unattended else self.person.answer(f"{_REVIEW}:")
+            word = "q" if answer is None else answer.strip().casefold()
+            if word in ("q", "quit"):
+                raise QuitError("quit before the review was confirmed", hint=self._what_stays())
+            if word in ("l", "list"):
+                return "review"
+            if word == "ok" and self._confirm():
+                return "ready"
+
+    def _what_stays(self) -> str:
+        if self._replaced:
+            return "the drafts stay unverified; verified files that they replaced are kept as NAME.json.old"
+        return "the ground-truth files stay as they are"
+
+    def _row(self, document: Document) -> tuple[str, str, str]:
+        found = read_truth(document, self.document_type)
+        if found.truth is None:
+            return str(document.truth_file), f"({found.problem or 'missing'})", ""
+        return str(document.truth_file), found.truth.date, found.truth.name
+
+    def _confirm(self) -> bool:
+        """Read every file again; with none wrong, mark all as verified that a person was asked to read.
+
+        Raises UsageError where nobody mends them.
+        """
+        self._read()
+        wrong = list(self._problems())
+        if wrong and self.unattended:
+            listed = "".join(f"\n  {each}" for each in wrong)
+            hint = "edit these files, or move them away, or --ground-truth regenerate"
+            raise UsageError(f"ground truth cannot be used:{listed}", hint=hint)
+        for each in wrong:
+            self.person.tell(each)
+        if wrong:
+            return False
+        for document in self.documents:
+            truth = self._found[document.id].truth
+            if truth is not None and not truth.verified and not self.unattended:
+                confirmed = replace(truth, verified=True)
+                write_truth(document, self.document_type, confirmed)
+                self._found[document.id] = Found(truth=confirmed)
+        return True
+
+    def _problems(self) -> Iterable[str]:
+        for document in self.documents:
+            found = self._found[document.id]
+            if found.other_type and not document.positive:
+                continue  # What is no document of this type may well be one of another.
+            if found.problem:
+                yield f"{document.truth_file}: {found.problem}"
+            elif found.wrong_folder:
+                yield f"{document.truth_file}: isMatch does not agree with the folder"
+            elif found.truth is None and document.positive:
+                yield f"{document.truth_file} is missing"
+
+
+def refuse_misplaced(documents: Sequence[Document], document_type: str) -> None:
+    """Raise UsageError for ground truth which says that its document is in the wrong folder."""
+    files = [each.truth_file for each in documents if read_truth(each, document_type).wrong_folder]
+    if files:
+        listed = "".join(f"\n  {file}" for file in files)
+        raise UsageError(
+            f"isMatch does not agree with the folder of {len(files)} documents:{listed}",
+            hint=f"move the documents, or correct isMatch: loupe review DIR --type {shlex.quote(document_type)}",
+        )

@@ -1,0 +1,135 @@
+"""Assessments as ordinary runs: one folder for each model and phase, which `compare`, `report` and `score` read.
+
+Only `--save` writes them, each as its model ends. The documents with their texts and ground truth stand beside the
+runs, as they were.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from loupe.benchmarks.folders.selection.documents import Document
+from loupe.benchmarks.folders.selection.prompts import EXTRACTION_TOKENS, verdict_tokens
+from loupe.benchmarks.folders.selection.questions import Known, Phase, Rules
+from loupe.benchmarks.folders.selection.saved import NAMES, open_selection, save_selection
+from loupe.engines.registry import Profile, slug
+from loupe.files.foreign import real_path
+from loupe.pipeline import Plan, score_run
+from loupe.pipeline.plan import Survey, make_info, survey
+from loupe.runs.folder import claim, runs_folder
+from loupe.runs.info import RunInfo, digest_of, signature
+from loupe.studies.select.assessment import Assessment
+from loupe.studies.select.document_worker import LONGEST, QUALITY, SHORTEST
+from loupe.studies.select.model_lists import Candidate
+from loupe.typed import encode_json
+from loupe.types import Prediction
+
+#: Folder below the runs that holds what was selected from.
+FOLDER = "selections"
+#: Settings that say which model answered, and how its server was started.
+_NAMING_THE_MODEL = ("model", "serve")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedRuns:
+    """The runs of one phase below `runs`. `ocr` is the engine that read what has no text layer."""
+
+    runs: Path
+    phase: Phase
+    rules: Rules
+    documents: Sequence[Document]
+    known: Mapping[str, Known]
+    models: Sequence[Candidate]
+    timeout: float
+    ocr: tuple[str, Profile] | None = None
+    shared: bool = False
+
+    def save(self, assessment: Assessment) -> Path | None:
+        """Write and score the run of a model that was asked; a run of the same model there is moved aside."""
+        if assessment.profile is None:
+            return None
+        place, benchmark, found = self._opened
+        profile = msgspec.structs.replace(assessment.profile, timeout=self.timeout)
+        label = run_labels(self.models)[assessment.model.id]
+        plan = Plan(benchmark=str(place), label=label, profile=profile, runs=self.runs, fresh=True, shared=self.shared)
+        info = make_info(plan, benchmark, found)
+        signed = self._signed(assessment.model)
+        defining = {"image": signed["img"], "max_tokens": signed["max"], "timeout": self.timeout}
+        defining |= {"ocr": {self.ocr[0]: self.ocr[1].defining()}} if "ocr" in signed and self.ocr else {}
+        defining = {**info.defining, **defining}
+        # The model stands in the signature itself: runs that differ in nothing else have the same settings.
+        settings = {key: value for key, value in defining.items() if key not in _NAMING_THE_MODEL}
+        info = msgspec.structs.replace(
+            info,
+            defining=defining,
+            parts={**info.parts, **signed, "set": digest_of([settings])[:8]},
+            facts=assessment.facts,
+            stopped=assessment.reason,
+        )
+        _write(plan, msgspec.structs.replace(info, signature=signature(info)), assessment.predictions)
+        score_run(plan.folder, jobs=1)
+        return plan.path
+
+    def _signed(self, model: Candidate) -> dict[str, str]:
+        """What decided about the answers and stands in no profile: who asked knew it, not the engine."""
+        verdict = str(verdict_tokens(thinking=model.thinking))
+        timeout = f"{self.timeout:g}"
+        if self.phase == "a":
+            return {"img": f"jpeg{QUALITY}({SHORTEST},{LONGEST})", "max": verdict, "timeout": timeout}
+        read = {"ocr": self.ocr[0]} if self.ocr else {}
+        return {"img": "none", "max": f"{verdict}+{EXTRACTION_TOKENS}", "timeout": timeout, **read}
+
+    @cached_property
+    def _opened(self) -> tuple[Path, Any, Survey]:
+        """The folder of what was selected from, written once; the folder names its content."""
+        place = save_documents(self)
+        benchmark = open_selection(place)
+        return place, benchmark, survey(benchmark, str(place), None, {})
+
+
+def run_labels(models: Sequence[Candidate]) -> dict[str, str]:
+    """The folder of each model, by its id; where two would share one, a digest of the id tells them apart.
+
+    >>> sorted(run_labels([Candidate(id="a/good"), Candidate(id="b")]).values())
+    ['a_good', 'b']
+    """
+    shared = Counter(slug(each.id).casefold() for each in models)
+    ends = {each.id: f"-{digest_of([each.id])[:6]}" for each in models if shared[slug(each.id).casefold()] > 1}
+    return {each.id: slug(each.id) + ends.get(each.id, "") for each in models}
+
+
+def save_documents(saved: SavedRuns) -> Path:
+    """Write what the models of a phase were asked; the folder names its content, so the same is written once."""
+    rules, known = saved.rules, _by_labels(saved)
+    parts = [[document.id, str(real_path(document.path))] for document in saved.documents]
+    drafts = [[ident, *each.drafters] for ident, each in sorted(known.items()) if each.unverified]
+    texts = [[each.text, each.date, each.name] for _, each in sorted(known.items())]
+    digest = digest_of([*parts, *texts, *drafts, [rules.field, rules.negative_points, rules.date_order]])[:8]
+    name = f"{NAMES[saved.phase]}-{slug(rules.document_type).replace('.', '_')}"
+    folder = runs_folder(saved.runs) / f"{FOLDER}/{digest}/{name}"
+    folder.create(private=not saved.shared)
+    save_selection(folder, saved.phase, rules, saved.documents, known)
+    return folder.path
+
+
+def _by_labels(saved: SavedRuns) -> dict[str, Known]:
+    """What is known of the documents, with the drafting models called as their runs are."""
+    labels = run_labels(saved.models)
+    return {
+        ident: replace(each, drafters=tuple(labels.get(name, slug(name)) for name in each.drafters))
+        for ident, each in saved.known.items()
+    }
+
+
+def _write(plan: Plan, info: RunInfo, predictions: Sequence[Prediction]) -> None:
+    with claim(plan.folder, info, fresh=True, shared=plan.shared) as folder:
+        folder.write_info(info)
+        with folder.predictions_log() as log:
+            log.append(map(encode_json, predictions))

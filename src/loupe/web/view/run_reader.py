@@ -1,0 +1,211 @@
+"""A run folder that may be growing, looked at again and again; nothing here is ever written."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import re
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from loupe.errors import LoupeError
+from loupe.files.folder import Folder
+from loupe.files.foreign import real_path
+from loupe.former_names import record_of_now
+from loupe.runs.folder import PREDICTIONS, SCORES, RunFolder, counts_instead
+from loupe.runs.lock import LOCK
+from loupe.runs.places import Place
+from loupe.typed import json_decoder
+from loupe.types import FAILED, UNDECODABLE, SampleScores
+from loupe.web.view.growing import GrowingFile
+from loupe.web.view.run_index import Answered, RunIndex, one_line
+
+Record = TypeVar("Record", bound=msgspec.Struct)
+Stamp = tuple[int, int, int]
+
+_SERIALS = itertools.count()
+#: A process that began so many seconds after the lock was taken is another one with the same number.
+_SLACK = 60.0
+
+
+class _Head(msgspec.Struct, rename={"outcome": "class"}):
+    """What lists and strips need of a prediction; its text stays on the disk."""
+
+    sample: str
+    outcome: str
+    seconds: float = 0.0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    began: float | None = None
+    ended: float | None = None
+    lost: int = 0
+    error: str = ""
+
+    def answered(self) -> Answered:
+        """The same without the name, and errors cut to what a line shows."""
+        error = one_line(self.error) if self.outcome in FAILED else ""
+        tokens = self.input_tokens, self.output_tokens
+        return Answered(self.outcome, self.seconds, *tokens, self.began, self.ended, self.lost, error)
+
+
+class RunReader:
+    """Keeps `index`, the run as it was at the last look.
+
+    What is damaged stays named until its file is another one. Of a file that was whole before, what could be read last
+    is kept; a run that never was whole is not `readable`.
+    """
+
+    def __init__(self, path: Path, root: Path) -> None:
+        folder = RunFolder.open(path)
+        self.index = RunIndex(folder=folder, key=_key(path, root), serial=next(_SERIALS))
+        self.readable = False
+        self._predictions = GrowingFile(folder.files, PREDICTIONS)
+        self._scores = GrowingFile(folder.files, SCORES)
+        self._stamps: dict[str, Stamp] = {}
+        self._problems: dict[str, str] = {}
+        self._spoiled: set[str] = set()
+
+    def refresh(self) -> RunIndex:
+        """Look at the files again."""
+        before, found = self.index, self.index
+        for name, take in (
+            ("run.json", self._take_info),
+            ("predictions.jsonl", self._take_answers),
+            ("scores.jsonl", self._take_scores),
+            ("result.json", self._take_result),
+        ):
+            try:
+                found = take(found)
+            except (*UNDECODABLE, LoupeError, OSError) as error:
+                self._problems[name] = str(error)
+        problem = "; ".join(self._problems.values())
+        found = replace(found, problem=problem) if problem != found.problem else found
+        state = _state(found)
+        found = replace(found, state=state) if state != found.state else found
+        self.readable = self.readable or not problem
+        if found is not before:
+            self.index = replace(found, revision=before.revision + 1)
+        return self.index
+
+    def _take_info(self, found: RunIndex) -> RunIndex:
+        if not self._is_new("run.json"):
+            return found
+        return replace(found, folder=RunFolder.open(found.folder.files))
+
+    def _take_result(self, found: RunIndex) -> RunIndex:
+        if not self._is_new("result.json"):
+            return found
+        return replace(found, result=found.folder.result(), scored=found.scored + 1)
+
+    def _is_new(self, name: str) -> bool:
+        """Whether the file is another one than at the last look; what was wrong with that one is past then."""
+        try:
+            stat = (self.index.folder.path / name).stat()
+            stamp = stat.st_ino, stat.st_mtime_ns, stat.st_size
+        except FileNotFoundError:
+            stamp = (0, 0, 0)
+        new = self._stamps.get(name) != stamp
+        if new:
+            self._stamps[name] = stamp
+            self._problems.pop(name, None)
+        return new
+
+    def _take_answers(self, found: RunIndex) -> RunIndex:
+        name = "predictions.jsonl"
+        anew, records = self._records(self._predictions, _Head, name)
+        if self._is_spoiled(name, anew) or not (anew or records):
+            return found
+        answers = {} if anew else dict(found.answers)
+        places = {} if anew else dict(found.places)
+        for offset, length, head in records:
+            before = answers.get(head.sample)
+            if before is None or counts_instead(head.outcome, before.outcome, head.lost, before.lost):
+                answers[head.sample] = head.answered()
+                places[head.sample] = Place(offset, length, head.outcome)
+        return replace(found, answers=answers, places=places)
+
+    def _take_scores(self, found: RunIndex) -> RunIndex:
+        name = "scores.jsonl"
+        anew, records = self._records(self._scores, SampleScores, name)
+        if self._is_spoiled(name, anew) or not (anew or records):
+            return found
+        scores = {} if anew else dict(found.scores)
+        places = {} if anew else dict(found.score_places)
+        for offset, length, row in records:
+            scores[row.sample] = msgspec.structs.replace(row, details={})
+            places[row.sample] = Place(offset, length, row.digest)
+        return replace(found, scores=scores, score_places=places, scored=found.scored + 1)
+
+    def _records(self, file: GrowingFile, kind: type[Record], name: str) -> tuple[bool, list[tuple[int, int, Record]]]:
+        """Whether the file was begun anew, and its new records with offset and length; a damaged one is a problem."""
+        anew, lines = file.look()
+        if anew:
+            self._problems.pop(name, None)
+        records = []
+        for offset, line in lines:
+            try:
+                now = record_of_now(self.index.folder.info.benchmark_id, line) if name == SCORES else line
+                records.append((offset, len(line), json_decoder(kind).decode(now)))
+            except UNDECODABLE as error:
+                said = f"{name}, at byte {offset}: not a record of this run: {error}"
+                self._problems.setdefault(name, said)
+        return anew, records
+
+    def _is_spoiled(self, name: str, anew: bool) -> bool:
+        """Whether this is a file with damaged lines that came in place of one that was whole."""
+        if anew and self.readable and name in self._problems:
+            self._spoiled.add(name)
+        elif anew:
+            self._spoiled.discard(name)
+        return name in self._spoiled
+
+
+def _state(run: RunIndex) -> str:
+    if run.result is not None:
+        return "done"
+    if _is_running(run.folder.files):
+        return "running"
+    return "read" if len(run.answers) >= run.total else "stopped"
+
+
+def _is_running(files: Folder) -> bool:
+    """Whether the process that took the lock lives. The lock itself is not tried: a run that begins might meet that."""
+    try:
+        with files.open(LOCK) as lock:
+            pid, taken = int(lock.read(32).decode("ascii").strip() or 0), os.fstat(lock.fileno()).st_mtime
+        if pid <= 0:
+            return False
+        os.kill(pid, 0)
+    except PermissionError:
+        # It lives, and is somebody else's.
+        return True
+    except (OSError, LoupeError, ValueError, UnicodeDecodeError, OverflowError):
+        return False
+    began = _began(pid)
+    return began is None or began <= taken + _SLACK
+
+
+def _began(pid: int) -> float | None:
+    """When a process began, where the system tells (Linux)."""
+    try:
+        ticks = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
+        uptime = float(Path("/proc/uptime").read_text(encoding="ascii").split()[0])
+        alive = uptime - int(ticks) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return None
+    return time.time() - alive
+
+
+def _key(path: Path, root: Path) -> str:
+    """What addresses call the run: readable, and different for each folder."""
+    try:
+        name = str(path.relative_to(root))
+    except ValueError:
+        name = path.name
+    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:60]
+    return f"{readable}-{hashlib.sha256(str(real_path(path)).encode('utf-8', 'surrogatepass')).hexdigest()[:6]}"

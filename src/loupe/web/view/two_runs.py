@@ -1,0 +1,178 @@
+"""Two runs against each other, sample by sample: who wins where, by how much, and what the whole says of it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from loupe.report.leaderboard import round_step
+from loupe.results.sections import format_value
+from loupe.results.visible_differences import difference_cells
+from loupe.stats.comparison import Difference, compare, scored_samples
+from loupe.types import FAILED, Measure
+from loupe.web.view.board import Board, Cell, Row
+from loupe.web.view.grid import NOT_ANSWERED, OUTCOMES
+from loupe.web.view.run_index import RunIndex
+
+JsonObject: TypeAlias = dict[str, Any]
+
+PAGE = 40
+ORDERS = {"losses": "Largest regressions first", "wins": "Largest gains first", "order": "As in the data"}
+#: Differences below this are ties: numbers are shown with fewer digits.
+_TIE = 5e-5
+#: Points of the scatter stand on a grid of so many steps, so that ten thousand samples stay a picture.
+_GRID = 120
+_MARGIN, _SIDE = 58.0, 410.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One sample in both runs, by one measure; `gain` is positive where B is better."""
+
+    row: Row
+    a: Cell
+    b: Cell
+    value_a: float
+    value_b: float
+    gain: float
+
+    @property
+    def failed(self) -> tuple[bool, bool]:
+        """Whether there is no answer in A, and in B."""
+        return self.a.outcome in NOT_ANSWERED, self.b.outcome in NOT_ANSWERED
+
+    @property
+    def kind(self) -> str:
+        """`win` and `loss` of B, `tie`, or `none`: as bad in both, and at least one of them no answer."""
+        if abs(self.gain) > _TIE:
+            return "win" if self.gain > 0 else "loss"
+        return "none" if any(self.failed) else "tie"
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A place of the scatter and what lies there."""
+
+    x: float
+    y: float
+    radius: float
+    kind: str
+    ident: str
+    title: str
+
+
+def told(board: Board, a: int, b: int) -> list[tuple[Measure, int]]:
+    """The measures that tell of samples in these runs, each with how many, the most first."""
+    measures = board.measures()
+    found: Counter[str] = Counter()
+    for row in board.rows():
+        found.update({row.cells[place].measure for place in (a, b)} - {""})
+    return [(measures[name], count) for name, count in found.most_common()]
+
+
+def pairs_of(board: Board, a: int, b: int, measure: Measure) -> list[Pair]:
+    """The samples that are told by this measure in both runs. A failed answer is as bad as one can be."""
+    pairs = []
+    for row in board.rows():
+        first, second = row.cells[a], row.cells[b]
+        value_a, value_b = _value(first, measure), _value(second, measure)
+        if value_a is None or value_b is None:
+            continue
+        gain = value_b - value_a if measure.higher_is_better else value_a - value_b
+        pairs.append(Pair(row, first, second, value_a, value_b, gain))
+    return pairs
+
+
+def _value(cell: Cell, measure: Measure) -> float | None:
+    if cell.measure == measure.name:
+        return cell.value
+    # A failed sample that was scored is told by the measure that it would have.
+    unscored = cell.outcome in FAILED and not cell.measure and measure.unit == "fraction"
+    return (0.0 if measure.higher_is_better else 1.0) if unscored else None
+
+
+def in_order(pairs: list[Pair], order: str) -> list[Pair]:
+    """Regressions or gains first, or as they stand in the data."""
+    if order == "order":
+        return pairs
+    sign = -1.0 if order == "wins" else 1.0
+    return sorted(pairs, key=lambda pair: (sign * pair.gain, pair.row.place))
+
+
+def counts(pairs: list[Pair]) -> Counter[str]:
+    """How many pairs there are of each kind, and how many failed in A and in B."""
+    found = Counter(pair.kind for pair in pairs)
+    found["failed_a"] = sum(pair.failed[0] for pair in pairs)
+    found["failed_b"] = sum(pair.failed[1] for pair in pairs)
+    return found
+
+
+def scatter(pairs: list[Pair], measure: Measure) -> JsonObject:
+    """The picture: A across, B upwards, equal on the diagonal. Samples that fall together make a larger dot; those
+    without an answer stand apart from those that were read as badly."""
+    values = [value for pair in pairs for value in (pair.value_a, pair.value_b)]
+    low, high = min([*values, 0.0]), max([*values, 1.0 if measure.unit == "fraction" else 0.0])
+    if measure.unit == "fraction":
+        high = min(high, 1.5) if high > 1 else 1.0
+    step = round_step(((high - low) or 1.0) / 5)
+    low, high = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
+    span = (high - low) or 1.0
+    found: dict[tuple[int, int, bool], list[Pair]] = {}
+    for pair in pairs:
+        at = [round(_GRID * min(1.0, max(0.0, (value - low) / span))) for value in (pair.value_a, pair.value_b)]
+        found.setdefault((at[0], at[1], any(pair.failed)), []).append(pair)
+    dots = [_dot(across, up, failed, here, measure) for (across, up, failed), here in found.items()]
+    dots.sort(key=lambda dot: -dot.radius)
+    values = [low + step * number for number in range(round(span / step) + 1)]
+    places = [(value, (value - low) / span) for value in values]
+    ticks = [(_MARGIN + _SIDE * share, _SIDE + 10 - _SIDE * share, _tick(value, measure)) for value, share in places]
+    return {"dots": dots, "ticks": ticks, "left": _MARGIN, "bottom": _SIDE + 10, "side": _SIDE}
+
+
+def _dot(across: int, up: int, failed: bool, here: list[Pair], measure: Measure) -> Dot:
+    most = max(here, key=lambda pair: abs(pair.gain))
+    text = f"{most.row.ident}: {said(most.a, most.value_a, measure)} → {said(most.b, most.value_b, measure)}"
+    more = f", and {len(here) - 1:,} more here" if len(here) > 1 else ""
+    x, y = _MARGIN + _SIDE * across / _GRID, _SIDE + 10 - _SIDE * up / _GRID
+    kind = f"{most.kind} hollow" if failed else most.kind
+    return Dot(round(x, 1), round(y, 1), min(3.5 + len(here) ** 0.5 / 2, 14.0), kind, most.row.ident, text + more)
+
+
+def said(cell: Cell, value: float, measure: Measure) -> str:
+    """A value, or the class of what is no answer."""
+    return OUTCOMES[cell.outcome] if cell.outcome in NOT_ANSWERED else format_value(value, measure.unit)
+
+
+def _tick(value: float, measure: Measure) -> str:
+    return f"{100 * value:.4g}" if measure.unit == "fraction" else f"{value:.4g}"
+
+
+def whole(board: Board, a: RunIndex, b: RunIndex) -> list[JsonObject]:
+    """Every measure of B minus A over the samples that both have, with interval and p-value."""
+    return board.kept((a.serial, a.scored, b.serial, b.scored), lambda: _whole(board, a, b))
+
+
+def _whole(board: Board, a: RunIndex, b: RunIndex) -> list[JsonObject]:
+    group = board.group()
+    if group.benchmark is None or a.result is None or b.result is None:
+        return []
+    found = compare(group.analysis, list(b.scores.values()), list(a.scores.values()))
+    order = sorted(group.measures, key=lambda measure: measure.name != group.headline)
+    samples = len(scored_samples(a.scores.values()) & scored_samples(b.scores.values()))
+    return [_line(measure, found[measure.name], samples) for measure in order if _is_known(found.get(measure.name))]
+
+
+def _is_known(found: Difference | None) -> bool:
+    return found is not None and not (found.value_a is None and found.value_b is None)
+
+
+def _line(measure: Measure, found: Difference, samples: int) -> JsonObject:
+    cells = difference_cells(found, measure.unit, higher_is_better=measure.higher_is_better)
+    return {
+        "measure": measure,
+        "a": format_value(found.value_b, measure.unit, of=samples),
+        "b": format_value(found.value_a, measure.unit, of=samples),
+        **dict(zip(("difference", "interval", "p", "verdict"), cells, strict=True)),
+    }

@@ -1,0 +1,77 @@
+"""A benchmark in a Python file of the user's: `loupe bench check FILE.py` names what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from loupe.cli import main
+
+LINES = """
+import json
+from loupe.metrics import character_errors
+from loupe.types import Benchmark, Measure, Sample, Score
+
+def load(root, split: str = "test"):
+    for line in (root / f"{split}.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        yield Sample(id=row["id"], images=(root / row["image"],), truth=row["text"])
+
+def score(sample, prediction):
+    return [Score(measure="cer", counts=character_errors(prediction.text.strip(), sample.truth))]
+
+benchmark = Benchmark(
+    title="Lines", version="1", task="text", prompt="Transcribe the line.",
+    measures=(Measure(name="cer", higher_is_better=False),), load=load, score=score,
+)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "test.jsonl").write_text('{"id": "a", "image": "a.png", "text": "order"}\n')
+    Image.new("L", (8, 8), 255).save(tmp_path / "data" / "a.png")
+    return tmp_path
+
+
+def check(folder: Path, old: str = "", new: str = "", *, data: bool = True) -> int:
+    (folder / "order.py").write_text(LINES.replace(old, new) if old else LINES)
+    return main(["bench", "check", "order.py", *(["--data", "data"] if data else [])])
+
+
+def test_a_right_benchmark_is_ready_to_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(folder) == 0
+    assert "order.py: no problem found; loupe run order.py --data data" in capsys.readouterr().err
+    assert main(["bench", "check", "order.py", "--data", "data", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"folder": "order.py", "problems": []}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('measure="cer"', 'measure="wer"', "sample 'a': scoring its right answer: ValueError: measure 'wer' is not"),
+        ('row["image"]', '"b.png"', "sample 'a': data/b.png: no such file"),
+        ('version="1"', 'version="1", headline="wer"', "headline: no measure is called 'wer'"),
+        ("        yield Sample", "        0 and Sample", "'NoneType' object is not iterable"),
+        ('row["text"]', 'row["words"]', "order.py:9: KeyError: 'words'"),
+        ("benchmark = ", "nothing = ", "order.py defines no `benchmark`"),
+    ],
+)
+def test_what_is_wrong_is_named(
+    old: str, new: str, said: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check(folder, old, new) == 2
+    printed = capsys.readouterr()
+    assert said in printed.out + printed.err and "Traceback" not in printed.err
+
+
+def test_without_its_data_the_option_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(folder, data=False) == 2
+    assert "name the folder of its data: --data DIR" in capsys.readouterr().err
+    assert main(["run", "order.py", "-e", "pdf_text"]) == 2
+    assert "order.py:7: TypeError" in capsys.readouterr().err

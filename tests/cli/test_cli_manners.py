@@ -1,0 +1,206 @@
+"""What holds for every command: help at once, two lines for an error, codes that a script can read."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+import click
+import pytest
+from PIL import Image
+
+from loupe import __version__
+from loupe.cli.shared.errors import describe
+from loupe.cli.shared.top import SECTIONS, root
+from loupe.results.control_characters import printable
+from loupe.types import Outcome
+from tests.support.command_line import complaint, loupe
+
+COMMANDS = [name for rows in SECTIONS.values() for name in rows]
+HEAVY = ("numpy", "rich", "aiohttp", "msgspec", "PIL", "pypdfium2", "rapidocr", "asyncio")
+
+
+def test_version_is_the_packages(tmp_path: Path) -> None:
+    done = loupe("--version", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, f"loupe {__version__}\n")
+
+
+def test_without_arguments_the_help_is_shown(tmp_path: Path) -> None:
+    bare, asked = loupe(cwd=tmp_path), loupe("--help", cwd=tmp_path)
+    assert (bare.returncode, bare.stdout) == (0, asked.stdout)
+    assert all(f"\n  {name} " in asked.stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize("words", [("--help",), ("--version",)])
+def test_help_and_version_import_nothing_heavy(words: tuple[str, ...], tmp_path: Path) -> None:
+    code = (
+        "import sys; from loupe.cli import main; main(sys.argv[1:]);"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    words = (sys.executable, "-c", code, *words)
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_help_takes_less_than_a_quarter_of_a_second_of_cpu(tmp_path: Path) -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    loupe("--help", cwd=tmp_path)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.25
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_summary_of_a_command_is_the_first_line_of_its_help(name: str) -> None:
+    command = importlib.import_module(f"loupe.cli.{name}").command
+    summary = next(rows[name] for rows in SECTIONS.values() if name in rows)
+    first = re.split(r"\n\s*\n", command.help)[0]
+    assert command.name == name
+    assert " ".join(first.split()) == summary
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "hint"),
+    [
+        (("rnu",), "no command 'rnu'; did you mean 'run'?", "loupe --help"),
+        (("xyzzy",), "no command 'xyzzy'", "loupe --help"),
+        (("bench", "lst"), "no command 'lst'; did you mean 'list'?", "loupe bench --help"),
+        (("--versoin",), "no such option '--versoin'; did you mean '--version'?", "loupe --help"),
+        (("runs", "--jsn"), "no such option '--jsn'; did you mean '--json'?", "loupe runs --help"),
+        (("run",), "missing argument 'BENCHMARK'", "loupe run --help"),
+        (("run", "nope"), "no benchmark or folder 'nope'", "loupe bench list"),
+        (
+            ("run", "sample_pags"),
+            "no benchmark or folder 'sample_pags'; did you mean 'sample_pages'?",
+            "loupe bench list",
+        ),
+        (("run", "sample_pages@9"), "sample_pages has no version '9' here, only '1'", "loupe bench show sample_pages"),
+        (
+            ("run", "sample_pages", "-e", "rapidoc"),
+            "no engine 'rapidoc'; did you mean 'rapidocr'?",
+            "loupe engine list",
+        ),
+        (("engine", "show", "rapidoc"), "no engine 'rapidoc'; did you mean 'rapidocr'?", "loupe engine list"),
+        (
+            ("run", "sample_pages", "--limit", "0"),
+            "invalid value for '--limit': 0 is not in the range x>=1",
+            "loupe run --help",
+        ),
+        (
+            ("run", "sample_pages", "--redo", "bad"),
+            "invalid value for '--redo': 'bad' is not one of " + ", ".join(map(repr, get_args(Outcome))),
+            "loupe run --help",
+        ),
+        (("score", "nope"), "no run at nope", "loupe runs lists them"),
+        (("report", "nope"), "no run at nope", "loupe runs"),
+        (("compare", "nope"), "no run at nope", "loupe runs"),
+        (("compare", "nope", "none"), "no run at nope", "loupe runs"),
+        (("export", "nope"), "no run at nope", "loupe runs"),
+    ],
+)
+def test_a_wrong_word_costs_two_lines_and_exit_code_2(
+    words: tuple[str, ...], error: str, hint: str, tmp_path: Path
+) -> None:
+    done = loupe(*words, cwd=tmp_path)
+    assert complaint(done) == (error, hint)
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("x = 1\nbenchmark = Benchmark(\n", "mine.py:2: SyntaxError: '(' was never closed"),
+        ("x = 1\n\n1 / 0\n", "mine.py:3: ZeroDivisionError: division by zero"),
+        ("import os\nimport nosuchmodule\n", "mine.py:2: ModuleNotFoundError: No module named 'nosuchmodule'"),
+        ("import json\njson.loads('{')\n", "mine.py:2: JSONDecodeError: "),
+        ("x = '\0'\n", "mine.py: "),
+    ],
+    ids=["syntax", "zero", "import", "deep", "nul"],
+)
+def test_a_mistake_in_a_benchmark_file_is_named_with_its_line(source: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(source)
+    done = loupe("bench", "show", "mine.py", cwd=tmp_path)
+    assert done.returncode == 2
+    error, hint = complaint(done)
+    assert error.startswith(message)
+    assert hint == "fix the file, or see CONTRIBUTING.md for one to copy"
+
+
+def test_a_folder_and_the_sample_pages_take_no_other_data(tmp_path: Path) -> None:
+    done = loupe("infer", "sample_pages", "-e", "pdf_text", "--data", ".", cwd=tmp_path)
+    assert complaint(done) == ("sample_pages_data: a folder is its own data", "leave out --data")
+
+
+def test_a_bug_keeps_its_traceback_and_asks_for_a_report(tmp_path: Path) -> None:
+    code = "import sys, loupe.runs.folder as folder\nfrom loupe.__main__ import main\n"
+    code += "folder.find_runs = lambda *_: 1 / 0\nsys.argv = ['loupe', 'runs']\nsys.exit(main())"
+    (tmp_path / "runs").mkdir()
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 70
+    assert "Traceback" in done.stderr and "this is a bug in loupe: ZeroDivisionError" in done.stderr
+    assert "please report it" in done.stderr
+
+
+def test_debug_shows_the_traceback_of_an_expected_error(tmp_path: Path) -> None:
+    done = loupe("score", "nope", cwd=tmp_path, env={"LOUPE_DEBUG": "1"})
+    assert done.returncode == 2
+    assert "Traceback" in done.stderr and done.stderr.endswith("error: no run at nope\nhint: loupe runs lists them\n")
+
+
+def test_a_closed_pipe_ends_the_command_quietly() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([sys.executable, "-m", "loupe", "--help"], stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
+
+
+def test_colour_is_for_terminals_only(tmp_path: Path) -> None:
+    assert "\x1b" not in loupe("score", "nope", cwd=tmp_path).stderr
+    assert "\x1b" not in loupe("doctor", cwd=tmp_path).stdout
+
+
+def test_text_of_others_cannot_steer_the_terminal() -> None:
+    assert printable("a\x1b[2Jb\x07\r\nc\td\x9b") == "a�[2Jb��\nc\td�"
+
+
+def test_an_error_of_the_file_system_names_the_file() -> None:
+    found = describe(PermissionError(13, "Permission denied", "/some/where"))
+    assert found is not None
+    assert (found.message, found.exit_code) == ("/some/where: permission denied", 2)
+
+
+def leaves(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+    """Every command that does something, by its words."""
+    if not isinstance(command, click.Group):
+        yield " ".join(path), command
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        found = command.get_command(context, name)
+        assert found is not None
+        yield from leaves(found, (*path, name))
+
+
+def test_every_command_takes_plain_and_short_options_are_the_same_everywhere() -> None:
+    commands = dict(leaves(root))
+    options = {name: [tuple(each.opts) for each in command.params] for name, command in commands.items()}
+    assert len(commands) > 30
+    assert [name for name, found in options.items() if ("--plain",) not in found] == []
+    assert [name for name, found in options.items() if ("--output",) in found or ("--jobs",) in found] == []
+
+
+def test_a_command_without_tables_is_plain_when_asked(tmp_path: Path) -> None:
+    (tmp_path / "pages").mkdir()
+    Image.new("RGB", (40, 40), "white").save(tmp_path / "pages" / "a.png")
+    made = loupe("init", "pages", "--task", "text", "--plain", cwd=tmp_path)
+    assert (made.returncode, (tmp_path / "pages" / "loupe.toml").is_file()) == (0, True)
+    error, _ = complaint(loupe("export", "nowhere", "--to", "evaluation", "-o", "there", "--plain", cwd=tmp_path))
+    assert "nowhere" in error

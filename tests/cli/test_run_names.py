@@ -1,0 +1,63 @@
+"""What runs are called side by side, and that a table which is cut keeps what names its rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from loupe.cli.shared.terminal_tables import fitted
+from loupe.files.folder import Folder
+from loupe.results.group_titles import run_names
+from loupe.results.sections import Section, format_estimate, format_margin
+from loupe.runs.folder import RunFolder
+from loupe.runs.info import RunInfo
+from loupe.types import Estimate
+
+
+def run(path: str, engine: str) -> RunFolder:
+    info = RunInfo(benchmark="b", benchmark_id="b", version="1", engine=engine, profile={})
+    return RunFolder(Folder(Path(path)), info)
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (("runs/a/b", "runs/c/b"), ["a", "c"]),
+        (("runs/a/b", "old/a/b", "runs/c/b"), ["a (runs)", "a (old)", "c"]),
+        (("x/a/b", "y/2/a/b"), ["a (x)", "a (y/2)"]),
+        (("runs/a/b", "runs/a/b/a/b"), ["a (runs/a/b)", "a (runs/a/b/a/b)"]),
+    ],
+)
+def test_runs_of_one_engine_are_told_apart_by_what_differs_in_their_paths(
+    paths: tuple[str, ...], names: list[str]
+) -> None:
+    assert run_names([run(path, Path(path).parts[-2]) for path in paths]) == names
+
+
+def test_every_part_of_a_table_that_is_cut_names_its_rows() -> None:
+    numbers = [f"{place}00000000" for place in range(8)]
+    section = Section(title="t", header=("rank", "engine", *"abcdefgh"), rows=[("1", "reader", *numbers)], keys=2)
+    parts = list(fitted([section], 40))
+    assert len(parts) > 2 and all(tuple(part.rows[0][:2]) == ("1", "reader") for part in parts)
+    assert [cell for part in parts for cell in part.rows[0][2:]] == numbers
+
+
+@pytest.mark.parametrize(
+    ("estimate", "unit", "shown"),
+    [
+        (Estimate(value=0.9, low=0.88, high=0.92), "fraction", "± 2.00"),
+        (Estimate(value=0.9966, low=0.9875, high=0.9993), "fraction", "98.75 … 99.93"),
+        (Estimate(value=0.0032, low=0.0009, high=0.0116), "fraction", "0.09 … 1.16"),
+        (Estimate(value=1.2, low=0.9, high=1.5), "fraction", "± 30.00"),
+        (Estimate(value=838.0, low=815.0, high=861.0, n=1000), "count", "± 23"),
+        (Estimate(value=2.0, low=0.0, high=3.0, n=3), "count", "0 … 3"),
+    ],
+)
+def test_a_margin_never_reaches_beyond_what_its_interval_allows(estimate: Estimate, unit: str, shown: str) -> None:
+    assert format_margin(estimate, unit) == shown
+
+
+def test_a_count_says_what_it_is_out_of() -> None:
+    assert format_estimate(Estimate(value=838.0, n=1000), "count") == "838 / 1,000"
+    assert format_estimate(Estimate(value=3.0, n=3), "count") == "3 / 3"

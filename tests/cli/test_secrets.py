@@ -1,0 +1,222 @@
+"""Keys: whatever a server echoes, whatever is printed or stored, the key is not in it, and no child inherits it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from loupe.engines.chat.settings import Settings
+from loupe.engines.openai import open_engine
+from loupe.engines.registry import engine_module, load_profile
+from loupe.engines.workers.child_environment import without_secrets
+from loupe.errors import LoupeError
+from loupe.runs.folder import RunFolder
+from loupe.scoring.pool import ScorePool
+from loupe.types import Output, Prediction, Request, Sample
+from tests.support.asking import ASK, settings
+from tests.support.chat_server import Reply, chat_server, in_thread
+from tests.support.command_line import loupe, make_folder, trusted
+
+KEY = 'sk-se/cr"et-123456'
+JSON_KEY = json.dumps(KEY)[1:-1]
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setenv("LOUPE_API_KEY", KEY)
+
+
+def everything(script: Any, *, query: str = "", **options: Any) -> str:
+    """All that the engine hands over for one question, answer or error, as text."""
+
+    async def main() -> str:
+        async with chat_server(script, **options) as server:
+            url = server.url + query
+            try:
+                async with open_engine(settings(url)) as engine:
+                    output = await engine.predict(ASK)
+                    return msgspec.json.encode([output, dict(engine.facts)]).decode()
+            except LoupeError as error:
+                return f"{error} {error.message} {error.hint}"
+
+    return asyncio.run(main())
+
+
+def chat(content: str, **more: Any) -> bytes:
+    return json.dumps({"choices": [{"message": {"content": content}, "finish_reason": "stop"}], **more}).encode()
+
+
+def stream(*pieces: str) -> bytes:
+    events = [json.dumps({"choices": [{"delta": {"content": piece}}]}) for piece in pieces]
+    return "".join(f"data: {event}\n\n" for event in [*events, "[DONE]"]).encode()
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(text=f"you sent {KEY}"),
+        Reply(text="a", message={"reasoning": f"they sent {KEY}"}),
+        Reply(text="a", message={"extra": {KEY: [KEY]}}),
+        Reply(text="a", finish_reason=KEY),
+        Reply(raw=chat("a", echo={"Authorization": f"Bearer {KEY}"})),
+        Reply(raw=chat(KEY).replace(b"/", b"\\/")),
+        Reply(raw=chat("XX").replace(b"XX", "".join(f"\\u{ord(char):04x}" for char in KEY).encode())),
+        Reply(raw=stream("a" + KEY[:9], KEY[9:])),
+        Reply(raw=f"no JSON: {KEY}".encode()),
+        Reply(raw=b" " * 150 + f"no JSON, and an excerpt that ends within {KEY}".encode()),
+        Reply(raw=b"no JSON", content_type=f"text/{KEY}"),
+        Reply(raw=json.dumps({"error": KEY}).encode()),
+        Reply(status=400, error=f"refused {KEY}"),
+        Reply(status=401, error=f"unknown {KEY}"),
+        Reply(status=307, raw=b"", headers={"Location": f"http://elsewhere/?key={KEY}"}),
+        Reply(status=500, error=KEY),
+    ],
+)
+def test_a_key_that_the_server_echoes_is_neither_stored_nor_shown(reply: Reply) -> None:
+    found = everything(reply)
+    assert found
+    assert KEY not in found and JSON_KEY not in found and KEY[:12] not in found
+
+
+def test_a_key_that_the_server_lists_as_its_model_is_not_stored() -> None:
+    assert KEY[:12] not in everything("a", models={"data": [{"id": KEY}]})
+
+
+def test_an_answer_without_the_key_stays_as_it_is_and_a_short_key_is_no_reason_to_change_a_page(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LOUPE_API_KEY", "test")
+    assert "a test of [key] and test" in everything(Reply(text="a test of [key] and test"))
+    assert "refused [key]" in everything(Reply(status=400, error="refused test"))
+
+
+def test_a_key_in_the_query_of_the_address_is_not_seen_either() -> None:
+    found = everything(Reply(text="echo hidden-9876"), query="?api-key=hidden-9876&v=echo")
+    assert "echo [key]" in found and "hidden-9876" not in found
+
+
+def test_a_profile_is_stored_without_the_queries_of_its_addresses() -> None:
+    one = msgspec.convert({"kind": "openai", "base_url": "https://h/v1?api-key=hidden"}, Settings)
+    assert one.stored()["base_url"] == "https://h/v1"
+    two = msgspec.convert({"kind": "openai", "base_url": ["h/v1?a=hidden", "https://i/v1"]}, Settings)
+    assert two.stored()["base_url"] == ["h/v1", "https://i/v1"]
+    assert two.stored()["image"] == "fit2048"
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    make_folder(tmp_path)
+    return tmp_path
+
+
+def test_a_key_in_an_address_is_in_no_file_and_in_no_line_of_a_run(here: Path) -> None:
+    refuse = Reply(status=401, raw=b'{"error": {"message": "expired: hidden-9876"}}')
+    query = "?api-key=hidden-9876"
+    with in_thread(["alpha", refuse]) as server:
+        words = ("--base-url", server.url + query, "-n", "1", "--name", "server")
+        done = loupe("run", "mydocs", *words, cwd=here)
+    assert done.returncode == 4
+    assert f"to continue: loupe run mydocs --base-url '{server.url}?api-key=...'" in done.stderr
+    files = [path.read_bytes() for path in (here / "runs").rglob("*") if path.is_file()]
+    assert RunFolder.open(here / "runs/server/mydocs").info.profile["base_url"] == [server.url]
+    assert not any(b"hidden" in content for content in [*files, done.stderr.encode(), done.stdout.encode()])
+
+
+def test_engine_show_leaves_the_query_of_an_address_out(here: Path) -> None:
+    (here / "loupe.toml").write_text('[engines.mine]\nkind = "openai"\nbase_url = "https://h/v1?api-key=hidden"\n')
+    trusted(here / "loupe.toml")
+    for more in ((), ("--json",)):
+        done = loupe("engine", "show", "mine", *more, cwd=here)
+        assert "https://h/v1" in done.stdout and "hidden" not in done.stdout
+
+
+KEYS = {"LOUPE_API_KEY": KEY, "OPENAI_API_KEY": "sk-o", "HF_TOKEN": "hf-1", "LOUPE_SERVE_API_KEY": "s"}
+LISTING = "import os, json; print(json.dumps(dict(os.environ)))"
+
+
+@pytest.fixture
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("MISTRAL_API_KEY", "the-users-own")
+
+
+def environment_of(name: str, **keys_of_profile: Any) -> dict[str, str]:
+    """The environment that a user's program or function sees."""
+
+    async def main() -> str:
+        _, profile = load_profile(name, keys_of_profile)
+        async with engine_module(profile.kind).open_engine(profile) as engine:
+            output: Output = await engine.predict(Request(id="a", prompt="environment"))
+            return output.text
+
+    found: dict[str, str] = json.loads(asyncio.run(main()))
+    return found
+
+
+USERS_OWN = [
+    ("command", {"command": [sys.executable, "-c", LISTING, "{prompt}"]}),
+    ("python", {"function": "tests.support.engine_functions:environment"}),
+]
+
+
+@pytest.mark.usefixtures("keys")
+@pytest.mark.parametrize(("kind", "profile"), USERS_OWN)
+def test_a_users_program_or_function_does_not_get_the_keys_of_loupe(kind: str, profile: dict[str, Any]) -> None:
+    found = environment_of(kind, **profile)
+    assert not KEYS.keys() & found.keys()
+    assert found["MISTRAL_API_KEY"] == "the-users-own" and found["PATH"]
+
+
+@pytest.mark.usefixtures("keys")
+@pytest.mark.parametrize(("kind", "profile"), USERS_OWN)
+def test_a_profile_may_name_a_key_that_its_program_needs(kind: str, profile: dict[str, Any]) -> None:
+    found = environment_of(kind, **profile, pass_env=["HF_TOKEN"])
+    assert found["HF_TOKEN"] == "hf-1" and "OPENAI_API_KEY" not in found
+
+
+@pytest.mark.usefixtures("keys")
+def test_what_needs_no_key_sees_no_secret_of_anybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (
+        "DB_PASSWORD",
+        "AWS_SECRET_ACCESS_KEY",
+        "APIKEY",
+        "github_token",
+        "TOKENIZERS_PARALLELISM",
+        "KEYBOARD",
+    ):
+        monkeypatch.setenv(name, "x")
+    kept = without_secrets()
+    assert {"TOKENIZERS_PARALLELISM", "KEYBOARD", "PATH"} <= kept.keys()
+    names = {"DB_PASSWORD", "AWS_SECRET_ACCESS_KEY", "APIKEY", "github_token", "MISTRAL_API_KEY", *KEYS}
+    assert not names & kept.keys()
+
+
+SCORER = """
+import os
+from loupe.types import Benchmark, Measure, Sample, Score
+
+def load(root):
+    yield Sample(id="a", truth="")
+
+def score(sample, prediction):
+    seen = [name for name in os.environ if name.endswith(("_API_KEY", "_TOKEN"))]
+    return [Score(measure="seen", counts=(float(len(seen)), 1.0))]
+
+benchmark = Benchmark(title="t", version="1", task="text", measures=(Measure(name="seen"),), load=load, score=score)
+"""
+
+
+@pytest.mark.usefixtures("keys")
+def test_a_scorer_does_not_get_any_key(tmp_path: Path) -> None:
+    (tmp_path / "spy.py").write_text(SCORER)
+    with ScorePool(str(tmp_path / "spy.py"), jobs=1) as pool:
+        scores = pool.submit(Sample(id="a"), Prediction(sample="a")).result(timeout=60)
+    assert (scores.error, scores.scores[0].counts) == ("", (0.0, 1.0))

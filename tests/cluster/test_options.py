@@ -1,0 +1,175 @@
+"""`--on`, `--worker` and `--shared-data`: what is refused before anything is connected, and how nodes are compared."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loupe.cluster.cluster import check_profile, runs_on_nodes
+from loupe.cluster.connection import _hush, check_address
+from loupe.cluster.engine_host import Order, code_of
+from loupe.cluster.nodes import Node
+from loupe.cluster.pages import Packing, Spool, named_again
+from loupe.cluster.sameness import differences, differing, versions
+from loupe.cluster.scoring_host import carrying, files_of
+from loupe.engines.registry import load_profile
+from loupe.errors import ProfileError, UsageError
+from loupe.types import PdfPage, Request, Sample
+from tests.support.command_line import complaint, loupe, make_folder
+
+
+class Store:
+    """Ray's object store, without Ray."""
+
+    def put(self, content: bytes) -> bytes:
+        return content
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["--on", "kubernetes"], "--on kubernetes: unknown"),
+        (["--on", "ray://"], "--on ray://: unknown"),
+        (["--worker", "cpus=2"], "--worker goes with --on"),
+        (["--shared-data"], "--shared-data goes with --on"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_in_one_line(tmp_path: Path, words: list[str], error: str) -> None:
+    make_folder(tmp_path)
+    done = loupe("run", "mydocs", "-e", "python:reader.py:right", *words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert error in complaint(done)[0]
+
+
+@pytest.mark.parametrize("needs", ["tpus=1", "cpus", "cpus=0", "cpus=nan", "gpus=-1", "cpus=1,,gpus=1", "cpus=inf"])
+def test_needs_that_are_none_are_refused(tmp_path: Path, needs: str) -> None:
+    done = loupe("run", "mydocs", "-e", "rapidocr", "--on", "ray", "--worker", needs, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "is neither cpus=N above 0 nor gpus=N" in done.stderr
+
+
+def test_a_profile_says_what_a_worker_needs_and_it_changes_no_answer() -> None:
+    _, profile = load_profile("rapidocr", {"worker": {"cpus": 2, "gpus": 0.5}})
+    assert profile.worker is not None
+    assert (profile.worker.cpus, profile.worker.gpus) == (2, 0.5)
+    assert "worker" not in profile.defining()
+    with pytest.raises(ProfileError, match="cpus"):
+        load_profile("rapidocr", {"worker": {"cpus": -1}})
+
+
+def test_clients_of_running_servers_stay_on_this_machine() -> None:
+    engines = {
+        "pdf_text": {},
+        "openai": {"base_url": "http://127.0.0.1:1/v1", "model": "m"},
+        "glm-ocr": {"serve": "vllm", "base_url": ""},
+    }
+    assert [runs_on_nodes(load_profile(name, given)[1]) for name, given in engines.items()] == [True, False, True]
+
+
+@pytest.mark.parametrize(("key", "value"), [("gpus", "0,1"), ("server_port", 8000)])
+def test_settings_that_only_one_machine_can_follow_are_refused(key: str, value: object) -> None:
+    _, profile = load_profile("openai", {"serve": "vllm:m", "model": "m", key: value})
+    with pytest.raises(UsageError, match="does not go with --on"):
+        check_profile(profile)
+
+
+def test_a_missing_client_of_ray_is_named_with_its_package() -> None:
+    pytest.importorskip("ray")
+    check_address("ray")
+
+
+def test_a_node_with_another_version_is_named_with_both() -> None:
+    here = versions()
+    assert differences(here) == differences(here, scoring=True) == ""
+    assert differences({**here, "pillow": "1.0"}) == f"pillow {here['pillow']} (here 1.0)"
+    assert differences({**here, "lxml": "1"}) == ""
+    assert "lxml" in differences({**here, "lxml": "1"}, scoring=True)
+    assert differing({"xelatex": "2023"}, {"xelatex": ""}, ["xelatex"]) == "xelatex is missing (here 2023)"
+
+
+@pytest.mark.parametrize(
+    ("cpus", "gpus", "holds"), [(1, 0, 8), (3, 0, 2), (0.5, 0, 16), (1, 0.5, 4), (1, 1, 2), (4, 4, 0), (16, 0, 0)]
+)
+def test_a_node_holds_as_many_workers_as_its_scarcest_resource_allows(cpus: float, gpus: float, holds: int) -> None:
+    assert Node(id="a", name="a", cpus=8, gpus=2).holds(cpus=cpus, gpus=gpus) == holds
+
+
+@pytest.mark.parametrize("size", [0, 1, 89_999, 90_000, 90_001, 400_000, (4 << 20) + 1])
+def test_a_page_arrives_as_it_was_sent(tmp_path: Path, size: int) -> None:
+    page = tmp_path / "page.png"
+    page.write_bytes(bytes(range(256)) * (size // 256) + b"x" * (size % 256))
+    document = tmp_path / "book.pdf"
+    document.write_bytes(b"a book")
+    request = Request(id="a", images=(page, PdfPage(document, 3, "turned"), tmp_path / "gone.png"))
+    sent, files, pieces = Packing(Store()).pack(request)
+    (tmp_path / "node").mkdir()
+    spool = Spool(tmp_path / "node")
+    found, names = spool.unpack(sent, files, pieces)
+    here, there, gone = found.images
+    assert isinstance(here, Path)
+    assert here.read_bytes() == page.read_bytes()
+    assert isinstance(there, PdfPage)
+    assert (there.page, there.variant, there.path.read_bytes()) == (3, "turned", b"a book")
+    assert isinstance(gone, Path)
+    assert not gone.exists()
+    assert named_again(f"{gone}: no such file", names) == f"{tmp_path}/gone.png: no such file"
+    spool.release(names)
+
+
+def test_shared_data_sends_paths_alone(tmp_path: Path) -> None:
+    request = Request(id="a", images=(Path("page.png"),))
+    sent, files, pieces = Packing(Store(), shared=True).pack(request)
+    assert (sent.images, files, pieces) == ((Path("page.png").absolute(),), [], [])
+
+
+def test_pages_travel_to_scorers_only_where_scoring_looks_at_them(tmp_path: Path) -> None:
+    page = tmp_path / "blank.png"
+    page.write_bytes(b"white")
+    sample = Sample(id="a", images=(page,), truth="text")
+    assert carrying(sample) is sample
+    blank = carrying(replace(sample, truth=""))
+    page.unlink()
+    [found] = pickle.loads(pickle.dumps(blank)).images
+    assert (found.name, found.read_bytes()) == ("blank.png", b"white")
+
+
+def test_a_function_travels_with_the_files_beside_it_and_a_benchmark_with_those_that_define_it(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path)
+    (tmp_path / "words.py").write_text("")
+    (folder / "page.png").write_bytes(b"")
+    _, profile = load_profile(f"python:{tmp_path}/reader.py:right")
+    assert sorted(code_of(profile)) == ["reader.py", "words.py"]
+    assert sorted(files_of(str(folder))) == ["loupe.toml", "samples.jsonl"]
+    assert files_of("sample_pages") == {}
+    order: Any = Order(profile=profile, versions={}, cores=1)
+    assert (order.serves, order.places) == (False, 1)
+
+
+def test_ray_learns_no_command_line_in_which_a_key_may_stand() -> None:
+    utils = pytest.importorskip("ray._private.utils")
+    before = utils.get_entrypoint_name
+    try:
+        _hush()
+        assert utils.get_entrypoint_name() == "loupe"
+    finally:
+        utils.get_entrypoint_name = before
+
+
+def test_a_document_that_a_request_names_twice_is_released_and_one_that_was_cut_off_is_not_read(tmp_path: Path) -> None:
+    document = tmp_path / "a.pdf"
+    document.write_bytes(b"%PDF" * 100)
+    request = Request(id="s", images=(PdfPage(document, 1), PdfPage(document, 2)))
+    packed, files, pieces = Packing(Store()).pack(request)
+    node = tmp_path / "node"
+    node.mkdir()
+    spool = Spool(node)
+    (node / files[0].key).mkdir()
+    (node / f"{files[0].key}.new").write_bytes(b"%P")  # what a full disk left
+    moved, names = spool.unpack(packed, files, pieces)
+    assert {page.path.read_bytes() for page in moved.images if isinstance(page, PdfPage)} == {document.read_bytes()}
+    spool.release(names)
+    assert not spool._used and len(spool._idle) == 1

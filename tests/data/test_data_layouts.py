@@ -1,0 +1,208 @@
+"""From the hub to samples: every data set in its published layout is fetched, loaded, and comes back when prepared.
+
+The fixtures are ours (own text, tables, formulas), in the layouts that the protocols describe.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from loupe.benchmarks.registry import check_options, data_sets, find_data_set, get_benchmark
+from loupe.data.hub.download import Order, get
+from loupe.data.hub.patience import Patience
+from loupe.data.hub.store import default_root
+from loupe.data.pages import load_page
+from loupe.data.prepared import write
+from loupe.types import Prediction, Sample
+from tests.support.hub_server import hub_server
+
+#: Data sets whose benchmarks come later.
+WAITING = {"olmocr_bench"}
+
+
+def picture(width: int, kind: str = "PNG") -> bytes:
+    buffer = io.BytesIO()
+    Image.new("RGB", (width, 40), "white").save(buffer, kind)
+    return buffer.getvalue()
+
+
+def parquet(**columns: list[Any]) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns), buffer)
+    return buffer.getvalue()
+
+
+def feature(count: int) -> list[dict[str, Any]]:
+    """Images as the hub's Image feature stores them."""
+    return [{"bytes": picture(50 + number), "path": f"{number}.png"} for number in range(count)]
+
+
+def zipped(members: Mapping[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+def unimer() -> Mapping[str, bytes]:
+    members = {}
+    for subset in ("spe", "cpe", "sce", "hwe"):
+        members[f"UniMER-Test/{subset}.txt"] = b"x ^ { 2 }\n\\frac { a } { b }\n"
+        for number in range(2):
+            members[f"UniMER-Test/{subset}/{number:07d}.png"] = picture(50 + number)
+    return {"UniMER-Test.zip": zipped(members)}
+
+
+def fox() -> Mapping[str, bytes]:
+    members = {}
+    for language, text in (("en", "A page of words."), ("cn", "\u4e00\u9875\u6587\u5b57\u3002")):
+        rows = [
+            {
+                "image": f"{language}_{number}.png",
+                "len": 700 + number,
+                "conversations": [
+                    {"from": "human", "value": "<image>\nOCR this image: "},
+                    {"from": "gpt", "value": f"{text} {number}"},
+                ],
+            }
+            for number in range(2)
+        ]
+        members[f"focus_benchmark_test/{language}_page_ocr.json"] = json.dumps(rows).encode()
+        for row in rows:
+            members[f"focus_benchmark_test/{language}_pdf_png/{row['image']}"] = picture(60)
+    return {"focus_benchmark_test.zip": zipped(members)}
+
+
+def dp_bench() -> Mapping[str, bytes]:
+    corners = [{"x": 0.1, "y": 0.1}, {"x": 0.9, "y": 0.1}, {"x": 0.9, "y": 0.2}, {"x": 0.1, "y": 0.2}]
+
+    def element(number: int, category: str, text: str, html: str = "") -> dict[str, Any]:
+        content = {"text": text, "html": html, "markdown": ""}
+        return {"coordinates": corners, "category": category, "id": number, "page": 1, "content": content}
+
+    table = "<tr><td>a</td><td>b</td></tr>"
+    elements = [
+        element(0, "Heading1", "A title"),
+        element(1, "Paragraph", "Some\nwords"),
+        element(2, "Table", "a b", table),
+    ]
+    reference = {f"0103000000000{number}.pdf": {"elements": elements} for number in (1, 2)}
+    files = {"dataset/reference.json": json.dumps(reference).encode()}
+    return files | {f"dataset/pdfs/{name}": picture(80, "PDF") for name in reference}
+
+
+def omnidocbench() -> Mapping[str, bytes]:
+    def page(number: int) -> dict[str, Any]:
+        blocks = [
+            {"category_type": "title", "order": 1, "anno_id": 1, "text": f"A page of words. {number}", "attribute": {}},
+            {"category_type": "table", "order": 2, "anno_id": 2, "html": "<table><tr><td>1</td></tr></table>"},
+        ]
+        attributes = {"data_source": "book", "language": "english", "special_issue": ["watermark"]}
+        info = {"image_path": f"page_{number}.png", "page_no": number, "page_attribute": attributes}
+        return {"layout_dets": blocks, "page_info": info, "extra": {"relation": []}}
+
+    images = {f"images/page_{number}.png": picture(50 + number) for number in range(2)}
+    return {"OmniDocBench.json": json.dumps([page(number) for number in range(2)]).encode(), **images}
+
+
+def mdpbench() -> Mapping[str, bytes]:
+    names = ("hi_book_0", "hi_book_0_indoor_light_top")
+    pages = [
+        {
+            "layout_dets": [{"category_type": "title", "order": 1, "anno_id": 1, "text": "हिन्दी भाषा"}],
+            "page_info": {"image_path": f"{name}.png", "page_attribute": {"language": "Hindi"}},
+            "extra": {"relation": []},
+        }
+        for name in names
+    ]
+    images = {f"MDPBench_img_public/{name}.png": picture(50 + number) for number, name in enumerate(names)}
+    return {"MDPBench_public.json": json.dumps(pages).encode(), **images}
+
+
+def published(ident: str) -> Mapping[str, bytes]:
+    """A small data set in the layout of its repository."""
+    fields = ("date", "doc_no_receipt_no", "seller_address", "seller_gst_id", "seller_name", "seller_phone")
+    values = dict.fromkeys((*fields, "total_amount"), "x1") | {"total_tax": ""}
+    form = {"person": {"name": "A B", "county": "C"}, "person_data": {"Age": "70"}, "relation": {"Father": "D"}}
+    tables = ["<table><tr><td>1</td><td>2</td></tr></table>", "<table><tr><td>3</td></tr></table>"]
+    if ident == "ocrbench":
+        kinds = ["Regular Text Recognition", "Scene Text-centric VQA"]
+        found = parquet(
+            dataset=["svt", "STVQA"], question=["a?", "b?"], question_type=kinds, answer=[["1"], ["2", "two"]],
+            image=feature(2),
+        )  # fmt: skip
+        return {"README.md": b"", "data/test-00000-of-00001.parquet": found}
+    if ident == "nanonets_kie":
+        return {"data/test-00000-of-00001.parquet": parquet(image=[picture(50)] * 2, annotations=[values] * 2)}
+    if ident == "handwritten_forms":
+        truth = json.dumps({"gt_parse": form})
+        return {"data/val-00000-of-00001.parquet": parquet(image=feature(2), ground_truth=[truth] * 2)}
+    if ident == "iam_lines":
+        return {"data/test.parquet": parquet(image=feature(2), text=["one , two .", "three"])}
+    if ident in ("pubtabnet", "teds_test"):
+        rows = parquet(image=feature(2), html_table=tables, html=["{}"] * 2, imgid=[1, 2])
+        return {"data/validation-00000-of-00001.parquet": rows, "data/train-00000-of-00001.parquet": rows}
+    others = {
+        "unimer_test": unimer,
+        "fox": fox,
+        "dp_bench": dp_bench,
+        "omnidocbench": omnidocbench,
+        "mdpbench": mdpbench,
+    }
+    return others[ident.partition("@")[0]]()
+
+
+#: The small sets below start at row 0; what is prepared has its rows already, and takes no options.
+OPTIONS = {"teds_test": {"first": "0", "rows": "2"}}
+IDS = sorted(data_sets().keys() - WAITING)
+
+
+@pytest.fixture(params=IDS)
+def fetched(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The id of a benchmark whose data lies in the store."""
+    ident = str(request.param)
+    monkeypatch.setenv("LOUPE_DATA", str(tmp_path / "store"))
+    dataset = find_data_set(ident)
+    with hub_server({dataset.repo: published(ident)}) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        get(Order(dataset=dataset, root=default_root(dataset.place), patience=Patience(attempts=1)))
+    return ident
+
+
+def samples(ident: str, root: Path | None) -> list[Sample]:
+    benchmark = get_benchmark(ident)
+    options = OPTIONS.get(ident, {}) if root is None else {}
+    return list(benchmark.load(root, **check_options(benchmark, options)))
+
+
+def test_what_get_fetches_is_what_the_benchmark_reads(fetched: str) -> None:
+    found = samples(fetched, None)
+    assert len(found) >= 2 and len({sample.id for sample in found}) == len(found)
+    assert all(min(load_page(source).size) >= 30 for sample in found for source in sample.images)
+    assert all(sample.images for sample in found)
+
+
+def test_what_is_prepared_is_read_back_with_the_same_ids_and_scores(fetched: str, tmp_path: Path) -> None:
+    before = samples(fetched, None)
+    write(before, tmp_path / "form")
+    after = samples(fetched, tmp_path / "form")
+    assert [sample.id for sample in after] == [sample.id for sample in before]
+    assert [dict(sample.tags) for sample in after] == [dict(sample.tags) for sample in before]
+    assert [sample.prompt for sample in after] == [sample.prompt for sample in before]
+    benchmark = get_benchmark(fetched)
+    for text in ("", "one 2 x1", '{"date": "x1"}', "<table><tr><td>1</td></tr></table>", "A page of words. 0"):
+        prediction = Prediction(text=text)
+        assert [benchmark.score(sample, prediction) for sample in after] == [
+            benchmark.score(sample, prediction) for sample in before
+        ]

@@ -1,0 +1,238 @@
+"""How answers to the tasks of the folder format are scored: known values, and any answer at all."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from loupe.benchmarks.folders.own.facts import truth_of
+from loupe.benchmarks.folders.own.normalization import (
+    Comparison,
+    prepare_formula,
+    prepare_markdown,
+    prepare_text,
+)
+from loupe.benchmarks.folders.own.scorers import TASKS, read_fields
+from loupe.benchmarks.folders.own.tables import read_table
+from loupe.benchmarks.olmocr_bench.data.records import read_test
+from loupe.benchmarks.shared.fences import remove_fence
+
+AS_IS = Comparison()
+HTML = (
+    "<table><tr><th rowspan=2>Month</th><th colspan='2'>High</th></tr><tr><td>a</td><td>b</td></tr>"
+    "<tr><td>May</td><td>1 &amp; 2</td><td><b>3</b></td></tr></table>"
+)
+REFERENCES: dict[str, Any] = {
+    "text": "A page.\nSecond line.",
+    "markdown": "# Head\n\n- one\n- two",
+    "table": HTML,
+    "formula": r"\frac{a}{b}",
+    "fields": {"total": "12.50", "tax": ""},
+    "question": ["12.50"],
+    "class": "form",
+    "facts": truth_of(
+        ("a.png", 1),
+        [
+            read_test({"pdf": "a.png", "page": 1, "id": "1", "type": "present", "text": "Seven"}, category="present"),
+            read_test({"pdf": "a.png", "page": 1, "id": "2", "type": "absent", "text": "Page 7"}, category="absent"),
+        ],
+    ),
+}
+documents = st.recursive(
+    st.none() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=5,
+)
+answers = st.one_of(
+    st.text(max_size=60),
+    st.text(alphabet="<>/tabledhr |-\n\\$[](){}`~\"'=1", max_size=60),
+    documents.map(json.dumps),
+)
+
+
+def value(task: str, answer: str, reference: object = None, comparison: Comparison = AS_IS) -> float:
+    """The headline of a task for one answer, as a fraction."""
+    headline = TASKS[task].measures[0].name
+    scores = TASKS[task].score(answer, REFERENCES[task] if reference is None else reference, comparison)
+    counts = [score.counts for score in scores if score.measure == headline]
+    return sum(count[0] for count in counts) / sum(count[1] for count in counts)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@settings(max_examples=60, deadline=None)
+@given(answer=answers)
+def test_any_answer_scores_between_nothing_and_everything(task: str, answer: str) -> None:
+    assert 0.0 <= value(task, answer) <= 1.0
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_reference_itself_scores_everything(task: str) -> None:
+    reference = REFERENCES[task]
+    answer = json.dumps(reference) if task == "fields" else reference[0] if isinstance(reference, list) else reference
+    answer = "Seven boats" if task == "facts" else answer
+    assert value(task, str(answer)) == 1.0
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_task_ranks_by_a_measure_that_is_better_high(task: str) -> None:
+    assert TASKS[task].measures[0].higher_is_better
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_score_belongs_to_a_declared_measure(task: str) -> None:
+    declared = {measure.name for measure in TASKS[task].measures}
+    assert {score.measure for score in TASKS[task].score("", REFERENCES[task], AS_IS)} == declared
+
+
+def test_line_breaks_count_as_spaces_and_not_at_all_in_chinese() -> None:
+    assert prepare_text("one\r\n two\t", AS_IS) == "one two"
+    assert prepare_text("渡口\n的钟 , 7", AS_IS) == "渡口的钟, 7"
+
+
+def test_white_space_is_kept_or_ignored_when_asked_for() -> None:
+    assert prepare_text("a \r\nb", Comparison(whitespace="keep")) == "a \nb"
+    assert prepare_text("a \nb", Comparison(whitespace="ignore")) == "ab"
+
+
+def test_case_counts_unless_the_folder_ignores_it() -> None:
+    assert value("text", "ABC", "abc") == 0.0
+    assert value("text", "ABC", "abc", Comparison(ignore_case=True)) == 1.0
+
+
+def test_text_on_a_blank_page_is_counted_as_inserted() -> None:
+    similarity, cer, wer = TASKS["text"].score("two words", "", AS_IS)
+    assert (similarity.counts, cer.counts, wer.counts) == ((0.0, 1.0), (9, 0), (2, 0))
+
+
+def test_each_chinese_character_is_a_word() -> None:
+    assert TASKS["text"].score("渡口的鐘", "渡口的钟", AS_IS)[2].counts == (1, 4)
+
+
+@pytest.mark.parametrize(
+    ("answer", "inside"),
+    [
+        ("```json\n{}\n```", "{}"),
+        ("  ~~~\na\nb\n~~~\n", "a\nb"),
+        ("```\na\n```\n\n```\nb\n```", "```\na\n```\n\n```\nb\n```"),
+        ("```", "```"),
+        ("text", "text"),
+    ],
+)
+def test_only_a_fence_around_the_whole_answer_is_removed(answer: str, inside: str) -> None:
+    assert remove_fence(answer) == inside
+
+
+@pytest.mark.parametrize(
+    ("latex", "prepared"),
+    [
+        (r"$$ \alpha  x $$", r"\alpha x"),
+        (r"\[ \alpha _ { 1 } \]", r"\alpha_{1}"),
+        (r"$\frac { a }{ b }$", r"\frac{a}{b}"),
+        ("```latex\n\\beta\n```", r"\beta"),
+        (r"a \\ b", r"a\\b"),
+        (r"\alpha\beta", r"\alpha\beta"),
+        ("$", "$"),
+    ],
+)
+def test_latex_is_compared_without_white_space_that_means_nothing(latex: str, prepared: str) -> None:
+    assert prepare_formula(latex) == prepared
+
+
+def test_spellings_of_the_same_markdown_are_equal() -> None:
+    one = "# Head\n\n* one\n*  two\n\n| a | b |\n| :-- | --- |\n| 1 | 2 |\n\nso \\(x\\) is\n\\[ y \\]"
+    other = "```markdown\n# Head\n- one\n- two\n|a|b|\n|---|---|\n|1|2|\nso $x$ is $$y$$\n```"
+    assert prepare_markdown(one) == prepare_markdown(other)
+
+
+def test_cells_stand_where_a_browser_would_put_them() -> None:
+    assert read_table(HTML) == {
+        (0, 0): "Month", (0, 1): "High", (1, 1): "a", (1, 2): "b", (2, 0): "May", (2, 1): "1 & 2", (2, 2): "3"
+    }  # fmt: skip
+
+
+def test_markdown_and_html_tables_are_the_same_table() -> None:
+    markdown = "Here it is:\n\n| x | a\\|b |\n|---|:-:|\n| 1 | |\n\nEnd."
+    html = "<table><tr><td>x<td>a|b</tr><tr><td>1<td></tr></table>"
+    assert read_table(markdown) == read_table(html) == {(0, 0): "x", (0, 1): "a|b", (1, 0): "1", (1, 1): ""}
+
+
+def test_a_table_inside_a_cell_is_text_of_the_cell() -> None:
+    assert read_table("<table><tr><td>a<table><tr><td>b</td></tr></table>c</td></tr></table>") == {(0, 0): "a b c"}
+
+
+def test_a_bracket_in_a_quoted_attribute_is_no_text_of_the_cell() -> None:
+    table = """<table><tr><td title="a>b" colspan=2>x</td><td class=it's>y</td><td id="z>z</td></tr></table>"""
+    assert list(read_table(table).values()) == ["x", "y", "z"]
+
+
+def test_a_cell_at_the_wrong_place_earns_only_what_it_resembles() -> None:
+    assert value("table", "<table><tr><td>x</td><td>y</td></tr></table>", "|x|z|\n|---|---|") == 0.5
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "<" * 300_000,
+        "<" + "a" * 300_000,
+        "<table>" + "<td rowspan=99999 colspan=99999>" * 30_000,
+        "<table>" + "<tr><td rowspan=1000 colspan=1000>" * 30_000,
+        "<table>" * 50_000 + "<td>x",
+        "<table><td rowspan=" + " " * 300_000,
+        "<table>" + "<td a=\"'" * 60_000 + "='" * 60_000,
+        "|" + "-" * 300_000 + "x\n" * 3 + "|-" * 100_000,
+        "```" + " " * 300_000,
+        "$$" * 50_000,
+        "[" * 300_000,
+        " " * 300_000,
+        "a|b\n-" + " " * 300_000 + "x",
+        "a|b\n|-|" + " " * 300_000 + "x",
+    ],
+    ids=range(14),
+)
+def test_hostile_answers_are_scored_in_no_time(hostile: str) -> None:
+    start = time.process_time()
+    for task in TASKS:
+        value(task, hostile)
+    assert time.process_time() - start < 5.0
+
+
+def test_of_names_that_are_one_the_spelling_that_was_asked_for_counts_else_the_first() -> None:
+    answer = '{"TOTAL": "1", "total": "2", "Total": "3", "Tax": "4", "tax": "5", "tax": "6"}'
+    assert read_fields(answer, ["total", "tax"]) == {"total": "2", "tax": "5"}
+    assert read_fields(answer) == {"total": "1", "tax": "4"}
+
+
+def test_numbers_keep_their_digits_and_keys_their_meaning() -> None:
+    assert read_fields('```json\n{"Total Amount": 12.50, "tax": null, "ok": true, "x": ["a"]}\n```') == {
+        "total_amount": "12.50",
+        "tax": "",
+        "ok": "true",
+        "x": '["a"]',
+    }
+
+
+@pytest.mark.parametrize("answer", ["", "no json", "[1]", '{"a": ', "[" * 100_000])
+def test_an_answer_that_is_no_object_has_no_field_and_says_so(answer: str) -> None:
+    validity, *fields = TASKS["fields"].score(answer, {"total": "12.50", "tax": ""}, AS_IS)
+    assert (validity.measure, validity.counts) == ("json_validity", (0.0, 1.0))
+    assert [(score.unit, score.counts[0]) for score in fields if score.measure == "field_similarity"] == [
+        ("total", 0.0),
+        ("tax", 1.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"), [("Form", 1.0), ("**form**.", 1.0), ("`form`", 1.0), ("A form", 0.0), ("", 0.0)]
+)
+def test_a_class_is_right_if_the_label_stands_alone(answer: str, right: float) -> None:
+    assert value("class", answer) == right
+
+
+def test_a_question_takes_the_best_of_the_accepted_answers() -> None:
+    assert value("question", "eur 12,50", ["12.50", "EUR 12,50"]) == 1.0
+    assert value("question", "no idea", ["12.50"]) == 0.0

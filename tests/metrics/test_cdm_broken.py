@@ -1,0 +1,129 @@
+"""Broken formulas share TeX runs and come out as each does alone; what could reach others is set alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from loupe.metrics.cdm import PROFILES
+from loupe.metrics.cdm.colouring import colour
+from loupe.metrics.cdm.drawing import tex_runs
+from loupe.metrics.cdm.drawing.harmless_formulas import unheard_names
+from loupe.metrics.cdm.drawing.pdf_pages import PageReader
+from loupe.metrics.cdm.drawing.tex_documents import Template
+from loupe.metrics.cdm.drawing.tex_processes import TexRun, run_tex
+from loupe.metrics.cdm.drawing.tex_runs import PageSource, set_formulas
+from loupe.metrics.cdm.formula_shape import begun, is_whole
+from tests.support.tex import need_tex
+
+PDFTEX = Template("pdflatex", ("booktabs", "amsmath", "upgreek", "amssymb", "xcolor"), "a5")
+XETEX = Template("xelatex", ("amsmath", "upgreek", "amssymb", "xcolor"), "a5")
+#: As models write them: cut off, a brace or an end too few or too many, unheard commands, wrappers.
+BROKEN = (
+    r"a + {\mathrm{b} + c",
+    r"a } + b",
+    r"\text{for all x",
+    r"\mathbf{ \mathbf{ \mathbf{ x",
+    r"\begin{array}{cc} a & b \\ c",
+    r"\begin{matrix} a & b \\ c",
+    r"\begin{matrix} \frac{a+b{c-d}=\sqrt{x} & b \\ c",
+    r"\begin{array}{cc} a & b \end{array} \end{array}",
+    r"\left( a + b",
+    r"a \right) + b",
+    r"x \cr y",
+    r"a \hline b",
+    r"\unheard{a} + b",
+    r"\begin{unheard} a \end{unheard} b",
+    r"\begin{equation} a \end{equation} b",
+    r"\begin{align} a &= b \\ c &= d \end{align}",
+    r"a \tag{3}",
+    r"x_a_b^c^d",
+    r"\frac{a}{b} $ c",
+    r"\begin{array}{c} a \hline \text{b} = \frac{\text{c} \end{array}",
+)
+#: Black ink among coloured: it would show what a neighbour leaves on the stack of colours.
+WHOLE = r"\mathcolor[RGB]{0,0,15}{x} + \mathcolor[RGB]{0,0,30}{\frac {y} {z} } = q"
+
+
+def shown(page: PageSource) -> object:
+    if page.failure:
+        return page.failure
+    with PageReader(page.pdf) as reader:
+        ink = reader.ink(page.page)
+        return ink.size, ink.colours
+
+
+def coloured(profile: str) -> list[str]:
+    return [colour(tex, PROFILES[profile]).tex for tex in BROKEN]
+
+
+@pytest.fixture
+def documents(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    seen: list[str] = []
+
+    def seeing(template: Template, document: str, *, seconds: int) -> TexRun:
+        seen.append(document)
+        return run_tex(template, document, seconds=seconds)
+
+    monkeypatch.setattr(tex_runs, "run_tex", seeing)
+    return seen
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("profile", "template"), [("unimernet", PDFTEX), ("omnidocbench", XETEX)])
+def test_broken_formulas_are_the_same_together_as_alone_in_a_quarter_of_the_runs(
+    profile: str, template: Template, documents: list[str]
+) -> None:
+    need_tex(profile)
+    formulas = [part for tex in coloured(profile) for part in (tex, WHOLE)]
+    together = list(map(shown, set_formulas(template, formulas)))
+    assert len(documents) <= len(BROKEN) / 4
+    alone = {tex: shown(set_formulas(template, [tex])[0]) for tex in dict.fromkeys(formulas)}
+    assert together == [alone[tex] for tex in formulas]
+
+
+def test_a_command_that_tex_knows_and_loupe_does_not_stays_alone(documents: list[str]) -> None:
+    need_tex("unimernet")
+    hostile = [r"\gdef\frac{q} a", r"\global\let\mathcolor\relax b", r"\catcode`\}=12 c}", r"\setcounter{page}{7} d"]
+    set_formulas(PDFTEX, [*hostile, r"\unheard a", r"\unheard b", WHOLE, WHOLE])
+    for document in documents:
+        assert sum(tex in document for tex in hostile) <= 1
+        if any(tex in document for tex in hostile):
+            assert r"\unheard" not in document and "Loupe" not in document.replace(r"\LoupeNothing", "")
+
+
+def test_what_a_formula_leaves_on_the_stack_of_colours_does_not_reach_the_next(documents: list[str]) -> None:
+    need_tex("omnidocbench")
+    first, second = set_formulas(XETEX, [r"\mathcolor[RGB]{0,0,15}{a} \mathcolor[RGB]{0,0,30}{\tag} { 3 }", WHOLE])
+    assert len(documents) == 1
+    (alone,) = set_formulas(XETEX, [WHOLE])
+    assert not first.failure and shown(second) == shown(alone)
+
+
+def test_a_formula_that_never_ends_is_whole_up_to_the_command_that_does_not() -> None:
+    start = r"\left( \begin{matrix} \mathcolor[RGB]{0,0,15}{a} {"
+    found = begun(start + r" \mathcolor[RGB]{0,0,30}{\frac{b}{c}")
+    assert found is not None and (found.start, found.closing) == (start + " ", r"}\end{matrix}\right.")
+    assert begun(start) is None
+    assert begun(r"\mathcolor[RGB]{0,0,15}{a % b") is None
+
+
+@pytest.mark.parametrize(
+    ("tex", "whole"),
+    [
+        (r"\left\{ a \right.", True),
+        (r"\begin{array}{c} \{ a \end{array}", True),
+        (r"\leftarrow \rightarrow", True),
+        ("{a", False),
+        ("a}", False),
+        (r"\left( {a \right)}", False),
+        (r"\begin{array}{c} a \end{matrix}", False),
+    ],
+)
+def test_whether_a_formula_looks_whole(tex: str, whole: bool) -> None:
+    assert is_whole(tex) is whole
+
+
+def test_names_that_tex_is_asked_for() -> None:
+    assert unheard_names(r"\alpha \foo{a} \begin{bar*} x \end{bar*}") == {"foo", "bar*", "endbar*"}
+    assert unheard_names(r"x \LoupeHere") is None, "a name of our own documents"
+    assert unheard_names(r"\fooé") is unheard_names("$$") is unheard_names(r"\begin\x") is None

@@ -1,0 +1,111 @@
+"""CDM end to end against the official programs: which formulas are drawn, every box, every score."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+from loupe.metrics import CdmResult, cdm, cdm_pairs
+from loupe.metrics.cdm import PROFILES
+from loupe.metrics.cdm.drawing.rendering import Rendering, render
+from loupe.metrics.cdm.profiles import Renderer
+from tests.support.shared import cases
+from tests.support.tex import need_tex
+
+PAIRS = cases("oracles/cdm/cases.jsonl")
+FORMULAS = cases("oracles/cdm/renders.jsonl")
+OFFICIAL = ("omnidocbench", "unimernet")
+need_tex(*OFFICIAL)
+
+
+def rendered(profile: str, renderer: Renderer) -> list[tuple[dict[str, Any], Rendering]]:
+    drawn = render([case["input"]["latex"] for case in FORMULAS], profile=PROFILES[profile], renderer=renderer)
+    return [(case["expected"][profile], one) for case, one in zip(FORMULAS, drawn, strict=True)]
+
+
+def compared(profile: str, renderer: Renderer) -> list[tuple[dict[str, Any], CdmResult]]:
+    pairs = [(case["input"]["pred"], case["input"]["gt"]) for case in PAIRS]
+    found = cdm_pairs(pairs, profile=profile, renderer=renderer)
+    return [(case["expected"][profile], one) for case, one in zip(PAIRS, found, strict=True)]
+
+
+def assert_official_scores(profile: str, renderer: Renderer) -> None:
+    for expected, found in compared(profile, renderer):
+        if expected.get("dropped"):
+            assert not found.counted
+        else:
+            assert found.counted
+            assert [found.precision, found.recall, found.f1] == [
+                expected["precision"],
+                expected["recall"],
+                expected["F1"],
+            ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("profile", OFFICIAL)
+def test_the_fast_renderer_gives_the_official_scores_on_every_pair(profile: str) -> None:
+    assert_official_scores(profile, "layout")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("profile", OFFICIAL)
+def test_the_fast_renderer_draws_what_the_official_one_draws_and_is_one_pixel_off_at_most(profile: str) -> None:
+    for expected, found in rendered(profile, "layout"):
+        assert bool(expected.get("rendered")) == (not found.failure)
+        if found.failure:
+            assert found.failure in ("not coloured", "no page", "several pages")
+            continue
+        assert list(found.tokens) == [token for token, _ in expected["boxes"]]
+        for box, (_, official) in zip(found.boxes, expected["boxes"], strict=True):
+            assert len(box) == len(official)
+            assert all(abs(ours - theirs) <= 1 for ours, theirs in zip(box, official, strict=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("profile", OFFICIAL)
+def test_the_exact_renderer_has_every_official_box(profile: str) -> None:
+    need_tex(profile, renderer="ghostscript")
+    # One of eight here; all of them in the file that `perf/cdm.py --parity` writes: 2,801 of 2,801 boxes.
+    some = [case for case in FORMULAS if case["expected"][profile].get("rendered")][::8]
+    drawn = render([case["input"]["latex"] for case in some], profile=PROFILES[profile], renderer="ghostscript")
+    for case, found in zip(some, drawn, strict=True):
+        expected = case["expected"][profile]
+        assert list(found.size) == expected["size"]
+        assert [[token, list(box)] for token, box in zip(found.tokens, found.boxes, strict=True)] == expected["boxes"]
+
+
+def test_one_pair_has_characters_with_boxes_and_says_which_are_matched() -> None:
+    found = cdm("y=2x+3z", "y = 2z + 3x")
+    assert (found.f1, found.profile, found.renderer) == (0.714, "unimernet", "layout")
+    assert [one.token for one in found.prediction if not one.matched] == ["x", "z"]
+    assert all(len(one.box) == 4 for one in found.prediction)
+
+
+def test_a_side_that_is_not_drawn_has_a_reason() -> None:
+    pairs = [(r"\frac{a+b{c-d}", "x"), ("x", r"\frac{a"), ("", "x"), (r"\phantom{x}", "x")]
+    broken, lost, empty, blank = cdm_pairs(pairs, profile="omnidocbench")
+    assert (broken.f1, broken.prediction_failure, broken.reference_failure) == (0.0, "no page", "")
+    assert lost.counted
+    assert not cdm("x", r"\frac{a", profile="unimernet").counted
+    assert empty.prediction_failure
+    assert blank.prediction_failure == "nothing visible"
+
+
+def test_an_unknown_profile_is_refused() -> None:
+    with pytest.raises(ValueError, match="omnidocbench, unimernet, omnidocbench_pdflatex, omnidocbench_v16, mdpbench"):
+        cdm("x", "x", profile="other")
+
+
+def test_an_unknown_renderer_is_refused_even_where_nothing_would_be_drawn() -> None:
+    unknown: Any = "foo"
+    with pytest.raises(ValueError, match="no CDM renderer 'foo'; there are layout, ghostscript"):
+        cdm_pairs([], renderer=unknown)
+
+
+def test_without_scipy_the_extra_is_named_before_anything_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["loupe.metrics.cdm.pairs"], "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"CDM needs SciPy, which is not installed .extra `cdm`"):
+        cdm_pairs([])

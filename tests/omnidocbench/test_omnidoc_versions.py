@@ -1,0 +1,122 @@
+"""Two versions of one benchmark: found by name, kept apart in folders and tables, and never compared."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loupe.benchmarks.omnidocbench.match.formulas.candidates import Best, candidates, choose
+from loupe.benchmarks.omnidocbench.records import Block, Item, PredictedItem
+from loupe.benchmarks.omnidocbench.rules import V1_6
+from loupe.benchmarks.omnidocbench.work import Work
+from loupe.benchmarks.published import published_rows
+from loupe.benchmarks.registry import benchmark_ids, benchmark_names, data_set, filed_as, get_benchmark
+from loupe.errors import UsageError
+from tests.support.command_line import complaint, loupe
+from tests.support.omnidoc_pages import TABLE, WORDS, block, page
+
+TRUTH = page(
+    "a.jpg",
+    block(1, "text_block", text=WORDS),
+    block(2, "table", html=TABLE),
+    block(3, "header", text="left out", ignore=True),
+    subset="table_hard",
+)
+UNREAD = page("b.jpg", block(1, "table", html=TABLE))
+
+
+def write(folder: Path) -> Path:
+    (folder / "OmniDocBench.json").write_text(json.dumps([TRUTH, UNREAD]), encoding="utf-8")
+    (folder / "answers").mkdir()
+    (folder / "answers" / "a.md").write_text(f"{WORDS}\n\n{TABLE}", encoding="utf-8")
+    for name in ("omnidocbench", "omnidocbench@1.6"):
+        done = loupe("score", name, "answers", "--data", ".", "-o", "cdm=off", cwd=folder)
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_a_version_is_called_by_the_id_and_its_number() -> None:
+    names = benchmark_names()
+    assert names[names.index("omnidocbench") + 1] == "omnidocbench@1.6"
+    assert [name for name in names if "@" not in name] == benchmark_ids()
+    assert get_benchmark("omnidocbench@1.6").title == "OmniDocBench 1.6"
+
+
+def test_data_and_published_figures_are_those_of_the_version() -> None:
+    found = data_set("omnidocbench@1.6")
+    assert found is not None and found.place == "omnidocbench@1.6"
+    assert data_set("omnidocbench@1.5") == data_set("omnidocbench")
+    assert published_rows("omnidocbench", "1.5") and not published_rows("omnidocbench", "1.6")
+
+
+def test_a_version_that_is_not_here_is_no_data_set() -> None:
+    with pytest.raises(UsageError, match=r"no version '2\.0' here"):
+        data_set("omnidocbench@2.0")
+    assert filed_as("omnidocbench@2.0") == "omnidocbench@2.0"
+
+
+def test_runs_of_versions_lie_apart_and_are_not_compared(tmp_path: Path) -> None:
+    write(tmp_path)
+    runs = sorted(path.name for path in (tmp_path / "runs" / "answers").iterdir())
+    assert runs == ["omnidocbench", "omnidocbench@1.6"]
+    done = loupe("compare", *(f"runs/answers/{name}" for name in runs), cwd=tmp_path)
+    error, hint = complaint(done)
+    assert error.endswith("cannot be compared; they differ in version (1.5 | 1.6)")
+    assert hint.startswith("a version has rules of its own, so the same answers score differently")
+    listed = loupe("runs", "--json", cwd=tmp_path)
+    assert {each["benchmark"] for each in json.loads(listed.stdout)} == {"omnidocbench@1.5", "omnidocbench@1.6"}
+
+
+def test_a_missing_page_is_empty_and_the_first_table_has_no_place(tmp_path: Path) -> None:
+    write(tmp_path)
+    result = json.loads((tmp_path / "runs/answers/omnidocbench@1.6/result.json").read_text(encoding="utf-8"))
+    measures = {name: each["value"] for name, each in result["measures"].items()}
+    assert measures["table_teds"] == pytest.approx(0.5)
+    assert measures["reading_order_edit"] == pytest.approx((0.5 + 1) / 2)
+    assert measures["reading_order_edit_mended"] == pytest.approx((0 + 1) / 2)
+    warnings = "\n".join(result["warnings"])
+    assert "missing-prediction: pages without a prediction, scored as empty answers: 1 on 1 page (b)" in warnings
+    assert "table-index-0" in warnings and "would be 0.000 (official 0.500)" in warnings
+    assert set(result["slices"]["subset"]) == {"table_hard"}
+
+
+def test_the_official_files_have_a_summary_of_the_run(tmp_path: Path) -> None:
+    write(tmp_path)
+    done = loupe("export", "runs/answers/omnidocbench@1.6", "--to", "omnidocbench", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "runs/answers/omnidocbench@1.6/official/result"
+    summary = json.loads((folder / "answers_quick_match_run_summary.json").read_text(encoding="utf-8"))
+    assert summary["page_denominators"]["table"]["TEDS"] == {"ALL": 2}
+    assert summary["notebook_metric_summary"]["metrics"]["table_TEDS"]["notebook_value"] == pytest.approx(50)
+    assert not list(folder.glob("*_formula.json"))
+
+
+LATEX = st.lists(
+    st.sampled_from(
+        ["a+b", "c=d", "x^2", r"a+b \\ c=d", r"\begin{cases} a+b \\ c=d \end{cases}", "", r"\Rightarrow x"]
+    ),
+    max_size=4,
+)
+
+
+@given(LATEX, LATEX)
+def test_what_cannot_win_is_not_tried_and_the_choice_is_the_same(truth: list[str], predicted: list[str]) -> None:
+    blocks = [
+        Block(category="equation_isolated", latex=latex, order=number) for number, latex in enumerate(truth, start=1)
+    ]
+    pool = [
+        PredictedItem(
+            number,
+            Item(category="equation_isolated", content=f"\\[{latex}\\]", start=100 * number, end=100 * number + 9),
+        )
+        for number, latex in enumerate(predicted)
+    ]
+    every = Best(exhaustive=True)
+    for candidate in candidates(blocks, pool, (), V1_6, Work(), every):
+        every.offer(candidate)
+    chosen = choose(blocks, pool, (), V1_6, Work())
+    assert (chosen and chosen.rows()) == (every.candidate and every.candidate.rows())

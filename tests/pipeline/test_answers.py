@@ -1,0 +1,281 @@
+"""Scoring answers that exist already, in every layout in which people have them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loupe.benchmarks import get_benchmark
+from loupe.cli.score import names_of
+from loupe.errors import UsageError
+from loupe.pipeline.answer_names import match_answers, nearly_named
+from loupe.pipeline.existing_answers import read_answers
+from loupe.types import Prediction
+from tests.support.command_line import loupe
+from tests.support.shared import shared
+
+LINES = [
+    {"id": "a", "text": "first letter", "reference": "first letter"},
+    {"id": "b/2.png", "text": "x", "reference": "second"},
+    {"id": "c", "text": "x", "reference": "third one"},
+]
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    folder = tmp_path / "mydocs"
+    folder.mkdir()
+    (folder / "loupe.toml").write_text('[benchmark]\ntitle = "Letters"\ntask = "text"\n')
+    (folder / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in LINES))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("there", "said"),
+    [
+        ("pages/a.md", "only the folder itself is searched; its answers are in out/pages"),
+        ("a.MD", "'a.MD' would count as an answer if it were named 'a.md'"),
+        ("A.txt", "'A.txt' would count as an answer if it were named 'a.md'"),
+        ("b.md", ""),
+    ],
+)
+def test_a_name_that_is_nearly_right_is_told(there: str, said: str) -> None:
+    assert nearly_named(Path("out"), ["x.md", there], ["a.md"]) == said
+
+
+def scored(here: Path, answers: str) -> dict[str, Any]:
+    done = loupe("score", "mydocs", answers, "--json", cwd=here)
+    assert done.returncode == 0, done.stderr
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def value(result: dict[str, Any]) -> float:
+    return float(result["measures"]["text_similarity"]["value"])
+
+
+def write(here: Path, layout: str) -> str:
+    answers = {"a": "first letter", "b/2.png": "second", "c": "third one"}
+    if layout == "folder":
+        for name, text in answers.items():
+            file = here / "answers" / f"{name.removesuffix('.png')}.md"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        return "answers"
+    if layout == "lines":
+        rows = [json.dumps({"sample_id": name, "prediction": text}) for name, text in answers.items()]
+        (here / "answers.jsonl").write_text("\n".join(rows))
+        return "answers.jsonl"
+    rows_or_map = answers if layout == "map" else [{"id": name, "predict": text} for name, text in answers.items()]
+    (here / "answers.json").write_text(json.dumps(rows_or_map))
+    return "answers.json"
+
+
+@pytest.mark.parametrize("layout", ["folder", "lines", "map", "list"])
+def test_every_layout_gives_the_same_numbers(here: Path, layout: str) -> None:
+    result = scored(here, write(here, layout))
+    assert value(result) == 1.0
+    assert result["outcomes"] == {"ok": 3}
+
+
+def test_missing_extra_and_double_answers_are_counted_and_named(here: Path) -> None:
+    rows = [("a", "wrong"), ("a", "first letter"), ("b/2.png", "second"), ("zz", "whose?")]
+    (here / "answers.jsonl").write_text("\n".join(json.dumps({"id": name, "text": text}) for name, text in rows))
+    result = scored(here, "answers.jsonl")
+    assert value(result) == pytest.approx(2 / 3)
+    warnings = " ".join(result["warnings"])
+    assert "1 answer has no sample: zz" in warnings
+    assert "several answers, the last one counts: a" in warnings
+    assert result["failures"] == [{"sample": "c", "class": "missing", "error": "no answer in answers.jsonl"}]
+    assert result["outcomes"] == {"ok": 2, "missing": 1}
+    shown = loupe("score", "runs/answers/mydocs", "--plain", cwd=here).stdout
+    assert "missing\t1 of 3\t33.3 %\tno answer" in shown and "ended with an error" not in shown
+    again = loupe("score", "mydocs", "runs/answers/mydocs/predictions.jsonl", "--json", cwd=here)
+    assert json.loads(again.stdout)["outcomes"] == result["outcomes"]
+
+
+def test_answers_of_the_same_name_in_two_folders_make_two_runs(here: Path) -> None:
+    for folder in ("x", "y"):
+        (here / folder).mkdir()
+        (here / folder / "pred.json").write_text(json.dumps({"a": "first letter" if folder == "x" else "?"}))
+    done = loupe("score", "mydocs", "x/pred.json", "y/pred.json", "./x/../x/pred.json", "--plain", cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in (here / "runs").iterdir()) == ["x", "y"]
+    header, first, second, *_ = (line.split("\t") for line in done.stdout.splitlines())
+    assert header == ["engine", "text similarity ↑", "±", "failed"]
+    assert (first[0], first[-1]) == ("x", "2 of 3") and (second[0], second[-1]) == ("y", "2 of 3")
+    assert "loupe compare runs/x/mydocs runs/y/mydocs" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        (["a.json", "b.json"], ["a", "b"]),
+        (["m/x/out/pred.json", "m/y/out/pred.json"], ["x", "y"]),
+        (["m/x/pred.json", "y.json", "m/y/pred.json", "m/z/pred.json"], ["x", "y", "y-pred", "z"]),
+        (["m/a.json", "m/a.jsonl"], ["a.json", "a.jsonl"]),
+        (["run.v2", "run.v3"], ["run.v2", "run.v3"]),
+    ],
+)
+def test_runs_are_called_after_what_tells_their_answers_apart(
+    files: list[str], names: list[str], tmp_path: Path
+) -> None:
+    for name in files:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        if "run.v" in name:
+            (tmp_path / name).mkdir()
+        else:
+            (tmp_path / name).touch()
+    assert names_of([tmp_path / name for name in files]) == names
+
+
+def test_the_same_answers_and_data_by_another_path_are_the_same_run(here: Path) -> None:
+    write(here, "folder")
+    (here / "linked").symlink_to("mydocs")
+    (here / "mine").symlink_to(here / "answers")
+    for benchmark, answers in (("mydocs", "answers"), (here / "mydocs", here / "answers"), ("linked", "./mine/")):
+        done = loupe("score", benchmark, answers, "--name", "mine", "--json", cwd=here)
+        assert done.returncode == 0, done.stderr
+        done = loupe("run", benchmark, "-e", f"predictions:{answers}", "--name", "read", "--json", cwd=here)
+        assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in here.glob("runs/*/*")) == ["mydocs", "mydocs"]
+
+
+def test_other_answers_under_a_taken_name_are_refused_with_what_helps(here: Path) -> None:
+    write(here, "map")
+    assert loupe("score", "mydocs", "answers.json", "--name", "mine", cwd=here).returncode == 0
+    (here / "other.json").write_text(json.dumps({"a": "?"}))
+    done = loupe("score", "mydocs", "other.json", "--name", "mine", cwd=here)
+    assert done.returncode == 2
+    assert "--name NAME keeps both; or remove runs/mine/mydocs" in " ".join(done.stderr.split())
+    assert "--fresh" not in done.stderr
+
+
+def test_corrected_answers_are_read_again(here: Path) -> None:
+    (here / "answers.json").write_text(json.dumps({"a": "?", "b/2.png": "?", "c": "?"}))
+    assert value(scored(here, "answers.json")) < 0.2
+    assert value(scored(here, write(here, "map"))) == 1.0
+
+
+def test_the_predictions_of_a_run_keep_their_class(here: Path) -> None:
+    rows = [
+        {"sample": "a", "text": "first letter", "class": "truncated", "finish_reason": "length"},
+        {"sample": "b/2.png", "text": "", "class": "timeout", "error": "slow"},
+        {"sample": "c", "text": "third one", "class": "ok"},
+        {"sample": "c", "text": "", "class": "error", "error": "later"},
+    ]
+    (here / "predictions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert scored(here, "predictions.jsonl")["outcomes"] == {"truncated": 1, "timeout": 1, "ok": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("answers.json", '{"zz": "x"}', "no answer to any sample of mydocs; it has 'zz'"),
+        ("answers.json", "[1]", "answers.json, entry 1: not an object"),
+        ("answers.json", "{", "answers.json: "),
+        ("answers.jsonl", '{"text": "x"}', "answers.jsonl, line 1: no `id`"),
+        (
+            "answers.jsonl",
+            '{"id": "a", "txt": "x"}',
+            "line 1: no text; it has `id`, `txt`; did you mean 'text'?\nhint: ",
+        ),
+        (
+            "answers.json",
+            '[{"smaple": "a", "text": "x"}]',
+            "entry 1: no `id`; did you mean 'sample'?\nhint: one of: sample",
+        ),
+        ("answers.csv", "a,b", "neither a folder nor a .json or .jsonl file"),
+    ],
+)
+def test_a_file_in_no_known_layout_is_refused_in_one_line(here: Path, name: str, content: str, complaint: str) -> None:
+    (here / name).write_text(content)
+    done = loupe("score", "mydocs", name, cwd=here)
+    assert done.returncode == 2
+    assert complaint in done.stderr and "Traceback" not in done.stderr
+
+
+def test_an_answer_is_matched_by_its_exact_name_first() -> None:
+    answers = [Prediction(sample="1.png", text="image"), Prediction(sample="1", text="plain")]
+    found = match_answers(answers, ["1", "1.png"], ["1", "1.png"]).found
+    assert (found["1"].text, found["1.png"].text) == ("plain", "image")
+
+
+def official_answers(folder: Path, rows: list[dict[str, Any]], *, samples: int = 1000) -> list[Prediction]:
+    known = list(get_benchmark("ocrbench").load(shared("data/ocrbench")))[:samples]
+    (folder / "answers.json").write_text(json.dumps(rows))
+    return list(read_answers("ocrbench", folder / "answers.json", samples=lambda: known))
+
+
+def answered_questions() -> list[dict[str, Any]]:
+    questions: list[dict[str, Any]] = json.loads((shared("data/ocrbench/OCRBench.json")).read_text())
+    for question in questions[::2]:
+        answers = question["answers"]
+        question["predict"] = answers[0] if isinstance(answers, list) else answers
+    return questions
+
+
+def test_the_official_json_of_ocrbench_is_matched_by_place_because_its_ids_repeat(tmp_path: Path) -> None:
+    questions = answered_questions()
+    found = official_answers(tmp_path, questions)
+    assert [answer.sample for answer in found] == [f"{index:04d}" for index in range(0, 1000, 2)]
+    with pytest.raises(UsageError, match="all 999 questions"):
+        official_answers(tmp_path, questions, samples=999)
+
+
+def test_an_official_json_of_ocrbench_in_another_order_is_refused_by_its_first_strange_entry(tmp_path: Path) -> None:
+    questions = answered_questions()
+    questions[700], questions[701] = questions[701], questions[700]
+    with pytest.raises(UsageError, match="entry 701 asks"):
+        official_answers(tmp_path, questions)
+    with pytest.raises(UsageError, match="entry 1 asks None"):
+        official_answers(tmp_path, [{"id": 1, "predict": "x"}] * 1000)
+
+
+@pytest.mark.parametrize(
+    ("answers", "known", "found", "extra"),
+    [
+        # A stale copy in another folder, before and after the right one.
+        ({"page1": "right", "zz/page1": "stale"}, ["page1"], {"page1": "right"}, ["zz/page1"]),
+        ({"old/page1": "stale", "page1": "right"}, ["page1"], {"page1": "right"}, ["old/page1"]),
+        ({"a/1": "right", "c/1": "wrong"}, ["a/1", "b/1"], {"a/1": "right"}, ["c/1"]),
+        ({"1": "whose?"}, ["a/1", "b/1"], {}, ["1"]),
+        ({"1": "whose?"}, ["1.png", "1.jpg"], {}, ["1"]),
+        ({"c/1": "one", "d/1": "two"}, ["a/1"], {}, ["c/1", "d/1"]),
+        ({"1.png": "exact", "1": "loose"}, ["1.png"], {"1.png": "exact"}, ["1"]),
+        # What people have: no folders, other folders, other image suffixes.
+        ({"1": "x", "out/2": "y"}, ["a/1.png", "b/2"], {"a/1.png": "x", "b/2": "y"}, []),
+        ({"3.jpg": "z"}, ["3.png"], {"3.png": "z"}, []),
+    ],
+)
+def test_a_loose_match_neither_replaces_a_close_one_nor_guesses(
+    answers: dict[str, str], known: list[str], found: dict[str, str], extra: list[str]
+) -> None:
+    matched = match_answers([Prediction(sample=name, text=text) for name, text in answers.items()], known, known)
+    assert {ident: each.text for ident, each in matched.found.items()} == found
+    assert (matched.extra, matched.double) == (extra, [])
+
+
+def test_null_in_a_json_object_is_no_answer(here: Path) -> None:
+    (here / "answers.json").write_text(json.dumps({"a": "first letter", "b/2.png": None, "c": "third one"}))
+    assert scored(here, "answers.json")["outcomes"] == {"ok": 2, "missing": 1}
+
+
+def test_suffixes_in_capitals_are_read_and_other_files_named(here: Path) -> None:
+    (here / write(here, "folder") / "a.md").rename(here / "answers" / "a.TXT")
+    for name in ("a.docx", ".DS_Store"):
+        (here / "answers" / name).touch()
+    result = scored(here, "answers")
+    assert value(result) == 1.0
+    assert "1 file was not read: a.docx" in " ".join(result["warnings"])
+
+
+def test_the_sample_predictions_of_pubtabnet_get_the_official_mean(tmp_path: Path) -> None:
+    folder = shared("data/pubtabnet")
+    data = ("--data", str(folder / "sample_gt.json"), "--json")
+    done = loupe("score", "pubtabnet", str(folder / "sample_pred.json"), *data, cwd=tmp_path)
+    measures = json.loads(done.stdout)["measures"]
+    assert measures["teds_official"]["value"] == pytest.approx(0.899678114795296, abs=1e-9)

@@ -1,0 +1,153 @@
+"""`loupe reproduce` and `--with-published`: figures of others beside real runs, marked, unranked, with what differs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loupe.benchmarks import get_benchmark
+from loupe.benchmarks.published import published_rows
+from loupe.cli.reproduce import reproductions
+from loupe.errors import UsageError
+from loupe.results.published import NOT_MEASURED, listing
+from tests.support.chat_server import Reply, in_thread
+from tests.support.command_line import loupe
+from tests.support.synthetic import write_prepared
+
+MODEL = "zai-org/GLM-OCR"
+MODELS = {"object": "list", "data": [{"id": MODEL, "object": "model", "max_model_len": 16384}]}
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve OCRBench questions, half answered, as two runs of glm-ocr: one as the profile has it, one changed."""
+    root = tmp_path_factory.mktemp("published")
+    answers = list(write_prepared("ocrbench", root / "data", 12).values())
+    with in_thread(Reply(text=" ".join(answers[::2])), models=MODELS) as server:
+        for more in ([], ["--name", "changed", "--image", "none", "--max-tokens", "100", "--prompt", "Read."]):
+            words = ["run", "ocrbench", "-e", "glm-ocr", "--base-url", server.url, "--data", "data", "-j", "1", *more]
+            done = loupe(*words, cwd=root)
+            assert done.returncode == 0, done.stderr
+    return root
+
+
+def reproduced(root: Path, target: str, *more: str) -> list[dict[str, Any]]:
+    done = loupe("reproduce", target, "--json", *more, cwd=root)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)["reproductions"]
+    assert isinstance(found, list)
+    return found
+
+
+def test_published_stands_against_measured_with_interval_difference_and_settings(here: Path) -> None:
+    ours, official = reproduced(here, "glm-ocr/ocrbench", "--run", "runs/glm-ocr/ocrbench")
+    result = json.loads((here / "runs/glm-ocr/ocrbench/result.json").read_text())
+    numbers = {each["measure"]: each for each in ours["measures"]}
+    measured = result["measures"]["accuracy"]
+    assert numbers["accuracy"]["measured"]["value"] == measured["value"]
+    assert numbers["accuracy"]["difference"] == pytest.approx(measured["value"] - 0.838)
+    assert numbers["accuracy"]["inside"] == (measured["low"] <= 0.838 <= measured["high"])
+    assert numbers["score"]["published"] == 838
+    settings = {each["name"]: each for each in ours["settings"]}
+    assert {name for name, each in settings.items() if each["verdict"] == "same"} == {
+        "way",
+        "model",
+        "prompt",
+        "image",
+    }
+    assert (settings["samples"]["published"], settings["samples"]["here"]) == ("1000", "12")
+    assert settings["sampling"]["here"] == "temperature 0.0, top_p 1e-05, top_k 1, repetition_penalty 1.1"
+    assert settings["sampling"]["verdict"] == settings["max_tokens"]["verdict"] == "unknown"
+    assert ours["signature"] == result["signature"] and ours["command"] == ""
+    assert {each["verdict"] for each in official["settings"]} == {"unknown"}
+
+
+def test_the_newest_finished_run_of_the_profile_counts_and_what_it_changed_differs(here: Path) -> None:
+    (ours, _) = reproduced(here, "glm-ocr/ocrbench")
+    assert ours["run"] == "runs/changed/ocrbench"
+    settings = {each["name"]: each["verdict"] for each in ours["settings"]}
+    assert settings["image"] == "differs" and settings["way"] == settings["model"] == "same"
+
+
+def test_a_setting_of_another_type_in_a_run_of_strangers_is_no_setting(here: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(here / "runs" / "changed" / "ocrbench", tmp_path / "run")
+    info = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    info["profile"]["timeout"] = "xxxx"
+    (run / "run.json").write_text(json.dumps(info), encoding="utf-8")
+    assert reproduced(here, "glm-ocr/ocrbench", "--run", str(run))
+
+
+def test_without_a_run_the_command_that_would_make_one_is_printed(tmp_path: Path) -> None:
+    done = loupe("reproduce", "glm-ocr/omnidocbench@1.5", "--plain", cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1] == "loupe run omnidocbench -e glm-ocr-pipeline --serve vllm --download"
+    lines = [line.split("\t") for line in done.stdout.splitlines()]
+    assert sum(line[0].startswith("# GLM-OCR") or line[0].startswith("# glm-ocr") for line in lines) == 3
+    assert ["overall", "94.62 %"] in lines and ["measure", "published"] in lines
+    assert ["measure", "unpublished"] in lines, "what nobody can look up is not called published"
+    assert not [line for line in lines if line[0] == "direct or pipeline"], "the suggested engine is that of the row"
+    asked = loupe("reproduce", "deepseek-ocr2/nanonets_kie", "--plain", "--runs", "elsewhere", cwd=tmp_path)
+    assert asked.stdout.splitlines()[-1].endswith(
+        "-o variant=normalized --name deepseek-ocr2-normalized --download --runs elsewhere"
+    )
+
+
+def test_all_that_is_published_is_listed_with_its_sources(tmp_path: Path) -> None:
+    rows = json.loads(loupe("reproduce", "--json", cwd=tmp_path).stdout)
+    assert len(rows) == 115 and all(row["source"] and row["values"] for row in rows)
+    found = published_rows("olmocr_bench")
+    table, rest, sources = listing("olmocr_bench", found, get_benchmark("olmocr_bench").measures)
+    assert len(table.rows) == len(rest.rows) == len(found) and len(sources.rows) == 2
+    assert table.rows[0][:3] == ("got-ocr", "GOT OCR", "48.3 %") and table.rows[-1][-1] == "[2]"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["glm-ocr"], "'glm-ocr' is not ENGINE/BENCHMARK"),
+        (["glm-ocr/ocrbenchh"], "no benchmark or folder 'ocrbenchh'; did you mean 'ocrbench'?"),
+        (["glm-ocr/sample_pages"], "no published figures on sample_pages here"),
+        (["glm-ocrr/ocrbench"], "no published figure of 'glm-ocrr' on ocrbench; did you mean 'glm-ocr'?"),
+        (["glm-ocr/fox", "--run", "runs/glm-ocr/ocrbench"], "no published figure of 'glm-ocr' on fox"),
+        (["deepseek-ocr/fox", "--run", "runs/glm-ocr/ocrbench"], "is a run of ocrbench@1, not of fox@1.0"),
+    ],
+)
+def test_what_cannot_be_compared_is_said_in_a_line(here: Path, words: list[str], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        reproductions(words[0], here / words[2] if words[1:] else None, here / "runs")
+    assert message in caught.value.message and caught.value.hint
+
+
+def test_compare_shows_published_rows_below_and_ranks_only_what_was_measured(here: Path) -> None:
+    words = ("compare", "runs/glm-ocr/ocrbench", "runs/changed/ocrbench", "--with-published")
+    lines = loupe(*words, "--plain", cwd=here).stdout.splitlines()
+    start = lines.index(f"# {NOT_MEASURED}")
+    assert lines[start + 1 : start + 3] == ["engine\tscore\taccuracy\tsource", "glm-ocr\t838 / 1,000\t83.8 %\t[1]"]
+    assert [line.split("\t")[0] for line in lines[2:4]] == ["1", "1"]
+    assert lines[start - 1].startswith("only 12 of the 1,000 samples of ocrbench@1")
+    found = json.loads(loupe(*words, "--json", cwd=here).stdout)
+    assert len(found["runs"]) == 2 and len(found["published"]) == 4
+    table = loupe("compare", "--with-published", "--plain", cwd=here).stdout
+    assert "# ocrbench@1, published figures, not measured here" in table and "paddleocr-vl\t713 / 1,000\t[1]" in table
+
+
+def test_the_report_marks_published_rows_and_gives_them_neither_rank_nor_interval(here: Path) -> None:
+    words = ("report", "runs/glm-ocr/ocrbench", "-o")
+    assert loupe(*words, "with.html", "--with-published", cwd=here).returncode == 0
+    page = (here / "with.html").read_text(encoding="utf-8")
+    row = page[page.index('<tr class="published muted">') :]
+    row = row[: row.index("</tr>")]
+    assert (
+        '<td class="rank">–</td>' in row and "unpublished [1]" in row and "<svg" not in row and ">838 / 1,000<" in row
+    )
+    assert "[1] measured by the project that asked for Loupe, not published" in page
+
+
+def test_score_shows_them_beside_a_run(here: Path) -> None:
+    done = loupe("score", "runs/glm-ocr/ocrbench", "--with-published", "--plain", cwd=here)
+    assert "\nGLM-OCR\tpublished [2]\t" in done.stdout
+    assert any(line.startswith("glm-ocr\there\t") for line in done.stdout.splitlines())

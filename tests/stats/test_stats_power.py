@@ -1,0 +1,100 @@
+"""What so few documents can show: the difference called detectable is found in four of five cases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from loupe.results.visible_differences import needed, visible_differences
+from loupe.stats.analysis import Analysis
+from loupe.stats.comparison import Difference, compare
+from loupe.stats.power import clusters_needed, detectable_difference
+from loupe.types import Measure, SampleScores, Score
+
+MEASURE = Measure(name="similarity")
+
+
+def run(values: np.ndarray) -> list[SampleScores]:
+    return [
+        SampleScores(sample=f"d{n:03d}", scores=[Score(measure="similarity", counts=(float(value), 1.0))])
+        for n, value in enumerate(values)
+    ]
+
+
+def test_a_difference_of_that_size_is_significant_in_four_of_five_cases() -> None:
+    generator = np.random.default_rng(7)
+    size, spread = 30, 0.1
+    truly = detectable_difference(spread / np.sqrt(size), size)
+    found, stated = 0, []
+    for _ in range(200):
+        base = generator.uniform(0.2, 0.8, size)
+        other = base + generator.normal(truly, spread, size)
+        difference = compare(Analysis([MEASURE], draws=200), run(other), run(base))["similarity"]
+        assert difference.p is not None and difference.detectable is not None
+        found += difference.p < 0.05
+        stated.append(difference.detectable)
+    assert 0.72 <= found / 200 <= 0.88
+    assert np.mean(stated) == pytest.approx(truly, rel=0.05)
+
+
+@pytest.mark.parametrize("difference", [0.005, 0.02, 0.1, 0.3])
+def test_as_many_documents_as_are_needed_show_the_difference_and_one_less_does_not(difference: float) -> None:
+    count = clusters_needed(0.02, 30, difference)
+    assert count is not None
+    spread = 0.02 * np.sqrt(30)
+    assert detectable_difference(spread / np.sqrt(count), count) <= difference
+    assert count == 6 or detectable_difference(spread / np.sqrt(count - 1), count - 1) > difference
+
+
+def test_no_number_of_documents_shows_no_difference() -> None:
+    assert clusters_needed(0.02, 30, 0.0) is None
+    assert needed(Difference(difference=0.0, shared=30, p=1.0, detectable=0.1)) == "none: no difference"
+    assert needed(Difference(difference=0.001, shared=30, p=0.8, detectable=0.1, needed=12345)) == "about 12,000 more"
+    assert (
+        needed(Difference(difference=0.2, shared=30, p=0.01, p_holm=0.01, detectable=0.1, needed=9)) == "enough already"
+    )
+
+
+def section(found: Difference) -> tuple[str, ...]:
+    """What the table below a ranking says of a pair."""
+    (table,) = visible_differences([("a minus b", found)], "similarity", "fraction")
+    return tuple(map(str, table.rows[0][1:]))
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_fewer_documents_than_any_test_needs_show_nothing_and_no_forecast_is_made(size: int) -> None:
+    spread = np.linspace(0.1, 0.9, size)
+    found = compare(Analysis([MEASURE], draws=200), run(spread), run(np.zeros(size)))["similarity"]
+    assert (found.p, found.detectable, found.needed, found.unseen) == (None, None, None, None)
+    assert section(found) == ("50.00 points", "none: fewer than six", "at least 6")
+
+
+def test_a_difference_beyond_the_scale_is_none_that_could_show() -> None:
+    values = np.array([1.0, 0.0, 1.0, 0.0, 1.0, 0.0])
+    found = compare(Analysis([MEASURE], draws=200), run(values), run(1 - values))["similarity"]
+    assert found.detectable is not None and found.detectable > 1
+    assert section(found)[1] == "none: would exceed 100 points"
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (1.0, ("0.00 points", "none seen; up to 37 % of documents may differ", "none: no difference")),
+        (0.5, ("50.00 points", "same in all; up to 37 % of documents may vary", "enough already")),
+    ],
+)
+def test_documents_that_all_differ_alike_say_what_share_could_be_different(
+    other: float, words: tuple[str, ...]
+) -> None:
+    found = compare(Analysis([MEASURE], draws=200), run(np.ones(8)), run(np.full(8, other)))["similarity"]
+    assert found.detectable is None and found.unseen == pytest.approx(1 - 0.025 ** (1 / 8))
+    # With that share of documents different, eight without one of them are seen in one of forty cases.
+    assert (1 - found.unseen) ** 8 == pytest.approx(0.025)
+    assert section(found) == words
+
+
+def test_many_documents_need_no_such_table() -> None:
+    few, many = (Difference(difference=0.1, shared=n, detectable=0.2, needed=9) for n in (30, 1000))
+    (section,) = visible_differences([("a minus b", few), ("a minus c", many)], "similarity", "fraction")
+    assert [row[:3] for row in section.rows] == [("a minus b", "10.00 points", "20.00 points")]
+    assert "30 documents" in section.title and visible_differences([("a", many)], "similarity", "fraction") == []

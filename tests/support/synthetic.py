@@ -1,0 +1,281 @@
+"""Data sets of our own in the prepared form, of any size, with answers that are wrong in the ways real ones are.
+
+Used by tests (a handful of samples) and by perf/scoring.py (as many as the real sets have). All text is invented here.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+_SYLLABLES = [
+    "ba",
+    "cor",
+    "den",
+    "el",
+    "fi",
+    "gra",
+    "hu",
+    "in",
+    "jo",
+    "ka",
+    "lum",
+    "mer",
+    "no",
+    "or",
+    "pel",
+    "qui",
+    "ra",
+]
+_SUBSETS = ("spe", "cpe", "sce", "hwe")
+_CATEGORIES = (
+    "Regular Text Recognition",
+    "Scene Text-centric VQA",
+    "Doc-oriented VQA",
+    "Key Information Extraction",
+    "Handwritten Mathematical Expression Recognition",
+)
+_KIE_FIELDS = (
+    "date",
+    "doc_no_receipt_no",
+    "seller_address",
+    "seller_gst_id",
+    "seller_name",
+    "seller_phone",
+    "total_amount",
+    "total_tax",
+)
+_FORM_FIELDS = ("name_of_deceased", "deceased_age", "birth_place", "father_name", "mother_name", "State file #")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Item:
+    """One sample with an answer to it."""
+
+    truth: Any
+    answer: str
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+def write_prepared(ident: str, root: Path, count: int, *, seed: int = 7, images: bool = True) -> dict[str, str]:
+    """Write `count` samples of a benchmark in the prepared form, or its own if it has none; answers by sample id."""
+    if ident == "olmocr_bench":
+        return _write_facts(root, count, seed)
+    (root / "images").mkdir(parents=True)
+    dice = random.Random(f"{ident} {seed}")
+    answers = {}
+    with (root / "metadata.jsonl").open("w", encoding="utf-8") as file:
+        for index in range(count):
+            item = MAKERS[ident](dice, index)
+            name = f"{ident}-{index:05d}"
+            answers[name] = item.answer
+            row = {"idx": index, "sample_id": name, "ground_truth": item.truth, "metadata": item.metadata}
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            if images:
+                _write_image(root / "images" / f"{index:05d}.jpg", shade=index % 256)
+    return answers
+
+
+def _write_facts(root: Path, count: int, seed: int) -> dict[str, str]:
+    """Test files and (empty) documents as olmOCR-Bench has them."""
+    (root / "pdfs").mkdir(parents=True)
+    dice = random.Random(f"olmocr_bench {seed}")
+    answers, rows = {}, []
+    for index in range(count):
+        item = _facts(dice, index)
+        (root / "pdfs" / f"{index:05d}.pdf").touch()
+        answers[f"{index:05d}_pg1_repeat1"] = item.answer
+        common = {"pdf": f"{index:05d}.pdf", "page": 1}
+        rows += [{**common, "id": f"{index}-{number}", **fact} for number, fact in enumerate(item.truth)]
+    (root / "own.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return answers
+
+
+def _write_image(path: Path, *, shade: int) -> None:
+    from PIL import Image
+
+    Image.new("L", (24, 12), shade).save(path)
+
+
+def word(dice: random.Random) -> str:
+    """An invented word."""
+    return "".join(dice.choice(_SYLLABLES) for _ in range(dice.randint(1, 4)))
+
+
+def words(dice: random.Random, count: int) -> str:
+    """Invented words with blanks between them."""
+    return " ".join(word(dice) for _ in range(count))
+
+
+def misread(text: str, dice: random.Random, *, rate: float = 0.02) -> str:
+    """The text with characters replaced, dropped and doubled; half of all texts stay as they are."""
+    if dice.random() < 0.5:
+        return text
+    choices = (lambda char: "x", lambda char: "", lambda char: char * 2)
+    return "".join(dice.choice(choices)(char) if dice.random() < rate and char.isalnum() else char for char in text)
+
+
+def _question(dice: random.Random, index: int) -> Item:
+    category = _CATEGORIES[index % len(_CATEGORIES)]
+    math = category.startswith("Handwritten Math")
+    wanted = _formula_text(dice, 6) if math else words(dice, dice.randint(1, 4))
+    said = misread(wanted, dice, rate=0.1)
+    facts = {"dataset": "HME100k" if math else "own", "category": category, "question": f"What is written at {index}?"}
+    return Item(truth=[wanted], answer=said if math else f"It reads {said}.", metadata=facts)
+
+
+def table_html(dice: random.Random, rows: int, columns: int) -> list[str]:
+    """The rows of a table as PubTabNet has them: a head with spans in some, numbers and words below."""
+    head = "".join(f"<td><b>{word(dice)}</b></td>" for _ in range(columns))
+    lines = [f"<tr>{head}</tr>"]
+    if columns > 2 and dice.random() < 0.4:
+        lines.insert(0, f'<tr><td colspan="2">{words(dice, 2)}</td>' + "<td></td>" * (columns - 2) + "</tr>")
+    for _ in range(rows - 1):
+        cells = [words(dice, dice.randint(1, 3)), *(f"{dice.uniform(0, 999):.2f}" for _ in range(columns - 1))]
+        lines.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+    return lines
+
+
+_CELL_TEXT = re.compile("(?<=>)[^<]+")
+
+
+def _misread_rows(lines: list[str], dice: random.Random) -> list[str]:
+    """Rows dropped and doubled now and then, and cell texts misread."""
+    kept = []
+    for line in lines:
+        chance = dice.random()
+        copies = 0 if chance < 0.02 else 2 if chance > 0.99 else 1
+        kept += [_CELL_TEXT.sub(lambda text: misread(text[0], dice, rate=0.03), line)] * copies
+    return kept
+
+
+def _table(dice: random.Random, index: int) -> Item:
+    lines = table_html(dice, dice.randint(3, 24), dice.randint(2, 9))
+    body = "".join(_misread_rows(lines[1:], dice))
+    truth = f"<table><thead>{lines[0]}</thead><tbody>{''.join(lines[1:])}</tbody></table>"
+    return Item(truth=truth, answer=f"<table><thead>{lines[0]}</thead><tbody>{body}</tbody></table>")
+
+
+def _formula_text(dice: random.Random, parts: int) -> str:
+    kinds: tuple[Callable[[], str], ...] = (
+        lambda: rf"\frac {{ {dice.choice('abcxyz')} }} {{ {dice.randint(1, 99)} }}",
+        lambda: f"{dice.choice('uvwxyz')} ^ {{ {dice.randint(2, 9)} }}",
+        lambda: rf"\sum _ {{ i = 1 }} ^ {{ n }} {dice.choice('abc')} _ {{ i }}",
+        lambda: rf"\sqrt {{ {dice.choice('pqr')} + {dice.randint(1, 9)} }}",
+        lambda: dice.choice(["+", "-", "=", r"\alpha", r"\cdot", r"\leq"]),
+    )
+    return " ".join(dice.choice(kinds)() for _ in range(parts))
+
+
+def _formula(dice: random.Random, index: int) -> Item:
+    truth = _formula_text(dice, dice.randint(2, 14))
+    said = misread(truth, dice)
+    return Item(truth=truth, answer=f"$${said}$$" if index % 9 == 0 else said, metadata={"subset": _SUBSETS[index % 4]})
+
+
+def _document(dice: random.Random, index: int) -> Item:
+    truth = {name: "" if dice.random() < 0.2 else words(dice, dice.randint(1, 5)) for name in _KIE_FIELDS}
+    said = json.dumps({name: misread(value, dice, rate=0.06) for name, value in truth.items()}, indent=1)
+    return Item(truth=truth, answer=f"```json\n{said}\n```" if index % 3 == 0 else said)
+
+
+def _form(dice: random.Random, index: int) -> Item:
+    truth = {name: words(dice, 2) for name in _FORM_FIELDS}
+    return Item(truth=truth, answer=json.dumps({name: misread(value, dice) for name, value in truth.items()}))
+
+
+def _page(dice: random.Random, index: int) -> Item:
+    elements: list[dict[str, Any]] = [{"category": "Heading1", "content": {"text": words(dice, 5)}}]
+    elements += [{"category": "Paragraph", "content": {"text": words(dice, dice.randint(20, 120))}} for _ in range(8)]
+    said = [f"# {elements[0]['content']['text']}"]
+    said += [misread(each["content"]["text"], dice) for each in elements[1:]]
+    if index % 3 == 0:
+        lines = table_html(dice, dice.randint(4, 20), dice.randint(3, 7))
+        text = words(dice, 3)
+        elements.insert(5, {"category": "Table", "content": {"text": text, "html": "".join(lines)}})
+        said.insert(5, f"<table>{''.join(_misread_rows(lines, dice))}</table>")
+    shown = [each["content"].get("html", each["content"]["text"]) for each in elements]
+    return Item(truth={"elements": elements, "markdown": "\n\n".join(shown)}, answer="\n\n".join(said))
+
+
+def _markdown_page(dice: random.Random, index: int) -> Item:
+    """A page of OmniDocBench: a title, paragraphs, a formula, on some pages a table; and its Markdown."""
+    texts = [words(dice, 5), *(words(dice, dice.randint(20, 90)) for _ in range(6))]
+    blocks = [{"category_type": "text_block" if number else "title", "text": text} for number, text in enumerate(texts)]
+    said = [misread(text, dice) for text in texts]
+    formula = _formula_text(dice, 6)
+    blocks.insert(3, {"category_type": "equation_isolated", "latex": f"$${formula}$$"})
+    said.insert(3, f"$$ {misread(formula, dice)} $$")
+    if index % 3 == 0:
+        lines = table_html(dice, dice.randint(4, 12), dice.randint(3, 6))
+        blocks.append({"category_type": "table", "html": f"<table>{''.join(lines)}</table>", "latex": ""})
+        said.append(f"<table>{''.join(_misread_rows(lines, dice))}</table>")
+    numbered = [{**block, "order": order, "anno_id": order, "attribute": {}} for order, block in enumerate(blocks, 1)]
+    facts = {"data_source": dice.choice(["book", "note"]), "language": "english", "special_issue": ["None"]}
+    info = {"image_path": f"omnidocbench-{index:05d}.jpg", "page_attribute": facts}
+    truth = {"layout_dets": numbered, "page_info": info, "extra": {"relation": []}}
+    return Item(truth=truth, answer="\n\n".join(said))
+
+
+def _multilingual_page(dice: random.Random, index: int) -> Item:
+    """The same as MDPBench has it: one attribute, and vowel signs that the official rules do not compare."""
+    page = _markdown_page(dice, index)
+    blocks = [
+        *page.truth["layout_dets"],
+        {"category_type": "text_block", "order": 99, "anno_id": 99, "text": "हिन्दी में"},
+    ]
+    info = {"image_path": f"mdpbench-{index:05d}.jpg", "page_attribute": {"language": "Hindi"}}
+    truth = {**page.truth, "layout_dets": blocks, "page_info": info}
+    return Item(truth=truth, answer=f"{page.answer}\n\nहनद म")
+
+
+def _facts(dice: random.Random, index: int) -> Item:
+    """A page with a table, and one test of each kind but math, some with a difference allowed."""
+    texts = [words(dice, 60) for _ in range(4)]
+    cells = [[word(dice) for _ in range(4)] for _ in range(6)]
+    rows = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in cells)
+    page = "\n\n".join([f"# {texts[0][:30]}", *texts, f"**{texts[1][:20]}** [^1]", f"<table>{rows}</table>"])
+    allowed = {"max_diffs": index % 3}
+    facts = [
+        {"type": "present", "text": texts[0][20:70], **allowed},
+        {"type": "absent", "text": words(dice, 6), **allowed, "case_sensitive": False},
+        {"type": "order", "before": texts[1][:40], "after": texts[3][:40], **allowed},
+        {"type": "table", "cell": cells[2][2], "up": cells[1][2], "left_heading": cells[2][0], **allowed},
+        {"type": "format", "format": dice.choice(["heading", "bold", "italic"]), "text": texts[1][:20]},
+        {"type": "footnote", "marker": "1", "appears_before_marker": texts[1][:20], **allowed},
+        {"type": "baseline"},
+    ]
+    return Item(truth=facts, answer=misread(page, dice))
+
+
+def _dense_page(dice: random.Random, index: int) -> Item:
+    truth = words(dice, dice.randint(200, 500))
+    facts = {"language": "zh" if index % 2 else "en"}
+    return Item(truth={"text": truth, "tokens": len(truth) // 4}, answer=misread(truth, dice), metadata=facts)
+
+
+def _line(dice: random.Random, index: int) -> Item:
+    truth = words(dice, dice.randint(4, 11))
+    return Item(truth=truth, answer=misread(truth, dice))
+
+
+#: Benchmark → how one of its samples is made.
+MAKERS: dict[str, Callable[[random.Random, int], Item]] = {
+    "ocrbench": _question,
+    "pubtabnet": _table,
+    "teds_test": _table,
+    "unimer_test": _formula,
+    "nanonets_kie": _document,
+    "handwritten_forms": _form,
+    "omnidocbench": _markdown_page,
+    "mdpbench": _multilingual_page,
+    "dp_bench": _page,
+    "iam_lines": _line,
+    "fox": _dense_page,
+    "olmocr_bench": _facts,
+}
