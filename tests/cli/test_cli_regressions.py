@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from loupe.errors import UsageError
-from loupe.results.compared_runs import Compared, Pair
-from loupe.results.regressions import regressions
+from loupe.results.comparing.records import Compared, Pair
+from loupe.results.comparing.regressions import regressions
 from loupe.stats.comparison import Difference
 from tests.support.command_line import complaint, loupe, make_folder
 

@@ -27,7 +27,7 @@ from loupe.errors import DatasetError, UsageError
 from loupe.report.collect import collect
 from loupe.report.page import environment as templates
 from loupe.report.page import group_context
-from loupe.results.comparing import compare_runs
+from loupe.results.comparing.runs import compare_runs
 from tests.support.command_line import command, environment, loupe
 
 READERS = """

@@ -18,7 +18,7 @@ from loupe.cli.compare import sections
 from loupe.cli.shared.terminal_tables import rich_tables, tab_separated
 from loupe.report.collect import collect
 from loupe.report.html import write_report
-from loupe.results.comparing import compare_runs
+from loupe.results.comparing.runs import compare_runs
 from loupe.results.verdict import Contender, verdict
 from loupe.runs.folder import RunFolder
 from loupe.stats.comparison import Difference

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from loupe.api import display
 from loupe.api.reports import path_of
 from loupe.api.runs import Run
-from loupe.results.compared_runs import Compared
-from loupe.results.comparing import compare_runs
-from loupe.results.outcome import Outcome, outcome_of, outcome_sentence
+from loupe.results.comparing.outcome import Outcome, outcome_of, outcome_sentence
+from loupe.results.comparing.records import Compared
+from loupe.results.comparing.runs import compare_runs
 from loupe.stats.comparison import Difference
 
 

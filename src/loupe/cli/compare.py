@@ -14,8 +14,8 @@ from loupe.cli.shared.output import as_json, json_option, plain_option, say, tab
 from loupe.cli.shared.run_paths import exit_with, is_root, readable_runs
 from loupe.cli.shared.summaries import Summaries, summary_options
 from loupe.errors import UsageError, word
-from loupe.results.compared_runs import Compared, Pair
-from loupe.results.comparing import compare_runs
+from loupe.results.comparing.records import Compared, Pair
+from loupe.results.comparing.runs import compare_runs
 from loupe.results.group_titles import shown_version
 from loupe.results.published import published_sections
 from loupe.results.sections import (

@@ -53,7 +53,7 @@ def command(context: click.Context, /, runs: Path, output: Path, limit: int, jso
     """
     from loupe.cli.compare import sections
     from loupe.report.html import write_report
-    from loupe.results.comparing import compare_runs
+    from loupe.results.comparing.runs import compare_runs
 
     folders, interrupted = read_pages(runs, limit, plain=plain)
     if interrupted:

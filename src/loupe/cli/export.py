@@ -138,7 +138,7 @@ def _export_official(to: str, runs: tuple[Path, ...], root: Path | None, *, raw:
 
 
 def _export_failed_tests(runs: tuple[Path, ...], file: Path, *, json: bool) -> None:
-    from loupe.results.comparable import refuse_strangers
+    from loupe.results.comparing.comparable import refuse_strangers
     from loupe.results.exports.failed_tests import write_failed_tests
     from loupe.runs.folder import RunFolder
 

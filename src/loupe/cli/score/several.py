@@ -19,7 +19,7 @@ from loupe.files.foreign import real_path
 
 if TYPE_CHECKING:
     from loupe.cluster.cluster import Cluster
-    from loupe.results.moved_results import Rescored
+    from loupe.results.comparing.moved_results import Rescored
     from loupe.runs.folder import RunFolder
     from loupe.runs.info import RunInfo
     from loupe.types import Result
@@ -73,7 +73,7 @@ def score_runs(targets: Iterable[str], wanted: Wanted, *, json: bool, plain: boo
     if json:
         as_json(_document(outcome))
     else:
-        from loupe.results.moved_results import moved_sections
+        from loupe.results.comparing.moved_results import moved_sections
 
         tables(moved_sections(outcome.rescored, outcome.failed), plain=plain)
         outcome.codes.append(show_beside([each.now for each in outcome.rescored], [], wanted.by, plain=plain))
@@ -101,7 +101,7 @@ def _runs_at(paths: Iterable[Path], outcome: _Outcome) -> list[RunFolder]:
 
 def _score_one(folder: RunFolder, wanted: Wanted, outcome: _Outcome) -> None:
     from loupe.pipeline import score_run
-    from loupe.results.moved_results import Rescored
+    from loupe.results.comparing.moved_results import Rescored
 
     before, data = _result(folder), _data_of(folder.info, wanted.data)
     floor = floor_of(folder.info, data, wanted.fail_under) if wanted.fail_under else None
@@ -147,7 +147,7 @@ def _failed(path: Path, error: Exception, outcome: _Outcome) -> None:
 
 def _document(outcome: _Outcome) -> dict[str, object]:
     """Every result in full, what moved in each, and which runs have none."""
-    from loupe.results.moved_results import moves
+    from loupe.results.comparing.moved_results import moves
 
     return {
         "runs": [{"run": each.run, **msgspec.to_builtins(each.now)} for each in outcome.rescored],

@@ -16,7 +16,7 @@ from loupe.cli.shared.output import say
 from loupe.errors import UsageError
 
 if TYPE_CHECKING:
-    from loupe.results.compared_runs import Compared
+    from loupe.results.comparing.records import Compared
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -56,7 +56,7 @@ class Gate:
         """The comparison with what got worse, where that was asked for. Raises UsageError as `regressions` does."""
         if not self.fail_on_regression:
             return compared
-        from loupe.results.regressions import regressions
+        from loupe.results.comparing.regressions import regressions
 
         margin = parse_margin(self.margin, compared.units.get(compared.headline, "fraction"))
         return msgspec.structs.replace(compared, regressions=regressions(compared, margin))
@@ -65,7 +65,7 @@ class Gate:
         """Name what got worse, and return the exit code. Where nobody could tell, that is said, too."""
         if compared.regressions is None:
             return 0
-        from loupe.results.regressions import cannot_tell
+        from loupe.results.comparing.regressions import cannot_tell
 
         for one in compared.regressions:
             say(f"regression: {one.name}: {one.measure}: {one.why}")

@@ -14,7 +14,7 @@ from loupe.errors import UsageError
 from loupe.files.folder import write_file
 
 if TYPE_CHECKING:
-    from loupe.results.compared_runs import Compared
+    from loupe.results.comparing.records import Compared
     from loupe.runs.folder import RunFolder
 
 F = TypeVar("F", bound=Callable[..., Any])

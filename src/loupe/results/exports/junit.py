@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Literal
 from xml.etree import ElementTree
 
-from loupe.results.compared_runs import Compared, Pair
+from loupe.results.comparing.records import Compared, Pair
+from loupe.results.comparing.regressions import loss
 from loupe.results.control_characters import printable
-from loupe.results.regressions import loss
 from loupe.results.sections import format_estimate, format_range, one_line
 from loupe.results.visible_differences import difference_cells
 from loupe.runs.folder import RunFolder

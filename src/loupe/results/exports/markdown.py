@@ -12,11 +12,11 @@ from itertools import accumulate
 from pathlib import Path
 
 from loupe.errors import LoupeError
-from loupe.results.compared_runs import Compared, Pair
+from loupe.results.comparing.records import Compared, Pair
+from loupe.results.comparing.regressions import cannot_tell
 from loupe.results.control_characters import printable
 from loupe.results.group_titles import listed
 from loupe.results.references import answers_of, references_of
-from loupe.results.regressions import cannot_tell
 from loupe.results.sections import (
     failed_count,
     format_estimate,

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from loupe.benchmarks.registry import benchmark_of_run
 from loupe.errors import RunError, UsageError, word
-from loupe.results.comparable import differing_parts, refuse_strangers
-from loupe.results.compared_runs import Compared, Pair, RunRow
+from loupe.results.comparing.comparable import differing_parts, refuse_strangers
+from loupe.results.comparing.records import Compared, Pair, RunRow
 from loupe.results.group_titles import run_names
 from loupe.results.partial_runs import left_out_sentences, other_composites, without
 from loupe.results.ranking import unranked_sentences

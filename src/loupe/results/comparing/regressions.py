@@ -8,7 +8,7 @@ et al., "Reporting of Noninferiority and Equivalence Randomized Trials", JAMA 30
 from __future__ import annotations
 
 from loupe.errors import UsageError
-from loupe.results.compared_runs import Compared, Pair, Regression
+from loupe.results.comparing.records import Compared, Pair, Regression
 from loupe.results.sections import format_range, format_value
 from loupe.results.visible_differences import probability, size, verdict
 from loupe.stats.comparison import FEWEST, Difference
