@@ -13,18 +13,18 @@ from loupe.types import Result
 
 
 def standings_of(group: Group) -> Standings | None:
-    """Every two engines compared, by their places in the group; None where the benchmark itself is gone."""
+    """Every two engines compared, by their index in the group; None where the benchmark itself is gone."""
     if group.benchmark is None:
         return None
-    runs = {str(place): entrant.counts() for place, entrant in enumerate(group.entrants)}
-    apart = {str(place) for place, entrant in enumerate(group.entrants) if group.headline in entrant.left_out}
+    runs = {str(index): entrant.counts() for index, entrant in enumerate(group.entrants)}
+    apart = {str(index) for index, entrant in enumerate(group.entrants) if group.headline in entrant.left_out}
     return standings(group.analysis, runs, unranked=apart)
 
 
 def ranks_of(group: Group, found: Standings | None) -> list[str]:
     """The rank of each engine by the headline measure, in the group's order; "–" where it has none."""
     ranks = found.ranks if found else {}
-    return [str(ranks.get(str(place)) or "–") for place in range(len(group.entrants))]
+    return [str(ranks.get(str(index)) or "–") for index in range(len(group.entrants))]
 
 
 def how_ranked(group: Group, found: Standings | None) -> str:
@@ -44,8 +44,8 @@ def how_ranked(group: Group, found: Standings | None) -> str:
     pairs = len(values) * (len(values) - 1) // 2
     said = [f"{shared}, corrected over all {pairs:,} pairs of them." if pairs > 1 else f"{shared}."]
     valued = {
-        str(place): entrant.label
-        for place, entrant in enumerate(group.entrants)
+        str(index): entrant.label
+        for index, entrant in enumerate(group.entrants)
         if entrant.result and _has_headline(group, entrant.result)
     }
     return " ".join([*said, *unranked_sentences(valued, found)])
@@ -71,15 +71,15 @@ def _title(group: Group) -> str:
 
 def visible_to_best(group: Group, compared: Standings | None) -> Section | None:
     """On few documents: what difference of each engine to the best one these could have shown at all."""
-    scored = [place for place, entrant in enumerate(group.entrants) if entrant.result and not entrant.left_out]
+    scored = [index for index, entrant in enumerate(group.entrants) if entrant.result and not entrant.left_out]
     unit = next((measure.unit for measure in group.measures if measure.name == group.headline), "")
     if compared is None or not unit or not scored:
         return None
-    best = min(scored, key=lambda place: list(compared.ranks).index(str(place)))
-    against = {place: compared.minus(str(place), str(best)).get(group.headline) for place in scored if place != best}
+    best = min(scored, key=lambda index: list(compared.ranks).index(str(index)))
+    against = {index: compared.minus(str(index), str(best)).get(group.headline) for index in scored if index != best}
     pairs = [
-        (f"{group.entrants[place].label} minus {group.entrants[best].label}", found)
-        for place, found in against.items()
+        (f"{group.entrants[index].label} minus {group.entrants[best].label}", found)
+        for index, found in against.items()
         if found is not None and found.difference
     ]
     return next(iter(visible_differences(pairs, _title(group), unit)), None)
