@@ -54,6 +54,10 @@ class BlobCache:
                 self._connection.close()
             self._connection = None
 
+    def __del__(self) -> None:
+        # Python 3.13 warns of a connection that is dropped open.
+        self.close()
+
     def _open(self) -> sqlite3.Connection:
         """The connection of this process. The lock is held."""
         if self._connection is None or self._process != os.getpid():

@@ -111,16 +111,39 @@ def browser_environment() -> dict[str, str]:
 
 def _font_configuration() -> Path:
     """A fontconfig file in Loupe's cache that knows these fonts and no others."""
-    files = font_files()
+    digest = hashlib.sha256(f"{_configuration(Path())}{font_files()}".encode()).hexdigest()[:16]
+    folder = cache_root() / "fontconfig" / digest
+    if not (folder / "fonts.conf").is_file():
+        temporary = folder.with_name(f".{digest}.{os.getpid()}.tmp")
+        try:
+            temporary.mkdir(parents=True, exist_ok=True)
+            _fill(temporary, folder)
+            temporary.rename(folder)
+        except OSError:
+            shutil.rmtree(temporary, ignore_errors=True)
+            if not (folder / "fonts.conf").is_file():  # else another process was first
+                # Without a cache it lies in the temporary folder, gone with this process.
+                folder = new_folder()
+                _fill(folder, folder)
+    return folder / "fonts.conf"
+
+
+def _fill(folder: Path, final: Path) -> None:
+    """Links to the fonts, and the file that names the folder as `final`."""
+    (folder / "fonts").mkdir()
+    for file in font_files():
+        (folder / "fonts" / file.name).symlink_to(file)
+    (folder / "fonts.conf").write_text(_configuration(final), encoding="utf-8")
+
+
+def _configuration(folder: Path) -> str:
+    # The folder holds nothing but the fonts: fontconfig 2.15 does not obey `selectfont` (Debian 13).
     lines = [
         '<?xml version="1.0"?>',
         '<!DOCTYPE fontconfig SYSTEM "fonts.dtd">',
         "<fontconfig>",
-        *(f"<dir>{escape(folder)}</dir>" for folder in sorted({str(path.parent) for path in files})),
-        f"<cachedir>{escape(str(cache_root() / 'fontconfig'))}</cachedir>",
-        "<selectfont><rejectfont><glob>*</glob></rejectfont><acceptfont>",
-        *(f"<glob>{escape(str(path))}</glob>" for path in files),
-        "</acceptfont></selectfont>",
+        f"<dir>{escape(str(folder / 'fonts'))}</dir>",
+        f"<cachedir>{escape(str(folder / 'cache'))}</cachedir>",
         # As distributions have it; without, Chromium hints glyphs fully.
         '<match target="pattern"><edit name="hintstyle" mode="append"><const>hintslight</const></edit></match>',
         *(
@@ -129,16 +152,4 @@ def _font_configuration() -> Path:
         ),
         "</fontconfig>",
     ]
-    content = "\n".join(lines) + "\n"
-    path = cache_root() / "fontconfig" / f"{hashlib.sha256(content.encode()).hexdigest()[:16]}.conf"
-    if not path.is_file():
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-            temporary.write_text(content, encoding="utf-8")
-            temporary.replace(path)
-        except OSError:
-            # Without a cache it lies in the temporary folder, gone with this process.
-            path = new_folder() / "fonts.conf"
-            path.write_text(content, encoding="utf-8")
-    return path
+    return "\n".join(lines) + "\n"
