@@ -18,7 +18,7 @@ from loupe.benchmarks.omnidocbench.work import Work
 from loupe.benchmarks.published import published_rows
 from loupe.benchmarks.registry import benchmark_ids, benchmark_names, data_set, filed_as, get_benchmark
 from loupe.benchmarks.shared.formula_images.cdm_options import with_cdm
-from loupe.errors import UsageError
+from loupe.errors import DatasetError, UsageError
 from loupe.types import Prediction, Sample, SampleScores, Scored
 from tests.support.command_line import complaint, loupe
 from tests.support.omnidoc_pages import TABLE, WORDS, block, page
@@ -101,6 +101,13 @@ def test_marks_that_the_text_rules_drop_are_counted_beside_the_score() -> None:
     row = SampleScores(sample="d", scores=scored.scores, details=dict(scored.details))
     (line,) = [each for each in V1_6_BENCHMARK.conclude([row]).warnings if "hidden" in each]  # type: ignore[misc]
     assert line.endswith("with them, the text edit distance is 0.4375 (official 0.0000)")
+
+
+def test_data_that_is_none_is_refused_with_the_name_of_the_version(tmp_path: Path) -> None:
+    (tmp_path / "OmniDocBench.json").write_text("[7]", encoding="utf-8")
+    with pytest.raises(DatasetError) as refused:
+        list(V1_6_BENCHMARK.load(tmp_path))
+    assert "loupe data get omnidocbench@1.6" in refused.value.hint
 
 
 def test_a_missing_page_is_empty_and_the_first_table_has_no_place(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from loupe.benchmarks.omnidocbench.data.dataset import (
+    LAYOUT,
+    DataLayout,
     annotated_elements,
     nothing_left,
     parse_selection,
@@ -115,17 +117,20 @@ def load_v16(
     root: Path | None, filter: str = "", cdm: Switch = "on", renderer: Renderer = "layout"
 ) -> Iterator[Sample]:
     """Yield the pages of version 1.6 as `load` does; there is no `mode=fixed` of it."""
-    return _pages(default_root("omnidocbench@1.6") if root is None else root, "parity", filter, cdm, renderer)
+    folder = default_root("omnidocbench@1.6") if root is None else root
+    return _pages(folder, "parity", filter, cdm, renderer, replace(LAYOUT, benchmark="omnidocbench@1.6"))
 
 
-def _pages(folder: Path, mode: Mode, selected: str, cdm: Switch, renderer: Renderer) -> Iterator[Sample]:
+def _pages(
+    folder: Path, mode: Mode, selected: str, cdm: Switch, renderer: Renderer, layout: DataLayout = LAYOUT
+) -> Iterator[Sample]:
     _need_tools()
     selection, left = parse_selection(selected), False
-    for page in read_pages(folder, selection=selection, mode=mode):
+    for page in read_pages(folder, selection=selection, mode=mode, layout=layout):
         left = True
         yield with_cdm(page, cdm, renderer)
     if not left:
-        raise nothing_left(folder, selection)
+        raise nothing_left(folder, selection, layout)
 
 
 def _need_tools() -> None:
