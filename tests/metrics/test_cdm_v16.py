@@ -13,10 +13,11 @@ from loupe.metrics import CdmResult, cdm_pairs
 from loupe.metrics.cdm.colouring import colour
 from loupe.metrics.cdm.drawing.boxes import PageInk, ink_of_pixels, stacked
 from loupe.metrics.cdm.drawing.rendering import formula_pages, render
-from loupe.metrics.cdm.latex_tokenizer import formula_tokens, is_damaged
+from loupe.metrics.cdm.latex_tokenizer import formula_tokens
 from loupe.metrics.cdm.matching import match
 from loupe.metrics.cdm.profiles import MDPBENCH, OMNIDOCBENCH, OMNIDOCBENCH_V16, UNIMERNET, Renderer
 from loupe.metrics.cdm.ransac import ALL_TRIALS, inliers_of_all_trials
+from loupe.metrics.latex_nodes import is_damaged
 from tests.support.shared import cases
 from tests.support.tex import need_tex, official_pixels
 
@@ -130,9 +131,9 @@ def test_rare_constructions_are_tokenised_as_upstream_does(formula: str) -> None
 
 def test_what_does_not_close_is_left_as_it_is() -> None:
     for damaged in ("{", r"\left( x", r"\begin{a}\end{b}", "$", "x" * 20_001):
-        assert is_damaged(damaged) and formula_tokens(damaged) == ""
+        assert is_damaged(damaged, longest=20_000) and formula_tokens(damaged) == ""
     for whole in (r"\{", r"\left_x", r"\$", r"\leftarrow"):
-        assert not is_damaged(whole), whole
+        assert not is_damaged(whole, longest=20_000), whole
 
 
 def test_what_does_not_fit_its_paper_is_set_on_a_larger_one() -> None:

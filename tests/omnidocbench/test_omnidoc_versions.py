@@ -9,13 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loupe.benchmarks.omnidocbench import V1_6_BENCHMARK
 from loupe.benchmarks.omnidocbench.match.formulas.candidates import Best, candidates, choose
 from loupe.benchmarks.omnidocbench.records import Block, Item, PredictedItem
 from loupe.benchmarks.omnidocbench.rules import V1_6
+from loupe.benchmarks.omnidocbench.scores import formula_cdm
 from loupe.benchmarks.omnidocbench.work import Work
 from loupe.benchmarks.published import published_rows
 from loupe.benchmarks.registry import benchmark_ids, benchmark_names, data_set, filed_as, get_benchmark
-from loupe.errors import UsageError
+from loupe.benchmarks.shared.formula_images.cdm_options import with_cdm
+from loupe.errors import DatasetError, UsageError
+from loupe.types import Prediction, Sample, SampleScores, Scored
 from tests.support.command_line import complaint, loupe
 from tests.support.omnidoc_pages import TABLE, WORDS, block, page
 
@@ -69,6 +73,41 @@ def test_runs_of_versions_lie_apart_and_are_not_compared(tmp_path: Path) -> None
     assert hint.startswith("a version has rules of its own, so the same answers score differently")
     listed = loupe("runs", "--json", cwd=tmp_path)
     assert {each["benchmark"] for each in json.loads(listed.stdout)} == {"omnidocbench@1.5", "omnidocbench@1.6"}
+
+
+@pytest.mark.parametrize("drawable", [True, False])
+def test_a_run_whose_formulas_give_no_sample_has_a_cdm_of_zero_if_it_is_computed_at_all(
+    drawable: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formula_cdm, "missing_tools", lambda *_: () if drawable else ("xelatex",))
+    empty = block(1, "equation_isolated", latex="$$$$")
+    truth = Sample(id="c", truth=page("c.jpg", empty, block(2, "text_block", text=WORDS)))
+    scored = V1_6_BENCHMARK.score(with_cdm(truth, "on", "layout"), Prediction(text=WORDS))
+    assert isinstance(scored, Scored) and not scored.details["match"]["display_formula"]
+    row = SampleScores(sample="c", scores=scored.scores, details=dict(scored.details))
+    figures = V1_6_BENCHMARK.conclude([row])  # type: ignore[misc]
+    shown = figures.figures["metric_result"]["display_formula"]["page"]
+    assert {name: of_pages["ALL"] for name, of_pages in shown.items()} == ({"CDM": 0.0} if drawable else {})
+    assert [score.counts for score in scored.scores if score.measure == "formula_cdm"] == [(0.0, 1.0)] * drawable
+    assert ("formula_cdm" in figures.not_computed["overall"]) is not drawable
+
+
+def test_marks_that_the_text_rules_drop_are_counted_beside_the_score() -> None:
+    truth = Sample(id="d", truth=page("d.jpg", block(1, "text_block", text="हिन्दी में एक वाक्य"), language="other"))
+    scored = V1_6_BENCHMARK.score(truth, Prediction(text="हनद म एक वकय"))
+    assert isinstance(scored, Scored)
+    values = {score.measure: score.counts[0] for score in scored.scores}
+    assert values["text_edit"] == 0.0 and values["text_edit_with_marks"] == pytest.approx(7 / 16)
+    row = SampleScores(sample="d", scores=scored.scores, details=dict(scored.details))
+    (line,) = [each for each in V1_6_BENCHMARK.conclude([row]).warnings if "hidden" in each]  # type: ignore[misc]
+    assert line.endswith("with them, the text edit distance is 0.4375 (official 0.0000)")
+
+
+def test_data_that_is_none_is_refused_with_the_name_of_the_version(tmp_path: Path) -> None:
+    (tmp_path / "OmniDocBench.json").write_text("[7]", encoding="utf-8")
+    with pytest.raises(DatasetError) as refused:
+        list(V1_6_BENCHMARK.load(tmp_path))
+    assert "loupe data get omnidocbench@1.6" in refused.value.hint
 
 
 def test_a_missing_page_is_empty_and_the_first_table_has_no_place(tmp_path: Path) -> None:

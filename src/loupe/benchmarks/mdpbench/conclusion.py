@@ -14,15 +14,14 @@ from loupe.benchmarks.omnidocbench.scores.attribute_slices import attribute_slic
 from loupe.benchmarks.omnidocbench.scores.flag_warnings import FLAGS as OF_OMNIDOCBENCH
 from loupe.benchmarks.omnidocbench.scores.flag_warnings import Flag, flag_warnings
 from loupe.benchmarks.omnidocbench.scores.formula_cdm import formula_warnings
+from loupe.benchmarks.omnidocbench.scores.marked_edits import HIDDEN_MARKS, beside_the_score
 from loupe.benchmarks.omnidocbench.scores.scored_pages import ScoredPage
 from loupe.types import FAILED, Conclusion, FailedAre, SampleScores
 
 _SUFFIX_RULE: Final = "suffix-rule"
-_MARKS: Final = "hidden-marks"
 FLAGS: Final = (
     Flag(_SUFFIX_RULE, "text samples filed under a page that does not exist, and so in no final score"),
     Flag("joined-formula-page", "formulas joined on one prediction, each of which counts as a page of its own"),
-    Flag(_MARKS, "vowel signs, tones and combining accents that the official text rules do not compare"),
     *OF_OMNIDOCBENCH,
 )
 _SHOWN: Final = ("All", "Digit.", "Photo.", "Latin", "Non-Latin")
@@ -119,7 +118,7 @@ def _with_effects(
     lines: Sequence[str], rows: Sequence[SampleScores], official: FinalScore, without: FinalScore
 ) -> list[str]:
     """The warnings; those of what moves the score without being read off it with the number that there would be."""
-    said = {_SUFFIX_RULE: _rule_off(official, without), _MARKS: _marks_compared(rows)}
+    said = {_SUFFIX_RULE: _rule_off(official, without), HIDDEN_MARKS: beside_the_score(rows)}
     return [line + said.get(line.partition(":")[0], "") for line in lines]
 
 
@@ -131,16 +130,6 @@ def _rule_off(official: FinalScore, without: FinalScore) -> str:
         if split in there and split in other and there[split] != other[split]
     ]
     return f"; without the rule: {', '.join(changed) or 'the same'}"
-
-
-def _marks_compared(rows: Sequence[SampleScores]) -> str:
-    def mean(measure: str) -> float:
-        values = [score.counts[0] for row in rows for score in row.scores if score.measure == measure]
-        return sum(values) / len(values) if values else 0.0
-
-    return (
-        f"; with them, the text edit distance is {mean('text_edit_with_marks'):.4f} (official {mean('text_edit'):.4f})"
-    )
 
 
 def _official_row(score: FinalScore) -> str:

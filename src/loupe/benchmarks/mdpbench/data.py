@@ -17,6 +17,7 @@ from loupe.benchmarks.mdpbench.page_ids import (
     prefix_of,
     printed_language,
     script_of,
+    serves,
     stem,
 )
 from loupe.benchmarks.omnidocbench.data.dataset import DataLayout, Selection, read_pages
@@ -65,8 +66,8 @@ def slim_images(truths: Sequence[Sample], images: Iterable[Path]) -> Iterator[Sa
     """The images that the pages of the ground truth serve, as samples: page by page, an image with the first of its."""
     left = {stem(image.name): image for image in images}
     for first in truths:
-        for ident in [ident for ident in left if _serves(page_id(first), ident)]:
-            fitting = [page.truth for page in truths if _serves(page_id(page), ident)]
+        for ident in [ident for ident in left if serves(page_id(first), ident)]:
+            fitting = [page.truth for page in truths if serves(page_id(page), ident)]
             truth = first.truth if len(fitting) == 1 else {**first.truth, FURTHER: fitting[1:]}
             image = left.pop(ident)
             yield replace(first, id=ident, group=document_of(ident), images=(image,), truth=truth, tags=_tags(ident))
@@ -89,10 +90,6 @@ def answers_in_folder(samples: Iterable[Sample], names: Iterable[str]) -> dict[s
         if PurePosixPath(name).name == name and name.endswith(_ANSWERS):
             by_stem.setdefault(stem(name), []).append(name)
     return {sample.id: by_stem.get(sample.id, []) for sample in samples}
-
-
-def _serves(digital: str, ident: str) -> bool:
-    return ident == digital or ident.startswith(f"{digital}_")
 
 
 def _is_image(file: Path) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from loupe.benchmarks.mdpbench.final_score import filed_under, formula_values, indexed_key
-from loupe.benchmarks.mdpbench.page_ids import is_digital, stem
+from loupe.benchmarks.mdpbench.page_ids import is_digital, serves, stem
 from loupe.benchmarks.mdpbench.scored_images import SPLITS, Split, of_split, samples_of_run
 from loupe.benchmarks.omnidocbench.records import MatchedSample
 from loupe.benchmarks.omnidocbench.scores import reckoning
@@ -34,7 +34,9 @@ OFFICIAL_METRICS: Final[Mapping[str, ElementMetrics]] = {
 }
 
 #: What becomes of samples as in OmniDocBench 1.5; CDM alone differs (docs/protocols/mdpbench.md#cdm).
-RECKONING: Final = replace(reckoning.RECKONING_1_5, name="MDPBench", metrics=OFFICIAL_METRICS, cdm_profile="mdpbench")
+RECKONING: Final = replace(
+    reckoning.RECKONING_1_5, name="MDPBench", metrics=OFFICIAL_METRICS, marks_beside=True, cdm_profile="mdpbench"
+)
 
 
 def metric_result(
@@ -66,7 +68,7 @@ def page_names(pages: Sequence[ScoredPage], images: Mapping[str, Mapping[str, An
     for page in pages:
         ident = page.page_id
         if ident not in found:
-            fitting = (image for image, name in stems.items() if ident == name or ident.startswith(f"{name}_"))
+            fitting = (image for image, name in stems.items() if serves(name, ident))
             found[ident] = ident if ident in images else next(fitting, page.image)
 
     def of_attributes(sample: PageSample) -> tuple[str, Mapping[str, Any]]:

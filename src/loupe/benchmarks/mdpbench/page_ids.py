@@ -37,6 +37,15 @@ def is_digital(page_id: str) -> bool:
     return len(_parts(page_id)) == _PARTS_OF_DIGITAL
 
 
+def serves(digital: str, page_id: str) -> bool:
+    """Whether a page of the ground truth serves an image: its own, or one whose name goes on behind an underscore.
+
+    >>> serves("ar_newspaper_2", "ar_newspaper_2_indoor_light_top"), serves("ar_newspaper_2", "ar_newspaper_21")
+    (True, False)
+    """
+    return page_id == digital or page_id.startswith(f"{digital}_")
+
+
 def document_of(page_id: str) -> str:
     """What the digital page and the photographs of one document have in common."""
     return "_".join(_parts(page_id)[:_PARTS_OF_DIGITAL]) or page_id
@@ -84,6 +93,7 @@ def _is_index_like_official(tail: str, sample: MatchedSample | ReadingOrder) -> 
 
     Protocol: docs/protocols/mdpbench.md#suffix-rule.
     """
+    # `²` is a digit to `isdigit`, and no number to `int`.
     if not tail.isdecimal() or isinstance(sample, ReadingOrder):
         return False
     return int(tail) in _numbers(sample)

@@ -29,10 +29,9 @@ from loupe.benchmarks.omnidocbench.page_match import match_page
 from loupe.benchmarks.omnidocbench.records import MatchedSample, PageMatch
 from loupe.benchmarks.omnidocbench.rules import MDPBENCH as RULES
 from loupe.benchmarks.omnidocbench.scores.aggregation import edit_rate
-from loupe.benchmarks.omnidocbench.scores.marked_edits import edits_with_marks
+from loupe.benchmarks.omnidocbench.scores.marked_edits import HIDDEN_MARKS, hidden_marks, rate_with_marks
 from loupe.benchmarks.omnidocbench.scores.page_flags import page_flags
 from loupe.benchmarks.omnidocbench.scores.scored_pages import PageSample, ScoredPage
-from loupe.benchmarks.omnidocbench.text.hidden_marks import is_mark
 from loupe.types import Sample, Score
 
 _OVERALL: Final[dict[Split, str]] = {"All": "overall", "digit": "overall_digital", "photo": "overall_photographed"}
@@ -71,8 +70,8 @@ def _flags(page_id: str, match: PageMatch, *, unreadable: bool) -> dict[str, flo
     samples = samples_of_image([page])
     left = sum(filed_under(sample) != page_of(sample) for sample in samples["text_block"])
     joined = sum(not has_one_index(key) for key in formula_values(samples["display_formula"]))
-    marks = sum(is_mark(character) for sample in _matched(samples["text_block"]) for character in sample.gt)
-    own = {"suffix-rule": left, "joined-formula-page": joined, "hidden-marks": marks, "upstream-error": unreadable}
+    marks = hidden_marks(_matched(samples["text_block"]))
+    own = {"suffix-rule": left, "joined-formula-page": joined, HIDDEN_MARKS: marks, "upstream-error": unreadable}
     return page_flags(match) | {name: float(count) for name, count in own.items() if count}
 
 
@@ -121,10 +120,9 @@ def _element_scores(image: ScoredImage) -> Iterator[Score]:
     page_id = image.pages[0].page_id
     pages = page_scores(samples, "All")
     own = {name: [each for each in found if filed_under(each) == page_id] for name, found in samples.items()}
-    edits, length = edits_with_marks(_matched(own["text_block"]), RULES.latex_to_text)
     values: dict[str, float | None] = {
         "text_edit": _rate(own["text_block"]),
-        "text_edit_with_marks": edits / length if length else None,
+        "text_edit_with_marks": rate_with_marks(_matched(own["text_block"]), RULES.latex_to_text),
         "formula_edit": _rate(own["display_formula"]),
         "table_edit": _rate(own["table"]),
         "reading_order_edit": _rate(own["reading_order"]),

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from loupe.benchmarks.omnidocbench.data.dataset import (
+    LAYOUT,
+    DataLayout,
     annotated_elements,
     nothing_left,
     parse_selection,
@@ -29,6 +31,7 @@ from loupe.benchmarks.omnidocbench.parity_cases import compare_run, page_from_or
 from loupe.benchmarks.omnidocbench.records import MatchedSample, Mode, PageMatch, ReadingOrder
 from loupe.benchmarks.omnidocbench.scores import formula_cdm
 from loupe.benchmarks.omnidocbench.scores.conclusion import conclude
+from loupe.benchmarks.omnidocbench.scores.marked_edits import HIDDEN_MARKS, hidden_marks, rate_with_marks
 from loupe.benchmarks.omnidocbench.scores.reckoning import RECKONING_1_6, RECKONINGS, Reckoning
 from loupe.benchmarks.omnidocbench.scores.scored_pages import ScoredPage, to_details
 from loupe.benchmarks.omnidocbench.text.latex_macros import need_pylatexenc
@@ -114,17 +117,20 @@ def load_v16(
     root: Path | None, filter: str = "", cdm: Switch = "on", renderer: Renderer = "layout"
 ) -> Iterator[Sample]:
     """Yield the pages of version 1.6 as `load` does; there is no `mode=fixed` of it."""
-    return _pages(default_root("omnidocbench@1.6") if root is None else root, "parity", filter, cdm, renderer)
+    folder = default_root("omnidocbench@1.6") if root is None else root
+    return _pages(folder, "parity", filter, cdm, renderer, replace(LAYOUT, benchmark="omnidocbench@1.6"))
 
 
-def _pages(folder: Path, mode: Mode, selected: str, cdm: Switch, renderer: Renderer) -> Iterator[Sample]:
+def _pages(
+    folder: Path, mode: Mode, selected: str, cdm: Switch, renderer: Renderer, layout: DataLayout = LAYOUT
+) -> Iterator[Sample]:
     _need_tools()
     selection, left = parse_selection(selected), False
-    for page in read_pages(folder, selection=selection, mode=mode):
+    for page in read_pages(folder, selection=selection, mode=mode, layout=layout):
         left = True
         yield with_cdm(page, cdm, renderer)
     if not left:
-        raise nothing_left(folder, selection)
+        raise nothing_left(folder, selection, layout)
 
 
 def _need_tools() -> None:
@@ -151,6 +157,7 @@ def score(page: Sample, prediction: Prediction, version: str = "1.5") -> Scored:
     info = page.truth["page_info"]
     unreadable = prediction.finish_reason == UNREADABLE
     missing = prediction.failed and not unreadable
+    marks = hidden_marks(match.text_block) if reckoning.marks_beside else 0
     scored = ScoredPage(
         image=image_name(info["image_path"]),
         attributes=info["page_attribute"],
@@ -158,12 +165,12 @@ def score(page: Sample, prediction: Prediction, version: str = "1.5") -> Scored:
         answered=reckoning.missing_is_empty or mode == "fixed" or not missing,
         flags=page_flags(match)
         | ({"upstream-error": 1.0} if unreadable or _ends_at_its_name(info["image_path"], match, reckoning) else {})
+        | ({HIDDEN_MARKS: float(marks)} if marks else {})
         | ({"missing-prediction": 1.0} if missing and reckoning.missing_is_empty else {}),
         annotated=annotated_elements(page.truth) if reckoning.unsampled_is_zero else None,
+        cdm_computed=formula_cdm.can_compute(renderer, reckoning),
     )
-    scores = _scores(scored) if scored.answered else []
-    if renderer and not match.display_formula and "display_formula" in (scored.annotated or ()):
-        scores += formula_cdm.zero(renderer, reckoning)
+    scores = _scores(scored, reckoning) if scored.answered else []
     return Scored(scores=scores + (_with_invented_text(scored) if mode == "fixed" else []), details=to_details(scored))
 
 
@@ -194,7 +201,7 @@ def _match(page: Sample, markdown: str, mode: Mode, version: str) -> PageMatch:
     return match_page(page.truth, markdown, mode=mode, rules=VERSIONS[version])
 
 
-def _scores(page: ScoredPage) -> list[Score]:
+def _scores(page: ScoredPage, reckoning: Reckoning) -> list[Score]:
     """One score per measure that the page has samples of."""
     match = page.match
     found = []
@@ -208,6 +215,8 @@ def _scores(page: ScoredPage) -> list[Score]:
     }
     if page.annotated is not None and (order := match.mended_order or match.reading_order):
         edits["reading_order_edit_mended"] = _edits([order])
+    if reckoning.marks_beside:
+        edits["text_edit_with_marks"] = _with_marks(match, reckoning)
     found += [Score(measure=name, counts=(value, 1.0)) for name, value in edits.items() if value is not None]
     if (cdm := formula_cdm.page_cdm(match)) is not None:
         found.append(Score(measure="formula_cdm", counts=(cdm, 1.0)))
@@ -219,10 +228,19 @@ def _scores(page: ScoredPage) -> list[Score]:
     return found + _zeros(page)
 
 
+def _with_marks(match: PageMatch, reckoning: Reckoning) -> float | None:
+    """The text edit distance with the marks that the official comparison drops."""
+    from loupe.benchmarks.omnidocbench.rules import VERSIONS
+
+    return rate_with_marks(match.text_block, VERSIONS[reckoning.name].latex_to_text)
+
+
 def _zeros(page: ScoredPage) -> list[Score]:
     """What a page scores for annotated elements of which it has no sample (1.6)."""
     annotated = page.annotated or ()
     zero = ["table_teds", "table_teds_struct"] if "table" in annotated and not page.match.table else []
+    if page.cdm_computed and "display_formula" in annotated and not page.match.display_formula:
+        zero.append("formula_cdm")
     return [Score(measure=name, counts=(0.0, 1.0)) for name in zero]
 
 
@@ -345,10 +363,19 @@ benchmark = Benchmark(
     suffix=".md",
 )
 
-#: Measures of 1.6: the reading order is one of texts, formulas and tables, and knows no place of the first table.
+#: Measures of 1.6 alone: its reading order is one of texts, formulas and tables, and knows no place of the first table;
+#: and it is asked in more languages whose marks the text rules hide.
 _MENDED_ORDER = Measure(
     name="reading_order_edit_mended",
     title="reading order with the first table (edit distance)",
+    higher_is_better=False,
+    unit="number",
+    bounded=True,
+)
+
+_WITH_MARKS = Measure(
+    name="text_edit_with_marks",
+    title="text with vowel signs, tones, accents",
     higher_is_better=False,
     unit="number",
     bounded=True,
@@ -370,7 +397,7 @@ V1_6_BENCHMARK = replace(
         oracles={"omnidocbench_v16/gaps.jsonl": page_from_oracle},
     ),
     published_total=1_651,
-    measures=(*benchmark.measures[:-1], _MENDED_ORDER),
+    measures=(*benchmark.measures[:-1], _MENDED_ORDER, _WITH_MARKS),
     conclude=partial(conclude, reckoning=RECKONING_1_6),
     explain=partial(explain, version="1.6"),
     prepare=partial(prepare, version="1.6"),

@@ -21,15 +21,11 @@ from loupe.metrics.latex_nodes import (
     Node,
     Special,
     UnreadableLatexError,
+    is_damaged,
     read_latex,
 )
 
 _LONGEST: Final = 20_000
-_ESCAPED: Final = re.compile(r"\\[{}\[\]()]|[{}]")
-_TURN: Final = re.compile(r"\\(begin|end)\{([^{}]*)\}")
-_LEFT: Final = re.compile(r"\\left\b")
-_RIGHT: Final = re.compile(r"\\right\b")
-_DOLLAR: Final = re.compile(r"(?<!\\)\$")
 _COMMAND_BEFORE_CHINESE: Final = re.compile(r"(\\[A-Za-z]+)(?=[\u4e00-\u9fff])")
 _NAMED: Final = re.compile(r"\\operatorname\s*\{([^{}]*)\}")
 _SIDE: Final = re.compile(r"(?<!\S)(\\left|\\right) (\S+)")
@@ -40,7 +36,7 @@ def formula_tokens(source: str) -> str:
     """A formula with blanks between its tokens; empty where the tokenizer fails."""
     line = _COMMAND_BEFORE_CHINESE.sub(r"\1 ", source.removeprefix("%").partition("%")[0].replace("\\~", " "))
     line = _prepared(line)
-    if is_damaged(line):
+    if is_damaged(line, longest=_LONGEST):
         return ""
     line = line.replace("$", " ")
     for spelling in ("{\\rm", "{ \\rm", "\\rm{"):
@@ -60,44 +56,13 @@ def formula_tokens(source: str) -> str:
 def table_tokens(source: str) -> str:
     """The tokens of a table as they were read; empty where the tokenizer fails."""
     line = _prepared(source.removeprefix("%").replace("\\~", " "))
-    if is_damaged(line, delimiters=False):
+    if is_damaged(line, longest=_LONGEST, delimiters=False):
         return ""
     try:
         nodes = read_latex(line)
     except (BeyondLimitsError, UnreadableLatexError):
         return ""
     return " ".join(" ".join(_stream(nodes)).split())
-
-
-def is_damaged(text: str, *, delimiters: bool = True) -> bool:
-    """Whether braces or environments do not match, or (`delimiters`) `\\left`s, dollars and the like; or it is long."""
-    if len(text) > _LONGEST or not (_has_matching_braces(text) and _has_matching_environments(text)):
-        return True
-    return delimiters and (
-        len(_LEFT.findall(text)) != len(_RIGHT.findall(text))
-        or text.count("\\(") != text.count("\\)")
-        or text.count("\\[") != text.count("\\]")
-        or len(_DOLLAR.findall(text)) % 2 == 1
-    )
-
-
-def _has_matching_braces(text: str) -> bool:
-    depth = 0
-    for found in _ESCAPED.finditer(text):
-        depth += {"{": 1, "}": -1}.get(found[0], 0)
-        if depth < 0:
-            return False
-    return depth == 0
-
-
-def _has_matching_environments(text: str) -> bool:
-    opened: list[str] = []
-    for turn, name in _TURN.findall(text):
-        if turn == "begin":
-            opened.append(name)
-        elif not opened or opened.pop() != name:
-            return False
-    return not opened
 
 
 def _prepared(line: str) -> str:

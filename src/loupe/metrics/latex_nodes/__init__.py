@@ -3,6 +3,7 @@
 Two benchmarks and a profile of CDM pin 2.10, OmniDocBench 1.5 pins 3.0a30, and one environment holds only one of them.
 """
 
+from loupe.metrics.latex_nodes.damage import is_damaged
 from loupe.metrics.latex_nodes.nodes import Chars, Comment, Environment, Group, Macro, Math, Node, Special
 from loupe.metrics.latex_nodes.reader import BeyondLimitsError, UnreadableLatexError, read_latex
 
@@ -17,5 +18,6 @@ __all__ = [
     "Node",
     "Special",
     "UnreadableLatexError",
+    "is_damaged",
     "read_latex",
 ]

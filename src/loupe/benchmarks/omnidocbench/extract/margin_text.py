@@ -13,11 +13,12 @@ from typing import Final, NamedTuple
 from loupe.benchmarks.omnidocbench.records import Item
 from loupe.benchmarks.omnidocbench.text.formula_delimiters import enveloped, squeezed
 from loupe.benchmarks.omnidocbench.text.guarded_latex import latex_to_text
+from loupe.benchmarks.omnidocbench.text.spacing_commands import end_without_spacing
 
 _SPACE: Final = r"\\(?:qquad|quad|enspace|[,;:])"
 _NUMBER: Final = r"\s*[0-9IVXivx]+\s*"
 _LEADING_NUMBER = re.compile(rf"\s*(\\left\({_NUMBER}\\right\)|\({_NUMBER}\))\s*(?:{_SPACE}\s*)*")
-_SPACES_AT_END = re.compile(rf"(?:{_SPACE}\s*)+\Z")
+_SPACES: Final = (r"\qquad", r"\quad", r"\enspace", r"\,", r"\;", r"\:")
 #: Before the brace of a caption; formulas are squeezed, so this is all that may stand there.
 _BEFORE_TEXT = re.compile(rf"({_SPACE})\s*(\\text\s*)\Z")
 _LONGEST_BEFORE_TEXT: Final = 24
@@ -34,7 +35,8 @@ _NO_ARITHMETIC = re.compile(
     r"\\(?:begin\{|end\{|mathbf|left|right|cdot|lambda|Gamma|varGamma|text|matrix|pmatrix|bmatrix)"
 )
 _EQUATES = re.compile(r"[=≈≠≤≥]|\\(?:approx|neq|leq|geq)")
-_NUMBERS = re.compile(r"\\frac|\d+\s*/\s*\d+|\d.*?\d")
+#: A fraction, a quotient or two digits: what arithmetic has.
+NUMBERS = re.compile(r"\\frac|\d+\s*/\s*\d+|\d.*?\d")
 
 
 class _Cut(NamedTuple):
@@ -64,7 +66,7 @@ def _split_off(formula: Item) -> tuple[str, list[Item]]:
         start = max(formula.start, formula.end - max(len(cut.caption), 1))
         texts.append(_caption_item(cut.caption, start, formula.end))
         inside = inside[: cut.start].rstrip()
-    inside = _SPACES_AT_END.sub("", inside).strip()
+    inside = inside[: end_without_spacing(inside, _SPACES)].strip()
     if not inside:
         return squeezed(formula.content), []
     return whole.around(inside), [text for text in texts if text.content]
@@ -148,4 +150,4 @@ def is_arithmetic(segment: str) -> bool:
     segment = squeezed(segment)
     if not 0 < len(segment) <= _LONGEST_SEGMENT or _NO_ARITHMETIC.search(segment):
         return False
-    return bool(_EQUATES.search(segment) and _NUMBERS.search(segment))
+    return bool(_EQUATES.search(segment) and NUMBERS.search(segment))

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from loupe.benchmarks.omnidocbench.extract.formula_rescue import as_formula, looks_like_formula
+from loupe.benchmarks.omnidocbench.extract.margin_text import NUMBERS
 from loupe.benchmarks.omnidocbench.records import Item
 from loupe.benchmarks.omnidocbench.text.formula_delimiters import squeezed
 from loupe.benchmarks.shared.table_answers.soup import parse_html
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 _LONGEST: Final = 120
 _RELATION = re.compile(r"[=+\-×÷/≈]|\\(?:times|div|approx)")
-_NUMBERS = re.compile(r"\\frac|\d+\s*/\s*\d+|\d.*?\d")
 
 
 class _OpenCell:
@@ -100,6 +100,6 @@ def _texts_in_tree(tree: Tag) -> list[str]:
 
 def is_formula_cell(text: str) -> bool:
     """Whether a short text relates numbers."""
-    if not 0 < len(text) <= _LONGEST or not _RELATION.search(text) or not _NUMBERS.search(text):
+    if not 0 < len(text) <= _LONGEST or not _RELATION.search(text) or not NUMBERS.search(text):
         return False
     return looks_like_formula(text)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -196,8 +196,8 @@ def _page(
         for metric, value in sample_metrics(sample, wanted).items():
             for label in labels:
                 rows[metric][key, label].append((value, sample.matched.upper_len))
-    for metric in _scored_metrics(wanted, rows):
-        for page in annotated:
+    for page in annotated:
+        for metric in _scored_metrics(wanted, page):
             for label in _page_labels(page.attributes):
                 # Without a row of its own, a page with such an element counts as 0 (1.6).
                 rows[metric].setdefault((_attribute_key(page), label), [(0.0, 0)])
@@ -207,10 +207,10 @@ def _page(
     }
 
 
-def _scored_metrics(wanted: ElementMetrics, computed: Collection[str]) -> list[str]:
-    """The metrics that score pages without samples as 0: all but the edit distance; CDM where it is computed at all."""
+def _scored_metrics(wanted: ElementMetrics, page: ScoredPage) -> list[str]:
+    """The metrics that score a page without samples as 0: all but the edit distance; CDM where it was computed."""
     teds = ["TEDS", "TEDS_structure_only"] if "TEDS" in wanted.metric else []
-    return teds + (["CDM"] if "CDM" in computed else [])
+    return teds + (["CDM"] if "CDM" in wanted.metric and page.cdm_computed else [])
 
 
 def _mean_over_pages(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from loupe.benchmarks.omnidocbench.scores.cdm_files import CdmInputs, inside_last_fence_like_official
+from loupe.benchmarks.omnidocbench.text.balanced_braces import closing_braces, passes_over
 from loupe.benchmarks.omnidocbench.text.formula_delimiters import without_delimiters, without_tags
 from loupe.benchmarks.omnidocbench.text.formula_rows import rows_of
 
@@ -23,8 +24,9 @@ _ONE_LEFT_COLUMN = re.compile(r"\s*\\begin\{array\}\s*\{\s*l\s*\}(.*)\\end\{arra
 _DOUBLE_INDEX = re.compile(r"_\{_\{([^{}]+)\}\}")
 _FONT = re.compile(r"\\(?:boldsymbol|mathbf|mathrm|mathit|mathsf|mathtt|textbf)\s*\{([^{}]+)\}")
 _DETERMINANT = re.compile(r"\\operatorname\s*\{\s*det\s*\}")
-_ARRAY_CELLS = re.compile(r"(\\begin\{array\})\s*(\{[^}]*\})(.*?)(\\end\{array\})", re.DOTALL)
-_MATRIX_CELLS = re.compile(rf"(\\begin\{{({_MATRIX})\}})()(.*?)(\\end\{{\2\}})", re.DOTALL)
+#: What the cells of an environment follow: its name, and the columns of an array.
+_ARRAY_CELLS = re.compile(r"\\begin\{(array)\}\s*(\{[^}]*\})")
+_MATRIX_CELLS = re.compile(rf"\\begin\{{({_MATRIX})\}}()")
 _BREAK_FIRST = re.compile(rf"(\\begin\{{(?:{_MATRIX})\}})\s*\\\\")
 _BREAK_LAST = re.compile(rf"\\\\\s*(\\end\{{(?:{_MATRIX})\}})")
 _ALIGNED_MATRIX = re.compile(
@@ -109,7 +111,7 @@ def _one_spelling(latex: str) -> str:
     latex = _DOUBLE_INDEX.sub(r"_{\1}", latex.replace(r"\dfrac", r"\frac"))
     latex = _DETERMINANT.sub(lambda _: r"\det", _without_fonts(latex))
     for cells in (_ARRAY_CELLS, _MATRIX_CELLS):
-        latex = cells.sub(_close_cells, latex)
+        latex = _with_close_cells(latex, cells)
     latex = _BREAK_LAST.sub(r" \1", _BREAK_FIRST.sub(r"\1 ", latex))
     if aligned := _ALIGNED_MATRIX.fullmatch(latex):
         latex = aligned[1]
@@ -117,34 +119,51 @@ def _one_spelling(latex: str) -> str:
 
 
 def _without_fonts(latex: str) -> str:
-    previous = ""
-    while latex != previous:
-        previous, latex = latex, _FONT.sub(r"\1", latex)
+    for _ in passes_over(latex):
+        before, latex = latex, _FONT.sub(r"\1", latex)
+        if latex == before:
+            break
     return latex
 
 
 def _without_outer_braces(latex: str) -> str:
     latex = latex.strip()
-    while len(latex) > 2 and latex[0] == "{" and _closing(latex) == len(latex) - 1 and latex[1:-1].strip():
-        latex = latex[1:-1].strip()
-    return latex
+    if not latex.startswith("{"):
+        return latex
+    closing, start, end = closing_braces(latex), 0, len(latex)
+    while closing.get(start) == end - 1 and (inside := _stripped(latex, start + 1, end - 1)):
+        start, end = inside
+    return latex[start:end]
 
 
-def _closing(latex: str) -> int:
-    """Where the brace that `latex` starts with is closed; -1 if it is not."""
-    depth = 0
-    for place, character in enumerate(latex):
-        depth += (character == "{") - (character == "}")
-        if depth == 0:
-            return place
-    return -1
+def _stripped(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """Where a part of a text starts and ends without the blanks around it; None if it has nothing else."""
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return (start, end) if start < end else None
 
 
-def _close_cells(match: re.Match[str]) -> str:
-    groups = match.groups()
-    begin, spec, body, end = (groups[0], *groups[-3:]) if len(groups) == 5 else groups
-    rows = ("&".join(_without_outer_braces(cell) for cell in _parts(row, "&")) for row in _parts(body, r"\\"))
-    return begin + spec + r"\\".join(rows) + end
+def _with_close_cells(latex: str, begins: re.Pattern[str]) -> str:
+    """Without blanks and outer braces around the cells of these environments, each up to its first end."""
+    parts, cursor = list[str](), 0
+    endless = set[str]()
+    begin = begins.search(latex)
+    while begin:
+        name, columns = begin.groups()
+        mark = rf"\end{{{name}}}"
+        end = -1 if name in endless else latex.find(mark, begin.end())
+        if end < 0:
+            endless.add(name)
+            begin = begins.search(latex, begin.start() + 1)
+            continue
+        body = latex[begin.end() : end]
+        rows = ("&".join(map(_without_outer_braces, _parts(row, "&"))) for row in _parts(body, r"\\"))
+        parts += (latex[cursor : begin.start()], rf"\begin{{{name}}}", columns, r"\\".join(rows), mark)
+        cursor = end + len(mark)
+        begin = begins.search(latex, cursor)
+    return "".join([*parts, latex[cursor:]])
 
 
 def _parts(text: str, separator: str) -> Iterator[str]:

@@ -10,6 +10,7 @@ from loupe.benchmarks.omnidocbench.scores.attribute_slices import attribute_slic
 from loupe.benchmarks.omnidocbench.scores.flag_warnings import flag_warnings
 from loupe.benchmarks.omnidocbench.scores.formula_cdm import formula_warnings
 from loupe.benchmarks.omnidocbench.scores.headline import OFFICIAL_COLUMNS
+from loupe.benchmarks.omnidocbench.scores.marked_edits import HIDDEN_MARKS, beside_the_score
 from loupe.benchmarks.omnidocbench.scores.reckoning import RECKONING_1_5, RECKONINGS, Reckoning
 from loupe.benchmarks.omnidocbench.scores.run_summary import run_summary
 from loupe.benchmarks.omnidocbench.scores.scored_pages import ScoredPage, from_details
@@ -54,7 +55,11 @@ def conclude(rows: Sequence[SampleScores], reckoning: Reckoning = RECKONING_1_5)
         not_computed=_not_computed(answered),
         slices=attribute_slices(result),
         failed_are=_failed_are(rows, answered),
-        warnings=[*warnings, *formula_warnings(answered, reckoning.cdm_profile), *flag_warnings(answered)],
+        warnings=[
+            *warnings,
+            *formula_warnings(answered, reckoning.cdm_profile),
+            *_with_marks(flag_warnings(answered), rows),
+        ],
     )
 
 
@@ -85,6 +90,10 @@ def _missing_warning(
     )
 
 
+def _with_marks(lines: Sequence[str], rows: Sequence[SampleScores]) -> list[str]:
+    return [line + beside_the_score(rows) if line.startswith(f"{HIDDEN_MARKS}:") else line for line in lines]
+
+
 def _official_row(headline: Mapping[str, float | None]) -> str:
     """The row of the official table, in which every component is rounded before the overall is made of them."""
     values = {"overall": headline["overall"]} | {_COLUMNS[column]: headline[column] for column in OFFICIAL_COLUMNS}
@@ -97,14 +106,23 @@ def _not_computed(pages: Sequence[ScoredPage]) -> dict[str, str]:
     formulas = [sample for page in pages for sample in page.match.display_formula]
     failure = next((sample.cdm_failure for sample in formulas if sample.cdm is None and sample.cdm_failure), "")
     cdm = "CDM is switched off (-o cdm=off)" if formulas else "no displayed formulas on these pages"
-    if any(sample.cdm is not None for sample in formulas):
+    if any(sample.cdm is not None for sample in formulas) or any(map(_lacks_formulas, pages)):
         cdm = ""
     elif failure:
         cdm = failure
-    tables = "" if any(page.match.table for page in pages) else "no tables on these pages"
+    tables = (
+        ""
+        if any(page.match.table or "table" in (page.annotated or ()) for page in pages)
+        else "no tables on these pages"
+    )
     lacking = [f"formula_cdm ({cdm})" if cdm else "", f"table_teds ({tables})" if tables else ""]
     overall = "needs " + " and ".join(filter(None, lacking))
     return {"text_edit_with_invented": "", "formula_cdm": cdm} | ({"overall": overall} if cdm or tables else {})
+
+
+def _lacks_formulas(page: ScoredPage) -> bool:
+    """Whether it counts as 0 in CDM without a formula to compare (1.6)."""
+    return page.cdm_computed and not page.match.display_formula and "display_formula" in (page.annotated or ())
 
 
 def _shown(value: float | None) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from loupe.benchmarks.omnidocbench.scores.marked_edits import HIDDEN_MARKS
 from loupe.benchmarks.omnidocbench.scores.scored_pages import ScoredPage
 
 #: Guards of version 1.6 that keep inline formulas from being converted: each has a flag `guard-…`.
@@ -26,6 +27,7 @@ class Flag:
 
 
 FLAGS = (
+    Flag(HIDDEN_MARKS, "vowel signs, tones and combining accents that the official text rules do not compare"),
     Flag("latex-table-zeroed", "LaTeX tables that score 0, as upstream never converts them"),
     Flag("latex-table-unread", "LaTeX tables that fixed mode cannot convert and scores as they stand"),
     Flag("missing-prediction", "pages without a prediction, scored as empty answers"),

@@ -21,7 +21,6 @@ from loupe.benchmarks.shared.formula_images.cdm_scores import (
     prepare_formulas,
 )
 from loupe.metrics.cdm.profiles import Renderer
-from loupe.types import Score
 
 #: What a failure of the ground truth begins with.
 OF_REFERENCE: Final = "ground truth "
@@ -65,11 +64,9 @@ def page_cdm(match: PageMatch) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def zero(renderer: Renderer, reckoning: Reckoning) -> list[Score]:
-    """What a page is worth that has formulas, and no sample of them (1.6); nothing where CDM cannot be computed."""
-    if missing_tools(reckoning.cdm_profile, renderer):
-        return []
-    return [Score(measure="formula_cdm", counts=(0.0, 1.0))]
+def can_compute(renderer: Renderer | None, reckoning: Reckoning) -> bool:
+    """Whether CDM was asked for, and nothing that it needs is missing."""
+    return renderer is not None and not missing_tools(reckoning.cdm_profile, renderer)
 
 
 def formula_warnings(pages: Sequence[ScoredPage], profile: str) -> list[str]:

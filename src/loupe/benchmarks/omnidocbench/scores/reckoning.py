@@ -34,6 +34,8 @@ class Reckoning:
     #: Whether a page that has tables or formulas in the ground truth, but no sample of them, counts as 0; pages are
     #: then told apart by the whole names of their images.
     unsampled_is_zero: bool
+    #: Whether the text is also measured with the marks that its rules hide (docs/protocols/mdpbench.md#hidden-marks).
+    marks_beside: bool
     #: The engine of CDM, and what it gets of a formula's ground truth and prediction.
     cdm_profile: str
     cdm_inputs: Callable[[str, str], CdmInputs]
@@ -49,6 +51,7 @@ RECKONING_1_5: Final = Reckoning(
     summary=False,
     missing_is_empty=False,
     unsampled_is_zero=False,
+    marks_beside=False,
     cdm_profile="omnidocbench",
     cdm_inputs=stripped_inputs,
     cdm_fields=no_fields,
@@ -57,11 +60,16 @@ RECKONING_1_5: Final = Reckoning(
 RECKONING_1_6: Final = Reckoning(
     name="1.6",
     pages=1_651,
-    metrics={**OFFICIAL_METRICS, "display_formula": ElementMetrics(metric=("Edit_dist", "CDM"))},
+    metrics={
+        **OFFICIAL_METRICS,
+        "display_formula": ElementMetrics(metric=("Edit_dist", "CDM")),
+        "table": ElementMetrics(metric=("TEDS", "Edit_dist"), group_structure=True),
+    },
     headline=summary_row,
     summary=True,
     missing_is_empty=True,
     unsampled_is_zero=True,
+    marks_beside=True,
     cdm_profile="omnidocbench_v16",
     cdm_inputs=cdm_inputs,
     cdm_fields=official_fields,

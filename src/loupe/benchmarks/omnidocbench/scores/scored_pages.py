@@ -22,6 +22,7 @@ class ScoredPage:
     `answered` is false where there is no prediction: `match` is then that of an empty one, and no official average
     knows the page (1.5). `flags` are counts by name (docs/protocols/omnidocbench.md#modes). `annotated` are the
     elements that the page has in the ground truth, where one without a sample of them counts as 0 (1.6); else None.
+    `cdm_computed` is whether CDM was asked for and can be drawn here: only then does the lack of a formula count as 0.
     """
 
     image: str
@@ -32,6 +33,7 @@ class ScoredPage:
     #: Its name where an evaluator does not make it of the image's (docs/protocols/mdpbench.md#files).
     page_id: str = ""
     annotated: tuple[str, ...] | None = None
+    cdm_computed: bool = False
 
     @property
     def stem(self) -> str:

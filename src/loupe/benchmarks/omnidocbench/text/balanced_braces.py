@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
 _BRACE = re.compile("[{}]")
+#: Characters that may be looked at while a text changes pass by pass; a page has a hundredth.
+_MOST_LOOKS: Final = 20_000_000
 
 
 def closing_braces(text: str) -> dict[int, int]:
@@ -21,3 +24,8 @@ def closing_braces(text: str) -> dict[int, int]:
         elif opened:
             found[opened.pop()] = brace.start()
     return found
+
+
+def passes_over(text: str) -> range:
+    """The passes that may be made over a text until it is stable: fewer than it needs for a hostile one alone."""
+    return range(8 + _MOST_LOOKS // (len(text) + 1))

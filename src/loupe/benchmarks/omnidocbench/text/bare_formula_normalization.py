@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from loupe.benchmarks.omnidocbench.text.balanced_braces import closing_braces
+from loupe.benchmarks.omnidocbench.text.balanced_braces import closing_braces, passes_over
 from loupe.benchmarks.omnidocbench.text.circled_characters import without_circles
 from loupe.benchmarks.omnidocbench.text.delimiters import replaced
 from loupe.benchmarks.omnidocbench.text.formula_delimiters import without_delimiters, without_tags
@@ -26,8 +26,6 @@ _OPENING_BRACES, _CLOSING_BRACES = re.compile(r"\{{2,}"), re.compile(r"\}{2,}")
 _SHORT_GROUP = re.compile(r"\{([^{}]{1,160})\}")
 _IS_FORMULA = re.compile(r"[=+\-^_\[\]()]|\\\\")
 _BLANKS = re.compile(r"\s+")
-#: Characters that may be looked at while braces go, level by level; a page has a hundredth.
-_MOST_LOOKS: Final = 20_000_000
 
 
 def normalize_bare_formula(latex: str) -> str:
@@ -71,7 +69,9 @@ def inside_of_first_delimiters(latex: str) -> str:
 
 def _without_phantoms(latex: str) -> str:
     r"""Without `\phantom{…}`; where one is never closed only its name goes, and later ones stay."""
-    while (begin := latex.find("\\phantom{")) >= 0:
+    for _ in passes_over(latex):
+        if (begin := latex.find("\\phantom{")) < 0:
+            break
         closing = closing_braces(latex)
         parts, cursor = list[str](), 0
         while begin >= 0:
@@ -87,7 +87,7 @@ def _without_phantoms(latex: str) -> str:
 
 def _without_idle_braces(latex: str) -> str:
     """Without braces around words and short formulas, or around nothing; several in a row are one."""
-    for _ in range(8 + _MOST_LOOKS // (len(latex) + 1)) if "{" in latex or "}" in latex else ():
+    for _ in passes_over(latex) if "{" in latex or "}" in latex else ():
         before = latex
         latex = _PLAIN_GROUP.sub(r"\1", latex).replace("{}", "")
         latex = _CLOSING_BRACES.sub("}", _OPENING_BRACES.sub("{", latex))

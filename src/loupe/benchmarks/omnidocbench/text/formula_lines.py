@@ -18,6 +18,7 @@ from loupe.benchmarks.omnidocbench.text.formula_rows import (
     rows_of,
     without_leading_markers,
 )
+from loupe.benchmarks.omnidocbench.text.spacing_commands import end_without_spacing
 
 _ALIGNED: Final = frozenset(("aligned", "align", "align*", "alignedat", "alignedat*"))
 _PREFIX = re.compile(r"\\left\s*(?:\\\{|\.)\s*")
@@ -39,7 +40,7 @@ _INSERTED_COLUMNS = re.compile(r"[@!]\{[^{}]*\}")
 _LABEL = re.compile(r"\\label\{[^{}]*\}")
 _TAG = re.compile(r"\\tag\*?\{[^{}]*\}")
 _SPACING_TOKEN = re.compile(r"\\(?:qquad|quad|[,;!>:])|~")
-_SPACING_AT_END = re.compile(r"(?:\\(?:qquad|quad|[,;!>:])|~|\s)+\Z")
+_SPACINGS: Final = (r"\qquad", r"\quad", *(rf"\{sign}" for sign in ",;!>:"), "~")
 _WORD_OF_LETTERS = re.compile("[a-z]{1,3}")
 _EQUATION_NUMBER = re.compile(r"[A-Za-z0-9.\-#]+|(?:\\[A-Za-z#]+)+")
 _CACHED_LENGTH: Final = 2_000
@@ -141,21 +142,20 @@ def _columns(groups: str) -> str:
 def without_end_labels(text: str) -> str:
     r"""What follows an environment without `\label`, `\tag` and numbers in brackets at its end."""
     text = _LABEL.sub("", text).rstrip()
-    while (cut := _start_of_end_label(text)) >= 0:
-        text = _SPACING_AT_END.sub("", text[:cut])
-    return text
+    end, tag = len(text), _TAG.search(text)  # no cut goes through a tag, so the first one stays the first
+    while (cut := tag.start() if tag and tag.end() == end else _start_of_end_number(text, end)) >= 0:
+        end = end_without_spacing(text, _SPACINGS, cut)
+    return text[:end]
 
 
-def _start_of_end_label(text: str) -> int:
-    """Where the label begins that the text ends with; -1 where it ends with none."""
-    tag = _TAG.search(text)
-    if tag and tag.end() == len(text):
-        return tag.start()
-    opening = {")": "(", "]": "["}.get(text[-1:])
-    start = text.rfind(opening, 0, -1) if opening else -1
+def _start_of_end_number(text: str, end: int) -> int:
+    """Where the number in brackets begins that the text ends with, up to `end`; -1 where it ends with none."""
+    opening = {")": "(", "]": "["}.get(text[end - 1 : end])
+    start = text.rfind(opening, 0, end - 1) if opening else -1
     if start < 0:
         return -1
-    label, prefix = text[start + 1 : -1].strip(), text[:start]
-    stands_alone = not prefix or prefix[-1].isspace() or _SPACING_TOKEN.search(prefix[-10:])
+    label = text[start + 1 : end - 1].strip()
+    before = text[max(0, start - 10) : start]
+    stands_alone = not before or before[-1].isspace() or _SPACING_TOKEN.search(before)
     is_number = _EQUATION_NUMBER.fullmatch(label) and not _WORD_OF_LETTERS.fullmatch(label)
     return start if stands_alone and is_number else -1

@@ -9,6 +9,7 @@ import re
 from typing import Final, Literal, NamedTuple
 
 from loupe.benchmarks.omnidocbench.text.latex_characters_2_10 import convert
+from loupe.metrics.latex_nodes import is_damaged
 
 #: Upstream's limit, if the environment does not set another.
 MAX_LENGTH: Final = 8_000
@@ -23,10 +24,6 @@ _WORD = re.compile("[A-Za-z]{3,}")
 _LATEX_SIGN = re.compile(r"\\[A-Za-z]+|[_^{}$]|\\[\[\]()]\]|[&%#]")
 _NO_PROSE = re.compile(r"[{}$^_]|\\(?:frac|sqrt|left|right|begin|end|sum|int|alpha|beta)")
 _SIGNIFICANT = re.compile(r"[{}$^_=&%#]")
-_BRACE = re.compile(r"\\[{}\[\]()]|[{}]")
-_ENVIRONMENT = re.compile(r"\\(begin|end)\{([^{}]+)\}")
-_LEFT, _RIGHT = re.compile(r"\\left\b"), re.compile(r"\\right\b")
-_DOLLAR = re.compile(r"(?<!\\)\$")
 
 
 class GuardedText(NamedTuple):
@@ -59,7 +56,7 @@ def convert_guarded(latex: str) -> GuardedText:
         return GuardedText(None, "noise")
     if _is_weak(latex):
         return GuardedText(None, "weak")
-    if is_bad(latex):
+    if is_damaged(latex, longest=MAX_LENGTH):
         return GuardedText(None, "bad")
     found = convert(latex)
     return GuardedText(found.text, "beyond limits" if found.beyond_limits else "error" if found.error else "")
@@ -90,40 +87,3 @@ def _is_weak(latex: str) -> bool:
         return False
     words = len(_WORD.findall(latex))
     return (words >= 2 and commands == 0 and signs <= 1) or words >= 4
-
-
-def is_bad(latex: str, *, longest: int = MAX_LENGTH, only_structure: bool = False) -> bool:
-    r"""Whether it is too long or something in it does not close: braces, environments, `\left`, delimiters, dollars.
-
-    `only_structure` leaves out the last three.
-    """
-    if len(latex) > longest or not _braces_balance(latex) or not _environments_balance(latex):
-        return True
-    if only_structure:
-        return False
-    return (
-        len(_LEFT.findall(latex)) != len(_RIGHT.findall(latex))
-        or latex.count("\\(") != latex.count("\\)")
-        or latex.count("\\[") != latex.count("\\]")
-        or len(_DOLLAR.findall(latex)) % 2 == 1
-    )
-
-
-def _braces_balance(latex: str) -> bool:
-    depth = 0
-    for brace in _BRACE.finditer(latex):
-        if brace[0] in "{}":
-            depth += 1 if brace[0] == "{" else -1
-            if depth < 0:
-                return False
-    return depth == 0
-
-
-def _environments_balance(latex: str) -> bool:
-    opened: list[str] = []
-    for mark in _ENVIRONMENT.finditer(latex) if "\\begin" in latex or "\\end" in latex else ():
-        if mark[1] == "begin":
-            opened.append(mark[2])
-        elif not opened or opened.pop() != mark[2]:
-            return False
-    return not opened

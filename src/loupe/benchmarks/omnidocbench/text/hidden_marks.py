@@ -7,7 +7,9 @@ the line and tones of Thai, short vowels of Arabic and accents that combine are 
 
 from __future__ import annotations
 
+import sys
 import unicodedata
+from functools import cache
 
 from loupe.benchmarks.omnidocbench.text.text_normalization import (
     Convert,
@@ -30,6 +32,16 @@ def with_marks(raw: str, compared: str, convert: Convert) -> str:
     if "".join(each for each in words if not is_mark(each)) != compared:
         return compared
     return unicodedata.normalize("NFC", "".join(words))
+
+
+@cache
+def _marks() -> frozenset[str]:
+    return frozenset(filter(is_mark, map(chr, range(sys.maxunicode + 1))))
+
+
+def has_marks(text: str) -> bool:
+    """Whether there is any mark in it."""
+    return not (text.isascii() or _marks().isdisjoint(text))
 
 
 def is_mark(character: str) -> bool:
