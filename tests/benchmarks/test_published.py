@@ -39,6 +39,8 @@ NAMES = {
 NOTED = {"text_similarity_whole"}
 #: Not in the collection: the leaderboard, as the protocol of DP-Bench has it.
 LEADERBOARD = "upstage/dp-bench README"
+#: Not in it either: it was made before OmniDocBench 1.6, whose figures are those of their sources.
+NEWER = ("omnidocbench", "1.6")
 
 
 def value_of(benchmark: str, name: str, printed: float) -> tuple[str, float]:
@@ -50,7 +52,11 @@ def test_every_figure_of_the_collection_is_in_the_package_and_no_other() -> None
     collected = json.loads(shared("data/published/results.json").read_text(encoding="utf-8"))["rows"]
     for benchmark in {row["benchmark"].partition("@")[0] for row in collected}:
         theirs = [row for row in collected if row["benchmark"].partition("@")[0] == benchmark]
-        ours = [row for row in published_rows(benchmark) if not row.source.startswith(LEADERBOARD)]
+        ours = [
+            row
+            for row in published_rows(benchmark)
+            if not row.source.startswith(LEADERBOARD) and (benchmark, row.version) != NEWER
+        ]
         assert sorted(row.name for row in ours) == sorted(row["engine"] for row in theirs)
         for row in theirs:
             wanted = dict(value_of(benchmark, *item) for item in row["measures"].items() if item[0] not in NOTED)

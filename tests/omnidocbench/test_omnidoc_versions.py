@@ -54,7 +54,9 @@ def test_data_and_published_figures_are_those_of_the_version() -> None:
     found = data_set("omnidocbench@1.6")
     assert found is not None and found.place == "omnidocbench@1.6"
     assert data_set("omnidocbench@1.5") == data_set("omnidocbench")
-    assert published_rows("omnidocbench", "1.5") and not published_rows("omnidocbench", "1.6")
+    of_1_5, of_1_6 = published_rows("omnidocbench", "1.5"), published_rows("omnidocbench", "1.6")
+    assert {row.version for row in of_1_5} == {"1.5"} and {row.version for row in of_1_6} == {"1.6"}
+    assert of_1_5 + of_1_6 == published_rows("omnidocbench")
 
 
 def test_a_version_that_is_not_here_is_no_data_set() -> None:

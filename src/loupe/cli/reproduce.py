@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,6 +99,11 @@ def show_all(*, json: bool, plain: bool) -> None:
     if json:
         as_json([msgspec.to_builtins(row) for rows in found.values() for row in rows])
         return
-    sections = [part for ident, rows in found.items() for part in listing(ident, rows, get_benchmark(ident).measures)]
+    sections = [
+        part
+        for ident, rows in found.items()
+        for _, of_version in itertools.groupby(rows, key=lambda row: row.version)
+        for part in listing(ident, list(of_version), get_benchmark(ident).measures)
+    ]
     tables(sections, plain=plain)
     say("against a run of yours: loupe reproduce ENGINE/BENCHMARK")

@@ -33,6 +33,7 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str
     columns: list[str]
     rows: list[_Row]
+    version: str = ""  # of the benchmark, where it is not that of the file
     published: bool = True
     options: dict[str, str] = {}
     limit: int | None = None
@@ -55,9 +56,13 @@ def published_rows(benchmark: str, version: str = "") -> list[PublishedRow]:
     if benchmark not in published_benchmarks():
         return []
     found = convert(tomllib.loads((_FOLDER / f"{benchmark}.toml").read_text(encoding="utf-8")), _File)
-    if version not in ("", found.version):
-        return []
-    return [_row(benchmark, found.version, table, row) for table in found.table for row in table.rows]
+    tables = [(table.version or found.version, table) for table in found.table]
+    return [
+        _row(benchmark, of_table, table, row)
+        for of_table, table in tables
+        if version in ("", of_table)
+        for row in table.rows
+    ]
 
 
 def _row(benchmark: str, version: str, table: _Table, row: _Row) -> PublishedRow:
