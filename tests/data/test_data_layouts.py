@@ -143,6 +143,13 @@ def published(ident: str) -> Mapping[str, bytes]:
             image=feature(2),
         )  # fmt: skip
         return {"README.md": b"", "data/test-00000-of-00001.parquet": found}
+    if ident == "ocrbench_v2":
+        kinds = ["text recognition en", "text spotting en"]
+        found = parquet(
+            type=kinds, dataset_name=["own"] * 2, question=["a?", "b?"], answers=[["one"], [""]], eval=[None] * 2,
+            bbox=[None, [[10, 20, 30, 20, 30, 40, 10, 40]]], content=[None, ["one"]], image=feature(2),
+        )  # fmt: skip
+        return {"data/test-00000-of-00001.parquet": found}
     if ident == "nanonets_kie":
         return {"data/test-00000-of-00001.parquet": parquet(image=[picture(50)] * 2, annotations=[values] * 2)}
     if ident == "handwritten_forms":

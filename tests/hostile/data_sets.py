@@ -23,6 +23,7 @@ PREPARED = (
         "nanonets_kie",
         "omnidocbench",
         "mdpbench",
+        "ocrbench_v2",
         "dp_bench",
         "iam_lines",
         "fox",

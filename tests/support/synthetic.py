@@ -129,6 +129,25 @@ def _question(dice: random.Random, index: int) -> Item:
     return Item(truth=[wanted], answer=said if math else f"It reads {said}.", metadata=facts)
 
 
+def _question_of_thirty_types(dice: random.Random, index: int) -> Item:
+    """Some of the types of OCRBench v2: those that need no WordNet."""
+    text, box = words(dice, 3), [10, 20, 300, 400]
+    hull = [[10, 20, 300, 20, 300, 400, 10, 400]]
+    kinds: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"type": "text recognition en", "answers": [text]}, misread(text, dice, rate=0.1)),
+        ({"type": "text counting en", "answers": ["12"], "eval": "regression"}, "There are 11."),
+        ({"type": "text grounding en", "answers": box}, "(10, 25, 310, 390)"),
+        ({"type": "text spotting en", "answers": [], "bbox": hull, "content": [text]}, f"[(10,20,300,400,{text})]"),
+        ({"type": "key information extraction en", "answers": [{"name": [text]}]}, json.dumps({"name": text})),
+        ({"type": "document parsing cn", "answers": [f"# {text}\n{text}"]}, f"# {text}\n\n{text}"),
+        ({"type": "chart parsing en", "answers": [{"a": {"b": text}}]}, f"{{'a': {{'b': '{text}'}}}}"),
+        ({"type": "cognition VQA cn", "answers": [text]}, text),
+    )
+    truth, answer = kinds[index % len(kinds)]
+    metadata = {"type": truth.pop("type"), "dataset": "own"}
+    return Item(truth={"question": f"What is written at {index}?", **truth}, answer=answer, metadata=metadata)
+
+
 def table_html(dice: random.Random, rows: int, columns: int) -> list[str]:
     """The rows of a table as PubTabNet has them: a head with spans in some, numbers and words below."""
     head = "".join(f"<td><b>{word(dice)}</b></td>" for _ in range(columns))
@@ -267,6 +286,7 @@ def _line(dice: random.Random, index: int) -> Item:
 #: Benchmark → how one of its samples is made.
 MAKERS: dict[str, Callable[[random.Random, int], Item]] = {
     "ocrbench": _question,
+    "ocrbench_v2": _question_of_thirty_types,
     "pubtabnet": _table,
     "teds_test": _table,
     "unimer_test": _formula,

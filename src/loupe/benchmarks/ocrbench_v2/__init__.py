@@ -6,7 +6,9 @@ Yuliang-Liu/MultimodalOCR @ 794c36d, `OCRBench_v2/eval_scripts/`.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,14 +17,18 @@ import msgspec
 
 from loupe.benchmarks.ocrbench_v2.types_of_questions import CATEGORIES, CATEGORY_OF, Points, Question, points
 from loupe.data.hub.store import default_root
+from loupe.data.parquet import columns_of, find_shards, rows
+from loupe.data.prepared import is_prepared, read
 from loupe.errors import DatasetError, MissingToolError
 from loupe.files.foreign import is_inside, read_data, real_path
 from loupe.metrics import installed_wordnet
-from loupe.typed import json_decoder
+from loupe.typed import convert, json_decoder
 from loupe.types import (
     UNDECODABLE,
     Benchmark,
+    DataSet,
     Measure,
+    PageSource,
     ParityCases,
     Prediction,
     Sample,
@@ -31,6 +37,8 @@ from loupe.types import (
 )
 
 _FILE = "OCRBench_v2.json"
+_LAYOUT = f"{_FILE} with EN_part/ and CN_part/, or data/test-*.parquet, or the prepared form (metadata.jsonl)"
+_OPTIONAL = ("dataset_name", "eval", "bbox", "content")
 _LANGUAGES = {"en": "english", "cn": "chinese"}
 #: Types whose rule holds METEOR, so that it needs WordNet, and jieba for Chinese.
 _PASSAGES = frozenset(
@@ -50,7 +58,7 @@ class _Item(msgspec.Struct):
     type: str
     question: Any
     answers: Any
-    image_path: str
+    image_path: str = ""
     dataset_name: str = ""
     eval: str | None = None
     bbox: Any = None
@@ -58,16 +66,27 @@ class _Item(msgspec.Struct):
 
 
 def load(root: Path | None) -> Iterator[Sample]:
-    """Yield the questions in file order; a sample's id is its place in the file. Raises DatasetError."""
+    """Yield the questions in file order; a sample's id is its place in the file, which all layouts share.
+
+    Raises DatasetError, and MissingToolError where there are whole passages but not what scores them.
+    """
     folder = default_root("ocrbench_v2") if root is None else root
+    if is_prepared(folder):
+        return _prepared(folder)
     file = folder if folder.suffix == ".json" else folder / _FILE
-    if not file.is_file():
-        raise DatasetError(f"{folder}: no OCRBench v2 here; expected {_FILE} with the folders EN_part/ and CN_part/")
+    if file.is_file():
+        return _json(file)
+    shards = find_shards(folder, "test")
+    if shards:
+        return _parquet(shards)
+    raise DatasetError(f"{folder}: no OCRBench v2 here; expected {_LAYOUT}", hint="loupe data get ocrbench_v2")
+
+
+def _json(file: Path) -> Iterator[Sample]:
     try:
         items = json_decoder(list[_Item]).decode(read_data(file))
     except (*UNDECODABLE, OSError) as error:
         raise DatasetError(f"{file}: not the list of questions that OCRBench v2 publishes ({error})") from None
-    _check_tools({item.type for item in items})
     parent = real_path(file.parent)
     for index, item in enumerate(items):
         image = parent / item.image_path
@@ -76,9 +95,32 @@ def load(root: Path | None) -> Iterator[Sample]:
         yield _sample(f"{index:05d}", image, item)
 
 
-def _check_tools(kinds: set[str]) -> None:
-    if not kinds & _PASSAGES:
-        return
+def _parquet(shards: list[Path]) -> Iterator[Sample]:
+    there = columns_of(shards)
+    columns = ["type", "question", "answers", *(name for name in _OPTIONAL if name in there)]
+    for index, row in enumerate(rows(shards, columns)):
+        try:
+            item = convert({name: row[name] for name in columns if row[name] is not None}, _Item)
+        except msgspec.ValidationError as error:
+            raise DatasetError(f"{row.path}, row {row.number}: not a question of OCRBench v2 ({error})") from None
+        yield _sample(f"{index:05d}", row.image(), item)
+
+
+def _prepared(root: Path) -> Iterator[Sample]:
+    for row in read(root):
+        facts = {**row.metadata, **(row.metadata.get("tags") or {})}
+        truth = row.ground_truth
+        try:
+            truth = json.loads(truth) if isinstance(truth, str) else truth
+            item = convert({"type": facts.get("type"), "dataset_name": facts.get("dataset", ""), **truth}, _Item)
+        except (*UNDECODABLE, TypeError, RecursionError) as error:
+            wanted = "ground_truth is no object with question and answers, or metadata has no type"
+            raise DatasetError(f"{root}, sample {row.sample_id!r}: {wanted} ({error})") from None
+        yield _sample(row.sample_id, row.image, item)
+
+
+@functools.cache
+def _check_tools() -> None:
     if importlib.util.find_spec("nltk") is None or importlib.util.find_spec("jieba") is None:
         raise MissingToolError(
             "OCRBench v2 scores whole passages with nltk and jieba", hint="pip install 'loupe-ocr[fox]'"
@@ -89,7 +131,9 @@ def _check_tools(kinds: set[str]) -> None:
         )
 
 
-def _sample(ident: str, image: Path, item: _Item) -> Sample:
+def _sample(ident: str, image: PageSource, item: _Item) -> Sample:
+    if item.type in _PASSAGES:
+        _check_tools()
     language, category = CATEGORY_OF.get(item.type, ("", ""))
     tags = {"type": item.type, "language": language, "category": category, "dataset": item.dataset_name}
     truth = {"question": item.question, "answers": item.answers, "eval": item.eval}
@@ -162,6 +206,12 @@ benchmark = Benchmark(
     task="question",
     usual_prompt="(each sample's own question)",
     paper="https://arxiv.org/abs/2501.00321",
+    data=DataSet(
+        repo="ling99/OCRBench_v2",
+        patterns=("data/test-*.parquet",),
+        licence="research only, says the authors' README",
+        note="10,000 questions",
+    ),
     parity=ParityCases(
         compare=verify_case,
         oracles={"ocrbench_v2/cases.jsonl": _oracle_case},
