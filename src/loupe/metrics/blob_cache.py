@@ -55,8 +55,9 @@ class BlobCache:
             self._connection = None
 
     def __del__(self) -> None:
-        # Python 3.13 warns of a connection that is dropped open.
-        self.close()
+        # Python 3.13 warns of a connection that is dropped open; `os` may be gone when Python itself ends.
+        if os is not None:
+            self.close()
 
     def _open(self) -> sqlite3.Connection:
         """The connection of this process. The lock is held."""

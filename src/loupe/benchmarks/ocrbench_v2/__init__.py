@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from loupe.benchmarks.ocrbench_v2.types_of_questions import CATEGORIES, CATEGORY_OF, Points, Question, points
+from loupe.data.extras import install_command
 from loupe.data.hub.store import default_root
 from loupe.data.parquet import columns_of, find_shards, rows
 from loupe.data.prepared import is_prepared, read
@@ -122,9 +123,7 @@ def _prepared(root: Path) -> Iterator[Sample]:
 @functools.cache
 def _check_tools() -> None:
     if importlib.util.find_spec("nltk") is None or importlib.util.find_spec("jieba") is None:
-        raise MissingToolError(
-            "OCRBench v2 scores whole passages with nltk and jieba", hint="pip install 'loupe-ocr[fox]'"
-        )
+        raise MissingToolError("OCRBench v2 scores whole passages with nltk and jieba", hint=install_command("fox"))
     if installed_wordnet() is None:
         raise MissingToolError(
             "OCRBench v2 scores whole passages with WordNet", hint="python -m nltk.downloader wordnet"
