@@ -49,6 +49,23 @@ def test_every_citation_leads_to_a_page_and_a_section(path: Path) -> None:
     assert wrong(re.sub(r"\]\([^)]*\)", "]", text) if path.suffix == ".md" else text) == []
 
 
+#: `(#lines)` in a package of a benchmark is a section of that benchmark's own protocol.
+OWN = re.compile(r"\((#[a-z][\w-]+(?:, #[a-z][\w-]+)*)\)")
+
+
+@pytest.mark.parametrize("benchmark", ["olmocr_bench", "omnidocbench"])
+def test_sections_in_brackets_are_those_of_the_benchmarks_own_protocol(benchmark: str) -> None:
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "src/loupe/benchmarks" / benchmark).rglob("*.py")]
+    cited = {mark[1:] for text in texts for marks in OWN.findall(text) for mark in marks.split(", ")}
+    assert cited
+    assert cited - anchors(ROOT / f"docs/protocols/{benchmark}.md") == set()
+    assert [
+        found
+        for text in texts
+        for found in re.findall(r"\(\d+, step \d+[^)]*\)|\((?:[2-9]|1\d)\.\d[^)]*\)[.,;:]", text)
+    ] == []
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -206,7 +206,7 @@ def _scores(page: ScoredPage, reckoning: Reckoning) -> list[Score]:
     match = page.match
     found = []
     if (text := _edits([*match.text_block, *match.formulas_as_text])) is not None:
-        # Third count: a run without any text of its own has no formulas that count as text either (9).
+        # Third count: a run without any text of its own has no formulas that count as text either (#samples).
         found.append(Score(measure="text_edit", counts=(text, 1.0, float(len(match.text_block)))))
     edits = {
         "formula_edit": _edits(match.display_formula),
@@ -266,7 +266,7 @@ def _mean_if_any_text(sums: Any) -> Any:
 
 
 def summarize(values: Values) -> Values:
-    """Overall: the mean of what is right of the text, of CDM and of TEDS, each an average over pages (11).
+    """Overall: the mean of what is right of the text, of CDM and of TEDS, each an average over pages (#aggregation).
 
     There is none where one of the three is missing; the notebook's 0 for missing tables is in `figures.headline` only.
     """

@@ -1,6 +1,6 @@
 """One page, matched and scored: from its ground truth and its Markdown to samples (docs/protocols/omnidocbench.md).
 
-A straight line, as upstream's `quick_match` goes, without its 30 s limit (8.7): no clock decides anything here.
+A straight line, as upstream's `quick_match` goes, without its 30 s limit (#time-limit): no clock decides anything here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The records that pass between the steps of OmniDocBench, in all its versions.
 
-Numbers in brackets, here and in the other modules, are sections of docs/protocols/omnidocbench.md: (8.2); (1.5) and
+A `(#lines)` here and in the other modules is a section of docs/protocols/omnidocbench.md; (1.5) and
 (1.6) are versions. A *piece* is a stretch of the answer, an *item* what extraction made of it, a *line* an item or a
 block of the ground truth as it enters the match, and a *sample* a pair of both sides that is scored.
 """
@@ -31,13 +31,13 @@ Step: TypeAlias = Literal[
 #: Why a piece of a prediction is in no score.
 Unscored: TypeAlias = Literal[
     "unmatched",  # nothing was left to pair it with
-    "cell with more than text",  # of a table without partner (7): with `<br>` and the like, or a `th`
+    "cell with more than text",  # of a table without partner (#tables): with `<br>` and the like, or a `th`
     "matched to an ignored category",  # its partner is a header, a caption and so on, which have no score
-    "taken by an ignored category",  # the same, before the match proper (8.4)
-    "no table in the ground truth",  # a table on a page without tables (7)
-    "other table format",  # HTML where LaTeX was assigned, or the other way round (7)
-    "empty after normalisation",  # such as `---` (8.2)
-    "inline formula",  # not matched; its characters stand in a text item, too (4, step 7)
+    "taken by an ignored category",  # the same, before the match proper (#ignored-categories)
+    "no table in the ground truth",  # a table on a page without tables (#tables)
+    "other table format",  # HTML where LaTeX was assigned, or the other way round (#tables)
+    "empty after normalisation",  # such as `---` (#lines)
+    "inline formula",  # not matched; its characters stand in a text item, too (#formulas)
 ]
 
 
@@ -59,7 +59,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class PredictedItem:
-    """An item in the match, and which item of the page it is or was made from (8.1, 7)."""
+    """An item in the match, and which item of the page it is or was made from (#array-split, #tables)."""
 
     index: int
     item: Item
@@ -67,7 +67,7 @@ class PredictedItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """An element of the ground truth, or several that a page or column break had cut (3.1): then `parts` names all."""
+    """An element of the ground truth, or several parts cut by a break (#truncated-blocks), all named in `parts`."""
 
     category: str
     #: Its category in the match, if the annotation has a finer one.
@@ -103,10 +103,10 @@ def piece_of(source: PredictedItem) -> Piece:
 class MatchedSample:
     """One sample of one element: ground truth beside prediction, as the official `P_<element>_result.json` has it.
 
-    The first group of fields is official, oddities included (8.6); the last says what really was matched, and how.
+    The first group of fields is official, oddities included (#fields); the last says what really was matched, and how.
     """
 
-    #: Indices into the lines that are not empty (8.2); of a local span into the pieces as they are: trust `pieces`.
+    #: Indices into the lines that are not empty (#lines); of a local span into the pieces as they are: trust `pieces`.
     #: No prediction: an empty tuple, which upstream writes as [""].
     gt_idx: tuple[int, ...]
     pred_idx: tuple[int, ...]
@@ -137,7 +137,7 @@ class MatchedSample:
     distance: float
     anno_ids: tuple[tuple[int | str | None, ...], ...] = ()
     pieces: tuple[Piece, ...] = ()
-    #: A LaTeX table: upstream empties all fields of the prediction (7), pred_idx becomes "". `pieces` still has it.
+    #: A LaTeX table: upstream empties the prediction (#tables), pred_idx becomes "". `pieces` still has it.
     latex_zeroed: bool = False
 
 
@@ -163,7 +163,7 @@ class UnscoredPiece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StolenLine:
-    """A piece that an ignored category took (8.4), and that fits this counted block better than all that was left."""
+    """A piece that an ignored category took (#ignored-categories), though it fits this block best."""
 
     piece: Piece
     anno_ids: tuple[int | str | None, ...]
@@ -181,7 +181,7 @@ class FormFacts:
 
     #: Inline formulas with an empty line within.
     formulas_over_paragraphs: int = 0
-    #: Of Markdown tables (4.1): cells in no table of the conversion, lines swallowed above it, prose taken for rows.
+    #: Of Markdown tables (#bar-tables): cells in no converted table, lines swallowed above it, prose taken for rows.
     table_cells_lost: int = 0
     lines_above_tables_lost: int = 0
     stray_bars: int = 0
@@ -202,13 +202,13 @@ class PageFacts:
     Protocol: docs/protocols/omnidocbench.md#modes.
     """
 
-    #: Blocks or items that normalise to nothing while others follow: look-ups by index are shifted (8.2).
+    #: Blocks or items that normalise to nothing while others follow: look-ups by index are shifted (#lines).
     shifted_blocks: int = 0
     shifted_items: int = 0
-    #: anno_ids whose text the ground truth holds more than once (3.1).
+    #: anno_ids whose text the ground truth holds more than once (#truncated-blocks).
     doubled_parts: tuple[int | str | None, ...] = ()
     stolen_lines: tuple[StolenLine, ...] = ()
-    #: How long upstream would take, estimated by counting (upstream_time.py), and whether it may reach its 30 s (8.7).
+    #: The estimated time of upstream (upstream_time.py), and whether it may reach its 30 s (#time-limit).
     #: None where the match was given up.
     upstream_seconds: float | None = 0.0
     would_time_out: bool = False
@@ -239,7 +239,7 @@ class PageMatch:
     #: same.
     mended_order: ReadingOrder | None = None
     #: Formulas matched to text or code. They follow the text_block samples of all pages if any page has one of its
-    #: own; else they are in no element (9). Fields are those that they have as text.
+    #: own; else they are in no element (#samples). Fields are those that they have as text.
     formulas_as_text: tuple[MatchedSample, ...] = ()
     unscored: tuple[UnscoredPiece, ...] = ()
     facts: PageFacts = PageFacts()

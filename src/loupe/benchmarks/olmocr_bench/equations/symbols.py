@@ -1,4 +1,4 @@
-"""The symbols of a drawn equation: characters with the middle of their boxes, and which one is next to which (8.4)."""
+"""The symbols of a drawn equation: characters with the middle of their boxes, and which one is next to which."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def normalize(text: str) -> str:
 
 
 def remove_single_marks_like_official(text: str) -> str:
-    """Take any two equal `*` or `_` on a line for emphasis, also in `snake_case_name` and `2 * 3 * 4` (17.5)."""
+    """Take any two equal `*` or `_` on a line for emphasis, also in `snake_case_name` and `2 * 3 * 4` (#quirks)."""
     return _SINGLE_MARK.sub(r"\2", text)
 
 

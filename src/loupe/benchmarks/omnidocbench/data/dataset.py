@@ -240,7 +240,7 @@ def _truth(page: dict[str, Any], mode: Mode) -> dict[str, Any]:
 
 
 def _tags(attributes: Mapping[str, Any]) -> dict[str, str]:
-    """Page attributes to slice by; every entry of a list is a slice of its own, but for those about tables (11)."""
+    """Page attributes to slice by; every entry of a list is a slice, but for those about tables (#aggregation)."""
     tags = {name: str(value) for name, value in attributes.items() if not isinstance(value, list)}
     entries = {str(entry) for value in attributes.values() if isinstance(value, list) for entry in value}
     issues = {issue: "yes" if issue in entries else "no" for issue in _ISSUES}

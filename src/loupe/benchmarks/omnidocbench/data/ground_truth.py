@@ -27,7 +27,7 @@ IGNORED: Final = (
     "page_footnote",
     "page_number",
 )
-#: In the order in which they are joined before they are sorted (6): it decides between equal orders.
+#: In the order in which they are joined before they are sorted (#mixed-match): it decides between equal orders.
 TEXTS: Final = ("text_block", "title", "code_txt", "code_txt_caption", "reference", *IGNORED)
 FORMULA: Final = "equation_isolated"
 TABLE: Final = "table"

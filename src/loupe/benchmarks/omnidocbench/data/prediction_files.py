@@ -39,7 +39,7 @@ def sample_id(image_path: str) -> str:
 
 
 def as_read_from_its_file(answer: str) -> str:
-    """The answer as upstream gets it: written as UTF-8, which has no lone surrogates, and read in text mode (2)."""
+    """The answer as upstream gets it: written as UTF-8, without lone surrogates, and read in text mode (#files)."""
     if not answer.isascii():
         answer = answer.encode("utf-8", "replace").decode("utf-8")
     return answer.replace("\r\n", "\n").replace("\r", "\n")

@@ -19,7 +19,7 @@ _SECTION_TAG = re.compile("</?t(able|head|body)>")
 
 
 def take_bar_tables(text: str) -> tuple[list[Item], str]:
-    """The tables made of lines with bars, and the rest of the *converted* text: offsets are its own (4, step 8).
+    """The tables made of lines with bars, and the rest of the *converted* text: offsets are its own (#markdown-tables).
 
     Fewer than two stretches from a bar to a bar that ends a line are no table, and leave the text as it is.
     """
@@ -41,12 +41,12 @@ def take_bar_tables(text: str) -> tuple[list[Item], str]:
 
 
 def stretches_of_bars(text: str) -> list[Piece]:
-    """From a bar to the next bar that ends a line: mostly a row each, but also prose behind a stray bar (4.1)."""
+    """From a bar to the next bar that ends a line: mostly a row, but also prose behind a stray bar (#bar-tables)."""
     return list(pieces(text, [_BARS]))
 
 
 def bar_tables_to_html(text: str) -> str:
-    """The text with its Markdown tables as HTML, and the damage that the official conversion does (4.1)."""
+    """The text with its Markdown tables as HTML, and the damage that the official conversion does (#bar-tables)."""
     text = text.replace("\r", "") + "\n"
     rows = stretches_of_bars(text)
     text = with_replacements(text, rows, [_render(text[row.start : row.end]) for row in rows])
@@ -55,7 +55,7 @@ def bar_tables_to_html(text: str) -> str:
 
 
 def _render(stretch: str) -> str:
-    """One stretch as a table of its own: its first line is the header, its second is dropped (4.1)."""
+    """One stretch as a table of its own: its first line is the header, its second is dropped (#bar-tables)."""
     rows = [line.strip() for line in stretch.strip().split("\n")]
     lines = ["<table>", "  <thead>", "    <tr>"]
     lines += [f"      <th>{cell}</th>" for cell in _cells(rows[0])]
@@ -70,7 +70,7 @@ def _cells(row: str) -> list[str]:
 
 
 def merge_neighbours(lines: Sequence[str]) -> list[str]:
-    """Make one table of those that follow one another (4.1).
+    """Make one table of those that follow one another (#bar-tables).
 
     The line directly above a table vanishes in it, as does any of its lines with a colon or three hyphens.
     """
@@ -96,7 +96,7 @@ def merge_neighbours(lines: Sequence[str]) -> list[str]:
 
 
 def _is_lost(line: str) -> bool:
-    """Whether the official conversion takes a line for the rule under a header, or drops it with one (4.1)."""
+    """Whether the official conversion takes a line for the rule under a header, or drops it with one (#bar-tables)."""
     return ":" in line or "---" in line or "</thead>" in line
 
 

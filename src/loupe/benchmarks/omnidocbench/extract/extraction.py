@@ -77,7 +77,7 @@ def take_each(text: str, takes: Iterable[_Take]) -> tuple[list[Item], str]:
 
 
 def by_category(items: Iterable[Item]) -> dict[str, list[Item]]:
-    """The items grouped by category, the categories in the order of their first item (4, step 12)."""
+    """The items grouped by category, the categories in the order of their first item (#item-order)."""
     groups: dict[str, list[Item]] = {}
     for item in items:
         groups.setdefault(item.category, []).append(item)

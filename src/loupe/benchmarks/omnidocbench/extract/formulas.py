@@ -35,7 +35,7 @@ def formulas_within_brackets(formula: str) -> tuple[str, bool]:
     r"""Delimiters within a formula in `\[…\]` become brackets too, and the first of them says if it is a displayed one.
 
     After a first `$$…$$` only formulas of this kind keep their inside, after another one only the others: the official
-    evaluator substitutes one group of its regex (4, step 7).
+    evaluator substitutes one group of its regex (#formulas).
     """
     found = list(pieces(formula, _WITHIN_BRACKETS))
     if not found:

@@ -32,7 +32,7 @@ def take_latex_tables(text: str) -> tuple[list[Item], str]:
 
 
 def tabulars_with_the_character_behind(text: str) -> list[tuple[int, int]]:
-    r"""Outermost `tabular` environments, each with the one character that follows it (4, step 5 b).
+    r"""Outermost `tabular` environments, each with the one character that follows it (#latex-tables).
 
     A paragraph break behind a table thereby becomes a single newline, which separates nothing.
     """

@@ -44,7 +44,7 @@ def images(markdown: str) -> list[Image]:
 
 
 def without_images(markdown: str) -> str:
-    """Delete all images (4, step 1)."""
+    """Delete all images (#images)."""
     parts, cursor = list[str](), 0
     for image in images(markdown):
         parts.append(markdown[cursor : image.start])
@@ -53,7 +53,7 @@ def without_images(markdown: str) -> str:
 
 
 def without_fence_marks(markdown: str) -> str:
-    """Delete the fence marks of Markdown, HTML and LaTeX, and any mark at the end of a line (4, step 2).
+    """Delete the fence marks of Markdown, HTML and LaTeX, and any mark at the end of a line (#fences).
 
     Most closing marks go, and bare opening ones too, while the opening mark of any other language stays as text.
     """
@@ -63,12 +63,12 @@ def without_fence_marks(markdown: str) -> str:
 
 
 def shorten_runs(markdown: str) -> str:
-    """Four underscores and four spaces are the longest runs (4, step 3)."""
+    """Four underscores and four spaces are the longest runs (#long-runs)."""
     return _SPACES.sub("    ", _UNDERSCORES.sub("____", markdown))
 
 
 def without_page_tags(markdown: str) -> str:
-    """Delete the tags of a page, where they have no attributes (4, step 4)."""
+    """Delete the tags of a page, where they have no attributes (#page-tags)."""
     for tag in ("<html>", "</html>", "<body>", "</body>"):
         markdown = markdown.replace(tag, "")
     return markdown

@@ -16,7 +16,7 @@ _CODE = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 
 
 def take_code_blocks(text: str) -> tuple[list[Item], str]:
-    """Code between a fence with a word and the next fence, anywhere in a line (4, step 9); blanks in their places."""
+    """Code between a fence with a word and the next fence, also in a line (#code-blocks); blanks in its place."""
     items = [
         Item(
             category="text_all",
@@ -47,7 +47,7 @@ _WRAPPERS: Sequence[_Wrapper] = (
 
 
 def unwrap_headings(text: str) -> str:
-    r"""Replace `\title{…}`, `\text{…}` and `\section{…}` by what stands up to the first closing brace (4, step 10)."""
+    r"""Unwrap `\title{…}`, `\text{…}` and `\section{…}`, up to the first closing brace (#latex-headings)."""
     for wrapper in _WRAPPERS if "\\" in text else ():
         text = _unwrap(text, wrapper)
     return text
@@ -70,7 +70,7 @@ def _unwrap(text: str, wrapper: _Wrapper) -> str:
 
 
 def paragraphs(text: str) -> list[Item]:
-    """The pieces between empty lines; where there is none, the lines (4, step 11)."""
+    """The pieces between empty lines; where there is none, the lines (#paragraphs)."""
     items = []
     for piece in text_pieces(text):
         if category := _category(piece.inside):
@@ -107,12 +107,12 @@ def text_pieces(text: str) -> list[TextPiece]:
 
 
 def is_split_by_lines(text: str) -> bool:
-    """Without an empty line every line is a piece (4, step 11)."""
+    """Without an empty line every line is a piece (#paragraphs)."""
     return "\n\n" not in text
 
 
 def starts_without_separators(raw_pieces: Sequence[str]) -> list[int]:
-    """Where pieces start for the official evaluator, which does not count the newlines between them (4, step 11)."""
+    """Where pieces start for the official evaluator, which does not count the newlines between them (#paragraphs)."""
     starts, start = [], 0
     for raw in raw_pieces:
         starts.append(start)

@@ -48,12 +48,12 @@ class _Found(NamedTuple):
 
 
 def unclosed_formulas(text: str) -> list[Edit]:
-    r"""Formulas whose `$`, `$$`, `\[` or `\(` nothing closes, so that another one far away does (4, step 7)."""
+    r"""Formulas whose `$`, `$$`, `\[` or `\(` nothing closes, so that another one far away does (#formulas)."""
     return [found.edit for found in _delimiter_faults(text) if found.fault == "unclosed"]
 
 
 def prose_between_dollars(text: str) -> list[Edit]:
-    """Dollars that are money: all between two of them becomes a formula, paragraphs included (4, step 7)."""
+    """Dollars that are money: all between two of them becomes a formula, paragraphs included (#formulas)."""
     return [found.edit for found in _delimiter_faults(text) if found.fault == "prose"]
 
 

@@ -23,7 +23,7 @@ _BLANKS = re.compile(r"[ \t]*")
 _BLANK_LINE = re.compile(r"(?<=\n)[ \t]+(?=\n)")
 #: Lines longer than this are no output of a wrapped page.
 _WIDEST_WRAP = 200
-#: A line that ends so may end its paragraph: one too many costs little, for upstream joins neighbours (8.5 b).
+#: A line that ends so may end its paragraph: one too many costs little, for upstream joins neighbours (#neighbours).
 _SENTENCE_ENDS = frozenset(".!?:。！？：")
 _FENCE = re.compile(r"```[ \t]*(\w*)[ \t]*")
 #: Languages of a fence that wraps a whole page; code of any other language is content.
@@ -37,7 +37,7 @@ _HTML_IMAGE = re.compile(r"<(div|p|figure|center)\b[^<>]*>\s*(?:<img\b[^<>]+>\s*
 
 
 def single_newlines(text: str) -> list[Edit]:
-    """An answer without an empty line outside of tables and formulas: every line becomes a block (4, step 11).
+    """An answer without an empty line outside of tables and formulas: every line becomes a block (#paragraphs).
 
     Where the lines are all about equally long the page was wrapped, and its paragraphs are put together again;
     otherwise each line is a paragraph.
@@ -62,7 +62,7 @@ def single_newlines(text: str) -> list[Edit]:
 def joined_blocks(text: str) -> list[Edit]:
     """Headings, tables and displayed formulas with text directly above or below: what is around them becomes one block.
 
-    An empty line with blanks in it separates nothing either (4, step 11).
+    An empty line with blanks in it separates nothing either (#paragraphs).
     """
     if read_answer(text).form.split_by_lines and not _BLANK_LINE.search(text.strip()):
         return []
@@ -116,7 +116,7 @@ def repeated_blocks(text: str) -> list[Edit]:
 
 
 def images(text: str) -> list[Edit]:
-    """Images, as Markdown or HTML, with what wraps them: a page's figures are not asked for (12)."""
+    """Images, as Markdown or HTML, with what wraps them: a page's figures are not asked for (#prompt)."""
     found = [Edit(*match.span(), "") for match in _HTML_IMAGE.finditer(text)]
     found += [Edit(*match.span(), "") for match in _MARKDOWN_IMAGE.finditer(text)]
     return _apart(sorted(found))
@@ -166,7 +166,7 @@ def _markdown_tables(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _without_newline(text: str, end: int) -> int:
-    """The official search takes the character behind a LaTeX table with it (4, step 5 b)."""
+    """The official search takes the character behind a LaTeX table with it (#latex-tables)."""
     return end - 1 if text[end - 1 : end] == "\n" else end
 
 

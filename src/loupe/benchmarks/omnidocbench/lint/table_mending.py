@@ -1,4 +1,4 @@
-"""Tables in a form that the official evaluator damages or scores 0 (4.1, 7), and the HTML that mends them."""
+"""Tables in a form that the official evaluator damages or scores 0 (#bar-tables, #tables), and the HTML that mends them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LESS_THAN = re.compile(r"<(?![A-Za-z/!])")
 
 
 def markdown_tables(text: str) -> list[Edit]:
-    """Markdown tables: the conversion drops cells with a colon or hyphens, and the line above the table (4.1)."""
+    """Markdown tables: converting drops cells with a colon or hyphens, and the line above the table (#bar-tables)."""
     _, rest = take_html_tables(text)
     lines = rest.split("\n")
     starts, offset = [], 0
@@ -35,7 +35,7 @@ def markdown_tables(text: str) -> list[Edit]:
 
 
 def latex_tables(text: str) -> list[Edit]:
-    """LaTeX tables, which score 0 (7). One that nobody can read stays as it is, and is still named."""
+    """LaTeX tables, which score 0 (#tables). One that nobody can read stays as it is, and is still named."""
     found = []
     for item in take_latex_tables(text)[0]:
         # The official search takes the character behind a `tabular` with it.

@@ -62,7 +62,7 @@ def stolen_lines(
     """Counted blocks whose best prediction was taken, and by what.
 
     Flag `header-steals-line`: docs/protocols/omnidocbench.md#modes.
-    One that is too far from the block for a match (8.5 c) is no loss.
+    One that is too far from the block for a match (#assignment) is no loss.
     """
     if not sides.taken or not sides.truth:
         return ()

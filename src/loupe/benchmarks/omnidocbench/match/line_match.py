@@ -32,7 +32,7 @@ class LineMatch:
     #: How long upstream would take for it, estimated by counting; None for a plain match.
     upstream_seconds: float | None = 0.0
     #: Whether it was beyond all measure, and assigned plainly. No official match is the same: upstream's own plain
-    #: assignment (8.7) neither splits arrays nor sorts.
+    #: assignment (#time-limit) neither splits arrays nor sorts.
     plain: bool = False
     #: Predictions that an ignored category took, and the nearest block of such a category.
     taken: Mapping[int, int] = field(default_factory=dict)
@@ -55,7 +55,7 @@ def match_lines(truth: Sequence[TruthLine], predicted: Sequence[PredictedLine], 
 
 
 def _only_pair(distance: float) -> Group:
-    """One block and one prediction are a pair, however unlike, and even if the block is a header (8.3)."""
+    """One block and one prediction are a pair, however unlike, and even if the block is a header (#short-cuts)."""
     return Group(blocks=(0,), key=(0,), edit=distance, step="short cut", distance=distance)
 
 

@@ -81,7 +81,7 @@ def predicted_lines(items: Sequence[PredictedItem], mode: Mode, rules: Rules) ->
 
 
 def _looked_up(everything: Sequence[_T], kept: Sequence[_T], mode: Mode) -> Sequence[_T]:
-    """Upstream drops lines, but not their blocks or items, and looks up the i-th of these for the i-th line (8.2)."""
+    """Upstream drops lines but not their blocks and items and looks up the i-th of these for the i-th line (#lines)."""
     return everything[: len(kept)] if mode == "parity" else kept
 
 

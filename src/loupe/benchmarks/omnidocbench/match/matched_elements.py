@@ -1,4 +1,4 @@
-"""From groups of lines to the samples of the elements text_block, display_formula and reading_order (8.6 and 9)."""
+"""From groups of lines to the samples of the elements text_block, display_formula and reading_order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FORMULAS = ("equation_inline", "equation_isolated", "")
 
 
 def in_match_order(sources: Iterable[PredictedItem]) -> list[PredictedItem]:
-    """By place, and inline formulas last: all of these are in a text, too (8.1)."""
+    """By place, and inline formulas last: all of these are in a text, too (#array-split)."""
     return sorted(sources, key=lambda source: (source.item.fine_category == "equation_inline", source.item.start))
 
 
@@ -67,7 +67,7 @@ def array_of(formulas: Iterable[str]) -> str:
 
 
 def is_formula_as_text(sample: MatchedSample) -> bool:
-    """Whether a formula was matched with text or code: then it is scored with the text (9)."""
+    """Whether a formula was matched with text or code: then it is scored with the text (#samples)."""
     return sample.pred_category_type not in _FORMULAS
 
 

@@ -155,7 +155,7 @@ def matched_table(
 
 
 def _without_prediction(sample: MatchedSample) -> MatchedSample:
-    """A table assigned in LaTeX: upstream empties what was predicted, and scores it as missing (7)."""
+    """A table assigned in LaTeX: upstream empties what was predicted, and scores it as missing (#tables)."""
     return replace(
         sample,
         pred_idx=(),

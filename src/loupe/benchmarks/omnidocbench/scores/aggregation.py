@@ -97,7 +97,7 @@ def _edit_name(sample: PageSample) -> str:
 
 
 def page_key(image: str) -> str:
-    """How upstream tells pages apart; other endings than .jpg and .png lose all behind the last underscore (11)."""
+    """How upstream tells pages apart; endings but .jpg and .png lose all behind the last underscore (#aggregation)."""
     return image if image.endswith((".jpg", ".png")) else _cut_at_last_underscore_like_official(image)
 
 
@@ -234,7 +234,7 @@ def _page_labels(attributes: Mapping[str, Any]) -> list[str]:
 
 
 def _attribute_key(page: ScoredPage) -> str:
-    """The name under which upstream looks for the attributes of a page (11); its whole name in 1.6."""
+    """The name under which upstream looks for the attributes of a page (#aggregation); its whole name in 1.6."""
     image = page.image
     if page.annotated is not None:
         return image
@@ -242,7 +242,7 @@ def _attribute_key(page: ScoredPage) -> str:
 
 
 def _cut_at_last_underscore_like_official(image: str) -> str:
-    """The name of a page whose image is neither .jpg nor .png: `a_7.jpeg` is `a`, `a.jpeg` is nothing (11)."""
+    """The name of a page of an image neither .jpg nor .png: `a_7.jpeg` is `a`, `a.jpeg` is nothing (#aggregation)."""
     return "_".join(image.split("_")[:-1])
 
 

@@ -109,7 +109,7 @@ def _percent(part: float, whole: float) -> str:
 
 
 def _formulas_as_text(pages: Sequence[ScoredPage]) -> str:
-    """What becomes of them is decided over the whole run (9)."""
+    """What becomes of them is decided over the whole run (#samples)."""
     if any(page.match.text_block for page in pages):
         return ", and scored as text"
     return " and in no figure at all, as upstream drops them from a run without any text of its own"

@@ -76,5 +76,5 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _zero_if_missing_like_official(value: float | None) -> float:
-    """Without any table, the notebook puts TEDS 0 into the overall (11); the measure `overall` is then absent."""
+    """Without any table, the notebook takes TEDS as 0 (#aggregation); the measure `overall` is then absent."""
     return 0.0 if value is None else value

@@ -1,8 +1,8 @@
 """How long the official evaluator would take for a page, by counting: whether its 30 s might end.
 
 Protocol: docs/protocols/omnidocbench.md#time-limit.
-Nearly all of its time goes to windows (8.5 b and d), one edit distance each. Of 37 fragmented pages that the official
-code was run on, 10 took more than a second (2 to 43 s): 1.0 to 1.6 times the estimate.
+Nearly all of its time goes to windows (#neighbours, #containment), one edit distance each. Of 37 fragmented pages the
+official code was run on, 10 took more than a second (2 to 43 s): 1.0 to 1.6 times the estimate.
 """
 
 from __future__ import annotations

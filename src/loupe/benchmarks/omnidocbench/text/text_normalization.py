@@ -77,7 +77,7 @@ def clean(text: str) -> str:
 
 
 def without_written_blanks(text: str) -> str:
-    r"""Delete the letters `t` and `n` behind a slash or backslash: `\text` becomes `ext`, "and/then" "andhen" (5)."""
+    r"""Delete `t` and `n` behind a slash or backslash: `\text` becomes `ext`, "and/then" "andhen" (#normalisation)."""
     for blank in (r"\t", r"\n", "\t", "\n", "/t", "/n"):
         text = text.replace(blank, "")
     return text
