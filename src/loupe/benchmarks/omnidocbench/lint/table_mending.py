@@ -1,4 +1,4 @@
-"""Tables in a form that the official evaluator damages or scores 0 (#bar-tables, #tables), and the HTML that mends them."""
+"""Tables that the official evaluator damages or scores 0 (#bar-tables, #tables), and the HTML that mends them."""
 
 from __future__ import annotations
 
