@@ -47,7 +47,7 @@ def test_an_option_that_nobody_has_is_answered_with_those_that_there_are(here: P
     [
         (
             ("o",),
-            "no benchmark or folder 'o'; 3 benchmarks begin so: ocrbench, olmocr_bench, omnidocbench",
+            "no benchmark or folder 'o'; 4 benchmarks begin so: ocrbench, ocrbench_v2, olmocr_bench, omnidocbench",
             "bench list",
         ),
         (("d",), "no benchmark or folder 'd'; did you mean dp_bench?", "bench list"),
