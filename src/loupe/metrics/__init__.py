@@ -40,6 +40,15 @@ from loupe.metrics.latex_text import normalize_latex_like_unimernet, strip_formu
 from loupe.metrics.meteor import installed_wordnet, meteor
 from loupe.metrics.nid import nid
 from loupe.metrics.repetition import Loop, find_loop
+from loupe.metrics.short_answers import (
+    contains_answer,
+    evalai_text,
+    exact_match,
+    number_in,
+    relaxed_accuracy,
+    vqa_accuracy,
+    vqa_text,
+)
 from loupe.metrics.teds import teds, teds_struct
 from loupe.metrics.vision_tokens import VisionTokens, compression_ratio, vision_tokens
 
@@ -59,9 +68,12 @@ __all__ = [
     "character_errors",
     "character_runs",
     "compression_ratio",
+    "contains_answer",
     "corpus_bleu",
     "count_edits",
     "docext_similarity",
+    "evalai_text",
+    "exact_match",
     "find_loop",
     "indel_distance",
     "insertion_counts",
@@ -76,9 +88,11 @@ __all__ = [
     "normalized_edit_distance",
     "normalized_edit_similarity",
     "normalized_indel_similarity",
+    "number_in",
     "prepare_iam_punct",
     "rate",
     "rate_of_sums",
+    "relaxed_accuracy",
     "sentence_bleu",
     "split_words",
     "strip_formula_wrapping",
@@ -88,6 +102,8 @@ __all__ = [
     "vision_tokens",
     "vlmevalkit_distance",
     "vlmevalkit_similarity",
+    "vqa_accuracy",
+    "vqa_text",
     "wer",
     "word_errors",
     "word_runs",
