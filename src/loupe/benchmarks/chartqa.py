@@ -24,7 +24,8 @@ from loupe.benchmarks.shared.questions import (
     parity,
     question_benchmark,
 )
-from loupe.metrics import number_in, relaxed_accuracy
+from loupe.metrics import relaxed_accuracy
+from loupe.metrics.short_answers import number_in
 from loupe.types import DataSet, Measure, Sample
 
 WHERE = QuestionSet(

@@ -87,34 +87,20 @@ def relaxed_accuracy(prediction: str, reference: str) -> float:
     return float(prediction.lower() == reference.lower())
 
 
-def exact_match(prediction: str, references: Sequence[str]) -> float:
+def exact_match(prediction: str, references: str | Sequence[str]) -> float:
     """1.0 if the answer is one of the references, but for case and white space around both; else 0.0."""
     found = prediction.strip().lower()
-    return float(any(found == reference.strip().lower() for reference in references))
+    return float(any(found == reference.strip().lower() for reference in _options(references)))
 
 
-def contains_answer(prediction: str, references: Sequence[str]) -> float:
+def contains_answer(prediction: str, references: str | Sequence[str]) -> float:
     """1.0 if one of the references occurs in the answer, case and runs of white space apart; else 0.0.
 
     An empty reference occurs in an empty answer alone.
     """
     found = " ".join(prediction.lower().split())
-    wanted = (" ".join(reference.lower().split()) for reference in references)
+    wanted = (" ".join(reference.lower().split()) for reference in _options(references))
     return float(any(text in found if text else not found for text in wanted))
-
-
-def vqa_accuracy(prediction: str, references: Sequence[str], *, process: Callable[[str], str]) -> float:
-    """Agreement with people: for each of them, the others that gave this answer, over 3 and at most 1; the mean.
-
-    One reference alone gives 0.0. `process` prepares both sides. Raises ValueError if there is no reference.
-    """
-    if not references:
-        raise ValueError("VQA accuracy needs at least one reference")
-    found = process(prediction)
-    processed = {text: process(text) for text in set(references)}
-    given = [processed[text] for text in references]
-    same = Counter(given)[found]
-    return sum(min(1.0, (same - (text == found)) / 3) for text in given) / len(given)
 
 
 def vqa_text(text: str) -> str:
@@ -132,6 +118,10 @@ def evalai_text(text: str) -> str:
     return _in_plain_words(_STOP_BEFORE_DIGIT.sub("", text, count=_MOST_STOPS))
 
 
+def _options(references: str | Sequence[str]) -> Sequence[str]:
+    return (references,) if isinstance(references, str) else references
+
+
 def _without_signs(text: str, grouped: re.Pattern[str]) -> str:
     """Each sign is deleted if it has a blank beside it, or any number has a comma in it; else it becomes a blank."""
     numbers = grouped.search(text) is not None
@@ -146,3 +136,20 @@ def _without_signs(text: str, grouped: re.Pattern[str]) -> str:
 def _in_plain_words(text: str) -> str:
     words = (_WORDS.get(word, word) for word in text.lower().split())
     return " ".join(_CONTRACTIONS.get(word, word) for word in words if word)
+
+
+def vqa_accuracy(
+    prediction: str, references: str | Sequence[str], *, process: Callable[[str], str] = vqa_text
+) -> float:
+    """Agreement with people: for each of them, the others that gave this answer, over 3 and at most 1; the mean.
+
+    One reference alone gives 0.0. `process` prepares both sides. Raises ValueError if there is no reference.
+    """
+    options = _options(references)
+    if not options:
+        raise ValueError("VQA accuracy needs at least one reference")
+    found = process(prediction)
+    processed = {text: process(text) for text in set(options)}
+    given = [processed[text] for text in options]
+    same = Counter(given)[found]
+    return sum(min(1.0, (same - (text == found)) / 3) for text in given) / len(given)

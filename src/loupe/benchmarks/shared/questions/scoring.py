@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, get_args
 from loupe.benchmarks.shared.questions.asking import Variant
 from loupe.benchmarks.shared.questions.data import QuestionSet
 from loupe.benchmarks.shared.questions.faults import FAULTS
+from loupe.errors import UsageError
 from loupe.metrics import anls
 from loupe.types import (
     Benchmark,
@@ -122,11 +123,20 @@ def reference_text(sample: Sample) -> str:
 
 
 def _submission(key: str, answers: Iterable[tuple[Sample, str]]) -> list[dict[str, Any]]:
-    """What the official server takes: a list of objects with the id, as a number where it is one, and the answer."""
-    return [
-        {key: int(sample.id) if sample.id.isdecimal() else sample.id, "answer": text.strip()}
-        for sample, text in answers
-    ]
+    """What the official server takes: a list of objects with the id, as a number where it is one, and the answer.
+
+    Raises UsageError for questions whose answers are public: no server scores these.
+    """
+    rows = []
+    for sample, text in answers:
+        if "answers" in sample.truth:
+            raise UsageError(
+                f"the answer to {sample.id} is public; the server takes those to the test split", hint="-o split=test"
+            )
+        variant: Any = sample.scoring.get("variant", "vlmevalkit")
+        ident = int(sample.id) if re.fullmatch(r"[0-9]{1,18}", sample.id) else sample.id
+        rows.append({key: ident, "answer": answered(text, variant, whole=True).strip()})
+    return rows
 
 
 def parity(rule: Rule, kind: str, headline: str) -> ParityCases:
