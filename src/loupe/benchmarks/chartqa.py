@@ -61,9 +61,12 @@ _SIGNS = re.compile(r"[,$€£¥\s]|\b(?:USD|EUR|million|billion|percent)\b")
 
 
 def load(
-    root: Path | None, split: Literal["test", "val"] = "test", variant: Variant = "vlmevalkit", prompt: Prompt = ""
+    root: Path | None,
+    split: Literal["test", "val"] = "test",
+    variant: Variant = "vlmevalkit",
+    prompt: Prompt = "variant",
 ) -> Iterator[Sample]:
-    """Yield the questions of a split. `variant` decides how answers are scored and, without `prompt`, what is asked."""
+    """Yield the questions of a split. `variant` decides how answers are scored and, by default, what is asked."""
     return load_questions(WHERE, root, split, _PROMPTS, variant, prompt)
 
 

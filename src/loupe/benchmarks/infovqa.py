@@ -44,9 +44,9 @@ def load(
     root: Path | None,
     split: Literal["validation", "test"] = "validation",
     variant: Variant = "vlmevalkit",
-    prompt: Prompt = "",
+    prompt: Prompt = "variant",
 ) -> Iterator[Sample]:
-    """Yield the questions of a split. `variant` decides how answers are scored and, without `prompt`, what is asked."""
+    """Yield the questions of a split. `variant` decides how answers are scored and, by default, what is asked."""
     return load_questions(WHERE, root, split, DOCUMENT_PROMPTS, variant, prompt)
 
 

@@ -43,9 +43,9 @@ def load(
     root: Path | None,
     split: Literal["validation", "test"] = "validation",
     variant: _Variant = "vlmevalkit",
-    prompt: Literal["", "vlmevalkit", "lmms_eval", "question"] = "",
+    prompt: Literal["variant", "vlmevalkit", "lmms_eval", "question"] = "variant",
 ) -> Iterator[Sample]:
-    """Yield the questions of a split. `variant` decides how answers are scored and, without `prompt`, what is asked."""
+    """Yield the questions of a split. `variant` decides how answers are scored and, by default, what is asked."""
     return load_questions(WHERE, root, split, _PROMPTS, variant, prompt)
 
 

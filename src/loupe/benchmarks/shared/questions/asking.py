@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 Variant: TypeAlias = Literal["vlmevalkit", "lmms_eval", "evalscope"]
-#: Whose words stand around the question: "" are those of the variant, "question" none.
-Prompt: TypeAlias = Literal["", "vlmevalkit", "lmms_eval", "evalscope", "question"]
+#: Whose words stand around the question: those of the variant, of another runner, or none ("question").
+Prompt: TypeAlias = Literal["variant", "vlmevalkit", "lmms_eval", "evalscope", "question"]
 
 SHORT = "{question}\nAnswer the question using a single word or phrase."
 #: The prompts of DocVQA and InfoVQA by runner.
@@ -27,7 +27,7 @@ def ask(question: str, prompts: Mapping[str, str], variant: Variant, prompt: Pro
 
     `{question}` is the question, `{Question}` the same with its first letter large and all others small.
     """
-    form = prompts.get(prompt or variant, "{question}")
+    form = prompts.get(variant if prompt == "variant" else prompt, "{question}")
     # Not str.format: nothing else in braces is filled in.
     if "{Question}" in form:
         return form.replace("{Question}", question.capitalize())

@@ -67,7 +67,7 @@ def load_questions(
     split: str,
     prompts: Mapping[str, str],
     variant: Variant = "vlmevalkit",
-    prompt: Prompt = "",
+    prompt: Prompt = "variant",
 ) -> Iterator[Sample]:
     """Yield the questions of a split in file order, each with the words that a runner puts around it.
 
