@@ -36,6 +36,7 @@ SIZES = {
     "infovqa": (2_801, "questions"),
     "chartqa": (2_500, "questions"),
     "textvqa": (5_000, "questions"),
+    "cc_ocr": (7_058, "images"),
     "pubtabnet": (9_115, "tables"),
     "unimer_test": (23_757, "formulas"),
     "nanonets_kie": (987, "documents"),

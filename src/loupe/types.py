@@ -39,7 +39,9 @@ class PdfPage:
 
 @dataclass(frozen=True, slots=True)
 class PackedImage:
-    """An image inside a data file: a member of a zip, or of a parquet file as "ROW/COLUMN" (rows count from 0)."""
+    """An image inside a data file: a member of a zip, of a parquet file as "ROW/COLUMN" (rows count from 0), of a table
+    (`.tsv`) as the bytes "START+LENGTH".
+    """
 
     path: Path
     member: str

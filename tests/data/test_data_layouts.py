@@ -5,6 +5,7 @@ The fixtures are ours (own text, tables, formulas), in the layouts that the prot
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import zipfile
@@ -130,6 +131,20 @@ def mdpbench() -> Mapping[str, bytes]:
     return {"MDPBench_public.json": json.dumps(pages).encode(), **images}
 
 
+def cc_ocr() -> Mapping[str, bytes]:
+    names = ("index", "image", "image_name", "question", "answer", "category", "l2-category", "split")
+    rows = [
+        ("7", picture(50), "a.jpg", 'Read "it",\nall.', "A page of words.", "multi_lan_ocr", "French", "French"),
+        ("8", b"", "b.jpg", "Fill in.", '{"date": "x1"}', "kie", "c", "POIE"),
+    ]
+    lines = ["\t".join(names)]
+    for ident, image, *others in rows:
+        cells = [ident, base64.b64encode(image).decode() or "7", *others]
+        quoted = ['"{}"'.format(cell.replace('"', '""')) if set(cell) & set('"\n') else cell for cell in cells]
+        lines.append("\t".join(quoted))
+    return {"multi_lan_ocr/own_2.tsv": "\n".join([*lines, ""]).encode()}
+
+
 #: Where a set of questions lies, and its columns but question and image.
 QUESTIONS: Mapping[str, tuple[str, dict[str, list[Any]]]] = {
     "docvqa": (
@@ -197,6 +212,7 @@ def published(ident: str) -> Mapping[str, bytes]:
         "dp_bench": dp_bench,
         "omnidocbench": omnidocbench,
         "mdpbench": mdpbench,
+        "cc_ocr": cc_ocr,
     }
     return others[ident.partition("@")[0]]()
 

@@ -27,6 +27,7 @@ PREPARED = (
         "docvqa",
         "chartqa",
         "textvqa",
+        "cc_ocr",
         "dp_bench",
         "iam_lines",
         "fox",

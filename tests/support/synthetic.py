@@ -161,6 +161,23 @@ def _short_answer(dice: random.Random, index: int) -> Item:
     return Item(truth=truth, answer=dice.choice(said), metadata=metadata)
 
 
+_TRACKS = (("multi_scene_ocr", "IC15"), ("multi_lan_ocr", "German"), ("doc_parsing", "doc_scan_eng"), ("kie", "POIE"))
+
+
+def _of_four_tracks(dice: random.Random, index: int) -> Item:
+    """A text, or a record, of each track of CC-OCR in turn."""
+    track, subset = _TRACKS[index % len(_TRACKS)]
+    text: Any = words(dice, dice.randint(4, 60))
+    if track == "kie":
+        text = {
+            "name": words(dice, 3),
+            "menu": [{"nm": word(dice), "price": "1.50"} for _ in range(dice.randint(1, 5))],
+        }
+    said = misread(json.dumps(text) if track == "kie" else text, dice, rate=0.05)
+    tags = {"track": track, "subset": subset, "op": "doc" if track == "doc_parsing" else subset}
+    return Item(truth=text, answer=said, metadata={"prompt": "Read it.", "tags": tags})
+
+
 def table_html(dice: random.Random, rows: int, columns: int) -> list[str]:
     """The rows of a table as PubTabNet has them: a head with spans in some, numbers and words below."""
     head = "".join(f"<td><b>{word(dice)}</b></td>" for _ in range(columns))
@@ -301,6 +318,7 @@ MAKERS: dict[str, Callable[[random.Random, int], Item]] = {
     "ocrbench": _question,
     "ocrbench_v2": _question_of_thirty_types,
     **dict.fromkeys(("docvqa", "infovqa", "chartqa", "textvqa"), _short_answer),
+    "cc_ocr": _of_four_tracks,
     "pubtabnet": _table,
     "teds_test": _table,
     "unimer_test": _formula,
