@@ -161,12 +161,16 @@ def _short_answer(dice: random.Random, index: int) -> Item:
     return Item(truth=truth, answer=dice.choice(said), metadata=metadata)
 
 
-_TRACKS = (("multi_scene_ocr", "IC15"), ("multi_lan_ocr", "German"), ("doc_parsing", "doc_scan_eng"), ("kie", "POIE"))
+#: Tracks of CC-OCR, and where their subsets begin and end.
+_TRACKS = (("multi_scene_ocr", 0, 13), ("multi_lan_ocr", 13, 23), ("doc_parsing", 23, 33), ("kie", 33, 38))
 
 
 def _of_four_tracks(dice: random.Random, index: int) -> Item:
     """A text, or a record, of each track of CC-OCR in turn."""
-    track, subset = _TRACKS[index % len(_TRACKS)]
+    from loupe.benchmarks.cc_ocr.data import SUBSETS
+
+    track, first, end = _TRACKS[index % len(_TRACKS)]
+    subset = SUBSETS[first + index // len(_TRACKS) % (end - first)]
     text: Any = words(dice, dice.randint(4, 60))
     if track == "kie":
         text = {
