@@ -35,6 +35,7 @@ WHERE = QuestionSet(
     answers=("answer", "label"),
     group=("imgname", "image"),
     tags={"type": "type"},
+    tables={"test": "ChartQA_TEST.tsv"},
     files={
         split: {
             f"{folder}{split}/{split}_{made}.json": {"type": f"{made}_test"}

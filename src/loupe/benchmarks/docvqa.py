@@ -31,6 +31,7 @@ WHERE = QuestionSet(
     group=("ucsf_document_id", "docId", "image"),
     tags={"question_type": "question_types"},
     hidden=("test",),
+    tables={"validation": "DocVQA_VAL.tsv"},
     files={
         "validation": {"val_v1.0_withQT.json": {}, "spdocvqa_qas/val_v1.0_withQT.json": {}, "val/val_v1.0.json": {}},
         "test": {"test_v1.0.json": {}, "spdocvqa_qas/test_v1.0.json": {}, "test/test_v1.0.json": {}},

@@ -31,6 +31,7 @@ WHERE = QuestionSet(
     group=("image_url", "image_local_name", "image"),
     tags={"answer_type": "answer_type"},
     hidden=("test",),
+    tables={"validation": "InfoVQA_VAL.tsv"},
     files={
         "validation": {f"{folder}infographicsVQA_val_v1.0_withQT.json": {} for folder in ("", "infographicsvqa_qas/")},
         "test": {f"{folder}infographicsVQA_test_v1.0.json": {} for folder in ("", "infographicsvqa_qas/")},

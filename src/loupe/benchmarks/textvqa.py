@@ -31,6 +31,7 @@ WHERE = QuestionSet(
     key="question_id",
     group=("image_id", "image"),
     hidden=("test",),
+    tables={"validation": "TextVQA_VAL.tsv"},
     files={"validation": {"TextVQA_0.5.1_val.json": {}}, "test": {"TextVQA_0.5.1_test.json": {}}},
     picture=("image_id",),
     pictures=("train_images", "val_images", "test_images", "images", ""),

@@ -10,6 +10,7 @@ import base64
 import bisect
 import itertools
 import os
+import re
 import threading
 import zipfile
 import zlib
@@ -37,6 +38,8 @@ _KEPT_BYTES = 256 * 1024**2
 #: Data files kept open.
 _FILES_OPEN = 16
 
+#: Where an image stands in a table.
+_PLACE = re.compile(r"([0-9]{1,18})\+([0-9]{1,18})")
 #: Text files of data sets are far smaller, in bytes.
 _LARGEST_MEMBER = 512 << 20
 _BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, OSError, ValueError, NotImplementedError, RuntimeError, EOFError)
@@ -108,14 +111,15 @@ def _read_zip(source: PackedImage) -> bytes:
 
 def _read_tsv(source: PackedImage) -> bytes:
     """The image written as base64 in the bytes START+LENGTH of a table."""
-    start, _, length = source.member.partition("+")
-    if not (start.isdecimal() and length.isdecimal()):
+    named = _PLACE.fullmatch(source.member)
+    if named is None:
         raise PageError(f"{packed_name(source)}: an image in a table is named START+LENGTH")
-    if int(length) > MAX_IMAGE_BYTES * 4 // 3 + 4:
-        raise PageError(f"{packed_name(source)}: {int(length):,} bytes are too many for an image")
+    start, length = map(int, named.groups())
+    if length > MAX_IMAGE_BYTES * 4 // 3 + 4:
+        raise PageError(f"{packed_name(source)}: {length:,} bytes are too many for an image")
     with open_data(source.path) as file:
-        file.seek(int(start))
-        return base64.b64decode(file.read(int(length)), validate=True)
+        file.seek(start)
+        return base64.b64decode(file.read(length), validate=True)
 
 
 def _read_parquet(source: PackedImage) -> bytes:

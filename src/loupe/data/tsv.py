@@ -38,7 +38,10 @@ def tsv_rows(path: Path, columns: tuple[str, ...]) -> Iterator[TsvRow]:
     names: list[str] = []
     images: dict[str, tuple[int, int]] = {}
     for number, (offset, record) in enumerate(_records(path), -1):
-        spans = _cells(record)
+        try:
+            spans = _cells(record)
+        except ValueError:
+            raise DatasetError(f"{path}, row {number}: a quote in a cell does not end") from None
         if number < 0:
             names = [_text(path, record, span) for span in spans]
             missing = [name for name in ("image", *columns) if name not in names]
@@ -82,7 +85,7 @@ def _records(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _cells(record: bytes) -> list[tuple[int, int]]:
-    """Where the cells of a row begin and end, without their quotes."""
+    """Where the cells of a row begin and end, without their quotes. Raises ValueError for a quote without its end."""
     spans, place = [], 0
     while True:
         if record.startswith(b'"', place):

@@ -1,4 +1,4 @@
-"""Published sets of questions, read in the layouts that are in use: hub parquet, official JSON, the prepared form."""
+"""Published sets of questions, read in the layouts in use: hub parquet, official JSON, tables, the prepared form."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from loupe.benchmarks.shared.literals import literal
 from loupe.benchmarks.shared.questions.asking import Prompt, Variant, ask
 from loupe.data.hub.store import default_root
 from loupe.data.parquet import columns_of, find_shards, rows
 from loupe.data.prepared import is_prepared, read
+from loupe.data.tsv import tsv_rows
 from loupe.errors import DatasetError
 from loupe.files.foreign import is_inside, read_data, real_path
 from loupe.typed import json_decoder
@@ -28,7 +30,7 @@ class QuestionSet:
     its place. `group` says what belongs together (a document; "image": the same picture), `tags` are fields by the name
     of the slice. `hidden` are splits whose answers nobody has. `files` are the official JSON files of a split, below
     the data folder, each with the fields that all its questions have; their pictures are named by `picture`, `suffix`
-    appended, in one of the folders `pictures`.
+    appended, in one of the folders `pictures`. `tables` are the names of VLMEvalKit's tables by split.
     """
 
     ident: str
@@ -41,6 +43,7 @@ class QuestionSet:
     tags: Mapping[str, str] = field(default_factory=dict)
     hidden: tuple[str, ...] = ()
     files: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
+    tables: Mapping[str, str] = field(default_factory=dict)
     picture: tuple[str, ...] = ("image",)
     pictures: tuple[str, ...] = ("", "images")
     suffix: str = ""
@@ -79,7 +82,11 @@ def load_questions(
     if is_prepared(folder):
         return _prepared(folder, form, scoring)
     shards = find_shards(folder / where.config, split) or find_shards(folder, split)
-    found = _of_parquet(where, shards) if shards else _of_json(where, folder, split)
+    table = folder if folder.suffix == ".tsv" else folder / where.tables.get(split, "")
+    if shards:
+        found = _of_parquet(where, shards)
+    else:
+        found = _of_table(where, table) if table.is_file() else _of_json(where, folder, split)
     return (_sample(where, row, split, form, scoring) for row in found)
 
 
@@ -88,6 +95,25 @@ def _of_parquet(where: QuestionSet, shards: list[Path]) -> Iterator[_Row]:
     columns = [name for name in there if name in where.names]
     for number, row in enumerate(rows(shards, columns)):
         yield _Row(row, row.image(), number, f"{row.path}, row {row.number}")
+
+
+def _of_table(where: QuestionSet, path: Path) -> Iterator[_Row]:
+    """Rows of VLMEvalKit's table. Its ids are places; a list of answers stands there as Python writes one."""
+    for row in tsv_rows(path, ("question", "answer")):
+        image = row.image()
+        part = row.get("split") or row.get("category")
+        fields: dict[str, Any] = dict.fromkeys(where.tags.values(), part) | dict(row) | {"image": image.member}
+        if "answers" in where.answers:
+            fields["answers"] = _written_list(row["answer"])
+        yield _Row(fields, image, row.number, f"{path}, row {row.number}")
+
+
+def _written_list(text: str) -> str | list[str]:
+    try:
+        found = literal(text)
+    except ValueError:
+        return text
+    return [str(each) for each in found] if isinstance(found, list) else text
 
 
 def _of_json(where: QuestionSet, folder: Path, split: str) -> Iterator[_Row]:
