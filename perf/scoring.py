@@ -32,6 +32,11 @@ from tests.support.synthetic import write_prepared
 #: Benchmark → number of samples of the real set, and what they are called.
 SIZES = {
     "ocrbench": (1_000, "questions"),
+    "docvqa": (5_349, "questions"),
+    "infovqa": (2_801, "questions"),
+    "chartqa": (2_500, "questions"),
+    "textvqa": (5_000, "questions"),
+    "cc_ocr": (7_058, "images"),
     "pubtabnet": (9_115, "tables"),
     "unimer_test": (23_757, "formulas"),
     "nanonets_kie": (987, "documents"),

@@ -39,7 +39,9 @@ class PdfPage:
 
 @dataclass(frozen=True, slots=True)
 class PackedImage:
-    """An image inside a data file: a member of a zip, or of a parquet file as "ROW/COLUMN" (rows count from 0)."""
+    """An image inside a data file: a member of a zip, of a parquet file as "ROW/COLUMN" (rows count from 0), of a table
+    (`.tsv`) as the bytes "START+LENGTH".
+    """
 
     path: Path
     member: str
@@ -330,7 +332,8 @@ class Benchmark:
     the benchmark keeps in `details`; `facts` tells it of the tests that an answer was put to, failed ones with what
     shows why, `fields` of the fields of a document, each with the rule that decided; both get the answer as it was
     scored. `faults` are what `loupe lint` looks for, in the order in which they are mended. `answers` says where
-    existing answers stand. With `further`, scores may have measures that are not declared, as a data set may bring
+    existing answers stand; `submission` makes the JSON document that the official server takes of answers ("": none).
+    With `further`, scores may have measures that are not declared, as a data set may bring
     parts of its own: each is then a measure like this one, under its own name. `composite` is the number that it forms
     with other benchmarks. `data` is what `loupe data get` brings, `parity` what `loupe verify` checks.
 
@@ -364,6 +367,7 @@ class Benchmark:
     further: Measure | None = None
     composite: Composite | None = None
     answers: AnswerLayout = AnswerLayout()
+    submission: Callable[[Iterable[tuple[Sample, str]]], Any] | None = None
     paper: str = ""
     data: DataSet | None = None
     parity: ParityCases | None = None

@@ -103,7 +103,7 @@ def test_a_run_without_scores_is_refused_with_the_command_that_scores_it(here: P
         (
             ("--output", "out"),
             "--output goes with --to csv, parquet, hf-eval-results, inspect, evaluation, omnidocbench, mdpbench, "
-            "failed-tests",
+            "failed-tests, submission",
         ),
         (("runs/x/mydocs", "--to", "out"), "several runs do not go into one folder"),
     ],

@@ -50,7 +50,7 @@ def test_an_option_that_nobody_has_is_answered_with_those_that_there_are(here: P
             "no benchmark or folder 'o'; 4 benchmarks begin so: ocrbench, ocrbench_v2, olmocr_bench, omnidocbench",
             "bench list",
         ),
-        (("d",), "no benchmark or folder 'd'; did you mean dp_bench?", "bench list"),
+        (("f",), "no benchmark or folder 'f'; did you mean fox?", "bench list"),
         (("mydoc",), "no benchmark or folder 'mydoc'; did you mean ./mydocs?", "bench list"),
         (("./mydoc",), "no folder ./mydoc; did you mean ./mydocs?", "check the path"),
         (("readr.py",), "no file readr.py; did you mean ./reader.py?", "check the path"),

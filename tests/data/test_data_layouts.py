@@ -5,6 +5,7 @@ The fixtures are ours (own text, tables, formulas), in the layouts that the prot
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import zipfile
@@ -130,6 +131,48 @@ def mdpbench() -> Mapping[str, bytes]:
     return {"MDPBench_public.json": json.dumps(pages).encode(), **images}
 
 
+def cc_ocr() -> Mapping[str, bytes]:
+    names = ("index", "image", "image_name", "question", "answer", "category", "l2-category", "split")
+    rows = [
+        ("7", picture(50), "a.jpg", 'Read "it",\nall.', "A page of words.", "multi_lan_ocr", "French", "French"),
+        ("8", b"", "b.jpg", "Fill in.", '{"date": "x1"}', "kie", "c", "POIE"),
+    ]
+    lines = ["\t".join(names)]
+    for ident, image, *others in rows:
+        cells = [ident, base64.b64encode(image).decode() or "7", *others]
+        quoted = ['"{}"'.format(cell.replace('"', '""')) if set(cell) & set('"\n') else cell for cell in cells]
+        lines.append("\t".join(quoted))
+    return {"multi_lan_ocr/own_2.tsv": "\n".join([*lines, ""]).encode()}
+
+
+#: Where a set of questions lies, and its columns but question and image.
+QUESTIONS: Mapping[str, tuple[str, dict[str, list[Any]]]] = {
+    "docvqa": (
+        "DocVQA/validation",
+        {
+            "questionId": ["7", "8"],
+            "question_types": [["form", "layout"], ["form"]],
+            "ucsf_document_id": ["d1", "d1"],
+            "answers": [["one"], ["x1", "x 1"]],
+        },
+    ),
+    "infovqa": (
+        "InfographicVQA/validation",
+        {
+            "questionId": ["7", "8"],
+            "answer_type": [["single span"], None],
+            "image_url": ["u", "u"],
+            "answers": [["one"], ["x1", "x 1"]],
+        },
+    ),
+    "chartqa": ("data/test", {"type": ["human_test", "augmented_test"], "answer": ["one", "2"]}),
+    "textvqa": (
+        "data/validation",
+        {"question_id": [7, 8], "image_id": ["a", "a"], "answers": [["one"] * 10, ["x1"] * 10]},
+    ),
+}
+
+
 def published(ident: str) -> Mapping[str, bytes]:
     """A small data set in the layout of its repository."""
     fields = ("date", "doc_no_receipt_no", "seller_address", "seller_gst_id", "seller_name", "seller_phone")
@@ -150,6 +193,9 @@ def published(ident: str) -> Mapping[str, bytes]:
             bbox=[None, [[10, 20, 30, 20, 30, 40, 10, 40]]], content=[None, ["one"]], image=feature(2),
         )  # fmt: skip
         return {"data/test-00000-of-00001.parquet": found}
+    if ident in QUESTIONS:
+        folder, columns = QUESTIONS[ident]
+        return {f"{folder}-00000-of-00001.parquet": parquet(question=["a?", "b?"], **columns, image=feature(2))}
     if ident == "nanonets_kie":
         return {"data/test-00000-of-00001.parquet": parquet(image=[picture(50)] * 2, annotations=[values] * 2)}
     if ident == "handwritten_forms":
@@ -166,6 +212,7 @@ def published(ident: str) -> Mapping[str, bytes]:
         "dp_bench": dp_bench,
         "omnidocbench": omnidocbench,
         "mdpbench": mdpbench,
+        "cc_ocr": cc_ocr,
     }
     return others[ident.partition("@")[0]]()
 

@@ -21,7 +21,7 @@ from loupe.benchmarks.folders.own import check_folder, open_folder
 from loupe.benchmarks.folders.own.config import Config
 from loupe.errors import DatasetError, UsageError
 from loupe.report.judged_fields import fields_of
-from loupe.types import PdfPage, Prediction
+from loupe.types import PdfPage, Prediction, Score
 
 Make = Callable[..., Path]
 GOOD = {"id": "a", "image": "a.png", "reference": "hello"}
@@ -288,6 +288,38 @@ def test_a_mixed_folder_is_ranked_by_the_mean_of_its_tasks(make: Make) -> None:
     assert benchmark.summarize({"text_similarity": 0.5, "cer": 3.0, "accuracy": 1.0}) == {"overall": 0.75}
     assert benchmark.summarize({"text_similarity": 0.5, "accuracy": float("nan")}) == {"overall": 0.5}
     assert benchmark.summarize({}) == {}
+
+
+@pytest.mark.parametrize(
+    ("rule", "measure", "answer", "earned"),
+    [
+        ("anls", "anls", "13 boat", 7 / 8),
+        ("relaxed", "relaxed_accuracy", " 1,5 ", 0.0),
+        ("relaxed", "relaxed_accuracy", "12.4\n", 1.0),
+        ("relaxed", "relaxed_accuracy", "13 BOATS", 1.0),
+        ("exact", "exact_match", " 13 Boats", 1.0),
+        ("exact", "exact_match", "13 boats.", 0.0),
+        ("contains", "contains", "I see 13\nboats there.", 1.0),
+        ("contains", "contains", "12 boats", 1.0),
+        ("contains", "contains", "13 ships", 0.0),
+    ],
+)
+def test_a_folder_says_what_makes_an_answer_to_a_question_right(
+    make: Make, rule: str, measure: str, answer: str, earned: float
+) -> None:
+    line = {**GOOD, "task": "question", "prompt": "How many?", "reference": ["12", "13 boats"]}
+    benchmark = open_folder(make(line, config=f'version = "7"\nquestions = "{rule}"'))
+    assert benchmark.headline_measure == measure
+    assert benchmark.version == ("7" if rule == "anls" else f"7+questions={rule}")
+    (sample,) = benchmark.load(None)
+    (score,) = benchmark.score(sample, Prediction(text=answer))
+    assert isinstance(score, Score)
+    assert (score.measure, score.counts) == (measure, (pytest.approx(earned), 1.0))
+
+
+def test_a_rule_for_questions_that_does_not_exist_is_named(make: Make) -> None:
+    (said,) = messages(make(GOOD, config='questions = "exactly"'))
+    assert said == "loupe.toml:2: questions: 'exactly' is not known; did you mean 'exact'?"
 
 
 def test_settings_that_change_scores_change_the_version(make: Make) -> None:

@@ -18,6 +18,7 @@ from PIL import Image
 from loupe.benchmarks.registry import benchmark_ids
 from loupe.cli.shared.top import root
 from loupe.engines.registry import engine_kinds, profile_names
+from tests.data.test_data_layouts import feature, parquet
 from tests.support.command_line import loupe
 
 ROOT = Path(__file__).parents[2]
@@ -168,6 +169,21 @@ def test_the_benchmark_and_the_engine_of_contributing_run_as_they_stand(tmp_path
     assert done.returncode == 0, done.stderr
     result = json.loads(next(tmp_path.glob("runs/*/lines/result.json")).read_text(encoding="utf-8"))
     assert result["measures"]["cer"]["value"] == 0
+
+
+def test_the_question_set_of_contributing_runs_as_it_stands(tmp_path: Path) -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```python\n# signs_qa\.py\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert len(code.splitlines()) < 60
+    (tmp_path / "signs_qa.py").write_text(code, encoding="utf-8")
+    (tmp_path / "reader.py").write_text("def read(page):\n    return 'Halt ' if 'Which?' in page.prompt else ''\n")
+    columns: dict[str, list[object]] = {"question_id": [1, 2], "question": ["Which?", "What?"], "sign_id": ["a", "a"]}
+    columns |= {"language": ["de", "fr"], "answers": [["Stop", "halt"], ["x"]], "image": feature(2)}
+    (tmp_path / "test-00000-of-00001.parquet").write_bytes(parquet(**columns))
+    done = loupe("run", "./signs_qa.py", "--data", str(tmp_path), "-e", "python:reader.py:read", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(next(tmp_path.glob("runs/*/signs_qa/result.json")).read_text(encoding="utf-8"))
+    assert result["measures"]["exact_match"]["value"] == 0.5 and set(result["slices"]["language"]) == {"de", "fr"}
 
 
 @pytest.fixture(scope="module")

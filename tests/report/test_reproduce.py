@@ -98,7 +98,7 @@ def test_without_a_run_the_command_that_would_make_one_is_printed(tmp_path: Path
 
 def test_all_that_is_published_is_listed_with_its_sources(tmp_path: Path) -> None:
     rows = json.loads(loupe("reproduce", "--json", cwd=tmp_path).stdout)
-    assert len(rows) == 118 and all(row["source"] and row["values"] for row in rows)
+    assert len(rows) == 171 and all(row["source"] and row["values"] for row in rows)
     found = published_rows("olmocr_bench")
     table, rest, sources = listing("olmocr_bench", found, get_benchmark("olmocr_bench").measures)
     assert len(table.rows) == len(rest.rows) == len(found) and len(sources.rows) == 2

@@ -148,6 +148,40 @@ def _question_of_thirty_types(dice: random.Random, index: int) -> Item:
     return Item(truth={"question": f"What is written at {index}?", **truth}, answer=answer, metadata=metadata)
 
 
+def _short_answer(dice: random.Random, index: int) -> Item:
+    """A question with a word, a number, or what ten people said as its answer; two for each image."""
+    wanted = [words(dice, dice.randint(1, 3)), f"{dice.uniform(1, 2_000):.2f}"][index % 2]
+    said = [
+        misread(wanted, dice, rate=0.1),
+        f"The answer is {wanted}.",
+        f"{float(wanted) * 1.02:,.2f}" if index % 2 else wanted,
+    ]
+    truth = {"question": f"What is written at {index}?", "answers": [wanted] * dice.choice([1, 10])}
+    metadata = {"group": f"image-{index // 2}", "tags": {"type": dice.choice(["human_test", "augmented_test"])}}
+    return Item(truth=truth, answer=dice.choice(said), metadata=metadata)
+
+
+#: Tracks of CC-OCR, and where their subsets begin and end.
+_TRACKS = (("multi_scene_ocr", 0, 13), ("multi_lan_ocr", 13, 23), ("doc_parsing", 23, 33), ("kie", 33, 38))
+
+
+def _of_four_tracks(dice: random.Random, index: int) -> Item:
+    """A text, or a record, of each track of CC-OCR in turn."""
+    from loupe.benchmarks.cc_ocr.data import SUBSETS
+
+    track, first, end = _TRACKS[index % len(_TRACKS)]
+    subset = SUBSETS[first + index // len(_TRACKS) % (end - first)]
+    text: Any = words(dice, dice.randint(4, 60))
+    if track == "kie":
+        text = {
+            "name": words(dice, 3),
+            "menu": [{"nm": word(dice), "price": "1.50"} for _ in range(dice.randint(1, 5))],
+        }
+    said = misread(json.dumps(text) if track == "kie" else text, dice, rate=0.05)
+    tags = {"track": track, "subset": subset, "op": "doc" if track == "doc_parsing" else subset}
+    return Item(truth=text, answer=said, metadata={"prompt": "Read it.", "tags": tags})
+
+
 def table_html(dice: random.Random, rows: int, columns: int) -> list[str]:
     """The rows of a table as PubTabNet has them: a head with spans in some, numbers and words below."""
     head = "".join(f"<td><b>{word(dice)}</b></td>" for _ in range(columns))
@@ -287,6 +321,8 @@ def _line(dice: random.Random, index: int) -> Item:
 MAKERS: dict[str, Callable[[random.Random, int], Item]] = {
     "ocrbench": _question,
     "ocrbench_v2": _question_of_thirty_types,
+    **dict.fromkeys(("docvqa", "infovqa", "chartqa", "textvqa"), _short_answer),
+    "cc_ocr": _of_four_tracks,
     "pubtabnet": _table,
     "teds_test": _table,
     "unimer_test": _formula,

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 EVALUATION, FAILED_TESTS = "evaluation", "failed-tests"
 OMNIDOCBENCH, MDPBENCH = "omnidocbench", "mdpbench"
 CSV, PARQUET, HUB, INSPECT = "csv", "parquet", "hf-eval-results", "inspect"
-LAYOUTS = (CSV, PARQUET, HUB, INSPECT, EVALUATION, OMNIDOCBENCH, MDPBENCH, FAILED_TESTS)
+SUBMISSION = "submission"
+LAYOUTS = (CSV, PARQUET, HUB, INSPECT, EVALUATION, OMNIDOCBENCH, MDPBENCH, FAILED_TESTS, SUBMISSION)
 
 
 @click.command("export")
@@ -30,7 +31,8 @@ LAYOUTS = (CSV, PARQUET, HUB, INSPECT, EVALUATION, OMNIDOCBENCH, MDPBENCH, FAILE
         "A folder for the answers; or a layout: `csv` and `parquet` (a row for each sample), `hf-eval-results` (for "
         "the model hub), `inspect` (a log for `inspect view`), `evaluation` (answers, results and a comparison as in "
         "docs/suites.md), `omnidocbench` and `mdpbench` (answers and results as their official evaluators file them), "
-        "`failed-tests` (tests of olmOCR-Bench that no RUN passed, as JSON lines that can be run again)."
+        "`failed-tests` (tests of olmOCR-Bench that no RUN passed, as JSON lines that can be run again), `submission` "
+        "(the file that the official server of a hidden test set takes)."
     ),
 )
 @click.option(
@@ -39,8 +41,9 @@ LAYOUTS = (CSV, PARQUET, HUB, INSPECT, EVALUATION, OMNIDOCBENCH, MDPBENCH, FAILE
     type=click.Path(path_type=Path),
     metavar="DIR|FILE",
     help=(
-        "Where a layout goes. Default: samples.csv, samples.parquet, failed_tests.jsonl, the folder logs for inspect, "
-        "RUN/official for omnidocbench and mdpbench, here for evaluation and hf-eval-results."
+        "Where a layout goes. Default: samples.csv, samples.parquet, failed_tests.jsonl, submission.json, "
+        "the folder logs for inspect, RUN/official for omnidocbench and mdpbench, here for evaluation and "
+        "hf-eval-results."
     ),
 )
 @click.option("--raw", is_flag=True, help="Export the engine's raw answers, without the output adapters of the run.")
@@ -63,6 +66,8 @@ def command(runs: tuple[Path, ...], to: str | None, output: Path | None, raw: bo
         _export_logs(runs, output or Path("logs"), raw=raw, json=json)
     elif to == FAILED_TESTS:
         _export_failed_tests(runs, output or Path("failed_tests.jsonl"), json=json)
+    elif to == SUBMISSION:
+        _export_submission(runs, output or Path("submission.json"), raw=raw, json=json)
     elif to in (OMNIDOCBENCH, MDPBENCH):
         _export_official(to, runs, output, raw=raw, json=json)
     elif to == EVALUATION:
@@ -151,6 +156,20 @@ def _export_failed_tests(runs: tuple[Path, ...], file: Path, *, json: bool) -> N
     print_data(found.file)
     by = "failed" if len(runs) == 1 else f"failed by all {len(runs)} runs"
     say(f"{found.failed:,} of {found.tests:,} tests {by}")
+
+
+def _export_submission(runs: tuple[Path, ...], file: Path, *, raw: bool, json: bool) -> None:
+    from loupe.results.exports.submission import write_submission
+    from loupe.runs.folder import RunFolder
+
+    if len(runs) > 1:
+        raise UsageError("a submission is one run", hint=f"loupe export {word(runs[0])} --to {SUBMISSION}")
+    written = write_submission(RunFolder.open(runs[0]), file, raw=raw)
+    if json:
+        as_json({"file": written.folder, "written": written.written, "failed": written.failed})
+        return
+    print_data(written.folder)
+    _say_counts(written)
 
 
 def _export_table(runs: tuple[Path, ...], file: Path, *, parquet: bool, raw: bool, json: bool) -> None:

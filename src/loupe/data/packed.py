@@ -6,9 +6,11 @@ bytes. Parquet is compressed by row groups, so the last ones are kept: samples i
 
 from __future__ import annotations
 
+import base64
 import bisect
 import itertools
 import os
+import re
 import threading
 import zipfile
 import zlib
@@ -21,7 +23,7 @@ from typing import TYPE_CHECKING
 from loupe.data.bounded import ask
 from loupe.data.parquet_reading import open_parquet
 from loupe.errors import DatasetError, PageError
-from loupe.files.foreign import plain_file
+from loupe.files.foreign import open_data, plain_file
 from loupe.types import PackedImage
 
 if TYPE_CHECKING:
@@ -36,6 +38,8 @@ _KEPT_BYTES = 256 * 1024**2
 #: Data files kept open.
 _FILES_OPEN = 16
 
+#: Where an image stands in a table.
+_PLACE = re.compile(r"([0-9]{1,18})\+([0-9]{1,18})")
 #: Text files of data sets are far smaller, in bytes.
 _LARGEST_MEMBER = 512 << 20
 _BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, OSError, ValueError, NotImplementedError, RuntimeError, EOFError)
@@ -45,7 +49,10 @@ def read_packed(source: PackedImage) -> bytes:
     """The image file's bytes. Raises PageError if there is no such member, row or image."""
     name = packed_name(source)
     try:
-        data = _read_zip(source) if zipfile_at(source.path) else _read_parquet(source)
+        if source.path.suffix.lower() == ".tsv":
+            data = _read_tsv(source)
+        else:
+            data = _read_zip(source) if zipfile_at(source.path) else _read_parquet(source)
     except KeyError:
         raise PageError(f"{name}: {source.path.name} has no such member") from None
     except FileNotFoundError:
@@ -100,6 +107,19 @@ def _read_zip(source: PackedImage) -> bytes:
     if info.file_size > MAX_IMAGE_BYTES:
         raise PageError(f"{packed_name(source)}: {info.file_size:,} bytes are too many for an image")
     return archive.read(info)
+
+
+def _read_tsv(source: PackedImage) -> bytes:
+    """The image written as base64 in the bytes START+LENGTH of a table."""
+    named = _PLACE.fullmatch(source.member)
+    if named is None:
+        raise PageError(f"{packed_name(source)}: an image in a table is named START+LENGTH")
+    start, length = map(int, named.groups())
+    if length > MAX_IMAGE_BYTES * 4 // 3 + 4:
+        raise PageError(f"{packed_name(source)}: {length:,} bytes are too many for an image")
+    with open_data(source.path) as file:
+        file.seek(start)
+        return base64.b64decode(file.read(length), validate=True)
 
 
 def _read_parquet(source: PackedImage) -> bytes:

@@ -40,6 +40,14 @@ from loupe.metrics.latex_text import normalize_latex_like_unimernet, strip_formu
 from loupe.metrics.meteor import installed_wordnet, meteor
 from loupe.metrics.nid import nid
 from loupe.metrics.repetition import Loop, find_loop
+from loupe.metrics.short_answers import (
+    contains_answer,
+    evalai_text,
+    exact_match,
+    relaxed_accuracy,
+    vqa_accuracy,
+    vqa_text,
+)
 from loupe.metrics.teds import teds, teds_struct
 from loupe.metrics.vision_tokens import VisionTokens, compression_ratio, vision_tokens
 
@@ -59,9 +67,12 @@ __all__ = [
     "character_errors",
     "character_runs",
     "compression_ratio",
+    "contains_answer",
     "corpus_bleu",
     "count_edits",
     "docext_similarity",
+    "evalai_text",
+    "exact_match",
     "find_loop",
     "indel_distance",
     "insertion_counts",
@@ -79,6 +90,7 @@ __all__ = [
     "prepare_iam_punct",
     "rate",
     "rate_of_sums",
+    "relaxed_accuracy",
     "sentence_bleu",
     "split_words",
     "strip_formula_wrapping",
@@ -88,6 +100,8 @@ __all__ = [
     "vision_tokens",
     "vlmevalkit_distance",
     "vlmevalkit_similarity",
+    "vqa_accuracy",
+    "vqa_text",
     "wer",
     "word_errors",
     "word_runs",

@@ -5,17 +5,14 @@ Source: Yuliang-Liu/MultimodalOCR @ 794c36d, `OCRBench_v2/eval_scripts/`; protoc
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from loupe.benchmarks.ocrbench_v2.texts import UpstreamStopsError, vqa
+from loupe.benchmarks.shared.literals import literal
 
-#: A literal longer than this is read as no literal: Python's parser takes a hundred times its memory.
-LONGEST_LITERAL = 200_000
-_NOT_LITERAL = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
 _FENCE = re.compile(r"```(?:python|json)?\n", re.IGNORECASE)
 _RUN = re.compile(r"[\w\s]+")
 _VALUE = re.compile(r"""["']?\s*[:=]\s*["']?([^\n,"'{}]+)["']?""")
@@ -25,16 +22,6 @@ _QUOTED = re.compile(r'\s*"(.*)"\s*')
 _EDGES = "!?.:,*\"()·[]/'"
 
 Box = tuple[int, int, int, int]
-
-
-def literal(text: Any) -> Any:
-    """A Python literal. Raises ValueError for anything else, and for one that is too long to be read safely."""
-    if not isinstance(text, str) or len(text) > LONGEST_LITERAL:
-        raise ValueError("no literal")
-    try:
-        return ast.literal_eval(text)
-    except _NOT_LITERAL:
-        raise ValueError("no literal") from None
 
 
 def dictionary(text: str) -> dict[str, str]:

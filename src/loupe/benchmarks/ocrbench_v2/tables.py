@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from loupe.benchmarks.ocrbench_v2.structures import literal
 from loupe.benchmarks.ocrbench_v2.texts import UpstreamStopsError, only_text
+from loupe.benchmarks.shared.literals import literal
 from loupe.metrics import teds
 from loupe.metrics.teds.table_tree import TedsError
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from loupe.benchmarks.ocrbench_v2 import structures, tables, texts
 from loupe.benchmarks.ocrbench_v2.outlines import outline_similarity
 from loupe.benchmarks.ocrbench_v2.texts import UpstreamStopsError
+from loupe.benchmarks.shared.literals import literal
 
 #: Types by scored category, per language; a type's name in the data ends in " en" or " cn".
 CATEGORIES: dict[str, dict[str, tuple[str, ...]]] = {
@@ -109,7 +110,7 @@ def _scored(item: Question, given: str) -> float | None:
         case "key information extraction en" | "key information mapping en":
             return structures.fields(given, texts.only(answers))
         case "key information extraction cn":
-            return structures.fields(given, _wrapped(structures.literal(texts.only(answers))))
+            return structures.fields(given, _wrapped(literal(texts.only(answers))))
         case "VQA with position en":
             return structures.answer_with_box(given, answers, item.bbox)
         case "text grounding en":

@@ -32,6 +32,8 @@ _LARGEST = 16 << 20
 #: Those of others, which are passed over here, come last.
 _TABLES = ("benchmark", "fields", "engines", "select", "suites")
 
+#: How answers to questions are compared.
+QuestionRule: TypeAlias = Literal["anls", "relaxed", "exact", "contains"]
 Task: TypeAlias = Literal["text", "markdown", "table", "formula", "fields", "question", "class", "facts"]
 
 
@@ -39,7 +41,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=Tr
     """The table `[benchmark]`. `task` is that of samples which name none; `labels` are those that a class may have.
 
     `whitespace`: "collapse" (runs count as one space, see `prepare_text`), "keep" or "ignore". `headline` is a measure.
-    `date_order` says what 05/06/2024 is in fields of the type date.
+    `date_order` says what 05/06/2024 is in fields of the type date, `questions` how answers to questions are compared.
     """
 
     title: str = ""
@@ -51,6 +53,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=Tr
     ignore_case: bool = False
     whitespace: Literal["collapse", "keep", "ignore"] = "collapse"
     date_order: DateOrder = "dmy"
+    questions: QuestionRule = "anls"
     max_tokens: int = 4096
 
 
@@ -63,6 +66,7 @@ class FolderConfig(Config, frozen=True, kw_only=True):
         """The version with every setting that changes a score, so that unlike numbers are never put side by side."""
         changed = ["ignore_case"] if self.ignore_case else []
         changed += [f"whitespace={self.whitespace}"] if self.whitespace != "collapse" else []
+        changed += [f"questions={self.questions}"] if self.questions != "anls" else []
         if self.fields:
             types = encode_json(self.fields, order="sorted")
             changed += [f"types={hashlib.sha256(types).hexdigest()[:6]}"]
@@ -179,7 +183,12 @@ def _rewritten(name: str, wanted: str, value: Any) -> str:
     return examples.get(wanted, f"write it as a table: [{name}]")
 
 
-_CHOICES = {"task": get_args(Task), "whitespace": ("collapse", "keep", "ignore"), "date_order": get_args(DateOrder)}
+_CHOICES = {
+    "task": get_args(Task),
+    "whitespace": ("collapse", "keep", "ignore"),
+    "date_order": get_args(DateOrder),
+    "questions": get_args(QuestionRule),
+}
 
 
 def _choices(name: str, value: str) -> str:

@@ -24,7 +24,16 @@ from loupe.benchmarks.folders.own.table_similarity import score_teds
 from loupe.benchmarks.folders.own.tables import read_table
 from loupe.benchmarks.shared.fences import remove_fence
 from loupe.explanation import JudgedField
-from loupe.metrics import anls, character_errors, normalized_edit_similarity, rate_of_sums, word_errors
+from loupe.metrics import (
+    anls,
+    character_errors,
+    contains_answer,
+    exact_match,
+    normalized_edit_similarity,
+    rate_of_sums,
+    relaxed_accuracy,
+    word_errors,
+)
 from loupe.types import Measure, Score
 
 NO_OBJECT = "the answer is no JSON object"
@@ -104,6 +113,22 @@ def score_question(answer: str, reference: list[str], comparison: Comparison) ->
     return [Score(measure="anls", counts=(anls(answer, reference), 1.0))]
 
 
+def score_relaxed(answer: str, reference: list[str], comparison: Comparison) -> list[Score]:
+    """1 if a number is within 5 % of an accepted one, or a text equals one but for case, as ChartQA has it."""
+    right = max((relaxed_accuracy(answer.strip(), each.strip()) for each in reference), default=0.0)
+    return [Score(measure="relaxed_accuracy", counts=(right, 1.0))]
+
+
+def score_exact(answer: str, reference: list[str], comparison: Comparison) -> list[Score]:
+    """1 if the answer is an accepted one, but for case and white space around it."""
+    return [Score(measure="exact_match", counts=(exact_match(answer, reference), 1.0))]
+
+
+def score_contains(answer: str, reference: list[str], comparison: Comparison) -> list[Score]:
+    """1 if an accepted answer occurs in the answer, whatever stands around it; case never counts."""
+    return [Score(measure="contains", counts=(contains_answer(answer, reference), 1.0))]
+
+
 def score_class(answer: str, reference: str, comparison: Comparison, *, labels: Collection[str] = ()) -> list[Score]:
     """1 if the answer is the label and nothing else, but for case, white space, stops and pairs of marks around it."""
     right = label_of(answer, labels or (reference,)) == (label_of(reference, labels) or reference)
@@ -153,6 +178,17 @@ def _lower(name: str, title: str) -> Measure:
     return Measure(name=name, title=title, higher_is_better=False, value=rate_of_sums)
 
 
+def _question(name: str, title: str, score: Scorer) -> TaskScoring:
+    return TaskScoring(measures=(Measure(name=name, title=f"questions ({title})"),), score=score)
+
+
+#: What makes an answer to a question right, by `questions` of loupe.toml.
+QUESTION_RULES: Mapping[str, TaskScoring] = {
+    "anls": _question("anls", "ANLS", score_question),
+    "relaxed": _question("relaxed_accuracy", "relaxed accuracy", score_relaxed),
+    "exact": _question("exact_match", "exact", score_exact),
+    "contains": _question("contains", "contained", score_contains),
+}
 #: Every task of the folder format.
 TASKS: Mapping[str, TaskScoring] = {
     "text": TaskScoring(
@@ -176,7 +212,7 @@ TASKS: Mapping[str, TaskScoring] = {
         ),
         score=score_fields,
     ),
-    "question": TaskScoring(measures=(Measure(name="anls", title="questions (ANLS)"),), score=score_question),
+    "question": QUESTION_RULES["anls"],
     "facts": TaskScoring(measures=(Measure(name="facts", title="facts that hold"),), score=score_facts),
     "class": TaskScoring(measures=(Measure(name="accuracy", title="classes (accuracy)"),), score=score_class),
 }

@@ -11,7 +11,15 @@ from functools import partial
 from loupe.benchmarks.folders.own.config import FolderConfig
 from loupe.benchmarks.folders.own.field_types import canonical_key, judge_field
 from loupe.benchmarks.folders.own.normalization import Comparison
-from loupe.benchmarks.folders.own.scorers import NO_OBJECT, TASKS, TaskScoring, judge_fields, read_fields, score_class
+from loupe.benchmarks.folders.own.scorers import (
+    NO_OBJECT,
+    QUESTION_RULES,
+    TASKS,
+    TaskScoring,
+    judge_fields,
+    read_fields,
+    score_class,
+)
 from loupe.explanation import JudgedField
 from loupe.types import Measure, Score
 
@@ -28,7 +36,7 @@ def scoring_of(task: str, config: FolderConfig, labels: Collection[str] = ()) ->
         return TaskScoring(measures=TASKS[task].measures, score=partial(score_class, labels=labels))
     if task == "fields" and config.fields:
         return TaskScoring(measures=MEASURES, score=partial(score_typed_fields, config))
-    return TASKS[task]
+    return QUESTION_RULES[config.questions] if task == "question" else TASKS[task]
 
 
 def score_typed_fields(

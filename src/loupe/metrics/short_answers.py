@@ -1,0 +1,155 @@
+"""Scores of short answers to questions: relaxed accuracy (ChartQA), VQA accuracy (TextVQA), exact match, contains.
+
+Papers: Masry et al., "ChartQA", ACL 2022; Antol et al., "VQA", ICCV 2015. Protocol: docs/protocols/qa.md, with the
+official programs that each variant follows. Range 0..1, higher is better. ANLS stands in `loupe.metrics.anls`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+#: Signs that are deleted or become blanks, in the order in which that happens.
+_SIGNS = ';/[]"{}()=+\\_-><@`,?!'
+_NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_ARTICLES = ("a", "an", "the")
+_WORDS = {word: str(number) for number, word in enumerate(_NUMBERS)} | {"none": "0"} | dict.fromkeys(_ARTICLES, "")
+#: Contractions that are found without their apostrophes.
+_PLAIN = """
+ain't aren't can't couldn't could've didn't doesn't don't hadn't hasn't haven't he'd he's how'd how'll how's
+isn't it'd it'll ma'am mightn't might've mustn't must've needn't not've o'clock oughtn't shan't shouldn't
+should've somebody'll somebody's someone'd someone'll someone's something'd something'll that's there'd
+there're there's they'd they'll they're they've 'twas wasn't weren't we've what'll what're what's what've
+when's where'd where's where've who'd who'll who's who've why'll why're why's won't wouldn't would've y'all
+you'd you'll you're you've
+"""
+#: Those with two apostrophes, found with one of them left out.
+_DOUBLE = """
+couldn't've hadn't've he'd've it'd've mightn't've she'd've shouldn't've somebody'd've someone'd've something'd've
+there'd've they'd've we'd've who'd've wouldn't've you'd've
+"""
+#: Spellings that follow neither rule, the odd ones among them as the official table has them.
+_ODD = {
+    "'ow'sat": "'ow's'at",
+    "'ows'at": "'ow's'at",
+    "ow's'at": "'ow's'at",
+    "let's": "let's",
+    "she's": "she's",
+    "somebody'd": "somebodyd",
+    "y'all'dve": "y'all'd've",
+    "y'alld've": "y'all'd've",
+    "yall'd've": "y'all'd've",
+    "y'allll": "y'all'll",
+    "yall'll": "y'all'll",
+}
+_DIGIT_COMMA_DIGIT = re.compile(r"\d,\d")
+_DIGIT_COMMAS_DIGIT = re.compile(r"\d,+\d")
+_STOP_BETWEEN_DIGITS = re.compile(r"(?<!\d)\.(?!\d)")
+_STOP_BEFORE_DIGIT = re.compile(r"\.(?!\d)")
+#: The official programs pass a flag where the number of replacements belongs; it is 32.
+_MOST_STOPS = 32
+
+
+def _contractions() -> dict[str, str]:
+    found = {word.replace("'", ""): word for word in _PLAIN.split()}
+    for word in _DOUBLE.split():
+        start, middle, end = word.split("'")
+        found |= {f"{start}{middle}'{end}": word, f"{start}'{middle}{end}": word}
+    return found | _ODD
+
+
+_CONTRACTIONS = _contractions()
+
+
+def number_in(text: str) -> float | None:
+    """The number that a whole text is, as the official rule of ChartQA reads it; None if it is none.
+
+    Python's `float` decides, so "1e3", "１２" and "nan" are numbers, "1,000" and "$5" are not. "12 %" is 0.12.
+    """
+    try:
+        return float(text.rstrip("%")) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        return None
+
+
+def relaxed_accuracy(prediction: str, reference: str) -> float:
+    """1.0 if two numbers differ by at most 5 % of the reference, or two texts are equal but for case; else 0.0.
+
+    A reference that is the number zero is compared as a text.
+
+    >>> relaxed_accuracy("1950", "2019"), relaxed_accuracy("0.0", "0")
+    (1.0, 0.0)
+    """
+    found, wanted = number_in(prediction), number_in(reference)
+    if found is not None and wanted:
+        return float(abs(found - wanted) / abs(wanted) <= 0.05)
+    return float(prediction.lower() == reference.lower())
+
+
+def exact_match(prediction: str, references: str | Sequence[str]) -> float:
+    """1.0 if the answer is one of the references, but for case and white space around both; else 0.0."""
+    found = prediction.strip().lower()
+    return float(any(found == reference.strip().lower() for reference in _options(references)))
+
+
+def contains_answer(prediction: str, references: str | Sequence[str]) -> float:
+    """1.0 if one of the references occurs in the answer, case and runs of white space apart; else 0.0.
+
+    An empty reference occurs in an empty answer alone.
+    """
+    found = " ".join(prediction.lower().split())
+    wanted = (" ".join(reference.lower().split()) for reference in _options(references))
+    return float(any(text in found if text else not found for text in wanted))
+
+
+def vqa_text(text: str) -> str:
+    """A text as VLMEvalKit compares it: signs and articles gone, number words as digits, contractions spelled alike."""
+    text = text.replace("\n", " ").replace("\t", " ").strip()
+    text = _without_signs(text, _DIGIT_COMMA_DIGIT)
+    return _in_plain_words(_STOP_BETWEEN_DIGITS.sub("", text, count=_MOST_STOPS))
+
+
+def evalai_text(text: str) -> str:
+    """The same as lmms-eval has it from EvalAI: commas, question marks and the blank before 's are taken first."""
+    text = text.lower().replace(",", "").replace("?", "").replace("'s", " 's").strip()
+    text = text.replace("\n", " ").replace("\t", " ").strip()
+    text = _without_signs(text, _DIGIT_COMMAS_DIGIT)
+    return _in_plain_words(_STOP_BEFORE_DIGIT.sub("", text, count=_MOST_STOPS))
+
+
+def _options(references: str | Sequence[str]) -> Sequence[str]:
+    return (references,) if isinstance(references, str) else references
+
+
+def _without_signs(text: str, grouped: re.Pattern[str]) -> str:
+    """Each sign is deleted if it has a blank beside it, or any number has a comma in it; else it becomes a blank."""
+    numbers = grouped.search(text) is not None
+    result = text
+    for sign in _SIGNS:
+        if sign in text:
+            deleted = numbers or f"{sign} " in text or f" {sign}" in text
+            result = result.replace(sign, "" if deleted else " ")
+    return result
+
+
+def _in_plain_words(text: str) -> str:
+    words = (_WORDS.get(word, word) for word in text.lower().split())
+    return " ".join(_CONTRACTIONS.get(word, word) for word in words if word)
+
+
+def vqa_accuracy(
+    prediction: str, references: str | Sequence[str], *, process: Callable[[str], str] = vqa_text
+) -> float:
+    """Agreement with people: for each of them, the others that gave this answer, over 3 and at most 1; the mean.
+
+    One reference alone gives 0.0. `process` prepares both sides. Raises ValueError if there is no reference.
+    """
+    options = _options(references)
+    if not options:
+        raise ValueError("VQA accuracy needs at least one reference")
+    found = process(prediction)
+    processed = {text: process(text) for text in set(options)}
+    given = [processed[text] for text in options]
+    same = Counter(given)[found]
+    return sum(min(1.0, (same - (text == found)) / 3) for text in given) / len(given)
