@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from loupe.benchmarks.registry import benchmark_ids, get_benchmark
 from loupe.studies.lint import lint
 from tests.omnidocbench.test_omnidoc_lint import CASES, TEXTS, values
 from tests.support.command_line import complaint, loupe
@@ -93,7 +94,9 @@ def test_without_ground_truth_faults_are_found_and_costs_are_unknown(tmp_path: P
     assert strict.returncode == 1 and json.loads(strict.stdout)["read"] == 3
 
 
-LINT_HINT = "a run: loupe lint runs/ENGINE/answers; answers of a benchmark: --for mdpbench"
+#: Benchmarks that declare faults, in the order of their names.
+LINTED = [name for name in benchmark_ids() if get_benchmark(name).faults]
+LINT_HINT = f"a run: loupe lint runs/ENGINE/answers; answers of a benchmark: --for {LINTED[0]}"
 
 
 @pytest.mark.parametrize(
@@ -104,7 +107,7 @@ LINT_HINT = "a run: loupe lint runs/ENGINE/answers; answers of a benchmark: --fo
         (
             "answers --for teds_test",
             "no faults are defined for answers to teds_test",
-            "--for mdpbench or omnidocbench or sample_pages",
+            f"--for {' or '.join(LINTED)}",
         ),
         (
             "empty --for omnidocbench --data .",
