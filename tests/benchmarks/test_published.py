@@ -110,6 +110,6 @@ def test_rows_speak_of_measures_options_and_settings_that_exist(benchmark_id: st
 def test_an_engine_is_found_by_its_id_by_that_of_its_model_and_by_the_name_at_the_source() -> None:
     names = {row.name for row in rows_of_engine("glm-ocr", "omnidocbench", "1.5")}
     assert names == {"GLM-OCR (pipeline)", "GLM-OCR (cloud API re-run)", "glm-ocr-pipeline"}
-    assert [row.engines for row in rows_of_engine("Qwen3-VL-235B", "omnidocbench")] == [["qwen3-vl-235b"]]
+    assert [row.engines for row in rows_of_engine("Qwen3-VL-235B", "omnidocbench", "1.5")] == [["qwen3-vl-235b"]]
     assert rows_of_engine("marker-1.10.1", "olmocr_bench")[0].values["overall"] == 0.761
     assert rows_of_engine("nobody", "omnidocbench") == []

@@ -149,8 +149,15 @@ latex_like = st.lists(st.sampled_from(LATEX), max_size=15).map("".join).map(lamb
 
 @given(latex_like)
 def test_a_simple_formula_has_the_text_that_pylatexenc_gives_it(latex: str) -> None:
-    text = plain_latex_to_text(latex)
-    assert text is None or text == pylatexenc_text(latex)
+    for formula in (latex, f"$${latex}$$", f"$$\n{latex}\n$$"):
+        text = plain_latex_to_text(formula)
+        assert text is None or text == pylatexenc_text(formula)
+
+
+def test_a_simple_displayed_formula_is_read_without_pylatexenc() -> None:
+    formula = "$$\n\\left( \\alpha x \\right) = \\frac {1} {2}, \\quad y\n$$"
+    text = plain_latex_to_text(formula)
+    assert text is not None and text == pylatexenc_text(formula)
 
 
 @given(st.text())

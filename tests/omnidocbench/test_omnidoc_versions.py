@@ -90,6 +90,10 @@ def test_a_run_whose_formulas_give_no_sample_has_a_cdm_of_zero_if_it_is_computed
     figures = V1_6_BENCHMARK.conclude([row])  # type: ignore[misc]
     shown = figures.figures["metric_result"]["display_formula"]["page"]
     assert {name: of_pages["ALL"] for name, of_pages in shown.items()} == ({"CDM": 0.0} if drawable else {})
+    # As upstream's program writes it for such a run.
+    written = figures.figures["metric_result"]["display_formula"]
+    assert written["all"] == {"Edit_dist": {"ALL_page_avg": "NaN"}} | ({"CDM": {}} if drawable else {})
+    assert written["group"] == ({} if drawable else {"sample_count": {}})
     assert [score.counts for score in scored.scores if score.measure == "formula_cdm"] == [(0.0, 1.0)] * drawable
     assert ("formula_cdm" in figures.not_computed["overall"]) is not drawable
 

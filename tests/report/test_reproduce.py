@@ -96,9 +96,15 @@ def test_without_a_run_the_command_that_would_make_one_is_printed(tmp_path: Path
     )
 
 
+def test_the_command_names_the_version_that_was_published(tmp_path: Path) -> None:
+    done = loupe("reproduce", "paddleocr-vl-pipeline/omnidocbench@1.6", "--plain", cwd=tmp_path)
+    assert "loupe run omnidocbench@1.6 -e paddleocr-vl-pipeline --serve vllm --download" in done.stdout.splitlines()
+    assert ["table_teds", "91.67 %"] in [line.split("\t") for line in done.stdout.splitlines()]
+
+
 def test_all_that_is_published_is_listed_with_its_sources(tmp_path: Path) -> None:
     rows = json.loads(loupe("reproduce", "--json", cwd=tmp_path).stdout)
-    assert len(rows) == 171 and all(row["source"] and row["values"] for row in rows)
+    assert len(rows) == 201 and all(row["source"] and row["values"] for row in rows)
     found = published_rows("olmocr_bench")
     table, rest, sources = listing("olmocr_bench", found, get_benchmark("olmocr_bench").measures)
     assert len(table.rows) == len(rest.rows) == len(found) and len(sources.rows) == 2

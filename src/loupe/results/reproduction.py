@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from loupe import __version__
+from loupe.benchmarks.registry import filed_as
 from loupe.engines.registry import Profile, engine_module, load_profile, slug
 from loupe.errors import LoupeError, ProfileError, RunError, UsageError, word
 from loupe.inference.prompts import prompts_by_task
@@ -248,12 +249,12 @@ def command_for(row: PublishedRow, root: Path) -> str:
 
     An engine without a profile here is anybody's: then it is the command that takes its answers.
     """
-    engine = row.engines[0]
+    engine, benchmark = row.engines[0], filed_as(f"{row.benchmark}@{row.version}")
     profile = _profile_of(engine)
     if profile is None:
-        words = ["loupe", "score", row.benchmark, "ANSWERS"]
+        words = ["loupe", "score", benchmark, "ANSWERS"]
     else:
-        words = ["loupe", "run", row.benchmark, "-e", engine, *_server_words(profile)]
+        words = ["loupe", "run", benchmark, "-e", engine, *_server_words(profile)]
     for key, value in row.options.items():
         words += ["-o", f"{key}={value}"]
     # A run with other options than the usual one needs a folder of its own.

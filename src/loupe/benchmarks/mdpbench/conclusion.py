@@ -118,8 +118,8 @@ def _with_effects(
     lines: Sequence[str], rows: Sequence[SampleScores], official: FinalScore, without: FinalScore
 ) -> list[str]:
     """The warnings; those of what moves the score without being read off it with the number that there would be."""
-    said = {_SUFFIX_RULE: _rule_off(official, without), HIDDEN_MARKS: beside_the_score(rows)}
-    return [line + said.get(line.partition(":")[0], "") for line in lines]
+    said = {_SUFFIX_RULE: lambda: _rule_off(official, without), HIDDEN_MARKS: lambda: beside_the_score(rows)}
+    return [line + (said[flag]() if (flag := line.partition(":")[0]) in said else "") for line in lines]
 
 
 def _rule_off(official: FinalScore, without: FinalScore) -> str:

@@ -39,12 +39,15 @@ def merge_neighbours(
     Raises TooMuchWorkError.
     """
     settled = distances < SETTLED
-    runs = Runs(predicted, np.logical_not(np.any(settled, axis=0)).tolist(), work, longest_run)
-    wanting = np.flatnonzero(~settled.any(axis=1)).tolist() if any(runs.is_free) else []
+    is_free: list[bool] = np.logical_not(np.any(settled, axis=0)).tolist()
+    wanting = np.flatnonzero(~settled.any(axis=1)).tolist() if any(is_free) else []
+    if not wanting:
+        return replace(_with_runs(truth, predicted, distances, []), is_free=is_free)
+    runs = Runs(predicted, is_free, work, longest_run)
     best = {row: best_run(BlockFit(truth[row], runs, distances[row])) for row in wanting}
     merged = [run for run in without_overlaps(best.values()) if len(run) > 1]
     columns = _with_runs(truth, predicted, distances, merged)
-    return replace(columns, best={row: found.run for row, found in best.items()}, is_free=runs.is_free)
+    return replace(columns, best={row: found.run for row, found in best.items()}, is_free=is_free)
 
 
 def _with_runs(

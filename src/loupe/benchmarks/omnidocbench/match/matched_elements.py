@@ -71,16 +71,15 @@ def is_formula_as_text(sample: MatchedSample) -> bool:
     return sample.pred_category_type not in _FORMULAS
 
 
-def as_text(sample: MatchedSample, rules: Rules) -> MatchedSample:
-    """A formula as it is scored among the texts: its ground truth as plain characters, the prediction as it is."""
-    text = rules.latex_to_text(sample.gt).text
-    gt = sample.gt if text is None else text
-    return replace(sample, gt=gt, norm_gt=clean(gt))
+def as_text(sample: MatchedSample, rules: Rules) -> tuple[MatchedSample, str]:
+    """A formula as it is scored among the texts: its ground truth as plain characters, the prediction as it is.
 
-
-def end_of_upstream(sample: MatchedSample, rules: Rules) -> str:
-    """What ends upstream when it makes a text of this formula, where it catches nothing; "" where that succeeds."""
-    return "no end" if sample.gt.endswith("\\") else rules.latex_to_text(sample.gt).error
+    And what ends upstream when it makes a text of this formula, where it catches nothing; "" where that succeeds.
+    """
+    found = rules.latex_to_text(sample.gt)
+    gt = sample.gt if found.text is None else found.text
+    end_of_upstream = "no end" if sample.gt.endswith("\\") else found.error
+    return replace(sample, gt=gt, norm_gt=clean(gt)), end_of_upstream
 
 
 def reading_orders(samples: Iterable[MatchedSample]) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -109,7 +109,7 @@ class BlockFit:
         self.distances = distances
         self._fits: dict[str, float] = {}
         self.runs.work.spend(_PROBE, len(text), times=len(runs.predicted))
-        missing = [sum(probe not in text for probe in probes) for probes in runs.probes]
+        missing = [len(probes) - sum(map(text.__contains__, probes)) for probes in runs.probes]
         #: How many probes of the predictions before each are not in the block.
         self._missing = [0, *accumulate(missing)]
 
@@ -161,6 +161,8 @@ class BlockFit:
     def _is_within(self, start: int, stop: int, cost: float) -> bool:
         text = self.runs.text(start, stop)
         bound = edits_within(cost, max(len(text), len(self.text)))
+        if self._probes_missing(start, stop) > bound:
+            return False
         self.runs.work.spend(len(text), min(2 * bound, len(self.text)))
         return Levenshtein.distance(text, self.text, score_cutoff=bound) <= bound
 

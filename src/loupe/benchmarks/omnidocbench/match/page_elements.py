@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from loupe.benchmarks.omnidocbench.data.ground_truth import FORMULA, IGNORED, TEXTS, GroundTruth
 from loupe.benchmarks.omnidocbench.match.formulas.candidates import Candidate, choose
 from loupe.benchmarks.omnidocbench.match.formulas.sides import pool_of
-from loupe.benchmarks.omnidocbench.match.matched_elements import as_text, end_of_upstream, is_formula_as_text
+from loupe.benchmarks.omnidocbench.match.matched_elements import as_text, is_formula_as_text
 from loupe.benchmarks.omnidocbench.match.text_categories import compared_as_text
 from loupe.benchmarks.omnidocbench.match.text_spans import with_local_spans
 from loupe.benchmarks.omnidocbench.records import Block, Item, MatchedSample, PredictedItem, piece_of
@@ -60,12 +60,12 @@ class Elements:
 def of_mixed_match(mixed: MixedMatch, rules: Rules) -> Elements:
     """As matched; formulas that were matched to text are scored as text (1.5)."""
     formulas = [sample for sample in mixed.samples if sample.gt_category_type == FORMULA]
-    with_text = [sample for sample in formulas if is_formula_as_text(sample)]
+    with_text = [as_text(sample, rules) for sample in formulas if is_formula_as_text(sample)]
     return Elements(
         texts=_texts(mixed.samples),
         formulas=[sample for sample in formulas if not is_formula_as_text(sample)],
-        formulas_as_text=[as_text(sample, rules) for sample in with_text],
-        upstream_error=next(filter(None, (end_of_upstream(sample, rules) for sample in with_text)), ""),
+        formulas_as_text=[sample for sample, _ in with_text],
+        upstream_error=next((error for _, error in with_text if error), ""),
         scored_lines={
             index for sample in mixed.samples if sample.gt_category_type not in IGNORED for index in sample.pred_idx
         },

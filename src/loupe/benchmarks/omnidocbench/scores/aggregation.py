@@ -55,10 +55,15 @@ def metric_result(
 ) -> dict[str, Figures]:
     """`all`, `group` and `page` of every configured element, over the pages given."""
     samples, names = samples_by_element(pages), _official_names(pages)
-    return {
+    found = {
         element: element_figures(samples[element], wanted, names, _annotated(pages, element))
         for element, wanted in metrics.items()
     }
+    for element, wanted in metrics.items():
+        if "CDM" in wanted.metric and not samples[element] and any(map(_draws_formulas, pages)):
+            # With no formula to draw, upstream's CDM (1.6) has no value, and leaves no group either.
+            found[element] |= {"all": {**found[element]["all"], "CDM": {}}, "group": {}}
+    return found
 
 
 def element_figures(
@@ -179,6 +184,11 @@ def _group(samples: Sequence[PageSample], wanted: ElementMetrics) -> Figures:
     counts = {label: len(values) for of_metric in found.values() for label, values in of_metric.items()}
     result: Figures = {metric: _means(of_metric) for metric, of_metric in found.items()}
     return {**dict(sorted(result.items())), "sample_count": dict(sorted(counts.items()))}
+
+
+def _draws_formulas(page: ScoredPage) -> bool:
+    """Whether a version that counts what it has no sample of computes CDM here (1.6)."""
+    return page.annotated is not None and page.cdm_computed
 
 
 def _annotated(pages: Sequence[ScoredPage], element: str) -> list[ScoredPage]:

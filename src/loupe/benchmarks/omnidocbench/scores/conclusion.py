@@ -35,7 +35,11 @@ def conclude(rows: Sequence[SampleScores], reckoning: Reckoning = RECKONING_1_5)
     In 1.5, pages without a prediction are in none of the official figures; `headline_missing_as_empty` has them as
     empty ones. In 1.6 they are empty ones, and there is a `run_summary`.
     """
-    pages = [page for row in rows if (page := from_details(row)) is not None]
+    pages, fixed = list[ScoredPage](), False
+    for row in rows:  # in one pass: rows are read from the run's file each time
+        fixed = fixed or any(score.measure == "text_edit_with_invented" for score in row.scores)
+        if (page := from_details(row)) is not None:
+            pages.append(page)
     answered = [page for page in pages if page.answered]
     result = metric_result(answered, reckoning.metrics)
     headline = reckoning.headline(result)
@@ -48,7 +52,6 @@ def conclude(rows: Sequence[SampleScores], reckoning: Reckoning = RECKONING_1_5)
         figures["headline_missing_as_empty"] = whole
         missing = [page.stem for page in pages if not page.answered]
         warnings.append(_missing_warning(missing, len(pages), whole, headline))
-    fixed = any(score.measure == "text_edit_with_invented" for row in rows for score in row.scores)
     return Conclusion(
         figures=figures,
         official="" if fixed else _official_row(headline),

@@ -41,11 +41,10 @@ def hidden_marks(samples: Iterable[MatchedSample]) -> int:
 
 def beside_the_score(rows: Sequence[SampleScores]) -> str:
     """The end of the flag's warning: the text edit distance with the marks, and the official one."""
-
-    def mean(measure: str) -> float:
-        values = [score.counts[0] for row in rows for score in row.scores if score.measure == measure]
-        return sum(values) / len(values) if values else 0.0
-
-    return (
-        f"; with them, the text edit distance is {mean('text_edit_with_marks'):.4f} (official {mean('text_edit'):.4f})"
-    )
+    values: dict[str, list[float]] = {"text_edit_with_marks": [], "text_edit": []}
+    for row in rows:
+        for score in row.scores:
+            if score.measure in values:
+                values[score.measure].append(score.counts[0])
+    marked, official = (sum(found) / len(found) if found else 0.0 for found in values.values())
+    return f"; with them, the text edit distance is {marked:.4f} (official {official:.4f})"

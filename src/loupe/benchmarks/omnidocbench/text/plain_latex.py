@@ -13,8 +13,10 @@ from loupe.benchmarks.omnidocbench.text.latex_macros import macro
 _MAX_DEPTH = 20
 _MAX_TEXT = 20_000
 _NOT_PLAIN = re.compile(r"[$%&~]|--|''|``|[!?]`|\n.*\n|\\(?:begin|end|[()\[\]])", re.DOTALL)
-_TOKEN = re.compile(r"(?P<chars>[^\\{}]+)|\\(?P<name>[A-Za-z]+)\s*|(?P<brace>[{}])|\\(?P<sign>[^A-Za-z])")
+_TOKEN = re.compile(r"(?P<chars>[^\\{}]+)|\\(?P<name>[A-Za-z]+)(?P<blanks>\s*)|(?P<brace>[{}])|\\(?P<sign>[^A-Za-z])")
 _BLANKS = re.compile(r"\s*")
+#: How pylatexenc begins the lines of a displayed formula.
+_INDENTED = "\n    "
 
 
 class _NotPlainError(Exception):
@@ -27,31 +29,43 @@ def plain_latex_to_text(latex: str) -> str | None:
     >>> plain_latex_to_text(r"\alpha_{1}+\frac{a}{b}")
     'α_1+a/b'
     """
+    if latex.startswith("$$") and latex.endswith("$$") and len(latex) > 4:
+        text = _plain(latex[2:-2].strip(), displayed=True)
+        return None if text is None else _INDENTED + text.strip().replace("\n", _INDENTED) + "\n"
+    return _plain(latex, displayed=False)
+
+
+def _plain(latex: str, *, displayed: bool) -> str | None:
     if _NOT_PLAIN.search(latex):
         return None
     try:
-        return _Reader(latex).read(0)
+        return _Reader(latex, displayed=displayed).read(0)
     except _NotPlainError:
         return None
 
 
 class _Reader:
-    def __init__(self, latex: str) -> None:
+    """`displayed`: blanks after the name of a macro stay before characters, and blanks alone are nothing."""
+
+    def __init__(self, latex: str, *, displayed: bool) -> None:
         self._latex = latex
+        self._displayed = displayed
         self._position = 0
 
     def read(self, depth: int) -> str:
         """The text up to the end of the group, or of the formula."""
         parts: list[str] = []
+        blanks = ""
         while token := self._token():
             if token["chars"]:
-                parts.append(token["chars"])
+                parts.append(self._characters(token["chars"], blanks))
             elif token["brace"] == "}":
                 if depth == 0:
                     raise _NotPlainError
                 return "".join(parts)
             else:
                 parts.append(self._group(depth) if token["brace"] else self._macro(token, depth))
+            blanks = self._blanks_after(token)
         if depth or self._position < len(self._latex):
             raise _NotPlainError
         return "".join(parts)
@@ -61,6 +75,21 @@ class _Reader:
         if token:
             self._position = token.end()
         return token
+
+    def _blanks_after(self, token: re.Match[str]) -> str:
+        """The blanks behind the name of a macro that stay before characters; only a displayed formula has any."""
+        if not self._displayed or not token["blanks"]:
+            return ""
+        found = macro(token["name"])
+        if found and found.arguments and "{" not in found.arguments:
+            raise _NotPlainError
+        return "" if found and found.arguments else token["blanks"]
+
+    def _characters(self, characters: str, blanks: str) -> str:
+        """Characters as they stand; in a displayed formula blanks alone are nothing."""
+        if self._displayed:
+            return blanks + characters if characters.strip() else ""
+        return characters
 
     def _group(self, depth: int) -> str:
         if depth == _MAX_DEPTH:
