@@ -85,7 +85,7 @@ def test(
     """Open engine NAME, read one page with it, and print what it read."""
     import msgspec
 
-    from loupe.cli.shared.chosen_engines import configure, override_table
+    from loupe.cli.shared.chosen_engines import agree_to_send, configure, override_table
     from loupe.cli.shared.engine_settings import caution, given_prompt, settings_from
     from loupe.cli.shared.flags import Flags
     from loupe.cli.shared.server_options import check_serve, check_server_settings, check_variables, sized
@@ -98,6 +98,7 @@ def test(
     label, profile = configure(name, overrides)
     check_server_settings(overrides, [(label, profile)])
     check_variables([(label, profile)])
+    agree_to_send([profile], yes=given.yes)
     ((label, profile),) = sized([(label, profile)], given.size, overrides)
     if unproven := caution(profile):
         say(f"{label}: {unproven}")
