@@ -61,6 +61,7 @@ class Attempts:
             reasoning=output.reasoning,
             response=dict(output.response) if output.response else None,
             endpoint=output.endpoint or msgspec.UNSET,
+            charged=dict(output.charged) if output.charged else msgspec.UNSET,
             began=round(self.began, 3),
             ended=round(_moment(), 3),
             discarded_tokens=discarded if any(discarded) else msgspec.UNSET,

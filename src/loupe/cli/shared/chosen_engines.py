@@ -63,11 +63,13 @@ def open_engines(flags: Flags) -> list[tuple[str, Profile]]:
 
 
 def agree_to_send(profiles: Sequence[Profile], *, yes: bool) -> None:
-    """Say which services pages are sent to, and ask whether they may be. Raises UsageError where they may not."""
-    hosts = list(dict.fromkeys(profile.host for profile in profiles if profile.host))
-    for host in hosts:
+    """Say which hosts pages are sent to, and ask for those that a profile names. Raises UsageError where they may not.
+
+    A host that the user has named as a server of his own is only said.
+    """
+    for host in dict.fromkeys(host for profile in profiles for host in profile.hosts):
         say(f"sends pages to {host}")
-    if not hosts or yes:
+    if yes or not any(profile.services for profile in profiles):
         return
     if not can_ask() or prompt("Send them? [y/N]").casefold() not in ("y", "yes"):
         raise UsageError("nothing was sent", hint="--yes sends pages without asking")

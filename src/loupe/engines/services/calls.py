@@ -8,36 +8,44 @@ the profile's `[errors]` say.
 from __future__ import annotations
 
 import base64
+import io
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urljoin, urlsplit
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import aiohttp
 
 from loupe import __version__
 from loupe.data.hub.patience import retry_after_seconds
 from loupe.engines.chat.answers import error_message
 from loupe.engines.chat.http_body import read_body
-from loupe.engines.chat.http_failures import UnreachableError, failure
-from loupe.engines.services.description import Call, Errors
+from loupe.engines.chat.http_failures import NotFoundError, UnreachableError, failure
+from loupe.engines.services.addresses import Address, address_of
 from loupe.engines.services.pace import Pace
-from loupe.engines.services.paths import look, texts
+from loupe.engines.services.paths import look, said_at
 from loupe.engines.services.placeholders import FILE, Find, filled, filled_text
+from loupe.engines.services.tables import Call, Errors, Fetch, Format, Poll
 from loupe.engines.shared.redaction import Redaction
-from loupe.errors import AccountError, EngineError, RejectedError, TransientEngineError
+from loupe.errors import AccountError, EngineError, EngineUnavailableError, RejectedError, TransientEngineError
 from loupe.typed import decode_json, encode_json
 from loupe.types import UNDECODABLE
 
-if TYPE_CHECKING:
-    import aiohttp
-
-#: Longer answers are no answers.
-_MOST_BYTES = 64_000_000
-#: Codes that a profile need not name.
-_AUTH, _RETRY = frozenset({401, 402, 403}), frozenset({408, 409, 425, 429, 500, 502, 503, 504})
+#: Longer answers are no answers, nor are those of so many lists and objects: each takes more memory than its text.
+MOST_BYTES, MOST_PARTS = 64_000_000, 2_000_000
+#: What a service answers that has forgotten a job; what a host answers whose presigned address has expired.
+_GONE, _EXPIRED = frozenset({404, 410}), frozenset({400, 401, 403, 404, 410})
 _AGAIN = "finished samples are kept, and the same command continues"
 
 
-@dataclass(frozen=True, slots=True)
+class GoneError(TransientEngineError):
+    """A job, or its answer, is asked for in vain: the page is sent again."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__(f"the service no longer has the job that it began, or its answer: {said}")
+
+
+@dataclass(frozen=True)
 class Sent:
     """A page or document as it is sent."""
 
@@ -45,14 +53,15 @@ class Sent:
     type: str
     name: str
 
-    def part(self, name: str) -> str | None:
-        """What `{page:NAME}` stands for."""
-        if name == "name":
-            return self.name
-        if name == "type":
-            return self.type
-        encoded = base64.b64encode(self.data).decode() if name in ("base64", "data_url") else None
-        return f"data:{self.type};base64,{encoded}" if name == "data_url" else encoded
+    @cached_property
+    def base64(self) -> str:
+        """The file in letters."""
+        return base64.b64encode(self.data).decode()
+
+    @cached_property
+    def data_url(self) -> str:
+        """The file as an address that holds it."""
+        return f"data:{self.type};base64,{self.base64}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,188 +75,196 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Sends requests to one service. `headers` are those of the profile, secrets filled in."""
+    """Sends requests to one service. `headers` are those of the profile, with the keys."""
 
-    session: aiohttp.ClientSession
+    own: aiohttp.ClientSession
+    elsewhere: aiohttp.ClientSession
     base_url: str
     headers: Mapping[str, str]
     errors: Errors
     redaction: Redaction
     connect_timeout: float
     key_hint: str
-    pace: Pace = field(default_factory=lambda: Pace(0.0))
+    pace: Pace
 
-    async def call(
-        self,
-        call: Call,
-        find: Find,
-        sent: Sent | None = None,
-        *,
-        let: frozenset[int] = frozenset(),
-        paced: bool = True,
-    ) -> Reply:
-        """Send a request. An answer with a code in `let` is given back as it is, unread.
+    async def send(self, call: Call, find: Find, sent: Sent) -> Reply:
+        """Upload or submit a page. Raises the error that a failing answer stands for."""
+        address = address_of(self.base_url, call.url, find)
+        body, headers = _body(call, find, sent)
+        for name, value in call.headers.items():
+            headers[name] = _header(filled_text(value, find))
+        try:
+            return await self._exchange(call.method, _with_query(address, call.query, find), call.format, headers, body)
+        except NotFoundError as error:
+            raise EngineUnavailableError(
+                f"the service has no such address or model: {error.message}", hint="check --base-url and --model"
+            ) from None
 
-        Raises the error that a failing answer stands for.
-        """
-        url = self._address(filled_text(call.url, find, lambda text: quote(text, safe="")))
-        own = _origin(url) == _origin(self.base_url)
-        headers = {**self.headers, **_filled_texts(call.headers, find)} if own else {}
-        query = {name: _in_query(filled(value, find)) for name, value in call.query.items()}
-        if paced:
-            await self.pace.turn()
-        status, told, body = await self._exchange(call, url, headers, query, find, sent)
-        if status in let:
-            return Reply(status, told, None)
-        if not 200 <= status < 300:
-            with self.redaction.errors():
-                raise self._failure(status, told, body)
-        reply = Reply(status, told, self._read(body, call.format))
-        with self.redaction.errors():
-            self._refuse_failed(reply)
-        return reply
+    async def ask(self, about: Poll | Fetch, find: Find) -> Reply | None:
+        """Ask about a job, or for its answer; None for "not yet". Raises GoneError where nobody knows of it."""
+        address = address_of(self.base_url, about.url, find)
+        pending: list[int] = []
+        if isinstance(about, Poll):
+            pending = about.pending_codes
+            address = _with_query(address, about.query, find)
+        reply = await self._exchange("GET", address, about.format, pending=pending, asks=True)
+        return None if reply.status in pending else reply
 
     async def _exchange(
-        self, call: Call, url: str, headers: Mapping[str, str], query: Mapping[str, str], find: Find, sent: Sent | None
+        self,
+        method: str,
+        address: Address,
+        form: Format,
+        headers: Mapping[str, str] | None = None,
+        body: Any = None,
+        *,
+        pending: list[int] | None = None,
+        asks: bool = False,
+    ) -> Reply:
+        with self.redaction.errors():
+            status, told, data = await self._answered(method, address, headers or {}, body)
+            if status in (pending or []):
+                return Reply(status, told, None)
+            if not 200 <= status < 300:
+                raise self._failure(status, told, data, is_own=address.is_own, asks=asks)
+            reply = Reply(status, told, _read(data, form))
+            if address.is_own:
+                self._refuse_failed(reply.data)
+            return reply
+
+    async def _answered(
+        self, method: str, address: Address, headers: Mapping[str, str], body: Any
     ) -> tuple[int, dict[str, str], bytes]:
         """The code, headers and body of the answer. Raises UnreachableError where there is none."""
-        import aiohttp
-
-        body, more = _body(call, find, sent)
+        session, known = (self.own, self.headers) if address.is_own else (self.elsewhere, {})
         try:
-            async with self.session.request(
-                call.method,
-                url,
-                params=query or None,
+            async with session.request(
+                method,
+                address.url,
                 data=body,
-                headers={"User-Agent": f"loupe/{__version__}", **more, **headers},
+                headers={"User-Agent": f"loupe/{__version__}", "Accept-Encoding": "identity", **headers, **known},
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=self.connect_timeout),
             ) as response:
                 told = {name.lower(): value for name, value in response.headers.items()}
-                return response.status, told, self.redaction.data(await read_body(response, _MOST_BYTES))
+                return response.status, told, self.redaction.data(await read_body(response, MOST_BYTES))
         except TimeoutError:
             raise UnreachableError(f"no connection within {self.connect_timeout:g} s") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise UnreachableError(self.redaction.text(f"{type(error).__name__}: {error}")) from None
+            raise UnreachableError(f"{type(error).__name__}: {error}") from None
 
-    def _address(self, url: str) -> str:
-        """The whole address. Raises EngineError for one that a service has no business to name."""
-        try:
-            whole = urljoin(self.base_url.rstrip("/") + "/", url.lstrip("/") if not _has_scheme(url) else url)
-            there, here = urlsplit(whole), urlsplit(self.base_url)
-            trusted = there.scheme == "https" or _origin(whole) == _origin(self.base_url) or is_local(here.hostname)
-        except ValueError:
-            trusted, there = False, urlsplit("")
-        if not trusted or there.scheme not in ("http", "https"):
-            raise EngineError("the service names an address for its answer that is neither its own nor https")
-        return whole
-
-    def _read(self, body: bytes, form: str) -> Any:
-        """The body as data. Raises TransientEngineError for one that is not what the profile says."""
-        if form == "none":
-            return None
-        try:
-            if form == "text":
-                return body.decode("utf-8")
-            if form == "jsonl":
-                return [decode_json(line) for line in body.splitlines() if line.strip()]
-            return decode_json(body)
-        except UNDECODABLE as error:
-            said = " ".join(str(error).split())[:200]
-            raise TransientEngineError(f"the service's answer cannot be read as {form}: {said}") from None
-
-    def _failure(self, status: int, headers: Mapping[str, str], body: bytes) -> EngineError:
+    def _failure(
+        self, status: int, headers: Mapping[str, str], body: bytes, *, is_own: bool, asks: bool
+    ) -> EngineError:
         """The error that an answer with another code than 2.. stands for."""
         try:
-            data = decode_json(body)
-        except UNDECODABLE:
+            data = _read(body, "json")
+        except EngineError:
             data = None
-        said = f"HTTP {status}: {self._said(data) or error_message(body)}"
-        wait = retry_after_seconds(headers.get("retry-after"))
-        known = self._known_failure(data, said, wait)
-        if known is not None:
-            return known
+        said = f"HTTP {status}: {said_at(self.errors.message, data) or error_message(body)}"
+        wait = headers.get("retry-after")
+        if not is_own:
+            return _elsewhere(status, said, retry_after_seconds(wait))
+        found = self._told_by_profile(data, said, wait) or self._told_by_code(status, said, wait, asks=asks)
+        if found is not None:
+            return found
+        usual = failure(status, body, wait, key_hint=self.key_hint, location=headers.get("location", ""))
+        usual.message = usual.message.replace(f"HTTP {status}: {error_message(body)}", said)
+        return usual
+
+    def _told_by_code(self, status: int, said: str, wait: str | None, *, asks: bool) -> EngineError | None:
+        """The error that the profile makes of a code; 409 is a conflict that passes unless it says otherwise."""
         errors = self.errors
-        if status in errors.auth or (status in _AUTH and status not in (*errors.retry, *errors.rejected)):
+        if asks and (status in _GONE or status in errors.gone):
+            return GoneError(said)
+        if status in errors.quota:
+            return self._used_up(said)
+        if status in errors.auth:
             return AccountError(f"the service refuses the key: {said}", hint=self.key_hint)
         if status in errors.rejected:
             return RejectedError(said)
-        if status in errors.retry:
-            return TransientEngineError(said, retry_after=wait, rate=status in (429, 503))
-        found = failure(status, body, headers.get("retry-after"), key_hint=self.key_hint)
-        if status in _RETRY and isinstance(found, RejectedError):
-            return TransientEngineError(said, retry_after=wait)
-        found.message = found.message.replace(f"HTTP {status}: {error_message(body)}", said)
-        return found
-
-    def _refuse_failed(self, reply: Reply) -> None:
-        """Raises the error of an answer that is a failure although its code says otherwise."""
-        said = self._said(reply.data)
-        known = self._known_failure(reply.data, said or "the service reports a failure", None)
-        if known is not None:
-            raise known
-        if self.errors.failed_if and look(self.errors.failed_if, reply.data):
-            raise RejectedError(said or "the service reports a failure and does not say which")
-
-    def _known_failure(self, data: Any, said: str, wait: float | None) -> EngineError | None:
-        """The error that the profile's conditions make of an answer."""
-        errors = self.errors
-        if errors.quota_if and look(errors.quota_if, data):
-            return AccountError(f"the quota is used up: {said}", hint=f"when there is more: {_AGAIN}")
-        if errors.retry_if and look(errors.retry_if, data):
-            return TransientEngineError(said, retry_after=wait)
-        if errors.rejected_if and look(errors.rejected_if, data):
-            return RejectedError(said)
+        if status in errors.retry or status == 409:
+            return TransientEngineError(said, retry_after=retry_after_seconds(wait), rate=status in (429, 503))
         return None
 
-    def _said(self, data: Any) -> str:
-        """What the service says of a failure, in one line, where the profile names the place."""
-        found = texts(look(self.errors.message, data)) if self.errors.message else []
-        return " ".join("; ".join(found).split())[:1000]
+    def _told_by_profile(self, data: Any, said: str, wait: str | None = None) -> EngineError | None:
+        """The error that the profile's conditions make of an answer."""
+        errors = self.errors
+        if look(errors.quota_if, data):
+            return self._used_up(said)
+        if look(errors.retry_if, data):
+            return TransientEngineError(said, retry_after=retry_after_seconds(wait))
+        return RejectedError(said) if look(errors.rejected_if, data) else None
+
+    def _used_up(self, said: str) -> AccountError:
+        return AccountError(f"the quota is used up: {said}", hint=f"when there is more: {_AGAIN}")
+
+    def _refuse_failed(self, data: Any) -> None:
+        """Raises the error of an answer that is a failure although its code says otherwise."""
+        said = said_at(self.errors.message, data) or "the service reports a failure and does not say which"
+        known = self._told_by_profile(data, said)
+        if known is not None:
+            raise known
+        if look(self.errors.failed_if, data):
+            raise EngineError(f"the service could not read it: {said}")
 
 
-def is_local(host: str | None) -> bool:
-    """Whether a host is this machine."""
-    return host is not None and (host in ("localhost", "::1") or host.startswith("127."))
+def _elsewhere(status: int, said: str, wait: float | None) -> EngineError:
+    """The error of another host, at which no key was refused: it was given none."""
+    if status in _EXPIRED:
+        return GoneError(said)
+    if status == 429 or status >= 500:
+        return TransientEngineError(said, retry_after=wait, rate=status == 429)
+    return EngineError(f"the answer cannot be fetched from where the service says that it is: {said}")
 
 
-def _has_scheme(url: str) -> bool:
-    return "://" in url.partition("/")[0] + "//" and bool(urlsplit(url).scheme)
+def _read(body: bytes, form: Format) -> Any:
+    """The body as data. Raises TransientEngineError for one that is not what the profile says."""
+    if form == "none":
+        return None
+    try:
+        if form == "text":
+            return body.decode("utf-8")
+        if body.count(b"[") + body.count(b"{") > MOST_PARTS:
+            raise EngineError(f"the service's answer is made of more than {MOST_PARTS:,} lists and objects")
+        return (
+            [decode_json(line) for line in body.splitlines() if line.strip()] if form == "jsonl" else decode_json(body)
+        )
+    except UNDECODABLE as error:
+        said = " ".join(str(error).split())[:200]
+        raise TransientEngineError(f"the service's answer cannot be read as {form}: {said}") from None
 
 
-def _origin(url: str) -> tuple[str, str | None, int | None]:
-    """Scheme, host and port: who is asked."""
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
-
-
-def _filled_texts(values: Mapping[str, str], find: Find) -> dict[str, str]:
-    return {name: filled_text(value, find) for name, value in values.items()}
+def _with_query(address: Address, query: Mapping[str, Any], find: Find) -> Address:
+    """An address of the service with a query; another host gets none."""
+    if not (query and address.is_own):
+        return address
+    texts = {name: _in_query(filled(value, find)) for name, value in query.items()}
+    return Address(address.url.extend_query(texts), is_own=True)
 
 
 def _in_query(value: Any) -> str:
     return ("true" if value else "false") if isinstance(value, bool) else str(value)
 
 
-def _body(call: Call, find: Find, sent: Sent | None) -> tuple[Any, dict[str, str]]:
-    """What is sent, and the headers that say what it is."""
-    import aiohttp
+def _header(value: str) -> str:
+    """What may stand in a header. Raises EngineError for a line break, which would begin another one."""
+    if not value.isprintable():
+        raise EngineError("a header of the request would hold a line break or another control character")
+    return value
 
+
+def _body(call: Call, find: Find, sent: Sent) -> tuple[Any, dict[str, str]]:
+    """What is sent, and the headers that say what it is. Streams: aiohttp writes long bytes in one piece."""
     if call.json is not None:
-        return encode_json(filled(call.json, find)), {"Content-Type": "application/json"}
+        return io.BytesIO(encode_json(filled(call.json, find))), {"Content-Type": "application/json"}
     if call.raw:
-        assert sent is not None
-        return sent.data, {"Content-Type": sent.type}
-    if not call.multipart:
-        return None, {}
+        return io.BytesIO(sent.data), {"Content-Type": sent.type}
     form = aiohttp.FormData()
     for name, value in call.multipart.items():
         if value == FILE:
-            assert sent is not None
-            form.add_field(name, sent.data, filename=sent.name, content_type=sent.type)
+            form.add_field(name, io.BytesIO(sent.data), filename=sent.name, content_type=sent.type)
             continue
         value = filled(value, find)
-        text = value if isinstance(value, str) else encode_json(value).decode()
-        form.add_field(name, text)
+        form.add_field(name, value if isinstance(value, str) else encode_json(value).decode())
     return form, {}
