@@ -59,7 +59,9 @@ def _drops_all(node: Any, data: Any) -> bool:
     kind, children = node["type"], node["children"]
     if kind not in _PROJECTIONS:
         return bool(children) and _drops_all(children[0], data)
-    things = {**node, "children": [children[0], {"type": "identity", "children": []}, *children[2:]]}
+    things = children[0]
+    if kind == "filter_projection":
+        things = {**node, "children": [children[0], {"type": "identity", "children": []}, children[2]]}
     if _found(ParsedResult("", node), data) == [] and _found(ParsedResult("", things), data):
         return True
     return _drops_all(children[0], data)
