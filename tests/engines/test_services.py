@@ -246,8 +246,13 @@ BROKEN: list[tuple[str, Callable[[Any], Any], type[LoupeError], str]] = [
     ("marker-server", lambda _: {"success": False, "error": REASON}, EngineError, REASON),
     ("paddlex", lambda _: {"errorCode": 500, "errorMsg": REASON, "result": None}, EngineError, REASON),
     ("datalab", lambda _: {"success": False, "error": REASON}, EngineError, REASON),
-    ("landingai", lambda body: body | {"metadata": {"failed_pages": [1]}}, EngineError, "left something out: [1]"),
-    ("mistral-ocr", lambda _: {"pages": [{"index": 0, "text": "renamed"}]}, EngineError, "no text at 'pages[].markdown'"),
+    ("landingai", lambda body: body | {"metadata": {"failed_pages": [1]}}, EngineError, "something out: [1]"),
+    (
+        "mistral-ocr",
+        lambda _: {"pages": [{"index": 0, "text": "renamed"}]},
+        EngineError,
+        "no text at 'pages[].markdown'",
+    ),
     ("mistral-ocr", lambda _: {"pages": [{"markdown": {"a": 1}}]}, EngineError, "but an object with a"),
     ("rapidocr-api", lambda _: {"0": {"text": "renamed"}}, EngineError, "no text at"),
     ("unstructured", lambda _: [{"type": "Text", "words": "renamed"}], EngineError, "no text at"),
@@ -284,7 +289,11 @@ def job(state: Any) -> Callable[[Any], Any]:
         ("datalab", job({"status": "failed", "error": REASON}), f"(failed): {REASON}"),
         ("llamaparse", job({"job": {"status": "FAILED", "error_message": REASON}}), f"(FAILED): {REASON}"),
         ("docling-serve", job({"task_status": "failure", "error_message": REASON, "task_id": "job-1"}), REASON),
-        ("docling-serve", lambda body: body | {"status": "partial_success", "errors": [{"a": 1}]}, "left something out"),
+        (
+            "docling-serve",
+            lambda body: body | {"status": "partial_success", "errors": [{"a": 1}]},
+            "left something out",
+        ),
         ("llamaparse", job({"job": {"status": 3}}), "no word at 'job.status'"),
     ],
 )

@@ -25,7 +25,7 @@ from loupe.engines.services.placeholders import filled_text, secrets_in
 from loupe.engines.services.settings import Settings
 from loupe.engines.shared.redaction import Redaction
 from loupe.engines.workers.conversions import Conversions, Document, conversions
-from loupe.errors import EngineError, PageError, UsageError
+from loupe.errors import EngineError, EngineUnavailableError, PageError, UsageError
 from loupe.files.foreign import read_data
 from loupe.types import Engine, Output, PageSource, PdfPage, Request
 
@@ -41,7 +41,10 @@ _KEY = re.compile(r"[!-~]+")
 
 @asynccontextmanager
 async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
-    """Look for the keys, then yield the engine. Raises UsageError where one is not set, or there is no address."""
+    """Look for the keys, then yield the engine. Raises UsageError where one is not set or there is no address.
+
+    Raises EngineUnavailableError where nothing answers at the address.
+    """
     import aiohttp
 
     from loupe.engines.services.addresses import open_elsewhere
@@ -72,8 +75,13 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
             pace=Pace(settings.rate.pause),
         )
         client = ServiceClient(settings=settings, caller=caller, secrets=secrets)
+        if not await caller.answers():
+            start = f"start it: {settings.start}, or " if settings.start else ""
+            raise EngineUnavailableError(f"no service answers at {settings.url}", hint=f"{start}--base-url URL")
         service = _Service(settings, client, reader, parse_rule(settings.image), documents)
-        yield Engine(predict=service.predict, facts={"host": urlsplit(settings.url).hostname or ""})
+        yield Engine(
+            predict=service.predict, healthy=caller.answers, facts={"host": urlsplit(settings.url).hostname or ""}
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,25 +141,25 @@ class _Service:
             pages = await asyncio.to_thread(told_apart, pages[0], count, page_break=answer.page_break)
         if len(pages) != count:
             raise EngineError(f"the service gave {len(pages)} pages for a document of {count}")
-        self.charges[key] = {"pages": count} | _charged(read)
+        self.charges[key] = _charged(read, count)
         return Document(pages, round(read.seconds / count, 4))
 
 
-def _charged(read: Read) -> dict[str, float]:
-    return {key: read.usage[key] for key in ("pages", "credits") if key in read.usage}
+def _charged(read: Read, pages: int) -> dict[str, float]:
+    """What is charged for so many pages, as far as the service says something else than one price a page."""
+    return {"pages": pages} | {key: read.usage[key] for key in ("pages", "credits") if key in read.usage}
 
 
 def _output(read: Read, text: str) -> Output:
     """The answer for one page."""
     tokens = [int(read.usage[key]) if key in read.usage else None for key in ("input_tokens", "output_tokens")]
-    charged = _charged(read)
     return Output(
         text=text,
         finish_reason="length" if read.cut else "stop",
         input_tokens=tokens[0],
         output_tokens=tokens[1],
         seconds=read.seconds,
-        charged=charged or None,
+        charged=_charged(read, 1),
     )
 
 

@@ -87,6 +87,18 @@ class Caller:
     key_hint: str
     pace: Pace
 
+    async def answers(self) -> bool:
+        """Whether anything answers at the address of the service; it is given no key."""
+        try:
+            async with self.own.get(
+                self.base_url,
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=self.connect_timeout, sock_connect=self.connect_timeout),
+            ):
+                return True
+        except (aiohttp.ClientError, OSError, TimeoutError, ValueError):
+            return False
+
     async def send(self, call: Call, find: Find, sent: Sent) -> Reply:
         """Upload or submit a page. Raises the error that a failing answer stands for."""
         address = address_of(self.base_url, call.url, find)

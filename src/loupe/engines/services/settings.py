@@ -15,7 +15,18 @@ from loupe.engines.shared.hosts import hosts_beyond, is_local
 
 #: Keys that change no answer: where a service stands, how often it is asked, what its errors mean.
 _NOT_DEFINING = frozenset(
-    {"base_url", "secrets", "optional_secrets", "rate", "insecure", "connect_timeout", "usage", "errors", "tried"}
+    {
+        "base_url",
+        "secrets",
+        "optional_secrets",
+        "rate",
+        "insecure",
+        "connect_timeout",
+        "usage",
+        "errors",
+        "tried",
+        "start",
+    }
 )
 #: Tables that hold no key: `check_texts` has seen to it.
 _CLEAN = ("headers", "upload", "submit", "document", "poll", "fetch", "secrets", "optional_secrets")
@@ -26,7 +37,8 @@ class Settings(Profile, frozen=True, kw_only=True):
 
     `base_url` may be left to the command line (`--base-url`). `secrets` holds names of environment variables;
     `optional_secrets` those of keys that a service may not need.
-    `document` is what is sent in place of `submit` for a whole PDF, where `send` says so. `tried` is what the profile
+    `document` is what is sent in place of `submit` for a whole PDF, where `send` says so. `start` says how a server of
+    your own is started, `tried` what the profile
     was proven on: a server of ours that speaks as the service's documentation says, or the real one.
     """
 
@@ -52,6 +64,7 @@ class Settings(Profile, frozen=True, kw_only=True):
     connect_timeout: float = 30.0
     concurrency: int | None = 4
     adapters: list[str] = msgspec.field(default_factory=lambda: ["newlines", "strip"])
+    start: str = ""
     tried: Literal["", "stand-in", "real"] = ""
 
     def __post_init__(self) -> None:
