@@ -143,8 +143,9 @@ class ServiceServer:
         self.received.append(got)
         faults = self.poll_faults if got.method == "GET" else self.faults
         try:
-            for name, value in self.key.items():
-                need(**{name: (got.headers.get(name.lower()), value)})
+            given = {name: got.headers.get(name.lower(), "") for name in self.key if got.path != "/"}
+            if any(value != self.key[name] for name, value in given.items()):
+                return _response(Answer({"error": f"unauthorized: {' '.join(given.values())}"}, 401))
             found = faults.pop(0) if faults else SERVICES[self.name](self, got)
         except WrongError as wrong:
             found = Answer({"wrong": str(wrong)}, wrong.status)

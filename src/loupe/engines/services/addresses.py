@@ -49,13 +49,17 @@ def address_of(base_url: str, written: str, find: Find) -> Address:
         return Address(URL(base_url.rstrip("/") + filled, encoded=True), is_own=True)
     try:
         url = base.join(URL(filled, encoded=True))
-        is_own = bool(url.host) and url.origin() == base.origin() and url.user is None
+        is_own = _origin(url) == _origin(base) and url.user is None
         leads_out = is_own or _leads_out(url, from_here=is_local(base.host))
     except ValueError:
         is_own = leads_out = False
     if not leads_out:
         raise EngineError("the service says that its answer is at an address to which nobody is sent from here")
     return Address(url, is_own)
+
+
+def _origin(url: URL) -> tuple[str, str, int | None]:
+    return url.scheme.lower(), (url.host or "").lower(), url.port
 
 
 def _leads_out(url: URL, *, from_here: bool) -> bool:

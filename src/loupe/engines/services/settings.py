@@ -36,10 +36,9 @@ class Settings(Profile, frozen=True, kw_only=True):
     """Keys of an `http` profile; see docs/engines/http.md.
 
     `base_url` may be left to the command line (`--base-url`). `secrets` holds names of environment variables;
-    `optional_secrets` those of keys that a service may not need.
-    `document` is what is sent in place of `submit` for a whole PDF, where `send` says so. `start` says how a server of
-    your own is started, `tried` what the profile
-    was proven on: a server of ours that speaks as the service's documentation says, or the real one.
+    `optional_secrets` those of keys that a service may not need. `document` is what is sent in place of `submit` for a
+    whole PDF, where `send` says so. `start` says how a server of your own is started, `tried` what the profile was
+    proven on: a server of ours that speaks as the service's documentation says, or the real one.
     """
 
     gives: ClassVar[frozenset[str] | None] = WHOLE_PAGES
@@ -70,6 +69,8 @@ class Settings(Profile, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         parse_rule(self.image)
         check_texts([self.headers])
+        if other := next((name for name in names_in(self.headers) if not name.startswith("secret:")), ""):
+            raise ValueError(f"headers: {{{other}}} is for the headers of a request, such as [submit.headers]")
         if self.base_url not in ("", []):
             _check_base_url(self.url, insecure=self.insecure)
         unknown = self._secrets_used() - {*self.secrets, *self.optional_secrets}
