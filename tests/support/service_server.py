@@ -139,11 +139,13 @@ class ServiceServer:
         return f"{self.elsewhere}/{name}?X-Amz-Signature=a%2Fb+c&x=1"
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
+        if request.path == "/":  # Is anybody there?
+            return web.Response(status=404)
         got = await _received(request)
         self.received.append(got)
         faults = self.poll_faults if got.method == "GET" else self.faults
         try:
-            given = {name: got.headers.get(name.lower(), "") for name in self.key if got.path != "/"}
+            given = {name: got.headers.get(name.lower(), "") for name in self.key}
             if any(value != self.key[name] for name, value in given.items()):
                 return _response(Answer({"error": f"unauthorized: {' '.join(given.values())}"}, 401))
             found = faults.pop(0) if faults else SERVICES[self.name](self, got)
