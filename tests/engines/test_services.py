@@ -127,6 +127,25 @@ def test_a_profile_says_where_it_is_from_and_what_it_was_tried_on(name: str) -> 
         assert any("price" in source or "credits a page" in source for source in profile.sources)
 
 
+def test_the_page_of_services_says_of_each_what_it_is() -> None:
+    shown = (Path(__file__).parents[2] / "docs/engines/http.md").read_text(encoding="utf-8")
+    for name in PROFILES:
+        profile = load_profile(name)[1]
+        assert isinstance(profile, Settings)
+        price = profile.price
+        row = (
+            f"| `{name}` | {profile.title} | ",
+            *profile.services,
+            " | image, PDF | " if profile.document else " | image | ",
+            *profile.secrets.values(),
+            f"{price.credit:g} a credit" if price and price.credit else "",
+            f"{price.page:g} a page" if price and price.page else "",
+            " | real server |" if profile.tried == "real" else " | stand-in |",
+        )
+        line = next((line for line in shown.splitlines() if line.startswith(row[0])), "")
+        assert all(part in line for part in row), (name, line)
+
+
 @pytest.mark.parametrize("name", PROFILES)
 def test_a_page_is_read_as_the_service_documents_it(name: str, page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
