@@ -102,6 +102,7 @@ def test_engines_of_all_kinds_side_by_side(here: Path) -> None:
         assert server.begun == begun + 2 and "needs --max-cost" in again.stderr + again.stdout, again.stderr
         refused = loupe("engine", "test", "service.toml", cwd=here, env={"MISTRAL_API_KEY": "sk-wrong-key-123"})
         assert refused.returncode == 4 and "refuses the key" in refused.stderr and "[key]" in refused.stderr
+        assert f"POST {server.url}/v1/ocr: 401, " in refused.stderr
         assert "sk-wrong" not in refused.stderr and "MISTRAL_API_KEY" in refused.stderr
     run = here / "runs/service/sample_pages"
     records = [json.loads(line) for line in (run / "predictions.jsonl").read_text(encoding="utf-8").splitlines()]

@@ -381,6 +381,12 @@ def test_a_page_without_text_is_empty_and_no_error(page: Path, monkeypatch: pyte
     asyncio.run(main())
 
 
+def test_a_service_that_is_asked_something_may_answer_anything() -> None:
+    assert load_profile("mistral-ocr")[1].gives == {"text", "markdown", "table", "formula"}
+    asked = {"submit": {"url": "/x", "json": {"image": "{page:data_url}", "ask": "{prompt}"}}}
+    assert load_profile("kreuzberg-server", asked)[1].gives is None
+
+
 def test_pages_go_no_faster_than_a_service_allows(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         changes = {"rate": {"per_second": 10}, "concurrency": 8}

@@ -333,6 +333,8 @@ BAD: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
     (lambda one: one | {"fetch": [{"url": "file:///etc/passwd"}]}, "must be a path"),
     (lambda one: one | {"rate": {"per_second": 0}}, "at least"),
     (lambda one: one | {"send": "document"}, "[document]"),
+    (lambda one: one | {"model": "x"}, "names a {model}"),
+    (lambda one: one | {"headers": {"X": "{prompt}"}}, "headers of a request"),
     (lambda one: one | {"surprise": 1}, "unknown key"),
     (lambda one: one | {"submit": {"url": "/ocr", "raw": True, "surprise": 1}}, "unknown key"),
 ]

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import base64
 import io
+import logging
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,6 +33,8 @@ from loupe.errors import AccountError, EngineError, EngineUnavailableError, Reje
 from loupe.typed import decode_json, encode_json
 from loupe.types import UNDECODABLE
 
+#: Tells each request, for who writes a profile (`loupe engine test`).
+STEPS = logging.getLogger("loupe.services")
 #: Longer answers are no answers, nor are those of so many lists and objects: each takes more memory than its text.
 MOST_BYTES, MOST_PARTS = 64_000_000, 2_000_000
 #: What a service answers that has forgotten a job; what a host answers whose presigned address has expired.
@@ -148,6 +152,7 @@ class Caller:
         self, method: str, address: Address, headers: Mapping[str, str], body: Any
     ) -> tuple[int, dict[str, str], bytes]:
         """The code, headers and body of the answer. Raises UnreachableError where there is none."""
+        began = time.monotonic()
         session, known = (self.own, self.headers) if address.is_own else (self.elsewhere, {})
         try:
             async with session.request(
@@ -159,7 +164,12 @@ class Caller:
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=self.connect_timeout),
             ) as response:
                 told = {name.lower(): value for name, value in response.headers.items()}
-                return response.status, told, self.redaction.data(await read_body(response, MOST_BYTES))
+                data = self.redaction.data(await read_body(response, MOST_BYTES))
+                shown = self.redaction.text(f"{method} {address.url.with_query(None)}")
+                STEPS.info(
+                    "%s: %d, %s bytes, %.2f s", shown, response.status, f"{len(data):,}", time.monotonic() - began
+                )
+                return response.status, told, data
         except TimeoutError:
             raise UnreachableError(f"no connection within {self.connect_timeout:g} s") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:

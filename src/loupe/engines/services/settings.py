@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -41,8 +41,6 @@ class Settings(Profile, frozen=True, kw_only=True):
     proven on: a server of ours that speaks as the service's documentation says, or the real one.
     """
 
-    gives: ClassVar[frozenset[str] | None] = WHOLE_PAGES
-
     base_url: str | list[str] = ""
     model: str = ""
     secrets: dict[str, str] = msgspec.field(default_factory=dict)
@@ -73,7 +71,9 @@ class Settings(Profile, frozen=True, kw_only=True):
             raise ValueError(f"headers: {{{other}}} is for the headers of a request, such as [submit.headers]")
         if self.base_url not in ("", []):
             _check_base_url(self.url, insecure=self.insecure)
-        unknown = self._secrets_used() - {*self.secrets, *self.optional_secrets}
+        if self.model and "model" not in names_in(self._texts):
+            raise ValueError(f"model = {self.model!r}: no request of this profile names a {{model}}")
+        unknown = secrets_in(self._texts) - {*self.secrets, *self.optional_secrets}
         for name in sorted(unknown):
             raise ValueError(f'{{secret:{name}}} is not in [secrets]: {name} = "NAME_OF_A_VARIABLE"')
         for name in [*self.secrets.values(), *self.optional_secrets.values()]:
@@ -92,6 +92,11 @@ class Settings(Profile, frozen=True, kw_only=True):
         return written[0] if len(written) == 1 else ""
 
     @property
+    def gives(self) -> frozenset[str] | None:  # type: ignore[override]  # of other kinds it is the same for all
+        """A service that is not told what is asked only reads."""
+        return None if "prompt" in names_in(self._texts) else WHOLE_PAGES
+
+    @property
     def services(self) -> tuple[str, ...]:
         """The host of the service, unless it runs on this machine."""
         return hosts_beyond(self.url)
@@ -107,10 +112,12 @@ class Settings(Profile, frozen=True, kw_only=True):
         said = "the service itself was never asked: its documented format was tried on a server of Loupe's"
         return said if self.tried == "stand-in" else ""
 
-    def _secrets_used(self) -> set[str]:
+    @property
+    def _texts(self) -> list[Any]:
+        """All texts in which placeholders stand."""
         calls = [each for each in (self.upload, self.submit, self.document) if each]
-        texts = [[each.query, each.headers, each.json, each.multipart] for each in calls]
-        return secrets_in([self.headers, *texts, self.poll.query if self.poll else {}])
+        texts = [[each.url, each.query, each.headers, each.json, each.multipart] for each in calls]
+        return [self.headers, *texts, self.poll.query if self.poll else {}]
 
     def signature(self) -> dict[str, str]:
         """What is sent: the rule for images, or whole documents."""
