@@ -123,7 +123,7 @@ class Caller:
         if isinstance(about, Poll):
             pending = about.pending_codes
             address = _with_query(address, about.query, find)
-        reply = await self._exchange("GET", address, about.format, pending=pending, asks=True)
+        reply = await self._exchange("GET", address, about.format, pending=pending)
         return None if reply.status in pending else reply
 
     async def _exchange(
@@ -135,14 +135,14 @@ class Caller:
         body: Any = None,
         *,
         pending: list[int] | None = None,
-        asks: bool = False,
     ) -> Reply:
+        """The answer, read; `pending` are the codes of one that is not ready, where a job is asked about."""
         with self.redaction.errors():
             status, told, data = await self._answered(method, address, headers or {}, body)
             if status in (pending or []):
                 return Reply(status, told, None)
             if not 200 <= status < 300:
-                raise self._failure(status, told, data, is_own=address.is_own, asks=asks)
+                raise self._failure(status, told, data, is_own=address.is_own, asks=pending is not None)
             reply = Reply(status, told, _read(data, form))
             if address.is_own:
                 self._refuse_failed(reply.data)
