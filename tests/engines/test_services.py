@@ -239,20 +239,24 @@ def test_a_slow_job_is_waited_for_and_an_interrupted_one_is_not_paid_twice(
 
 
 @pytest.mark.parametrize("name", POLLING)
-def test_a_forgotten_job_is_begun_anew_and_a_late_one_is_a_time_out(
-    name: str, page: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_forgotten_job_is_begun_anew(name: str, page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
-        async with opened(name, monkeypatch, changes={"timeout": 0.6}, pending=1) as (engine, server, profile):
+        async with opened(name, monkeypatch) as (engine, server, _):
             server.poll_faults[:] = [Answer({"error": "no such job"}, 410)]
             error = await failing(engine, page)
             assert isinstance(error, TransientEngineError) and "no longer has the job" in error.message
             begun = server.begun
             assert (await engine.predict(asked(page))).text and server.begun == 2 * begun
-            server.pending = 1000
+
+    asyncio.run(main())
+
+
+def test_a_job_without_an_end_is_a_time_out(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        async with opened("datalab", monkeypatch, changes={"timeout": 3.0}, pending=10**6) as (engine, _, __):
             late = await failing(engine, page)
-            assert isinstance(late, EngineTimeoutError) and "0.6 s" in late.message
-            assert not (profile.poll and profile.poll.status) or "the job was" in late.message
+            assert isinstance(late, EngineTimeoutError)
+            assert late.message == "no full answer within 3 s; the job was 'processing'"
 
     asyncio.run(main())
 
@@ -385,6 +389,17 @@ def test_a_service_that_is_asked_something_may_answer_anything() -> None:
     assert load_profile("mistral-ocr")[1].gives == {"text", "markdown", "table", "formula"}
     asked = {"submit": {"url": "/x", "json": {"image": "{page:data_url}", "ask": "{prompt}"}}}
     assert load_profile("kreuzberg-server", asked)[1].gives is None
+
+
+def test_a_job_that_asks_for_a_pause_gets_it(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        async with opened("mineru-api", monkeypatch, pending=0) as (engine, server, _):
+            server.poll_faults[:] = [Answer("working", 202, {"Retry-After": "1"})]
+            loop = asyncio.get_running_loop()
+            began = loop.time()
+            assert (await engine.predict(asked(page))).text and loop.time() - began >= 1
+
+    asyncio.run(main())
 
 
 def test_pages_go_no_faster_than_a_service_allows(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,7 @@ def ask(
 
     async def main() -> tuple[Output | BaseException, ServiceServer]:
         async with service(name, **state) as server:
-            given = load_profile(name, {"timeout": 5.0, **(changes or {}), "base_url": server.url})[1]
+            given = load_profile(name, {"timeout": 60.0, **(changes or {}), "base_url": server.url})[1]
             async with open_engine(cast(Settings, given)) as engine:
                 request = Request(id="a", images=(page,), prompt=prompt)
                 (found,) = await asyncio.gather(engine.predict(request), return_exceptions=True)

@@ -116,15 +116,14 @@ class Caller:
                 f"the service has no such address or model: {error.message}", hint="check --base-url and --model"
             ) from None
 
-    async def ask(self, about: Poll | Fetch, find: Find) -> Reply | None:
-        """Ask about a job, or for its answer; None for "not yet". Raises GoneError where nobody knows of it."""
+    async def ask(self, about: Poll | Fetch, find: Find) -> Reply:
+        """Ask about a job, or for its answer; "not yet" has no data. Raises GoneError where nobody knows of it."""
         address = address_of(self.base_url, about.url, find)
         pending: list[int] = []
         if isinstance(about, Poll):
             pending = about.pending_codes
             address = _with_query(address, about.query, find)
-        reply = await self._exchange("GET", address, about.format, pending=pending)
-        return None if reply.status in pending else reply
+        return await self._exchange("GET", address, about.format, pending=pending)
 
     async def _exchange(
         self,

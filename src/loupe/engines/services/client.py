@@ -86,7 +86,7 @@ class ServiceClient:
             last = replies["poll"] = await self._wait(poll, find, job)
         for fetch in settings.fetch:
             if not fetch.when or look(fetch.when, last.data):
-                last = await self.caller.ask(fetch, find) or last
+                last = await self.caller.ask(fetch, find)
         return self._taken(last.data, time.monotonic() - job.began, whole=whole)
 
     def _finder(self, request: Request, sent: Sent, replies: Mapping[str, Reply]) -> Find:
@@ -137,11 +137,8 @@ class ServiceClient:
                     raise
                 asked_to_wait = error.retry_after or 0.0
                 continue
-            failed = 0
-            if reply is None:
-                continue
-            asked_to_wait = _pause_of(reply)
-            if _is_done(poll, reply, job):
+            failed, asked_to_wait = 0, _pause_of(reply)
+            if reply.status not in poll.pending_codes and _is_done(poll, reply, job):
                 return reply
 
     def _taken(self, data: Any, seconds: float, *, whole: bool) -> Read:
