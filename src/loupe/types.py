@@ -89,7 +89,8 @@ class Output:
     """What an engine gives back for one request. `seconds` only if the engine knows better than the scheduler.
 
     `discarded_tokens` (in, out) are those of answers that were given up for this one, and are paid for too. `endpoint`
-    is the server that answered, `first_token` the seconds until a streamed answer began.
+    is the server that answered, `first_token` the seconds until a streamed answer began. `charged` is what a service
+    says that it charges for: `pages`, `credits`.
     """
 
     text: str
@@ -102,6 +103,7 @@ class Output:
     discarded_tokens: tuple[int, int] = (0, 0)
     endpoint: str = ""
     first_token: float | None = None
+    charged: Mapping[str, float] | None = None
 
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "class"}):
@@ -131,6 +133,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "
     discarded_tokens: tuple[int, int] | msgspec.UnsetType = msgspec.UNSET
     uncounted: tuple[int, int] | msgspec.UnsetType = msgspec.UNSET
     lost: int | msgspec.UnsetType = msgspec.UNSET
+    charged: dict[str, float] | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def failed(self) -> bool:

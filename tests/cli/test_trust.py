@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import shutil
-import subprocess
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
 from tests.support.chat_server import in_thread
-from tests.support.command_line import READER, command, complaint, environment, loupe, make_folder
+from tests.support.command_line import READER, at_a_terminal, complaint, loupe, make_folder
 
 EVIL = """
 from pathlib import Path
@@ -215,36 +210,3 @@ def test_what_is_shown_before_the_question_cannot_steer_the_terminal(here: Path)
     (here / "loupe.toml").write_text('[engines."a\\u001b[2J\\nb\\u202e"]\nkind = "command\\u001b]0;x\\u0007"\n')
     _, said = at_a_terminal(here, "n", "trust", ".")
     assert "Trust loupe.toml?" in said and "\x1b[2J" not in said and "\x1b]0" not in said and "\x07" not in said
-
-
-def at_a_terminal(here: Path, answer: str, *words: str) -> tuple[int, str]:
-    """Exit code and output of `loupe WORDS` at a terminal where this is typed."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        command(*words), cwd=here, env=environment(here), stdin=theirs, stdout=theirs, stderr=theirs
-    )
-    os.close(theirs)
-    said = bytearray()
-
-    def read() -> None:
-        for data in _until_closed(ours):
-            said.extend(data)
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    os.write(ours, f"{answer}\n".encode())
-    code = process.wait(timeout=60)
-    reader.join(timeout=10)
-    os.close(ours)
-    return code, said.decode(errors="replace")
-
-
-def _until_closed(descriptor: int) -> Iterator[bytes]:
-    while True:
-        try:
-            data = os.read(descriptor, 1 << 16)
-        except OSError:  # Linux says so of a terminal whose other side is closed
-            return
-        if not data:
-            return
-        yield data

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -104,3 +106,36 @@ def make_folder(root: Path, *, name: str = "mydocs", count: int = 6) -> Path:
     (folder / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (root / "reader.py").write_text(READER)
     return folder
+
+
+def at_a_terminal(here: Path, answer: str, *words: str) -> tuple[int, str]:
+    """Exit code and output of `loupe WORDS` at a terminal where this is typed."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        command(*words), cwd=here, env=environment(here), stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    said = bytearray()
+
+    def read() -> None:
+        for data in _until_closed(ours):
+            said.extend(data)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    os.write(ours, f"{answer}\n".encode())
+    code = process.wait(timeout=60)
+    reader.join(timeout=10)
+    os.close(ours)
+    return code, said.decode(errors="replace")
+
+
+def _until_closed(descriptor: int) -> Iterator[bytes]:
+    while True:
+        try:
+            data = os.read(descriptor, 1 << 16)
+        except OSError:  # Linux says so of a terminal whose other side is closed
+            return
+        if not data:
+            return
+        yield data

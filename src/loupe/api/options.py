@@ -72,7 +72,8 @@ class DataOptions(TypedDict, total=False):
 class ReadingOptions(DataOptions, total=False):
     """The options of `loupe.run`: those of `DataOptions`, how the engine is asked, and what is done again.
 
-    `batch=N` calls a function with lists of up to N pages. `progress=False` shows no bar.
+    `batch=N` calls a function with lists of up to N pages. `progress=False` shows no bar. `yes=True` lets pages be sent
+    to a service that the engine's profile names; without it, such an engine is refused.
     """
 
     base_url: str | list[str]
@@ -93,6 +94,7 @@ class ReadingOptions(DataOptions, total=False):
     fresh: bool
     redo: Sequence[str]
     max_cost: float | None
+    yes: bool
     batch: int | None
 
 
@@ -150,6 +152,8 @@ def make_plan(benchmark: str, engine: EngineLike, options: dict[str, Any]) -> tu
         if "batch" in options:
             raise UsageError("batch is for functions", hint="concurrency=N asks for several pages at once")
         label, profile = _named(os.fspath(engine), settings)
+        if profile.services and not options.get("yes"):
+            raise UsageError(f"{label} sends pages to {', '.join(profile.services)}", hint="yes=True allows it")
         opener, unnamed = None, False
     else:
         label, profile, opener = _in_process(engine, settings, options.get("batch"))

@@ -85,7 +85,7 @@ def _is_all_read(folder: Path, config: FolderConfig, tasks: set[str], given: Fla
     from loupe.benchmarks.folders.own.facts import TASK
     from loupe.web.review.fact_drafts import lacks_transcripts
 
-    asks = given != Flags(fresh=given.fresh)
+    asks = given != Flags(fresh=given.fresh, yes=given.yes)
     return tasks == {TASK} and not asks and not lacks_transcripts(folder, config)
 
 

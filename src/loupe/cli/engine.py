@@ -85,7 +85,7 @@ def test(
     """Open engine NAME, read one page with it, and print what it read."""
     import msgspec
 
-    from loupe.cli.shared.chosen_engines import configure, override_table
+    from loupe.cli.shared.chosen_engines import agree_to_send, configure, override_table
     from loupe.cli.shared.engine_settings import caution, given_prompt, settings_from
     from loupe.cli.shared.flags import Flags
     from loupe.cli.shared.server_options import check_serve, check_server_settings, check_variables, sized
@@ -98,9 +98,11 @@ def test(
     label, profile = configure(name, overrides)
     check_server_settings(overrides, [(label, profile)])
     check_variables([(label, profile)])
+    agree_to_send([profile], yes=given.yes)
     ((label, profile),) = sized([(label, profile)], given.size, overrides)
     if unproven := caution(profile):
         say(f"{label}: {unproven}")
+    _tell_steps()
     began = time.monotonic()
     output, seconds = asyncio.run(_read(label, profile, _requests(image, profile, prompt)))
     opening = time.monotonic() - began - seconds
@@ -110,6 +112,20 @@ def test(
     print_data(output.text)
     tokens = f", {output.output_tokens:,} tokens" if output.output_tokens is not None else ""
     say(f"{label}: opened in {opening:.2f} s, read in {seconds:.2f} s, {len(output.text):,} characters{tokens}")
+
+
+def _tell_steps() -> None:
+    """Say each request to a service: whoever writes a profile sees where it breaks."""
+    import logging
+
+    class Said(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            say(record.getMessage())
+
+    steps = logging.getLogger("loupe.services")
+    steps.setLevel(logging.INFO)
+    steps.handlers = [Said()]
+    steps.propagate = False
 
 
 def _requests(image: str | None, profile: Profile, prompt: str | None) -> list[Request]:

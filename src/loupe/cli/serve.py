@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from loupe.cli.shared.api_key import key_options
+from loupe.cli.shared.options import YES
 from loupe.cli.shared.output import print_data, print_line, say
 from loupe.cli.shared.signals import told
 
@@ -37,6 +38,7 @@ _API_KEY_FILE, _API_KEY = key_options(_KEY_VARIABLE, "File with the key that cli
     metavar="DIR",
     help="With `stop`: root of the runs.",
 )
+@YES
 def command(
     engine: str,
     host: str,
@@ -45,6 +47,7 @@ def command(
     concurrency: int | None,
     timeout: float | None,
     runs: Path,
+    yes: bool,
 ) -> None:
     """Offer an engine as an OpenAI-compatible server on this machine.
 
@@ -55,9 +58,11 @@ def command(
     if engine == "stop":
         _stop_left_over(runs)
         return
+    from loupe.cli.shared.chosen_engines import agree_to_send
     from loupe.engines.registry import load_profile
 
     label, profile = load_profile(engine, {"concurrency": concurrency, "timeout": timeout})
+    agree_to_send([profile], yes=yes)
     asyncio.run(_serve(name or label, profile, (host, port)))
 
 

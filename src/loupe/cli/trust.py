@@ -6,14 +6,13 @@ Whatever command meets such a file asks through it at a terminal.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Iterator
 from json import dumps
 from pathlib import Path
 
 import click
 
-from loupe.cli.shared.output import as_json, json_option, print_data, prompt, say
+from loupe.cli.shared.output import as_json, can_ask, json_option, print_data, prompt, say
 from loupe.data import trust
 from loupe.engines.shared.local_settings import ENGINES, SELECT, SUITES, LocalSettings, read_settings
 from loupe.errors import UntrustedError, UsageError, word
@@ -80,7 +79,7 @@ def is_allowed(error: UntrustedError) -> bool:
 
     Raises UsageError where the answer is no: the error itself was said before the question.
     """
-    if not _can_ask():
+    if not can_ask():
         return False
     say(error.message)
     content, lines = _look(error.file)
@@ -97,14 +96,10 @@ def _is_trusted(file: Path) -> bool:
         return False
 
 
-def _can_ask() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
-
-
 def _agreed(file: Path, lines: list[str], *, yes: bool) -> bool:
     for line in lines:
         say(line)
-    return yes or (_can_ask() and prompt(f"Trust {file}? [y/N]").casefold() in ("y", "yes"))
+    return yes or (can_ask() and prompt(f"Trust {file}? [y/N]").casefold() in ("y", "yes"))
 
 
 def _look(file: Path) -> tuple[bytes, list[str]]:

@@ -67,6 +67,16 @@ class Settings(ChatSettings, frozen=True, kw_only=True):
         finally:
             _loading.reset(token)
 
+    @property
+    def services(self) -> tuple[str, ...]:
+        """Those of the OCR."""
+        return self.reader.services
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Those of the OCR, and of the model."""
+        return tuple(dict.fromkeys([*self.reader.hosts, *super().hosts]))
+
     def signature(self) -> dict[str, str]:
         """What a text model's signature has; the picture is the OCR's, which is named."""
         picture = {key: text for key, text in self.reader.signature().items() if key == "img"}

@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Literal, get_args, get_type_hints
 import msgspec
 
 from loupe.data.toml import parse_toml
+from loupe.engines.shared.hosts import hosts_beyond
 from loupe.engines.shared.local_settings import ENGINES, FILE, LocalSettings, read_settings
 from loupe.engines.shared.prices import Price
 from loupe.engines.shared.redaction import redacted
@@ -115,6 +116,16 @@ class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=T
     price: Price | None = None
     worker: WorkerNeeds | None = None
 
+    @property
+    def services(self) -> tuple[str, ...]:
+        """Hosts that pages are sent to because a profile says so: somebody must agree."""
+        return ()
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """All hosts beyond this machine that pages are sent to, those included that the user has named as servers."""
+        return hosts_beyond(getattr(self, "base_url", ()))
+
     def for_benchmark(self, benchmark_id: str) -> Profile:
         """The same settings, with what depends on the benchmark decided."""
         del benchmark_id
@@ -166,8 +177,8 @@ def profile_names() -> dict[str, Path]:
 
 def _lasting_profiles() -> dict[str, Path]:
     """The profiles that do not depend on the working folder."""
-    folders = (BUILT_IN, USER_CONFIG.expanduser())
-    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.toml"))}
+    files = [*sorted(BUILT_IN.rglob("*.toml")), *sorted(USER_CONFIG.expanduser().glob("*.toml"))]
+    return {path.stem: path for path in files}
 
 
 def known_names() -> frozenset[str]:
@@ -220,8 +231,8 @@ def _with_differences(profile: Profile, written: Mapping[str, Any]) -> Profile:
 def built_in(version: str) -> Profile | None:
     """The profile of this package that bears a version such as `glm-ocr/1` (what follows a `+` does not count)."""
     version = version.partition("+")[0]
-    path = BUILT_IN / f"{version.partition('/')[0]}.toml"
-    if path not in BUILT_IN.glob("*.toml"):
+    path = next((path for path in BUILT_IN.rglob("*.toml") if path.stem == version.partition("/")[0]), None)
+    if path is None:
         return None
     table = _read_toml(path)
     settings: type[Profile] = engine_module(table["kind"]).Settings

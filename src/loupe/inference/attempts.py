@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -28,13 +29,15 @@ def _moment() -> float:
 
 @dataclass(slots=True)
 class Attempts:
-    """The attempts on one request. `started` is when the last one began; `discarded` are tokens of earlier answers."""
+    """The attempts on one request. `started` is when the last one began; `discarded` are tokens of earlier answers, and
+    `charged` is what a service says that it charges for these."""
 
     request: Request
     count: int = 0
     began: float = field(default_factory=lambda: _moment())
     started: float = 0.0
     discarded: tuple[int, int] = (0, 0)
+    charged: Counter[str] = field(default_factory=Counter)
 
     def begin(self) -> None:
         """One more attempt."""
@@ -44,11 +47,13 @@ class Attempts:
     def discard(self, output: Output) -> None:
         """An answer that another one takes the place of; its tokens were used all the same."""
         self.discarded = _sum(self.discarded, _sum(output.discarded_tokens, _tokens(output)))
+        self.charged.update(output.charged or {})
 
     async def answered(self, output: Output) -> Prediction:
         """The record of an answer."""
         seconds = time.monotonic() - self.started
         discarded = _sum(self.discarded, output.discarded_tokens)
+        self.charged.update(output.charged or {})
         return Prediction(
             sample=self.request.id,
             text=output.text,
@@ -61,6 +66,7 @@ class Attempts:
             reasoning=output.reasoning,
             response=dict(output.response) if output.response else None,
             endpoint=output.endpoint or msgspec.UNSET,
+            charged=dict(self.charged) if self.charged else msgspec.UNSET,
             began=round(self.began, 3),
             ended=round(_moment(), 3),
             discarded_tokens=discarded if any(discarded) else msgspec.UNSET,
@@ -88,6 +94,7 @@ class Attempts:
             began=round(self.began, 3),
             ended=round(_moment(), 3),
             discarded_tokens=self.discarded if any(self.discarded) else msgspec.UNSET,
+            charged=dict(self.charged) if self.charged else msgspec.UNSET,
         )
 
 

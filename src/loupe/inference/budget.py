@@ -43,7 +43,7 @@ class Budget:
     def after(cls, price: Price, most: float, records: Iterable[Usage]) -> Budget:
         """The budget of a run with these records. Raises EngineUnavailableError where their cost is not known."""
         known = list(records)
-        budget = cls(price, most, dearest=None if price.needs_tokens else price.page or 0.0)
+        budget = cls(price, most, dearest=None if price.varies else price.page or 0.0)
         for usage in sorted(known, key=lambda each: bool(each.late)):
             budget._count(usage)
         budget.spent += price.of_hours(busy_seconds_of(known))
@@ -108,8 +108,9 @@ class Budget:
         cost = self.price.of(usage)
         if cost is None:
             self._is_blind = True
+            used = "many tokens" if self.price.needs_tokens else "many credits"
             raise EngineUnavailableError(
-                f"{usage.sample}: the server does not say how many tokens it used, so --max-cost cannot be kept",
+                f"{usage.sample}: the server does not say how {used} it used, so --max-cost cannot be kept",
                 hint="leave out --max-cost, or give a price per page: -o 'price={page=0.001}'",
             )
         if usage.late:

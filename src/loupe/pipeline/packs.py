@@ -42,7 +42,16 @@ _LARGEST_INFO = 16 << 20
 #: What reading a broken archive raises; tarfile goes one call deeper for each header that follows a header.
 _DAMAGE = (tarfile.TarError, EOFError, zlib.error, OverflowError, RecursionError)
 #: Places of this machine in run.json, which change no number.
-_PLACES = ("base_url", "base_url_from", "program", "server_origin", "server_command", "servers_differ", "endpoint")
+_PLACES = (
+    "base_url",
+    "base_url_from",
+    "program",
+    "server_origin",
+    "server_command",
+    "servers_differ",
+    "endpoint",
+    "host",
+)
 _QUOTED_PATH = re.compile(r"""(['"])(?:[A-Za-z]:[\\/]|/)[^'"\n]*?([^\\/'"\n]*)\1""")
 _PATH = re.compile(
     r"(?:(?<!\w)file://|(?<=(?<![\w-])-[A-Z])|(?<![\w./~-]))/(?:[^\s/'\"<>|:;,()]+/)+([^\s/'\"<>|:;,()]*)"

@@ -18,10 +18,13 @@ def budget_of(plan: Plan, folder: RunFolder) -> Budget | None:
 
 
 def priced(plan: Plan) -> Price:
-    """The prices of a plan. Raises UsageError where there are none."""
-    if plan.profile.price is None:
+    """The prices of a plan; OCR on this machine costs nothing. Raises UsageError where there are none."""
+    profile = plan.profile
+    if profile.price is None and profile.gives is not None and not hasattr(profile, "base_url"):
+        return Price(page=0.0)
+    if profile.price is None:
         raise UsageError(
             f"--max-cost: no prices are known for {plan.label}",
             hint="[price] in its profile, or: -o 'price={input=0.10, output=0.40}' (per million tokens)",
         )
-    return plan.profile.price
+    return profile.price

@@ -147,7 +147,8 @@ class _Seen:
 def _with_cost(figures: dict[str, float], price: Price, seen: _Seen, pages: int) -> Speed:
     why = ""
     if seen.unknown_costs:
-        why = f"tokens of {seen.unknown_costs:,} answers are not known"
+        used = "tokens" if price.needs_tokens else "credits"
+        why = f"{used} of {seen.unknown_costs:,} answers are not known"
     elif price.hour is not None and seen.answers_without_times:
         why = "records of this run have no times"
     elif price.hour is not None and seen.clock_went_back:

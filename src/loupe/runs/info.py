@@ -25,7 +25,9 @@ _PACKAGES = (
 #: Of these, the ones that decide about the pixels an engine gets to see.
 PIXEL_PACKAGES = ("pillow", "pypdfium2")
 #: Facts of an engine that change no answer: where it stands, and who started its server (its arguments are settings).
-PLACES = frozenset({"base_url", "base_url_from", "program", "server_origin", "server_command", "servers_differ"})
+PLACES = frozenset(
+    {"base_url", "base_url_from", "program", "server_origin", "server_command", "servers_differ", "host"}
+)
 
 
 class RunInfo(msgspec.Struct, kw_only=True, frozen=True):

@@ -183,6 +183,7 @@ class _Test:
             input_tokens=output.input_tokens,
             output_tokens=output.output_tokens,
             discarded_tokens=output.discarded_tokens,
+            charged=dict(output.charged) if output.charged else None,
         )
         self._pay([paid])
         return output.first_token is not None or bool((output.response or {}).get("streamed"))

@@ -12,6 +12,7 @@ from loupe.cli.shared.api_key import API_KEY, API_KEY_FILE
 from loupe.cli.shared.engine_settings import prompt_options
 from loupe.cli.shared.errors import SOME_FAILED
 from loupe.cli.shared.exit_verdict import strict_option
+from loupe.cli.shared.options import YES
 from loupe.cli.shared.output import as_json, differences, json_option, plain_option, print_line, say, tables
 from loupe.cli.shared.server_options import (
     SERVER_OVERRIDES,
@@ -73,6 +74,7 @@ _PATH = click.Path(path_type=Path)
 )
 @click.option("--plot", type=_PATH, metavar="FILE.svg", help="Write the compression-precision curve there.")
 @click.option("--report", type=_PATH, metavar="FILE.html", help="Write pages, texts and their differences there.")
+@YES
 @strict_option
 @json_option
 @plain_option
@@ -132,7 +134,7 @@ def command(context: click.Context, /, runs: tuple[Path, ...], json: bool, plain
 
 def _engine(flags: dict[str, Any]) -> tuple[str, Profile]:
     """The engine that reads, in the mode asked for where it has such a setting."""
-    from loupe.cli.shared.chosen_engines import configure, override_table
+    from loupe.cli.shared.chosen_engines import agree_to_send, configure, override_table
     from loupe.cli.shared.engine_settings import caution
     from loupe.cli.shared.flags import Flags
 
@@ -144,6 +146,7 @@ def _engine(flags: dict[str, Any]) -> tuple[str, Profile]:
         label, profile = configure(flags["engine"] or DEFAULT_ENGINE, overrides | {"mode": flags["mode"]})
     check_server_settings(overrides, [(label, profile)])
     check_variables([(label, profile)])
+    agree_to_send([profile], yes=flags["yes"])
     ((label, profile),) = sized([(label, profile)], flags["size"], overrides)
     if unproven := caution(profile):
         say(f"{label}: {unproven}")

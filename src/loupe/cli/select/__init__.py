@@ -14,7 +14,7 @@ import click
 from loupe.cli.select.result_files import Results, check_targets
 from loupe.cli.select.select_options import Flags, check_asking, models_of, review_command, rules_of
 from loupe.cli.shared.api_key import API_KEY, API_KEY_FILE
-from loupe.cli.shared.chosen_engines import DEFAULT
+from loupe.cli.shared.chosen_engines import DEFAULT, agree_to_send
 from loupe.cli.shared.cluster_options import ON, open_cluster
 from loupe.cli.shared.errors import MISSING
 from loupe.cli.shared.output import json_file_option, plain_option, runs_option, say, shared_option
@@ -119,6 +119,7 @@ def _select(flags: Flags, folder: Path) -> int:
     check_asking(flags)
     lists, served_as = models_of(flags)
     ocr = load_profile(flags.ocr) if "b" in phases else None
+    agree_to_send([ocr[1]] if ocr else [], yes=flags.yes)
     if "b" in phases:
         check_stems(documents)
         refuse_misplaced(documents, rules.document_type)

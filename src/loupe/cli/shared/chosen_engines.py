@@ -10,7 +10,7 @@ from typing import Any
 
 from loupe.cli.shared.engine_settings import caution, differences, given_prompt, settings_of
 from loupe.cli.shared.flags import Flags
-from loupe.cli.shared.output import say
+from loupe.cli.shared.output import can_ask, prompt, say
 from loupe.cli.shared.server_options import (
     SERVER_OVERRIDES,
     check_serve,
@@ -58,7 +58,21 @@ def open_engines(flags: Flags) -> list[tuple[str, Profile]]:
             say(f"{label}: {unproven}")
     check_server_settings(override_table(flags), engines)
     check_variables(engines)
+    agree_to_send([profile for _, profile in engines], yes=flags.yes)
     return sized(engines, flags.size, override_table(flags))
+
+
+def agree_to_send(profiles: Sequence[Profile], *, yes: bool) -> None:
+    """Say which hosts pages are sent to, and ask for those that a profile names. Raises UsageError where they may not.
+
+    A host that the user has named as a server of his own is only said.
+    """
+    for host in dict.fromkeys(host for profile in profiles for host in profile.hosts):
+        say(f"sends pages to {host}")
+    if yes or not any(profile.services for profile in profiles):
+        return
+    if not can_ask() or prompt("Send them? [y/N]").casefold() not in ("y", "yes"):
+        raise UsageError("nothing was sent", hint="--yes sends pages without asking")
 
 
 def engine_names(flags: Flags) -> list[str]:

@@ -49,3 +49,4 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     on: str | None = None
     worker: dict[str, float] | None = None
     shared_data: bool = False
+    yes: bool = False

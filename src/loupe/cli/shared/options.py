@@ -65,6 +65,8 @@ SAMPLE = click.option(
 )
 SEED = click.option("--seed", type=click.IntRange(min=0), metavar="S", help="Seed of --sample. Default: 0.")
 
+YES = click.option("--yes", is_flag=True, help="Send pages to a service without asking.")
+
 #: In the order of the help.
 _OPTIONS = (
     click.option("-e", "--engine", multiple=True, metavar="NAME", help="Engine or profile; again for more."),
@@ -140,6 +142,7 @@ _OPTIONS = (
         metavar="X",
         help="Stop before the cost exceeds this, at the profile's prices (docs/runs.md).",
     ),
+    YES,
     click.option("-j", "--jobs", type=_POSITIVE, metavar="N", help="Scoring processes. Default: one per core."),
     ON,
     WORKER,

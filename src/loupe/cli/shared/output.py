@@ -129,6 +129,11 @@ def ask(question: str) -> str | None:
     return answer.rstrip("\r\n") if answer else None
 
 
+def can_ask() -> bool:
+    """Whether a person sits at the terminal who can answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def prompt(question: str, *, default: str = "", hidden: bool = False) -> str:
     """Ask a person at the terminal; an empty answer is the default. Raises click.Abort at the end of input."""
     shown = one_paragraph(f"{question} [{default}]" if default else question)

@@ -33,6 +33,9 @@ _WRAPPERS = frozenset({"", "markdown", "md", "html", "json", "latex", "text"})
 _NESTING = frozenset({"markdown", "md"})
 
 
+_REF_BOX = re.compile(r"<\|ref\|>[^<]{0,200}<\|/ref\|><\|box\|>\[[\d\s,.\[\]-]{0,2000}\](?:<\|/box\|>)?[ \t]*\n?")
+
+
 def newlines(text: str) -> str:
     r"""Drop byte order marks at the start and end every line with a plain `\n` (for `\r\n`; a lone `\r` stays)."""
     text = text.lstrip("\ufeff")
@@ -120,6 +123,20 @@ def _without_close_in_line(body: list[str], marks: str) -> str:
     return "\n".join(body)
 
 
+def html_comments(text: str) -> str:
+    """Drop `<!-- … -->`, in which services put breaks, headers and numbers of pages; one that never ends stays."""
+    kept, end = [], 0
+    while (start := text.find("<!--", end)) >= 0 and (close := text.find("-->", start + 4)) >= 0:
+        kept.append(text[end:start])
+        end = close + 3
+    return "".join([*kept, text[end:]])
+
+
+def ref_boxes(text: str) -> str:
+    """Drop the label and boxes in front of each block: `<|ref|>text<|/ref|><|box|>[[1, 2, 3, 4]]<|/box|>`."""
+    return _REF_BOX.sub("", text)
+
+
 def strip(text: str) -> str:
     """Drop white space around the answer."""
     return text.strip()
@@ -142,6 +159,8 @@ STEPS: Mapping[str, Callable[[str], str]] = MappingProxyType(
         "nanonets_page_numbers": nanonets_page_numbers,
         "nanonets_tags": nanonets_tags,
         "html_text": html_text,
+        "html_comments": html_comments,
+        "ref_boxes": ref_boxes,
         "strip": strip,
     }
 )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Literal
 
 import msgspec
 
-from loupe.engines.chat.discovery import address, check_addresses, shown
+from loupe.engines.chat.discovery import address, addresses_of, check_addresses, shown
 from loupe.engines.pages.page_images import parse_rule
 from loupe.engines.registry import Profile
+from loupe.engines.shared.hosts import hosts_beyond
 from loupe.engines.shared.redaction import redacted
 from loupe.runs.info import digest_of
 
@@ -62,6 +64,11 @@ class Settings(Profile, frozen=True, kw_only=True):
         """The base URLs as written, without empty ones."""
         written = [self.base_url] if isinstance(self.base_url, str) else self.base_url
         return [url for url in written if url.strip()]
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Also those that a variable names."""
+        return hosts_beyond(() if self.serve else addresses_of(self.base_url, os.environ).urls)
 
     def signature(self) -> dict[str, str]:
         """Image rule, token limit (if it is not the benchmark's), temperature, and whatever else steers sampling.

@@ -41,6 +41,8 @@ _DOES = {
     "base_url": "sends pages, and the API key if you have set one, to",
     "api_key_env": "sends the secret in the environment variable",
     "pass_env": "hands on the environment variables",
+    "secrets": "sends the secrets in the environment variables",
+    "optional_secrets": "sends the secrets, if set, in the environment variables",
 }
 #: Bytes that are read, and characters of a value that are shown in one line.
 _LARGEST = 1 << 20
@@ -99,8 +101,13 @@ def read_settings(path: Path = FILE) -> LocalSettings | None:
 def _doing(table: object) -> str:
     if not isinstance(table, dict):
         return "is no table"
-    done = [f"{does} {_short(table[key])}" for key, does in _DOES.items() if table.get(key)]
+    done = [f"{does} {_short(_variables(key, table[key]))}" for key, does in _DOES.items() if table.get(key)]
     return " and ".join(done) or f"reads with {_short(table.get('kind', 'nothing'))}"
+
+
+def _variables(key: str, value: object) -> object:
+    """The value of a key; of a table with secrets the names of the variables, which are none themselves."""
+    return list(value.values()) if key.endswith("secrets") and isinstance(value, dict) else value
 
 
 def _running(table: object) -> str:

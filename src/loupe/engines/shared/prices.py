@@ -1,4 +1,4 @@
-"""What an engine costs: `[price]` of a profile, per million tokens, per page, or per hour of its machine."""
+"""What an engine costs: `[price]` of a profile, per million tokens, page, credit, or hour of its machine."""
 
 from __future__ import annotations
 
@@ -14,18 +14,22 @@ _MILLION = 1_000_000
 
 
 class Price(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True, omit_defaults=True):
-    """Prices in one currency; those that are set add up. `input` and `output` are for a million tokens."""
+    """Prices in one currency; those that are set add up. `input` and `output` are for a million tokens.
+
+    `page` is for an answered page, or for as many as the service says that it charges for; `credit` for what it counts.
+    """
 
     input: float | None = None
     output: float | None = None
     page: float | None = None
+    credit: float | None = None
     hour: float | None = None
     currency: str = "USD"
 
     def __post_init__(self) -> None:
-        prices = {key: getattr(self, key) for key in ("input", "output", "page", "hour")}
+        prices = {key: getattr(self, key) for key in ("input", "output", "page", "credit", "hour")}
         if all(value is None for value in prices.values()):
-            raise ValueError("[price] names no price: input and output (per million tokens), page, or hour")
+            raise ValueError("[price] names no price: input and output (per million tokens), page, credit, or hour")
         for key, value in prices.items():
             if value is not None and not (value >= 0 and math.isfinite(value)):
                 raise ValueError(f"price.{key} = {value}: must be a number from 0 on")
@@ -37,18 +41,26 @@ class Price(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=Tru
         """Whether the cost of an answer cannot be told without its tokens."""
         return self.input is not None or self.output is not None
 
+    @property
+    def varies(self) -> bool:
+        """Whether one answer may cost more than another."""
+        return self.needs_tokens or self.credit is not None
+
     def of(self, usage: Usage) -> float | None:
-        """What the requests for one sample cost, without the hours; None where their tokens are not known."""
+        """What the requests for one sample cost, without the hours; None where nobody says what was used."""
         if usage.outcome == "missing":
             return 0.0
         answered = usage.outcome not in FAILED
         unknown = (self.input and usage.input_tokens is None) or (self.output and usage.output_tokens is None)
+        charged = usage.charged or {}
+        unknown = unknown or (self.credit and "credits" not in charged)
         if (answered and unknown) or (self.needs_tokens and usage.untold):
             return None
         more_input, more_output = usage.discarded_tokens
         tokens = (usage.input_tokens or 0) + more_input, (usage.output_tokens or 0) + more_output
         cost = ((self.input or 0.0) * tokens[0] + (self.output or 0.0) * tokens[1]) / _MILLION
-        return cost + ((self.page or 0.0) if answered else 0.0)
+        pages = charged.get("pages", 1.0 if answered else 0.0)
+        return cost + pages * (self.page or 0.0) + charged.get("credits", 0.0) * (self.credit or 0.0)
 
     def of_hours(self, seconds: float) -> float:
         """What the machine costs for so long."""
@@ -68,6 +80,7 @@ class Usage(msgspec.Struct, rename={"outcome": "class"}):
     began: float | None = None
     ended: float | None = None
     endpoint: str = ""
+    charged: dict[str, float] | None = None
 
     @property
     def untold(self) -> int:
@@ -92,6 +105,7 @@ class Usage(msgspec.Struct, rename={"outcome": "class"}):
             seconds=record.seconds,
             began=record.began or None,
             ended=record.ended or None,
+            charged=record.charged or None,
         )
 
 

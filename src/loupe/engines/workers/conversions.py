@@ -1,4 +1,4 @@
-"""Documents that a program converts as a whole: once each, however many of their pages are asked for, and when."""
+"""Documents that are converted as a whole: once each, however many of their pages are asked for, and when."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from loupe.errors import EngineError, EngineTimeoutError
+from loupe.errors import EngineError, EngineTimeoutError, TransientEngineError
 
 #: Characters of finished documents that are kept; beyond, those asked for longest ago are let go.
 _KEPT = 100_000_000
@@ -37,8 +37,9 @@ class Conversions:
     async def get(self, key: Hashable, convert: Callable[[], Awaitable[Document]]) -> Document:
         """The document under this key, converted by whoever asks first.
 
-        Raises what converting it raised, to everybody who asks: a document that failed is not tried again in this run.
-        A time-out is one of the first page; the others fail for want of their document.
+        Raises what converting it raised, to everybody who asks: a document that failed is not tried again in this run,
+        but after an error that may pass. A time-out is one of the first page; the others fail for want of their
+        document.
         """
         task = self._tasks.get(key)
         is_first = task is None
@@ -48,6 +49,10 @@ class Conversions:
         try:
             # Shielded: one page that is given up takes nothing from the others.
             return await asyncio.shield(task)
+        except TransientEngineError:
+            if self._tasks.get(key) is task:
+                del self._tasks[key]
+            raise
         except EngineTimeoutError as error:
             if is_first:
                 raise

@@ -1,0 +1,1 @@
+"""Services over HTTP that a profile describes: what is sent, where the text stands, what errors mean."""
