@@ -186,7 +186,7 @@ def _opened(
     if plan.opener is not None:
         return plan.opener()
     if plan.cluster is not None and plan.cluster.reads(plan.profile):
-        return plan.cluster.open_profile(plan.profile, progress)
+        return plan.cluster.open_profile(plan.profile, progress, folder.info.facts)
     return open_profile(plan.profile, folder=folder.files, keeper=keeper, watch=watch_of(progress))
 
 
@@ -294,7 +294,8 @@ async def _live_scoring(work: _Work) -> AsyncIterator[Callable[[Sample, Predicti
         _score_pool(plan.benchmark, plan.profile.adapters, plan.jobs, plan.cluster) as pool,
         work.folder.scores_log() as log,
     ):
-        places = asyncio.Semaphore(_ahead(benchmark, pool))
+        ahead = _ahead(benchmark, pool)
+        places = asyncio.Semaphore(ahead)
 
         async def score(sample: Sample, prediction: Prediction) -> None:
             try:
@@ -306,8 +307,12 @@ async def _live_scoring(work: _Work) -> AsyncIterator[Callable[[Sample, Predicti
             progress.headline, progress.headline_name = running.estimate(), benchmark.headline_measure
 
         async def start(sample: Sample, prediction: Prediction) -> None:
+            nonlocal ahead
             if len(prediction.text) > _LONG_ANSWER:
                 return
+            for _ in range(ahead, _ahead(benchmark, pool)):  # a cluster grows
+                places.release()
+                ahead += 1
             await places.acquire()
             task = asyncio.create_task(score(sample, prediction))
             tasks.add(task)
@@ -374,14 +379,13 @@ async def _score_samples(
                     return read_scores(place)
                 return await pool.score(sample, prediction)
 
-        ahead = _ahead(benchmark, pool)
         window: deque[asyncio.Task[SampleScores]] = deque()
         try:
             for sample in open_samples(info):
                 if sample.id not in predictions:
                     continue
                 window.append(asyncio.create_task(one(sample)))
-                if len(window) >= ahead:
+                if len(window) >= _ahead(benchmark, pool):
                     keep(await window.popleft())
             for row in await asyncio.gather(*window):
                 keep(row)
