@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +30,10 @@ class Store:
         return content
 
 
+async def fetched(content: bytes) -> bytes:
+    return content
+
+
 @pytest.mark.parametrize(
     ("words", "error"),
     [
@@ -50,6 +55,15 @@ def test_needs_that_are_none_are_refused(tmp_path: Path, needs: str) -> None:
     done = loupe("run", "mydocs", "-e", "rapidocr", "--on", "ray", "--worker", needs, cwd=tmp_path)
     assert done.returncode == 2
     assert "is neither cpus=N above 0 nor gpus=N" in done.stderr
+
+
+@pytest.mark.parametrize("needs", ["gpus=1.5", "cpus=2,gpus=2.25"])
+def test_a_gpu_and_a_half_is_refused_as_ray_has_none(tmp_path: Path, needs: str) -> None:
+    done = loupe("run", "sample_pages", "-e", "rapidocr", "--on", "ray", "--worker", needs, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "a part of one GPU, or whole ones" in complaint(done)[0]
+    with pytest.raises(ProfileError, match="a part of one GPU, or whole ones"):
+        load_profile("rapidocr", {"worker": {"gpus": 1.5}})
 
 
 def test_a_profile_says_what_a_worker_needs_and_it_changes_no_answer() -> None:
@@ -107,9 +121,9 @@ def test_a_page_arrives_as_it_was_sent(tmp_path: Path, size: int) -> None:
     request = Request(id="a", images=(page, PdfPage(document, 3, "turned"), tmp_path / "gone.png"))
     sent, files, pieces = Packing(Store()).pack(request)
     (tmp_path / "node").mkdir()
-    spool = Spool(tmp_path / "node")
-    found, names = spool.unpack(sent, files, pieces)
-    here, there, gone = found.images
+    spool = Spool(tmp_path / "node", fetched)
+    names = spool.hold(files)
+    here, there, gone = asyncio.run(spool.unpack(sent, files, pieces)).images
     assert isinstance(here, Path)
     assert here.read_bytes() == page.read_bytes()
     assert isinstance(there, PdfPage)
@@ -166,10 +180,11 @@ def test_a_document_that_a_request_names_twice_is_released_and_one_that_was_cut_
     packed, files, pieces = Packing(Store()).pack(request)
     node = tmp_path / "node"
     node.mkdir()
-    spool = Spool(node)
+    spool = Spool(node, fetched)
     (node / files[0].key).mkdir()
     (node / f"{files[0].key}.new").write_bytes(b"%P")  # what a full disk left
-    moved, names = spool.unpack(packed, files, pieces)
+    names = spool.hold(files)
+    moved = asyncio.run(spool.unpack(packed, files, pieces))
     assert {page.path.read_bytes() for page in moved.images if isinstance(page, PdfPage)} == {document.read_bytes()}
     spool.release(names)
     assert not spool._used and len(spool._idle) == 1
