@@ -314,15 +314,15 @@ class EnginePool:
         """Have one more worker on a node, or know why not."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        actor = self._host.options(
-            num_cpus=self.needs.cpus,
-            num_gpus=self.needs.gpus,
-            max_concurrency=2 * _MOST,
-            max_restarts=0,
-            scheduling_strategy=NodeAffinitySchedulingStrategy(node.id, soft=False),
-        ).remote()
-        kept = False
+        actor, kept = None, False
         try:
+            actor = self._host.options(
+                num_cpus=self.needs.cpus,
+                num_gpus=self.needs.gpus,
+                max_concurrency=2 * _MOST,
+                max_restarts=0,
+                scheduling_strategy=NodeAffinitySchedulingStrategy(node.id, soft=False),
+            ).remote()
             opened = await self._call(actor.open.remote(self.order))
             if isinstance(opened, Opened):
                 self._fits[node.id] = opened.fits

@@ -141,15 +141,19 @@ class ScorePool:
         with self._changed:
             self._state = "closed" if self._state == "open" else self._state
             self._changed.notify_all()
-            threads = list(self._threads)
         try:
-            for thread in threads:
-                thread.join()
+            while threads := self._there():  # Some may start others yet.
+                for thread in threads:
+                    thread.join()
         except BaseException:
             self._abort()
             raise
         finally:
             self._hands.close()
+
+    def _there(self) -> list[threading.Thread]:
+        with self._changed:
+            return list(self._threads)
 
     def _abort(self) -> None:
         """Drop what is queued and kill what is running."""
