@@ -66,6 +66,8 @@ _SCORING_AHEAD = 256
 _PREPARED_AHEAD = 1024
 #: For each scoring process, at least.
 _EACH = 8
+#: Answers that are written as files, too.
+_MOST_FILES = 100_000
 #: Longer answers are not held until their turn comes: the scoring stage reads them again.
 _LONG_ANSWER = 1_000_000
 Say: TypeAlias = Callable[[str], None]
@@ -175,7 +177,7 @@ async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scori
                 progress.remark = changed or progress.remark
             await _score(folder, found, jobs=plan.jobs, cluster=plan.cluster)
         if plan.lasting:
-            _export(folder, benchmark, asked)
+            _export(folder, benchmark, asked, progress)
         return folder
 
 
@@ -435,8 +437,14 @@ async def _score(folder: RunFolder, found: Survey, *, jobs: int | None, cluster:
     return result
 
 
-def _export(folder: RunFolder, benchmark: Benchmark, asked: tuple[str, ...]) -> None:
-    """Write the answers as files that any upstream script can read: the text as it is scored. Failed ones have none."""
+def _export(folder: RunFolder, benchmark: Benchmark, asked: tuple[str, ...], progress: Progress) -> None:
+    """Write the answers as files that any upstream script can read: the text as it is scored. Failed ones have none.
+
+    Very many are left out: their folder would cost more than the run.
+    """
+    if len(asked) > _MOST_FILES:
+        progress.tell(f"{len(asked):,} answers are in predictions.jsonl; loupe export {word(folder.path)} makes files")
+        return
 
     def texts() -> Iterator[tuple[str, str]]:
         places = folder.prediction_places()
