@@ -216,19 +216,20 @@ class Board:
         before, now = self._values.get(run.serial, {}), {}
         costs = group.costs[place].by_sample if place < len(group.costs) else {}
         cells = {}
-        for ident in idents:
-            if (answer := run.answers.get(ident)) is None:
-                continue
-            scores, measure, value = run.counts_of(ident), "", None
-            if scores is not None:
-                known = before.get(ident)
-                if known is None or known[0] is not scores:
-                    known = (scores, *shown_value(group, values_of(group, scores)))
-                now[ident], (_, measure, value) = known, known
-            broken = scores is not None and bool(scores.error)
-            outcome = shown_outcome(answer.outcome, broken=broken, right=rightly_empty(scores))
-            error = answer.error or (one_line(scores.error) if scores is not None and outcome == "scorer" else "")
-            cells[ident] = Cell(outcome, measure, value, costs.get(ident, 0.0), error)
+        with run.reader() as scores_of:
+            for ident in idents:
+                if (answer := run.answers.get(ident)) is None:
+                    continue
+                scores, measure, value = scores_of(ident), "", None
+                if scores is not None:
+                    known = before.get(ident)
+                    if known is None or known[0] is not scores:
+                        known = (scores, *shown_value(group, values_of(group, scores)))
+                    now[ident], (_, measure, value) = known, known
+                broken = scores is not None and bool(scores.error)
+                outcome = shown_outcome(answer.outcome, broken=broken, right=rightly_empty(scores))
+                error = answer.error or (one_line(scores.error) if scores is not None and outcome == "scorer" else "")
+                cells[ident] = Cell(outcome, measure, value, costs.get(ident, 0.0), error)
         self._values[run.serial] = now
         return cells
 

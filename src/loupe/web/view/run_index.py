@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -106,6 +107,17 @@ class RunIndex:
     def counts_of(self, ident: str) -> SampleScores | None:
         """The scores of one sample, perhaps without details."""
         return self.scores_of(ident) if self.is_large else self.scores.get(ident)
+
+    @contextmanager
+    def reader(self) -> Iterator[Callable[[str], SampleScores | None]]:
+        """`counts_of` for many."""
+        if not self.is_large:
+            yield self.scores.get
+            return
+        with self.folder.score_reader() as read:
+            yield (
+                lambda ident: self._same(read(self.score_places[ident]), ident) if ident in self.score_places else None
+            )
 
     def failed(self) -> int:
         """Samples that ended without an answer."""
