@@ -99,7 +99,7 @@ async def asked(engine: Engine, *idents: str) -> dict[str, Output | BaseExceptio
     return dict(zip(idents, found, strict=True))
 
 
-SERVER = {"engine": "openai", "serve": "vllm:m", "model": "m", "concurrency": 12}
+SERVER: dict[str, Any] = {"engine": "openai", "serve": "vllm:m", "model": "m", "concurrency": 12}
 
 
 @pytest.mark.parametrize("kind", [{}, SERVER], ids=["one page at a time", "a server with many"])
@@ -181,7 +181,7 @@ def test_a_refused_node_that_is_gone_is_waited_for_no_less_than_others() -> None
 
     async def scene() -> Output | BaseException:
         async with opened(nodes, answer) as (engine, _):
-            asking = asyncio.create_task(engine.predict(Request(id="p")))
+            asking: asyncio.Future[Output] = asyncio.ensure_future(engine.predict(Request(id="p")))
             await asyncio.sleep(0)
             nodes.cpus.clear()
             await asyncio.sleep(0.1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from loupe.cluster.sameness import differences, differing, versions
 from loupe.cluster.scoring_host import carrying, files_of
 from loupe.engines.registry import load_profile
 from loupe.errors import ProfileError, UsageError
+from loupe.files.scratch import clear_away
 from loupe.types import PdfPage, Request, Sample
 from tests.support.command_line import complaint, loupe, make_folder
 
@@ -151,10 +153,50 @@ def test_pages_travel_to_scorers_only_where_scoring_looks_at_them(tmp_path: Path
     assert (found.name, found.read_bytes()) == ("blank.png", b"white")
 
 
+def test_pages_of_a_batch_stay_until_it_is_scored(tmp_path: Path) -> None:
+    page = tmp_path / "blank.png"
+    page.write_bytes(b"white")
+    message = pickle.dumps(carrying(Sample(id="a", images=(page,) * 3, truth="")))
+    found = [image for _ in range(100) for image in pickle.loads(message).images]
+    assert all(image.is_file() for image in found)
+    clear_away()
+    assert not any(image.parent.exists() for image in found)
+
+
+def test_a_document_is_stored_once_and_fetched_once_for_all_its_pages(tmp_path: Path) -> None:
+    document, stored, asked = tmp_path / "a.pdf", [], []
+    document.write_bytes(b"%PDF" * 50_000)
+
+    class Counting:
+        def put(self, content: bytes) -> int:
+            stored.append(content)
+            return len(stored) - 1
+
+    async def fetch(reference: int) -> bytes:
+        asked.append(reference)
+        await asyncio.sleep(0)
+        return stored[reference]
+
+    packing = Packing(Counting())
+    requests = [Request(id=str(page), images=(PdfPage(document, page),)) for page in range(1, 40)]
+    with ThreadPoolExecutor(8) as threads:
+        packed = list(threads.map(packing.pack, requests))
+
+    async def unpacked() -> list[Request]:
+        spool = Spool(tmp_path, fetch)
+        for _, files, _ in packed:
+            spool.hold(files)
+        return await asyncio.gather(*(spool.unpack(*each) for each in packed))
+
+    pages = [image for request in asyncio.run(unpacked()) for image in request.images]
+    assert (len(stored), len(asked), len({page.path for page in pages if isinstance(page, PdfPage)})) == (1, 1, 1)
+
+
 def test_a_function_travels_with_the_files_beside_it_and_a_benchmark_with_those_that_define_it(tmp_path: Path) -> None:
     folder = make_folder(tmp_path)
     (tmp_path / "words.py").write_text("")
     (folder / "page.png").write_bytes(b"")
+    (folder / "old_answers.jsonl").write_text("{}")
     _, profile = load_profile(f"python:{tmp_path}/reader.py:right")
     assert sorted(code_of(profile)) == ["reader.py", "words.py"]
     assert sorted(files_of(str(folder))) == ["loupe.toml", "samples.jsonl"]

@@ -86,6 +86,19 @@ def test_a_node_whose_scorers_die_as_they_start_ends_nothing(benchmark: str) -> 
     assert not [each.error for each in found if each.error]
 
 
+def test_a_node_opens_a_benchmark_once_for_all_its_processes(benchmark: str) -> None:
+    opened: list[str] = []
+
+    def note(node: str, method: str, actor: Any) -> None:
+        opened.extend([node] if method == "open" else [])
+
+    with hands_of(benchmark, StubNodes(a=2, b=2), note) as (hands, _):
+        lines = [hands.line() for _ in range(4)]
+        for line in lines:
+            line.close()
+    assert sorted(opened) == ["a", "b"]
+
+
 def test_a_node_that_dies_costs_no_score_and_one_that_joins_is_waited_for(benchmark: str) -> None:
     nodes = StubNodes(first=1)
 
