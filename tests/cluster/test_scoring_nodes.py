@@ -157,7 +157,8 @@ def test_more_samples_may_be_in_flight_when_a_cluster_grows(benchmark: str) -> N
                     few = len(packed)
                     nodes.cpus = {"large": 15}
                     tasks.append(asyncio.create_task(next(ask)))
-                    await asyncio.sleep(0.5)
+                    for _ in range(1000):
+                        await asyncio.sleep(0.01 if len(packed) <= 4 * few else 0)
                     ask.close()
                     raise KeyboardInterrupt
             except KeyboardInterrupt:
