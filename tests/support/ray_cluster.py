@@ -11,12 +11,15 @@ import secrets
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
 #: Nodes of these clusters are known to be dead within two seconds; Ray's own default is fifteen.
 _SYSTEM = {"health_check_period_ms": 500, "health_check_failure_threshold": 3, "health_check_timeout_ms": 10000}
 _STORE = 100_000_000
+#: Failed starts of a node that are overlooked.
+_ATTEMPTS = 3
 
 
 class RayCluster:
@@ -73,6 +76,14 @@ class RayCluster:
         raise RuntimeError(f"the cluster ended under {order}")
 
 
+def _added(cluster: Any, cpus: int) -> Any:
+    """One more node; a busy machine may need another attempt."""
+    for _ in range(_ATTEMPTS):
+        with suppress(Exception):
+            return cluster.add_node(num_cpus=cpus, object_store_memory=_STORE)
+    return cluster.add_node(num_cpus=cpus, object_store_memory=_STORE)
+
+
 def main() -> None:
     """Do what is asked on standard input, line by line; at its end the cluster ends."""
     from ray.cluster_utils import Cluster
@@ -87,7 +98,7 @@ def main() -> None:
             cluster = Cluster(initialize_head=True, head_node_args=head)
             answer = cluster.address
         elif order == "add":
-            node = cluster.add_node(num_cpus=number, object_store_memory=_STORE)
+            node = _added(cluster, number)
             pid = node.all_processes["raylet"][0].process.pid
             nodes[pid] = node
             answer = str(pid)
