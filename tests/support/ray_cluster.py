@@ -11,7 +11,9 @@ import secrets
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -34,8 +36,6 @@ class RayCluster:
 
     def __enter__(self) -> RayCluster:
         keys = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16), "RAY_USAGE_STATS_ENABLED": "0"}
-        # A busy machine takes its time to start a node.
-        keys["RAY_raylet_start_wait_time_s"] = "120"
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.support.ray_cluster"],
             stdin=subprocess.PIPE,
@@ -76,12 +76,12 @@ class RayCluster:
         raise RuntimeError(f"the cluster ended under {order}")
 
 
-def _added(cluster: Any, cpus: int) -> Any:
-    """One more node; a busy machine may need another attempt."""
+def _patiently(start: Callable[[], Any]) -> Any:
+    """What starts a node gives: Ray gives it 30 seconds, and a busy machine may need another attempt."""
     for _ in range(_ATTEMPTS):
         with suppress(Exception):
-            return cluster.add_node(num_cpus=cpus, object_store_memory=_STORE)
-    return cluster.add_node(num_cpus=cpus, object_store_memory=_STORE)
+            return start()
+    return start()
 
 
 def main() -> None:
@@ -95,10 +95,10 @@ def main() -> None:
         answer = ""
         if order == "start":
             head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": _STORE, "_system_config": _SYSTEM}
-            cluster = Cluster(initialize_head=True, head_node_args=head)
+            cluster = _patiently(partial(Cluster, initialize_head=True, head_node_args=head))
             answer = cluster.address
         elif order == "add":
-            node = _added(cluster, number)
+            node = _patiently(partial(cluster.add_node, num_cpus=number, object_store_memory=_STORE))
             pid = node.all_processes["raylet"][0].process.pid
             nodes[pid] = node
             answer = str(pid)
