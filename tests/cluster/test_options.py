@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from loupe.cluster.sameness import differences, differing, versions
 from loupe.cluster.scoring_host import carrying, files_of
 from loupe.engines.registry import load_profile
 from loupe.errors import ProfileError, UsageError
+from loupe.files.scratch import clear_away
 from loupe.types import PdfPage, Request, Sample
 from tests.support.command_line import complaint, loupe, make_folder
 
@@ -27,6 +30,10 @@ class Store:
 
     def put(self, content: bytes) -> bytes:
         return content
+
+
+async def fetched(content: bytes) -> bytes:
+    return content
 
 
 @pytest.mark.parametrize(
@@ -50,6 +57,15 @@ def test_needs_that_are_none_are_refused(tmp_path: Path, needs: str) -> None:
     done = loupe("run", "mydocs", "-e", "rapidocr", "--on", "ray", "--worker", needs, cwd=tmp_path)
     assert done.returncode == 2
     assert "is neither cpus=N above 0 nor gpus=N" in done.stderr
+
+
+@pytest.mark.parametrize("needs", ["gpus=1.5", "cpus=2,gpus=2.25"])
+def test_a_gpu_and_a_half_is_refused_as_ray_has_none(tmp_path: Path, needs: str) -> None:
+    done = loupe("run", "sample_pages", "-e", "rapidocr", "--on", "ray", "--worker", needs, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "a part of one GPU, or whole ones" in complaint(done)[0]
+    with pytest.raises(ProfileError, match="a part of one GPU, or whole ones"):
+        load_profile("rapidocr", {"worker": {"gpus": 1.5}})
 
 
 def test_a_profile_says_what_a_worker_needs_and_it_changes_no_answer() -> None:
@@ -107,9 +123,9 @@ def test_a_page_arrives_as_it_was_sent(tmp_path: Path, size: int) -> None:
     request = Request(id="a", images=(page, PdfPage(document, 3, "turned"), tmp_path / "gone.png"))
     sent, files, pieces = Packing(Store()).pack(request)
     (tmp_path / "node").mkdir()
-    spool = Spool(tmp_path / "node")
-    found, names = spool.unpack(sent, files, pieces)
-    here, there, gone = found.images
+    spool = Spool(tmp_path / "node", fetched)
+    names = spool.hold(files)
+    here, there, gone = asyncio.run(spool.unpack(sent, files, pieces)).images
     assert isinstance(here, Path)
     assert here.read_bytes() == page.read_bytes()
     assert isinstance(there, PdfPage)
@@ -137,10 +153,50 @@ def test_pages_travel_to_scorers_only_where_scoring_looks_at_them(tmp_path: Path
     assert (found.name, found.read_bytes()) == ("blank.png", b"white")
 
 
+def test_pages_of_a_batch_stay_until_it_is_scored(tmp_path: Path) -> None:
+    page = tmp_path / "blank.png"
+    page.write_bytes(b"white")
+    message = pickle.dumps(carrying(Sample(id="a", images=(page,) * 3, truth="")))
+    found = [image for _ in range(100) for image in pickle.loads(message).images]
+    assert all(image.is_file() for image in found)
+    clear_away()
+    assert not any(image.parent.exists() for image in found)
+
+
+def test_a_document_is_stored_once_and_fetched_once_for_all_its_pages(tmp_path: Path) -> None:
+    document, stored, asked = tmp_path / "a.pdf", [], []
+    document.write_bytes(b"%PDF" * 50_000)
+
+    class Counting:
+        def put(self, content: bytes) -> int:
+            stored.append(content)
+            return len(stored) - 1
+
+    async def fetch(reference: int) -> bytes:
+        asked.append(reference)
+        await asyncio.sleep(0)
+        return stored[reference]
+
+    packing = Packing(Counting())
+    requests = [Request(id=str(page), images=(PdfPage(document, page),)) for page in range(1, 40)]
+    with ThreadPoolExecutor(8) as threads:
+        packed = list(threads.map(packing.pack, requests))
+
+    async def unpacked() -> list[Request]:
+        spool = Spool(tmp_path, fetch)
+        for _, files, _ in packed:
+            spool.hold(files)
+        return await asyncio.gather(*(spool.unpack(*each) for each in packed))
+
+    pages = [image for request in asyncio.run(unpacked()) for image in request.images]
+    assert (len(stored), len(asked), len({page.path for page in pages if isinstance(page, PdfPage)})) == (1, 1, 1)
+
+
 def test_a_function_travels_with_the_files_beside_it_and_a_benchmark_with_those_that_define_it(tmp_path: Path) -> None:
     folder = make_folder(tmp_path)
     (tmp_path / "words.py").write_text("")
     (folder / "page.png").write_bytes(b"")
+    (folder / "old_answers.jsonl").write_text("{}")
     _, profile = load_profile(f"python:{tmp_path}/reader.py:right")
     assert sorted(code_of(profile)) == ["reader.py", "words.py"]
     assert sorted(files_of(str(folder))) == ["loupe.toml", "samples.jsonl"]
@@ -166,10 +222,11 @@ def test_a_document_that_a_request_names_twice_is_released_and_one_that_was_cut_
     packed, files, pieces = Packing(Store()).pack(request)
     node = tmp_path / "node"
     node.mkdir()
-    spool = Spool(node)
+    spool = Spool(node, fetched)
     (node / files[0].key).mkdir()
     (node / f"{files[0].key}.new").write_bytes(b"%P")  # what a full disk left
-    moved, names = spool.unpack(packed, files, pieces)
+    names = spool.hold(files)
+    moved = asyncio.run(spool.unpack(packed, files, pieces))
     assert {page.path.read_bytes() for page in moved.images if isinstance(page, PdfPage)} == {document.read_bytes()}
     spool.release(names)
     assert not spool._used and len(spool._idle) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import tracemalloc
 from pathlib import Path
 
@@ -10,9 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loupe.engines.registry import load_profile
 from loupe.files.folder import Folder
 from loupe.files.json_lines import replacing_lines
-from loupe.pipeline import stored_answers
+from loupe.inference.progress import Progress
+from loupe.pipeline import Plan, infer, stages, stored_answers
 from loupe.pipeline.answer_names import match_answers
 from loupe.pipeline.stored_answers import StoredAnswers
 from loupe.runs.places import Place, Places
@@ -22,6 +25,7 @@ from loupe.stats.clusters import ScoreTable, sort_into_clusters
 from loupe.stats.estimates import estimate, estimate_clustered
 from loupe.stats.scored_run import ScoredRun
 from loupe.types import Measure, Prediction, SampleScores, Score
+from tests.support.command_line import make_folder
 
 PLACES = st.builds(
     Place, st.integers(0, 2**40), st.integers(0, 2**31), st.sampled_from(["ok", "error"]), st.integers(0, 3)
@@ -43,6 +47,17 @@ def test_places_are_those_of_a_dictionary(puts: list[tuple[str, Place]]) -> None
     for ident, place in puts:
         places.put(ident, place)
     assert list(places.items()) == list(dict(puts).items()) and len(places) == len(dict(puts))
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), PLACES)), st.lists(st.tuples(st.sampled_from("abcd"), PLACES)))
+def test_a_copy_of_places_changes_alone(before: list[tuple[str, Place]], after: list[tuple[str, Place]]) -> None:
+    places = Places()
+    for ident, place in before:
+        places.put(ident, place)
+    copy = places.copy()
+    for ident, place in after:
+        copy.put(ident, place)
+    assert (dict(places), dict(copy)) == (dict(before), dict(before) | dict(after))
 
 
 def test_places_take_little_more_than_their_ids() -> None:
@@ -120,3 +135,17 @@ def test_of_several_answers_of_one_name_the_last_one_counts() -> None:
     matched = match_answers(answers, ["a", "b", "d"], ["a", "b", "c", "d"])
     assert {name: each.text for name, each in matched.found.items()} == {"a": "3", "b": "2"}
     assert (matched.double, matched.missing, matched.extra) == (["a"], ["d"], [])
+
+
+def test_very_many_answers_are_not_written_as_files_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stages, "_MOST_FILES", 5)
+    make_folder(tmp_path)
+    label, profile = load_profile(f"python:{tmp_path}/reader.py:right")
+    progress = Progress()
+    plan = Plan(benchmark=str(tmp_path / "mydocs"), label=label, profile=profile, runs=tmp_path / "runs")
+    folder = asyncio.run(infer(plan, progress))
+    assert not (folder.path / "predictions").exists()
+    assert any("6 answers are in predictions.jsonl; loupe export" in line for line in progress.news)
+    assert len(folder.prediction_places()) == 6

@@ -20,6 +20,7 @@ from loupe.web.view import two_runs
 from loupe.web.view.compare_page import compare_context, compared_rows
 from loupe.web.view.grid import chosen_rows, wanted_of
 from loupe.web.view.heat import heat_maps
+from loupe.web.view.pages import Pages
 from loupe.web.view.run_page import run_context
 from loupe.web.view.shelf import Look, Shelf
 from loupe.web.view.what_if import JsonObject, SupersededError, WhatIf
@@ -275,3 +276,39 @@ def test_samples_that_a_limited_run_did_not_ask_for_are_not_missing(toy: Toy) ->
     (board,) = looked(Shelf([toy.root / "runs"])).boards.values()
     place = board.ordered().index(board.runs[1])
     assert [row.cells[place].outcome for row in board.rows()] == ["ok"] * 5 + ["unasked"] * 3
+
+
+def test_of_a_large_run_the_first_samples_are_shown_and_no_score_is_held(
+    toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loupe.web.view.run_index.SAMPLE_LIMIT", 5)
+    monkeypatch.setattr("loupe.web.view.board.SAMPLE_LIMIT", 5)
+    monkeypatch.setattr("loupe.web.view.growing._PORTION", 100)  # lines longer than what is held at once
+    shelf = Shelf([toy.root / "runs"])
+    board = next(iter(looked(shelf).boards.values()))
+    assert [(len(run.answers), len(run.scores), len(run.score_places)) for run in board.runs] == [(8, 0, 8)] * 2
+    assert [row.ident for row in board.rows()] == [sample.id for sample in toy.samples[:5]]
+    costs = [cell.value for row in board.rows() for cell in row.cells]
+    assert len(costs) == 10 and None not in costs
+    pages = Pages(shelf)
+    run = board.ordered()[0]
+    shown = {
+        "board": pages.board(board),
+        "samples": pages.samples(board, wanted_of(board, {}), {}),
+        "compare": pages.compare(board, {}),
+        "run": pages.run(board, run),
+        "sample": pages.sample(board, toy.samples[0].id, wanted_of(board, {}), {}),
+    }
+    for name, html in shown.items():
+        assert html is not None and "The first 5 of 8 samples are shown one by one" in html, name
+    assert "No ranks here: with so many samples" in (shown["board"] or "")
+    assert pages.home() and pages.slices(board, run.key)
+    assert pages.sample(board, toy.samples[7].id, wanted_of(board, {}), {}) is None
+    (outcomes,) = [run_context(board, run)["outcomes"]]
+    assert sum(count for _, _, count in outcomes) == 8
+    # It grows as any other.
+    more = (run.folder.path / "predictions.jsonl").read_bytes().splitlines(keepends=True)[0]
+    with (run.folder.path / "predictions.jsonl").open("ab") as file:
+        file.write(more.replace(toy.samples[0].id.encode(), b"another"))
+    board = next(iter(looked(shelf).boards.values()))
+    assert sorted(len(each.answers) for each in board.runs) == [8, 9]

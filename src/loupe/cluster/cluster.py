@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -37,8 +37,10 @@ class Cluster:
         return runs_on_nodes(profile)
 
     @asynccontextmanager
-    async def open_profile(self, profile: Profile, progress: Progress) -> AsyncIterator[Engine]:
-        """Open an engine on all nodes. Raises what opening it raises where no node can."""
+    async def open_profile(
+        self, profile: Profile, progress: Progress, known: Mapping[str, str] | None = None
+    ) -> AsyncIterator[Engine]:
+        """Open an engine on all nodes; `known` are its facts in the run so far. Raises what opening it raises."""
         order = Order(
             profile=_by_the_node(profile),
             versions=versions(),
@@ -53,6 +55,7 @@ class Cluster:
             chosen=profile.worker is not None or self._needs(profile).gpus > 0,
             packing=Packing(self.ray, shared=self._shared),
             progress=progress,
+            known=known or {},
         )
         async with engine_pool(pool) as engine:
             yield engine

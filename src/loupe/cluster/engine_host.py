@@ -15,13 +15,13 @@ from pathlib import Path
 
 import msgspec
 
-from loupe.cluster.pages import NODE_FOLDER, Shipped, Spool, named_again
+from loupe.cluster.pages import NODE_FOLDER, Shipped, Spool, Stored, named_again
 from loupe.cluster.sameness import differences
 from loupe.engines.chat.settings import Settings as ChatSettings
 from loupe.engines.python import Settings as PythonSettings
 from loupe.engines.registry import Profile
 from loupe.engines.workers.cores import share_cores
-from loupe.errors import EngineError, EngineUnavailableError, LoupeError
+from loupe.errors import EngineError, EngineUnavailableError, LoupeError, in_words, no_room
 from loupe.files.folder import Folder
 from loupe.files.foreign import read_data
 from loupe.files.scratch import scratch_folder
@@ -67,6 +67,10 @@ class Opened:
     is_watched: bool
 
 
+class NodeError(LoupeError):
+    """The node lacks something, so that no page can be blamed; another one may read."""
+
+
 class EngineHost:
     """The actor. Errors that Loupe raises come back as values: Ray would wrap them."""
 
@@ -104,23 +108,28 @@ class EngineHost:
         facts = {name: named_again(text, names) for name, text in self._engine.facts.items()}
         return Opened(facts=facts, fits=fits, is_watched=self._engine.healthy is not None)
 
-    async def ask(self, request: Request, files: Sequence[Shipped], *pieces: bytes) -> Output | LoupeError:
+    async def ask(self, request: Request, files: Sequence[Shipped], *pieces: bytes | Stored) -> Output | LoupeError:
         """What the engine says of a request, with the seconds that this took it; `pieces` are its files."""
         assert self._engine is not None and self._spool is not None
-        names: dict[str, str] = {}
+        names = self._spool.hold(files)
         try:
             async with self._places:
-                request, names = self._spool.unpack(request, files, pieces)
+                try:
+                    request = await self._spool.unpack(request, files, pieces)
+                except OSError as error:
+                    return _of_the_node(error)
                 began = time.monotonic()
                 output = await self._engine.predict(request)
                 seconds = round(time.monotonic() - began, 4)
                 return replace(output, seconds=seconds if output.seconds is None else output.seconds)
-        except LoupeError as error:
+        except Exception as error:  # noqa: BLE001  a worker's border: it is the error of this sample
+            if no_room(error) is not None:
+                return _of_the_node(error)
+            if not isinstance(error, LoupeError):
+                return EngineError(named_again(f"{type(error).__name__}: {error}", names))
             error.message = named_again(error.message, names)
             error.args = (error.message,)
             return error
-        except Exception as error:  # noqa: BLE001  a worker's border: it is the error of this sample
-            return EngineError(named_again(f"{type(error).__name__}: {error}", names))
         finally:
             self._spool.release(names)
 
@@ -135,6 +144,12 @@ class EngineHost:
     async def close(self) -> None:
         """End the engine, its processes, its server and its files."""
         await self._stack.aclose()
+
+
+def _of_the_node(error: BaseException) -> NodeError:
+    """What the disk of a node says, without the name of a file that nobody knows."""
+    said = no_room(error)
+    return NodeError(f"pages cannot be laid down there: {said.strerror if said else in_words(error)}")
 
 
 def _settled(order: Order, folder: Path) -> tuple[Profile, dict[str, str]]:

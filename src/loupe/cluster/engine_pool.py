@@ -1,7 +1,8 @@
 """The workers of an engine on all nodes, as one engine: who is free gets the next page; who is lost is replaced.
 
 Ray starts the workers, and says when one has died and whether its node died with it. A page in flight on a node that
-died is asked again elsewhere, which is no attempt of its own; under which a worker died twice is the fault of the page.
+died is asked again elsewhere, which is no attempt of its own. A page that was being read when a worker died is suspect:
+it is read again while no other suspect is, and a second death is the fault of the page.
 """
 
 from __future__ import annotations
@@ -9,18 +10,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
-from loupe.cluster.engine_host import EngineHost, Opened, Order
+from loupe.cluster.engine_host import EngineHost, NodeError, Opened, Order
 from loupe.cluster.nodes import Node, Nodes
 from loupe.cluster.pages import Packing
 from loupe.cluster.sameness import differing
 from loupe.engines.registry import WorkerNeeds
-from loupe.errors import AccountError, EngineError, EngineUnavailableError, LoupeError
-from loupe.inference.concurrency import Places
+from loupe.errors import AccountError, EngineError, EngineUnavailableError, LoupeError, in_words
+from loupe.inference.concurrency import AdaptivePlaces, Places
 from loupe.inference.progress import Progress
 from loupe.runs.info import PLACES
 from loupe.types import Engine, Output, Request
@@ -35,6 +37,8 @@ _LOOK, _OPENING = 1.0, 0.1
 _WORKERS_LOST, _NODES_LOST, _FAILED_STARTS = 2, 5, 3
 #: Seconds that a worker may take to end its engine, and over which the pace of a node is counted.
 _CLOSE, _LIVE = 30.0, 30.0
+#: Seconds that the first engines to open wait for those of other nodes, before they decide what the engine is.
+_VOTING = 20.0
 
 
 class WorkerLostError(Exception):
@@ -43,16 +47,48 @@ class WorkerLostError(Exception):
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """The driver's side of one actor. `load` counts the requests that it has."""
+    """The driver's side of one actor. `load` counts the requests that it has, `asked` are those that reached it."""
 
     actor: Any
     node: Node
     load: int = 0
+    asked: dict[int, None] = field(default_factory=dict)
+    _reading: frozenset[int] | None = None
+
+    def was_reading(self, ident: int, places: int) -> bool:
+        """Whether a request was being worked on, and did not wait, when the worker died."""
+        if self._reading is None:  # Those that waited are told of the death later than this first one.
+            self._reading = frozenset(islice(self.asked, places))
+        return ident in self._reading
+
+    def acquit(self) -> None:
+        """It ends for another reason than one of its requests."""
+        self._reading = frozenset()
+
+
+@dataclass(slots=True)
+class _Losses:
+    """What died while it read one page: workers, and nodes with all their workers."""
+
+    workers: int = 0
+    nodes: int = 0
+
+    def note(self, reason: str, *, node: bool, suspect: bool) -> None:
+        """One more. Raises EngineError for the page under which too many died."""
+        self.nodes += node
+        self.workers += suspect and not node
+        if self.workers >= _WORKERS_LOST:
+            raise EngineError(f"its worker died {self.workers} times under this page: {reason}")
+        if self.nodes >= _NODES_LOST:
+            raise EngineError(f"{self.nodes} nodes died while they read this page")
 
 
 @dataclass(slots=True)
 class EnginePool:
-    """Use `engine_pool`. `chosen`: only what a worker needs decides how many a node has; else the engine does, too."""
+    """Use `engine_pool`. `chosen`: only what a worker needs decides how many a node has; else the engine does, too.
+
+    `known` are the facts of the engine by which the run was begun, if it was.
+    """
 
     ray: Any
     nodes: Nodes
@@ -61,12 +97,16 @@ class EnginePool:
     chosen: bool
     packing: Packing
     progress: Progress
+    known: Mapping[str, str] = field(default_factory=dict)
     facts: dict[str, str] = field(default_factory=dict)
     is_watched: bool = False
-    places: Places = field(default_factory=lambda: Places(0, most=_MOST))
+    places: Places = field(init=False)
     _ready: dict[_Worker, None] = field(default_factory=dict)
+    _opened: dict[_Worker, Opened] = field(default_factory=dict)
+    _first_opened: float = 0.0
     _starting: Counter[str] = field(default_factory=Counter)
     _fits: dict[str, int] = field(default_factory=dict)
+    _suspects: asyncio.Lock = field(default_factory=asyncio.Lock)
     _failed: Counter[str] = field(default_factory=Counter)
     _refused: dict[str, LoupeError] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
@@ -75,6 +115,11 @@ class EnginePool:
     _host: Any = None
     _over: LoupeError | None = None
     _answered: deque[tuple[float, str]] = field(default_factory=deque)
+
+    def __post_init__(self) -> None:
+        # Where the profile leaves the number to the speed, it goes by that of all servers together.
+        adaptive = self.order.profile.concurrency == "auto"
+        self.places = AdaptivePlaces(most=_MOST) if adaptive else Places(0, most=_MOST)
 
     @property
     def _room(self) -> int:
@@ -101,7 +146,7 @@ class EnginePool:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.gather(*(self._end(worker.actor) for worker in self._ready))
+        await asyncio.gather(*(self._end(worker.actor) for worker in (*self._ready, *self._opened)))
         self._ready.clear()
 
     async def predict(self, request: Request) -> Output:
@@ -109,32 +154,31 @@ class EnginePool:
 
         Raises what the engine raises, and EngineError for a page under which workers die.
         """
-        workers_lost = nodes_lost = 0
+        lost = _Losses()
         while True:
-            worker = await self._take()
-            try:
-                answer = await self._ask(worker, request)
-            except WorkerLostError as error:
-                if await self._retire(worker):
-                    nodes_lost += 1
-                else:
-                    workers_lost += 1
-                if workers_lost >= _WORKERS_LOST:
-                    raise EngineError(f"its worker died {workers_lost} times under this page: {error}") from None
-                if nodes_lost >= _NODES_LOST:
-                    raise EngineError(f"{nodes_lost} nodes died while they read this page") from None
-                continue
-            finally:
-                await self._give_back(worker)
+            async with self._suspects if lost.workers else nullcontext():
+                worker = await self._take()
+                try:
+                    answer = await self._ask(worker, request)
+                except WorkerLostError as error:
+                    suspect = worker.was_reading(id(request), self.order.places)
+                    lost.note(str(error), node=await self._retire(worker), suspect=suspect)
+                    continue
+                finally:
+                    worker.asked.pop(id(request), None)
+                    await self._give_back(worker)
             if isinstance(answer, Output):
                 self._answered.append((time.monotonic(), worker.node.name))
                 return replace(answer, endpoint=worker.node.name)
-            if isinstance(answer, EngineUnavailableError) and not isinstance(answer, AccountError):
-                # This worker cannot go on; another one may, unless it is the page that does it.
-                workers_lost += 1
+            fails = isinstance(answer, EngineUnavailableError) and not isinstance(answer, AccountError)
+            if fails or isinstance(answer, NodeError):
+                # This worker cannot go on, whatever else it was reading; another one may.
+                worker.acquit()
                 await self._retire(worker)
                 await self._note_failure(worker.node, answer)
-                if workers_lost < _WORKERS_LOST and self._over is None:
+                # Unless it is the page that does it: no page fills a disk.
+                lost.workers += fails
+                if self._over is None and lost.workers < _WORKERS_LOST:
                     continue
             raise answer
 
@@ -162,6 +206,7 @@ class EnginePool:
 
     async def _ask(self, worker: _Worker, request: Request) -> Output | LoupeError:
         travelling, files, pieces = await asyncio.to_thread(self.packing.pack, request)
+        worker.asked[id(request)] = None
         answer = await self._call(worker.actor.ask.remote(travelling, files, *pieces))
         if isinstance(answer, WorkerLostError):
             raise answer
@@ -213,7 +258,10 @@ class EnginePool:
         return node.id in await asyncio.to_thread(self.nodes.look)
 
     def _resize(self) -> None:
-        self.places.resize(len(self._ready) * self._room)
+        if isinstance(self.places, AdaptivePlaces):
+            self.places.spread(len(self._ready))
+        else:
+            self.places.resize(len(self._ready) * self._room)
 
     async def _watch(self) -> None:
         """Start workers wherever some are lacking, as long as the engine is open."""
@@ -225,10 +273,12 @@ class EnginePool:
                 await self._tell()
                 return
             for node in nodes.values():
-                there = self._starting[node.id] + sum(worker.node.id == node.id for worker in self._ready)
+                there = self._starting[node.id]
+                there += sum(worker.node.id == node.id for worker in (*self._ready, *self._opened))
                 for _ in range(max(0, self._wanted(node) - there)):
                     self._starting[node.id] += 1
                     self._spawn(self._start(node))
+            await self._choose()
             if not self._ready and not +self._starting:
                 self._over = self._why_none(list(nodes.values()))
                 await self._tell()
@@ -245,7 +295,8 @@ class EnginePool:
 
     def _why_none(self, nodes: list[Node]) -> LoupeError | None:
         """Why there is no worker and none will be; None while there may be one."""
-        told = [f"{self.nodes.called(ident)}: {error.message}" for ident, error in self._refused.items()]
+        refused = {node.name: self._refused[node.id] for node in nodes if node.id in self._refused}
+        told = [f"{name}: {error.message}" for name, error in refused.items()]
         able = [node for node in nodes if node.id not in self._refused]
         if any(self._wanted(node) for node in able):
             return None
@@ -254,54 +305,67 @@ class EnginePool:
         if not told:
             return None
         kind, hint = EngineUnavailableError, "ray status; --worker cpus=N,gpus=N says what a worker needs"
-        if self._refused and len({error.message for error in self._refused.values()}) == 1 and not able:
+        if refused and len({error.message for error in refused.values()}) == 1 and not able:
             # All nodes say the same: as on one machine.
-            [first, *_] = self._refused.values()
-            return first
+            return next(iter(refused.values()))
         return kind(f"no node of the cluster can read: {'; '.join(told)}", hint=hint)
 
     async def _start(self, node: Node) -> None:
         """Have one more worker on a node, or know why not."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        actor = self._host.options(
-            num_cpus=self.needs.cpus,
-            num_gpus=self.needs.gpus,
-            max_concurrency=2 * _MOST,
-            max_restarts=0,
-            scheduling_strategy=NodeAffinitySchedulingStrategy(node.id, soft=False),
-        ).remote()
-        kept = False
+        actor, kept = None, False
         try:
+            actor = self._host.options(
+                num_cpus=self.needs.cpus,
+                num_gpus=self.needs.gpus,
+                max_concurrency=2 * _MOST,
+                max_restarts=0,
+                scheduling_strategy=NodeAffinitySchedulingStrategy(node.id, soft=False),
+            ).remote()
             opened = await self._call(actor.open.remote(self.order))
             if isinstance(opened, Opened):
-                opened = self._unlike(opened) or opened
-            if isinstance(opened, Opened):
                 self._fits[node.id] = opened.fits
-                self._ready[_Worker(actor, node)] = None
+                self._opened[_Worker(actor, node)] = opened
                 kept = True
-                self._resize()
             elif isinstance(opened, WorkerLostError):
                 if await self._is_alive(node):
                     died = EngineUnavailableError(f"the engine's worker died while it started: {opened}")
                     await self._note_failure(node, died)
             else:
                 await self._refuse(node, opened)
+        except Exception as error:  # noqa: BLE001  whatever Ray raises of what it is asked for: nobody else would hear it
+            await self._refuse(node, EngineUnavailableError(f"Ray starts no worker: {in_words(error)}"))
         finally:
             self._starting[node.id] -= 1
             if not kept:
                 with suppress(Exception):
                     self.ray.kill(actor)
+            await self._choose()
             await self._tell()
 
-    def _unlike(self, opened: Opened) -> LoupeError | None:
-        """Why the engine there is not the one that was opened first; the first one says what the run's is."""
-        if not self.facts:
-            self.facts, self.is_watched = opened.facts, opened.is_watched
-        names = (self.facts.keys() | opened.facts.keys()) - PLACES
-        differ = differing(self.facts, opened.facts, names)
-        said = f"its engine differs: {differ}"
-        return EngineUnavailableError(said, hint="install the same on every node") if differ else None
+    async def _choose(self) -> None:
+        """Use the workers that opened, once it is known what the engine is: what it was before, else on most nodes."""
+        if not self.facts and self._opened:
+            self._first_opened = self._first_opened or time.monotonic()
+            others = any(ident not in self._fits for ident in +self._starting)
+            if others and time.monotonic() < self._first_opened + _VOTING:
+                return
+            found = list({worker.node.id: opened for worker, opened in self._opened.items()}.values())
+            known = [one for one in found if self.known and not _unlike(self.known, one.facts)]
+            votes = [sum(not _unlike(one.facts, other.facts) for other in found) for one in found]
+            chosen = known[0] if known else found[votes.index(max(votes))]
+            self.facts, self.is_watched = chosen.facts, chosen.is_watched
+        while self._opened:
+            worker, opened = self._opened.popitem()
+            if not (differ := _unlike(self.facts, opened.facts)):
+                self._ready[worker] = None
+                continue
+            with suppress(Exception):
+                self.ray.kill(worker.actor)
+            said = f"its engine differs: {differ}"
+            await self._refuse(worker.node, EngineUnavailableError(said, hint="install the same on every node"))
+        self._resize()
 
     async def _note_failure(self, node: Node, error: LoupeError) -> None:
         self._failed[node.id] += 1
@@ -327,6 +391,11 @@ class EnginePool:
         task.add_done_callback(self._tasks.discard)
 
 
+def _unlike(facts: Mapping[str, str], other: Mapping[str, str]) -> str:
+    """In words, in what the engine of a node differs; "" where it does not."""
+    return differing(facts, other, (facts.keys() | other.keys()) - PLACES)
+
+
 @asynccontextmanager
 async def engine_pool(pool: EnginePool) -> AsyncIterator[Engine]:
     """The engine that the workers of a pool are together."""
@@ -337,8 +406,7 @@ async def engine_pool(pool: EnginePool) -> AsyncIterator[Engine]:
             facts=pool.facts,
             healthy=pool.healthy if pool.is_watched else None,
             status=pool.status,
-            # Where the profile leaves the number to the speed, it goes by that of all servers together.
-            places=None if pool.order.profile.concurrency == "auto" else pool.places,
+            places=pool.places,
         )
     finally:
         await pool.close()

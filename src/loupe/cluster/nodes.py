@@ -9,8 +9,8 @@ from typing import Any
 
 from loupe.errors import EngineUnavailableError
 
-#: Seconds between two looks.
-_LOOK = 1.0
+#: Seconds between two looks, each of which costs some ten milliseconds.
+_LOOK = 2.0
 
 
 class LostClusterError(EngineUnavailableError):
@@ -33,7 +33,7 @@ class Node:
 
 
 class Nodes:
-    """Looks at a cluster once a second, in a thread of its own; may be asked by any thread, and never waits."""
+    """Looks at a cluster every other second, in a thread of its own; may be asked by any thread, and never waits."""
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray

@@ -1,16 +1,18 @@
 """Pages on their way to a node: as bytes, for no node has the data set; there they are files again while they are read.
 
-An image goes with its request, a document once through Ray's object store. Messages of engines that name the file of
-the node name the driver's again.
+An image goes with its request. A document goes once into Ray's object store, and each worker takes it from there once.
+Messages of engines that name the file of the node name the driver's again.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import shutil
+import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -33,7 +35,8 @@ _PIECE, _MOST_SENT = 90_000, 4 << 20
 class Shipped:
     """One file of a request: a key for the same content, and what the driver calls it.
 
-    Its bytes travel beside it, in so many `pieces`; 0: the file cannot be read, as the engine says in its own words.
+    Its bytes travel beside it, in so many `pieces`, each bytes or `Stored`; 0: it cannot be read, as the engine says
+    in its own words.
     """
 
     key: str
@@ -41,13 +44,21 @@ class Shipped:
     pieces: int
 
 
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A document in the object store. Ray leaves what stands in an object alone, so nobody fetches it for nothing."""
+
+    reference: Any
+
+
 @dataclass(slots=True)
 class Packing:
-    """The driver's side. `shared`: the nodes see the same files, so nothing is sent."""
+    """The driver's side. `shared`: the nodes see the same files, so nothing is sent. May be used by several threads."""
 
     ray: Any
     shared: bool = False
-    _documents: OrderedDict[str, Any] = field(default_factory=OrderedDict)
+    _documents: OrderedDict[str, Stored] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def pack(self, request: Request) -> tuple[Request, list[Shipped], list[Any]]:
         """The request as it travels, its files, one for each of its pages, and the pieces of all of them.
@@ -72,20 +83,30 @@ class Packing:
             if not isinstance(page, PdfPage):
                 pieces = self._cut(read_data(path))
                 return Shipped(key, str(path), len(pieces)), pieces
-            if key not in self._documents:
-                self._documents[key] = self.ray.put(read_data(path))
+            return Shipped(key, str(path), 1), [self._document(key, path)]
         except OSError:
             return Shipped(_digest(os.fsencode(path)), str(path), 0), []
-        self._documents.move_to_end(key)
-        while len(self._documents) > _DOCUMENTS:
-            self._documents.popitem(last=False)
-        return Shipped(key, str(path), 1), [self._documents[key]]
+
+    def _document(self, key: str, path: Path) -> Stored:
+        with self._lock:  # Its pages are packed at the same time.
+            if key not in self._documents:
+                self._documents[key] = Stored(self.ray.put(read_data(path)))
+            self._documents.move_to_end(key)
+            while len(self._documents) > _DOCUMENTS:
+                self._documents.popitem(last=False)
+            return self._documents[key]
 
     def _cut(self, content: bytes) -> list[Any]:
         """What Ray sends with a call costs the driver a third of what goes through the store, but must be small."""
         if len(content) > _MOST_SENT:
-            return [self.ray.put(content)]
+            return [Stored(self.ray.put(content))]
         return [content[start : start + _PIECE] for start in range(0, len(content), _PIECE)] or [b""]
+
+
+async def _fetched(reference: Any) -> bytes:
+    """What is in Ray's object store."""
+    found: bytes = await reference
+    return found
 
 
 @dataclass(slots=True)
@@ -93,22 +114,28 @@ class Spool:
     """The node's side: files in `folder`, those that nobody reads just now up to a limit."""
 
     folder: Path
+    fetch: Callable[[Any], Awaitable[bytes]] = _fetched
+    _laying: asyncio.Lock = field(default_factory=asyncio.Lock)
     _idle: OrderedDict[Path, int] = field(default_factory=OrderedDict)
     _used: dict[Path, int] = field(default_factory=dict)
 
-    def unpack(
-        self, request: Request, files: Sequence[Shipped], pieces: Sequence[bytes]
-    ) -> tuple[Request, dict[str, str]]:
-        """The request with pages of this node, and what the driver calls their files. `release` ends their use."""
-        if not files:
-            return request, {}
-        left = iter(pieces)
-        paths = [self._file(file, list(islice(left, file.pieces))) for file in files]
-        for path in set(paths):
+    def hold(self, files: Sequence[Shipped]) -> dict[str, str]:
+        """What the driver calls the files of a request, by their names here, where they stay until `release`."""
+        names = {str(self._path(file)): file.shown for file in files}
+        for path in map(Path, names):
             self._used[path] = self._used.get(path, 0) + 1
             self._idle.pop(path, None)
-        pages = tuple(_moved(page, path) for page, path in zip(request.images, paths, strict=True))
-        return replace(request, images=pages), {str(path): each.shown for path, each in zip(paths, files, strict=True)}
+        return names
+
+    async def unpack(self, request: Request, files: Sequence[Shipped], pieces: Sequence[bytes | Stored]) -> Request:
+        """The request with pages of this node, whose files are held. Raises OSError where it has no room for them."""
+        if not files:
+            return request
+        left = iter(pieces)
+        for file in files:
+            await self._lay_down(file, list(islice(left, file.pieces)))
+        pages = map(_moved, request.images, map(self._path, files))
+        return replace(request, images=tuple(pages))
 
     def release(self, names: Mapping[str, str]) -> None:
         """Nobody reads these files any more."""
@@ -121,15 +148,22 @@ class Spool:
             oldest, _ = self._idle.popitem(last=False)
             shutil.rmtree(oldest.parent, ignore_errors=True)
 
-    def _file(self, file: Shipped, pieces: list[bytes]) -> Path:
-        path = self.folder / file.key / Path(file.shown).name
-        if pieces and not path.is_file():
+    def _path(self, file: Shipped) -> Path:
+        return self.folder / file.key / Path(file.shown).name
+
+    async def _lay_down(self, file: Shipped, pieces: Sequence[bytes | Stored]) -> None:
+        path = self._path(file)
+        if not pieces or path.is_file():
+            return
+        async with self._laying:
+            if path.is_file():  # Another page of it came at the same time.
+                return
+            content = [await self.fetch(each.reference) if isinstance(each, Stored) else each for each in pieces]
             path.parent.mkdir(exist_ok=True)
             # Under its own name it is whole: a document that is cut off might be read without complaint.
             aside = path.parent.with_name(f"{file.key}.new")
-            aside.write_bytes(b"".join(pieces))
+            aside.write_bytes(b"".join(content))
             aside.rename(path)
-        return path
 
 
 def named_again(text: str, names: Mapping[str, str]) -> str:

@@ -1,12 +1,13 @@
-"""A scoring process on a node: an actor that starts one as on one machine, and passes on what goes to and fro."""
+"""Scoring on a node: an actor that starts scoring processes as one machine does, and passes on what goes to and fro."""
 
 from __future__ import annotations
 
+import itertools
 import shutil
-import tempfile
+import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -15,22 +16,19 @@ from loupe.cluster.pages import NODE_FOLDER
 from loupe.cluster.sameness import differences, differing
 from loupe.errors import LoupeError
 from loupe.files.foreign import read_data
-from loupe.files.scratch import scratch_folder
+from loupe.files.scratch import lay_down, scratch_folder
 from loupe.scoring.process import Process
 from loupe.types import PackedImage, PageSource, PdfPage, Sample
 
-#: What a folder of one's own, or a saved selection, is opened from.
-_DEFINING = (".toml", ".json", ".jsonl")
-#: Pages that a scoring process keeps at a time.
-_KEPT = 64
-_files: list[Path] = []
+#: What a folder of one's own, or a saved selection, is opened from; whatever else lies there stays there.
+_DEFINING = ("loupe.toml", "samples.jsonl", "facts.jsonl", "selection.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoringOrder:
     """What a node must be able to do: score `benchmark` as the driver would, by its `digest` of what scores.
 
-    `files` are those that define a benchmark of one's own; `tools` the driver's programs, for a message.
+    `tools` are the driver's programs, for a message.
     """
 
     benchmark: str
@@ -38,25 +36,29 @@ class ScoringOrder:
     digest: str
     versions: Mapping[str, str]
     tools: Mapping[str, str]
-    files: Mapping[str, bytes] = field(default_factory=dict)
 
 
 class ScoringHost:
-    """The actor. It does one thing at a time, and ends with its process."""
+    """The actor of a node. Each of its processes has a number; what one number is asked, it is asked in turn."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
+        self._numbers = itertools.count()
+        self._processes: dict[int, tuple[Process, threading.Lock]] = {}
 
-    def open(self, order: ScoringOrder) -> tuple[str, str]:
-        """Start a process; gives back why this node cannot score so ("": it can), and where the benchmark is here."""
+    def open(self, order: ScoringOrder, files: Mapping[str, bytes]) -> tuple[str, str]:
+        """Get ready; gives back why this node cannot score so ("": it can), and where the benchmark is here.
+
+        `files` define a benchmark of one's own. Raises OSError where the node has no room for them.
+        """
         from loupe.benchmarks.registry import load_benchmark
         from loupe.scoring.digest import scorer_digest
 
         if differ := differences(order.versions, scoring=True):
             return f"other versions: {differ}", ""
         # For everything that scorers leave behind, killed ones too.
-        folder = self._stack.enter_context(scratch_folder(NODE_FOLDER))
-        here = _placed(order, folder)
+        self._folder = self._stack.enter_context(scratch_folder(NODE_FOLDER))
+        here = _placed(order, files, self._folder)
         try:
             benchmark = load_benchmark(here)
             tools = benchmark.tools() if benchmark.tools else {}
@@ -66,28 +68,52 @@ class ScoringHost:
             return f"other programs: {differ}", ""
         if scorer_digest(benchmark, order.adapters) != order.digest:
             return "its Loupe scores by other rules, although it has the same version", ""
-        self._process = Process(str(folder))
         return "", here
 
-    def write(self, data: bytes) -> None:
+    def start(self) -> int:
+        """A new process; its number. Raises OSError where the node has no room for one."""
+        number = next(self._numbers)
+        folder = self._folder / f"process-{number}"
+        folder.mkdir()
+        self._processes[number] = Process(str(folder)), threading.Lock()
+        return number
+
+    def write(self, number: int, data: bytes) -> None:
         """Send this to the process."""
-        self._process.write(data)
+        self._processes[number][0].write(data)
 
-    def read(self, seconds: float) -> bytes | None:
+    def read(self, number: int, seconds: float) -> bytes | None:
         """What the process said, as `Line.read`."""
-        return self._process.read(seconds)
+        process, reading = self._processes[number]
+        with reading:
+            return process.read(seconds)
 
-    def death(self) -> str:
+    def death(self, number: int) -> str:
         """How the process ended."""
-        return self._process.death()
+        return self._processes[number][0].death()
 
-    def last_words(self) -> str:
+    def last_words(self, number: int) -> str:
         """The end of what the process wrote while it started."""
-        return self._process.last_words()
+        return self._processes[number][0].last_words()
+
+    def kill(self, number: int) -> None:
+        """End the process now; who reads from it hears of it."""
+        if number in self._processes:
+            self._processes[number][0].kill()
+
+    def end(self, number: int) -> None:
+        """End the process, and remove what it left."""
+        if number in self._processes:
+            process, reading = self._processes.pop(number)
+            process.kill()
+            with reading:  # Closed under somebody's eyes, its number could already be that of another file.
+                process.close()
+            shutil.rmtree(self._folder / f"process-{number}", ignore_errors=True)
 
     def close(self) -> None:
-        """End the process, and remove what it left."""
-        self._process.close()
+        """End all processes, and remove what they left."""
+        for number in list(self._processes):
+            self.end(number)
         self._stack.close()
 
 
@@ -98,18 +124,18 @@ def files_of(benchmark: str) -> dict[str, bytes]:
         return {}
     if path.is_file():
         return {path.name: read_data(path)}
-    return {each.name: read_data(each) for each in path.iterdir() if each.suffix in _DEFINING and each.is_file()}
+    return {name: read_data(path / name) for name in _DEFINING if (path / name).is_file()}
 
 
-def _placed(order: ScoringOrder, folder: Path) -> str:
+def _placed(order: ScoringOrder, files: Mapping[str, bytes], folder: Path) -> str:
     """What the benchmark is called here, with its files in a folder of the same name."""
-    if not order.files:
+    if not files:
         return order.benchmark
     path = Path(order.benchmark)
-    is_file = set(order.files) == {path.name}
+    is_file = set(files) == {path.name}
     place = folder / "benchmark" if is_file else folder / "benchmark" / path.absolute().name
     place.mkdir(parents=True)
-    for name, content in order.files.items():
+    for name, content in files.items():
         (place / name).write_bytes(content)
     return str(place / path.name if is_file else place)
 
@@ -150,12 +176,6 @@ def _carried(page: PageSource) -> PageSource:
 
 
 def _laid_down(name: str, content: bytes, number: int, variant: str) -> PageSource:
-    """A page file of this process; the last ones are kept."""
-    folder = Path(tempfile.mkdtemp(prefix="loupe-page-"))
-    path = folder / name
-    path.write_bytes(content)
-    _files.append(folder)
-    for each in _files[:-_KEPT]:
-        shutil.rmtree(each, ignore_errors=True)
-    del _files[:-_KEPT]
+    """A page file of this process, for as long as its batch is scored."""
+    path = lay_down(name, content)
     return PdfPage(path, number, variant) if number else path

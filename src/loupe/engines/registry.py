@@ -81,6 +81,8 @@ class WorkerNeeds(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, froz
     def __post_init__(self) -> None:
         if not (0 < self.cpus < math.inf and 0 <= self.gpus < math.inf):
             raise ValueError(f"cpus = {self.cpus:g}, gpus = {self.gpus:g}: must be above 0, gpus at least 0")
+        if self.gpus > 1 and self.gpus != int(self.gpus):
+            raise ValueError(f"gpus = {self.gpus:g}: a part of one GPU, or whole ones")
 
 
 class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _LOCK = "in-use"
+_laid: list[Path] = []
 
 
 @contextmanager
@@ -47,3 +48,18 @@ def _take(descriptor: int) -> None:
     import fcntl
 
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def lay_down(name: str, content: bytes) -> Path:
+    """A file of this name for what this process works on just now, until `clear_away`."""
+    folder = Path(tempfile.mkdtemp(prefix="loupe-page-"))
+    _laid.append(folder)
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+def clear_away() -> None:
+    """Take away the files that were laid down."""
+    while _laid:
+        shutil.rmtree(_laid.pop(), ignore_errors=True)

@@ -102,6 +102,7 @@ class AdaptivePlaces(Places):
 
     def __init__(self, *, first: int = FIRST, most: int = MOST, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(min(first, most), most=most)
+        self._first, self._top = first, most
         self._ceiling = most
         self._ceiling_holds = 0
         self._retreated = False
@@ -124,6 +125,19 @@ class AdaptivePlaces(Places):
             if self._answers >= max(_FEWEST, _ROUNDS * self.limit):
                 self._measured(self._answers / max(self._clock() - self._began, 1e-9))
 
+    def spread(self, servers: int, *, each: int = MOST) -> None:
+        """So many servers share the work from now on, and each of them takes up to `each` requests.
+
+        With more of them the search starts anew from where it is.
+        """
+        top = min(self.most, max(1, servers) * each)
+        if top == self._top:
+            return
+        more, self._top = top > self._top, top
+        self._ceiling, self._ceiling_holds = top, 0
+        self._search = _Search(doubling=more, best=0 if more else min(self.limit, top))
+        self._go_to(min(max(self.limit, self._first * servers), top))
+
     def _retreat(self, share: float) -> None:
         """Fewer places now, and no more for a while; what was begun before the last retreat does not count twice."""
         if self._draining > 0 and self._retreated:
@@ -140,7 +154,7 @@ class AdaptivePlaces(Places):
         self._retreated = False
         self._ceiling_holds -= 1
         if self._ceiling_holds == 0:
-            self._ceiling, self._ceiling_holds = min(self.most, 2 * self._ceiling), _SETTLED
+            self._ceiling, self._ceiling_holds = min(self._top, 2 * self._ceiling), _SETTLED
         if search.settled > 0:
             self._stay(rate)
             return

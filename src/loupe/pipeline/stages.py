@@ -66,6 +66,8 @@ _SCORING_AHEAD = 256
 _PREPARED_AHEAD = 1024
 #: For each scoring process, at least.
 _EACH = 8
+#: Answers that are written as files, too.
+_MOST_FILES = 100_000
 #: Longer answers are not held until their turn comes: the scoring stage reads them again.
 _LONG_ANSWER = 1_000_000
 Say: TypeAlias = Callable[[str], None]
@@ -175,7 +177,7 @@ async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scori
                 progress.remark = changed or progress.remark
             await _score(folder, found, jobs=plan.jobs, cluster=plan.cluster)
         if plan.lasting:
-            _export(folder, benchmark, asked)
+            _export(folder, benchmark, asked, progress)
         return folder
 
 
@@ -186,7 +188,7 @@ def _opened(
     if plan.opener is not None:
         return plan.opener()
     if plan.cluster is not None and plan.cluster.reads(plan.profile):
-        return plan.cluster.open_profile(plan.profile, progress)
+        return plan.cluster.open_profile(plan.profile, progress, folder.info.facts)
     return open_profile(plan.profile, folder=folder.files, keeper=keeper, watch=watch_of(progress))
 
 
@@ -294,7 +296,8 @@ async def _live_scoring(work: _Work) -> AsyncIterator[Callable[[Sample, Predicti
         _score_pool(plan.benchmark, plan.profile.adapters, plan.jobs, plan.cluster) as pool,
         work.folder.scores_log() as log,
     ):
-        places = asyncio.Semaphore(_ahead(benchmark, pool))
+        ahead = _ahead(benchmark, pool)
+        places = asyncio.Semaphore(ahead)
 
         async def score(sample: Sample, prediction: Prediction) -> None:
             try:
@@ -306,8 +309,12 @@ async def _live_scoring(work: _Work) -> AsyncIterator[Callable[[Sample, Predicti
             progress.headline, progress.headline_name = running.estimate(), benchmark.headline_measure
 
         async def start(sample: Sample, prediction: Prediction) -> None:
+            nonlocal ahead
             if len(prediction.text) > _LONG_ANSWER:
                 return
+            for _ in range(ahead, _ahead(benchmark, pool)):  # a cluster grows
+                places.release()
+                ahead += 1
             await places.acquire()
             task = asyncio.create_task(score(sample, prediction))
             tasks.add(task)
@@ -374,14 +381,13 @@ async def _score_samples(
                     return read_scores(place)
                 return await pool.score(sample, prediction)
 
-        ahead = _ahead(benchmark, pool)
         window: deque[asyncio.Task[SampleScores]] = deque()
         try:
             for sample in open_samples(info):
                 if sample.id not in predictions:
                     continue
                 window.append(asyncio.create_task(one(sample)))
-                if len(window) >= ahead:
+                if len(window) >= _ahead(benchmark, pool):
                     keep(await window.popleft())
             for row in await asyncio.gather(*window):
                 keep(row)
@@ -431,8 +437,14 @@ async def _score(folder: RunFolder, found: Survey, *, jobs: int | None, cluster:
     return result
 
 
-def _export(folder: RunFolder, benchmark: Benchmark, asked: tuple[str, ...]) -> None:
-    """Write the answers as files that any upstream script can read: the text as it is scored. Failed ones have none."""
+def _export(folder: RunFolder, benchmark: Benchmark, asked: tuple[str, ...], progress: Progress) -> None:
+    """Write the answers as files that any upstream script can read: the text as it is scored. Failed ones have none.
+
+    Very many are left out: their folder would cost more than the run.
+    """
+    if len(asked) > _MOST_FILES:
+        progress.tell(f"{len(asked):,} answers are in predictions.jsonl; loupe export {word(folder.path)} makes files")
+        return
 
     def texts() -> Iterator[tuple[str, str]]:
         places = folder.prediction_places()

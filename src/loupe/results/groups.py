@@ -65,7 +65,7 @@ class Entrant:
 class Group:
     """Runs of one benchmark on the same data. `note`: what could not be found again; `changed`: that references are not
     those of the scores; `published`: figures of others; `samples`: they themselves, where they are at hand;
-    `has_layouts`: that engines tell where they saw the parts of pages."""
+    `has_layouts`: that engines tell where they saw the parts of pages; `uncompared`: why the runs have no ranks."""
 
     entrants: list[Entrant]
     benchmark: Benchmark | None
@@ -76,6 +76,7 @@ class Group:
     apart: str = ""
     samples: Sequence[Sample] | None = None
     has_layouts: bool = False
+    uncompared: str = ""
 
     @property
     def called(self) -> str:
@@ -147,8 +148,8 @@ def group_runs(paths: Sequence[Path], kind: type[AnyGroup]) -> list[AnyGroup]:
     return found
 
 
-def make_group(entrants: list[Entrant], kind: type[AnyGroup]) -> AnyGroup:
-    """A group of runs of one benchmark, best first."""
+def make_group(entrants: list[Entrant], kind: type[AnyGroup], *, uncompared: str = "") -> AnyGroup:
+    """A group of runs of one benchmark, best first; `uncompared` says why their samples are not looked at."""
     name = entrants[0].run.info.benchmark
     try:
         group = kind(entrants=entrants, benchmark=benchmark_of_run(name))
@@ -165,8 +166,9 @@ def make_group(entrants: list[Entrant], kind: type[AnyGroup]) -> AnyGroup:
         return float("-inf") if value is None or told is None else value if told.higher_is_better else -value
 
     group.entrants.sort(key=goodness, reverse=True)
+    group.uncompared = uncompared
     for entrant in group.entrants:
-        counts = Counts(entrant.counts())
+        counts = Counts(() if uncompared else entrant.counts())
         group.costs.append(costs(group.measures, counts, headline=group.headline, summarize=summarize))
     return group
 

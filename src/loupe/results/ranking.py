@@ -13,8 +13,8 @@ from loupe.types import Result
 
 
 def standings_of(group: Group) -> Standings | None:
-    """Every two engines compared, by their index in the group; None where the benchmark itself is gone."""
-    if group.benchmark is None:
+    """Every two engines compared, by their index in the group; None where the benchmark is gone, or they are many."""
+    if group.benchmark is None or group.uncompared:
         return None
     runs = {str(index): entrant.counts() for index, entrant in enumerate(group.entrants)}
     apart = {str(index) for index, entrant in enumerate(group.entrants) if group.headline in entrant.left_out}
@@ -36,6 +36,8 @@ def how_ranked(group: Group, found: Standings | None) -> str:
         return f"No ranks and no bars: {_title(group)} was not computed{because}." if group.results else ""
     if len(values) < 2:
         return ""
+    if group.uncompared:
+        return group.uncompared
     if found is None:
         return "No ranks: this benchmark is not installed here, so its engines cannot be compared."
     if found.untold:

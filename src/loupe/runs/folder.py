@@ -104,9 +104,9 @@ class RunFolder:
 
         The place's `mark` is the record's class, `lost` how many parts of the page may be read another time.
         """
-        places = Places()
+        places, file = Places(), self.predictions_file
         for number, offset, line in read_lines(self.files, PREDICTIONS):
-            head = _decode(line, _PredictionHead, self.predictions_file, number)
+            head = _decode(line, _PredictionHead, file, number)
             old = places.get(head.sample)
             if old is None or counts_instead(head.outcome, old.mark, head.lost, old.lost):
                 places.put(head.sample, Place(offset, len(line), head.outcome, head.lost))
@@ -140,9 +140,9 @@ class RunFolder:
 
     def score_places(self) -> Places:
         """For each scored sample the place of its last line."""
-        places = Places()
+        places, file = Places(), self.scores_file
         for number, offset, line in read_lines(self.files, SCORES):
-            head = _decode(line, ScoresHead, self.scores_file, number)
+            head = _decode(line, ScoresHead, file, number)
             places.put(head.sample, Place(offset, len(line), ""))
         return places
 

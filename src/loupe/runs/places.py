@@ -43,6 +43,13 @@ class Places(Mapping[str, Place]):
         if place.lost:
             self._lost[number] = place.lost
 
+    def copy(self) -> Places:
+        """The same places, of which each may change alone."""
+        found = Places()
+        found._numbers, found._marks, found._lost = dict(self._numbers), list(self._marks), dict(self._lost)
+        found._offsets, found._lengths = self._offsets[:], self._lengths[:]
+        return found
+
     def __getitem__(self, ident: str) -> Place:
         return self._at(self._numbers[ident])
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: Samples handed over at once: as many as take about this many seconds, so that all processes end together.
-_SECONDS = 0.05
+#: Samples handed over at once, at most. As many as take about `quick` seconds, so that all processes end together.
 _LARGEST = 64
 #: Where a benchmark prepares samples together, larger batches are cheaper, and some waiting for them pays.
 _SECONDS_PREPARED = 10.0
@@ -16,9 +15,10 @@ _GATHERING_SECONDS = 1.0
 
 @dataclass(slots=True)
 class BatchSizes:
-    """The rule for one benchmark; it learns how long a sample takes."""
+    """The rule for one benchmark; it learns how long a sample takes. `quick`: seconds of a batch without it."""
 
     prepared: bool
+    quick: float = 0.05
     seconds: float | None = None
 
     @property
@@ -32,7 +32,7 @@ class BatchSizes:
 
     def next(self, waiting: int, workers: int) -> int:
         """The size of the next batch."""
-        first, budget = (_FIRST_PREPARED, _SECONDS_PREPARED) if self.prepared else (1, _SECONDS)
+        first, budget = (_FIRST_PREPARED, _SECONDS_PREPARED) if self.prepared else (1, self.quick)
         fitting = first if self.seconds is None else int(budget / max(self.seconds, 1e-6))
         share = -(-waiting // workers)
         return max(1, min(fitting, share, self.largest))

@@ -15,6 +15,8 @@ import msgspec
 
 from loupe.data.bounds import lower_limit, outlive_signals
 from loupe.data.messages import die_with_parent, frame, inbox_of
+from loupe.errors import no_room
+from loupe.files.scratch import clear_away
 from loupe.typed import msgpack_decoder
 from loupe.types import Prediction, Sample, SampleScores
 
@@ -34,11 +36,15 @@ class Ready(msgspec.Struct):
 
 
 class Reply(msgspec.Struct):
-    """One scored sample and the seconds it took; `error` instead if the sample or its scores could not travel."""
+    """One scored sample and the seconds it took; `error` instead if the sample or its scores could not travel.
+
+    `machine` says what this machine lacks: another one may score the sample.
+    """
 
     scores: SampleScores | None = None
     seconds: float = 0.0
     error: str = ""
+    machine: str = ""
 
 
 class Prepared(msgspec.Struct):
@@ -80,11 +86,13 @@ def main() -> None:
             began = time.perf_counter()
             task = _unpacked(message)
             if isinstance(task, Exception):
-                reply = Reply(error=one_line(task))
+                full = no_room(task)
+                reply = Reply(error=one_line(task), machine=full.message if full else "")
             else:
                 scores = score_sample(benchmark, task[0], task[1], start.adapters, lost=task[2])
                 reply = Reply(scores=scores, seconds=time.perf_counter() - began)
             _send(answers, _packed(reply))
+        clear_away()
 
 
 def batch_head(size: int) -> bytes:

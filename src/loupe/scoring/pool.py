@@ -16,6 +16,7 @@ from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from types import TracebackType
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -25,7 +26,16 @@ from loupe.errors import LoupeError
 from loupe.scoring.batches import BatchSizes
 from loupe.scoring.child import Reply, Start, batch_head
 from loupe.scoring.digest import score_digest
-from loupe.scoring.process import TICK, Hands, Here, Worker, WorkerGoneError, WorkerHungError, WorkerLostError
+from loupe.scoring.process import (
+    TICK,
+    Hands,
+    Here,
+    NobodyYetError,
+    Worker,
+    WorkerGoneError,
+    WorkerHungError,
+    WorkerLostError,
+)
 from loupe.scoring.scorer import describe, one_line
 from loupe.types import Prediction, Sample, SampleScores
 
@@ -34,9 +44,11 @@ __all__ = ["ScorePool", "score_digest"]
 #: Memory that a worker may take; a scorer that wants more fails with MemoryError on that sample.
 _MEMORY = 4 << 30
 _START_SECONDS = 60.0
-_START_ATTEMPTS = 3
 #: Machines that may go under the same sample before it is taken for the reason.
 _MOST_GONE = 5
+
+
+Semaphore = TypeVar("Semaphore", threading.Semaphore, asyncio.Semaphore)
 
 
 @dataclass(slots=True)
@@ -47,6 +59,14 @@ class _Job:
     future: Future[SampleScores]
     lost: str = ""
     since: float = field(default_factory=time.monotonic)
+
+
+@dataclass(slots=True)
+class _Places(Generic[Semaphore]):
+    """Places for samples in flight: those that are free, and how many there are in all."""
+
+    free: Semaphore
+    given: int = 0
 
 
 class ScorePool:
@@ -78,28 +98,37 @@ class ScorePool:
         self._ready = 0.0
         self._patience = TICK
         self._idle = 0
-        self._sizes = BatchSizes(prepared=self.benchmark.prepare is not None)
+        self._sizes = BatchSizes(prepared=self.benchmark.prepare is not None, quick=self._hands.seconds)
         self._state = "open"
         self._broken: LoupeError | None = None
-        places = 2 * self._sizes.largest * (1 + self.most())
-        self._places = threading.BoundedSemaphore(places)
-        self._async_places = asyncio.Semaphore(places)
+        self._places, self._async_places = _Places(threading.Semaphore(0)), _Places(asyncio.Semaphore(0))
 
     def submit(self, sample: Sample, prediction: Prediction) -> Future[SampleScores]:
         """Queue one prediction for scoring; blocks while many are in flight, so memory stays bounded."""
-        self._places.acquire()
+        self._give(self._places)
+        self._places.free.acquire()
         try:
             future = self._enqueue(sample, prediction)
         except RuntimeError:
-            self._places.release()
+            self._places.free.release()
             raise
-        future.add_done_callback(lambda _: self._places.release())
+        future.add_done_callback(lambda _: self._places.free.release())
         return future
 
     async def score(self, sample: Sample, prediction: Prediction) -> SampleScores:
         """Score one prediction; waits its turn while many are in flight. Raises LoupeError if no worker can start."""
-        async with self._async_places:
+        self._give(self._async_places)
+        async with self._async_places.free:
             return await asyncio.wrap_future(self._enqueue(sample, prediction))
+
+    def _give(self, places: _Places[Any]) -> None:
+        """As many places as the machines that score now bear; those of a cluster may become more."""
+        wanted = 2 * self._sizes.largest * (1 + self.most())
+        if wanted > places.given:
+            with self._changed:
+                more, places.given = max(0, wanted - places.given), max(wanted, places.given)
+            for _ in range(more):
+                places.free.release()
 
     def __enter__(self) -> ScorePool:
         return self
@@ -112,13 +141,19 @@ class ScorePool:
         with self._changed:
             self._state = "closed" if self._state == "open" else self._state
             self._changed.notify_all()
-            threads = list(self._threads)
         try:
-            for thread in threads:
-                thread.join()
+            while threads := self._there():  # Some may start others yet.
+                for thread in threads:
+                    thread.join()
         except BaseException:
             self._abort()
             raise
+        finally:
+            self._hands.close()
+
+    def _there(self) -> list[threading.Thread]:
+        with self._changed:
+            return list(self._threads)
 
     def _abort(self) -> None:
         """Drop what is queued and kill what is running."""
@@ -224,7 +259,11 @@ class ScorePool:
                 share = self._preparation(worker) / len(batch)
                 prepared = True
                 for _ in batch:
-                    self._finish(jobs[0], worker.receive(timeout=self._timeout, tick=self._tick), share)
+                    reply = worker.receive(timeout=self._timeout, tick=self._tick)
+                    if reply.machine:
+                        worker.note(reply.machine)
+                        raise WorkerGoneError(reply.machine)
+                    self._finish(jobs[0], reply, share)
                     jobs.popleft()
                     guilty, gone = True, 0
             except WorkerLostError as error:
@@ -266,15 +305,19 @@ class ScorePool:
             jobs[0] = replace(job, lost=reason, message=self._hands.pack(job.sample, job.prediction, reason))
 
     def _new_worker(self) -> Worker | None:
-        """A worker that is ready to score; None, with the pool broken, if none starts in several attempts."""
-        reason = ""
-        for _ in range(_START_ATTEMPTS):
+        """A worker that is ready to score; None, with the pool broken, where the hands say that none will be."""
+        reason, failed = "", 0
+        while failed < self._hands.attempts:
             if self._state == "aborted" or self._broken:
                 return None
             try:
                 worker = Worker(self._hands.line())
+            except NobodyYetError:
+                with self._changed:
+                    self._changed.wait(TICK)
+                continue
             except (OSError, WorkerLostError) as error:
-                reason = one_line(error)
+                reason, failed = one_line(error), failed + 1
                 continue
             except LoupeError as error:  # such as a cluster that is gone: no attempt would help
                 self._break(error)
@@ -285,7 +328,8 @@ class ScorePool:
                 worker.start(self._start, timeout=_START_SECONDS)
                 return worker
             except WorkerLostError as error:
-                reason = str(error)
+                reason, failed = str(error), failed + 1
+                worker.note(reason)
                 self._retire(worker)
         self._break(LoupeError(f"no scoring process can be started: {reason}", hint="loupe doctor"))
         return None

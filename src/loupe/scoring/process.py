@@ -42,8 +42,15 @@ class WorkerGoneError(WorkerLostError):
     """A worker went with its machine: whatever it was scoring is not to blame."""
 
 
+class NobodyYetError(WorkerLostError):
+    """No machine can score just now, but one may come."""
+
+
 class Line(Protocol):
     """A scoring process and the line to it, wherever it runs. `kill` may be called by any thread, the rest by one."""
+
+    def note(self, problem: str) -> None:
+        """How its start ended ("": it can score), or what its machine lacks; the machine may be judged by it."""
 
     def settle(self, start: Start) -> Start:
         """What to score with, as it is called where the process runs."""
@@ -68,10 +75,20 @@ class Line(Protocol):
 
 
 class Hands(Protocol):
-    """The machines that score."""
+    """The machines that score.
+
+    `attempts`: failed starts in a row after which none will succeed; infinite where `line` says so itself. `seconds`:
+    how long a batch should take, so that handing it over costs little beside it.
+    """
+
+    attempts: float
+    seconds: float
 
     def line(self) -> Line:
-        """A new process. Raises OSError or WorkerLostError where none starts now, LoupeError where none ever will."""
+        """A new process. Raises OSError or WorkerLostError where none starts now, LoupeError where none ever will.
+
+        NobodyYetError where there is no machine to try just now.
+        """
 
     def most(self) -> int:
         """How many processes there may be just now."""
@@ -79,9 +96,15 @@ class Hands(Protocol):
     def pack(self, sample: Sample, prediction: Prediction, lost: str) -> bytes:
         """One sample as it travels; `lost` says how it has cost a worker before. Raises what pickling raises."""
 
+    def close(self) -> None:
+        """Nothing more is scored: leave nothing behind."""
+
 
 class Here:
     """This machine alone: one process per core."""
+
+    attempts: float = 3
+    seconds: float = 0.05
 
     def line(self) -> Line:
         """A new process. Raises OSError where none can be started."""
@@ -94,6 +117,9 @@ class Here:
     def pack(self, sample: Sample, prediction: Prediction, lost: str) -> bytes:
         """One sample as it travels."""
         return pickle.dumps((sample, prediction, lost))
+
+    def close(self) -> None:
+        """Every process was closed."""
 
 
 class Process:
@@ -110,6 +136,9 @@ class Process:
             env={**without_secrets(), **_SINGLE, **({"TMPDIR": temporary} if temporary else {})},
             process_group=0,
         )
+
+    def note(self, problem: str) -> None:
+        """There is no other machine, so this one is not judged."""
 
     def settle(self, start: Start) -> Start:
         """Everything is called here as it is called by those who ask."""
@@ -166,7 +195,7 @@ class Worker:
     def __init__(self, line: Line) -> None:
         self._line = line
         self._buffer = bytearray()
-        self.kill, self.close = line.kill, line.close
+        self.note, self.kill, self.close = line.note, line.kill, line.close
 
     def start(self, start: Start, *, timeout: float) -> None:
         """Wait until the worker can score. Raises WorkerLostError, saying why, if it cannot."""
@@ -179,6 +208,7 @@ class Worker:
             raise WorkerLostError(f"{error} {self._line.last_words()}".strip()) from None
         if ready.error:
             raise WorkerLostError(ready.error)
+        self.note("")
 
     def send(self, messages: Sequence[bytes]) -> None:
         """Hand over samples; if the process is gone, `receive` says so after its last answers."""

@@ -38,6 +38,8 @@ def _needs(context: click.Context, option: click.Parameter, value: str | None) -
             name = ""
         if name not in ("cpus", "gpus") or not 0 <= found[name] < math.inf or found.get("cpus") == 0:
             raise click.BadParameter(f"{part.strip()!r} is neither cpus=N above 0 nor gpus=N", context, option)
+        if name == "gpus" and found[name] > 1 and not found[name].is_integer():
+            raise click.BadParameter(f"{part.strip()!r}: a part of one GPU, or whole ones", context, option)
     return found
 
 

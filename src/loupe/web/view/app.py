@@ -166,7 +166,7 @@ class _Handlers:
         ident = request.query_params.get("id", "")
         found = self._pages.sample(board, ident, wanted, dict(request.query_params))
         if found is None:
-            raise HTTPException(404, "this sample is no longer there")
+            raise HTTPException(404, board.part_note or "this sample is no longer there")
         return html(found)
 
     def _sample(self, request: Request) -> tuple[Board, str, Sequence[RunIndex]]:

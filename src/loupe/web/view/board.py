@@ -6,15 +6,16 @@ import hashlib
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from loupe.benchmarks.published import published_rows
 from loupe.pipeline import open_samples
 from loupe.report import page
-from loupe.report.collect import SampledGroup, sample_job, values_of
+from loupe.report.collect import SAMPLE_LIMIT, SampledGroup, sample_job, values_of
 from loupe.report.drawn_formulas import Formulas
 from loupe.report.samples import SampleJob
 from loupe.report.stored_facts import FactIndex
@@ -29,6 +30,7 @@ from loupe.web.view.run_index import RunIndex, one_line
 JsonObject: TypeAlias = dict[str, Any]
 Kept = TypeVar("Kept")
 
+_UNCOMPARED = "No ranks here: with so many samples, loupe compare and loupe report have them."
 #: Comparisons that are kept.
 _KEPT = 8
 #: Folders above a run that its label can have.
@@ -103,11 +105,28 @@ class Board:
         with self._lock:
             key = tuple((run.serial, run.scored if run.result else -1, self.labels[run.key]) for run in self.runs)
             if self._group is None or self._group[0] != key:
-                group = make_group([run.entrant(self.labels[run.key]) for run in self.runs], SampledGroup)
+                entrants = [run.entrant(self.labels[run.key]) for run in self.runs]
+                group = make_group(entrants, SampledGroup, uncompared=_UNCOMPARED if self.is_large else "")
                 info = group.entrants[0].run.info
                 group.published = published_rows(info.benchmark_id, info.version)
                 self._group = key, group
             return self._group[1]
+
+    @property
+    def is_large(self) -> bool:
+        """Whether there are more samples than are shown one by one."""
+        return any(run.is_large for run in self.runs)
+
+    @property
+    def part_note(self) -> str:
+        """What is left out where there are too many samples."""
+        if not self.is_large:
+            return ""
+        total = max(run.total for run in self.runs)
+        return (
+            f"The first {SAMPLE_LIMIT:,} of {total:,} samples are shown one by one; the tables are of all of them. "
+            "loupe report shows those that cost most, loupe compare how sure the differences are."
+        )
 
     def ordered(self) -> list[RunIndex]:
         """The runs in the order of the group."""
@@ -141,8 +160,9 @@ class Board:
                 note, other, benchmark = "", False, self.group().benchmark
                 try:
                     if benchmark is not None:
-                        found = {sample.id: sample for sample in open_samples(*(one.folder.info for one in self.runs))}
-                        other = is_other_truth(benchmark, largest)
+                        opened = open_samples(*(one.folder.info for one in self.runs))
+                        found = {each.id: each for each in islice(opened, SAMPLE_LIMIT if self.is_large else None)}
+                        other = not self.is_large and is_other_truth(benchmark, largest)
                 except Exception as error:  # noqa: BLE001  whatever half of a data set raises, numbers are shown
                     note = missing_data(run, error)
                 self._samples = key, found, note, other
@@ -168,17 +188,17 @@ class Board:
     def _made_rows(self) -> list[Row]:
         group, samples, runs = self.group(), self.samples(), self.ordered()
         idents = dict.fromkeys(samples)
-        for run in runs:
-            idents |= dict.fromkeys(run.answers)
+        for run in runs if not (self.is_large and samples) else ():
+            idents |= dict.fromkeys(islice(run.answers, SAMPLE_LIMIT if self.is_large else None))
         self._forget_others()
-        columns = [self._column(group, run, place) for place, run in enumerate(runs)]
+        columns = [self._column(group, run, place, idents) for place, run in enumerate(runs)]
         unasked = Cell("unasked", "", None, 0.0)
         others = [Cell("missing" if run.result else "waiting", "", None, 0.0) for run in runs]
         rows = []
         for place, ident in enumerate(idents):
             sample = samples.get(ident)
             tags = dict(sample.tags) if sample else {}
-            tags = tags or next((dict(run.scores[ident].tags) for run in runs if ident in run.scores), {})
+            tags = tags or next((dict(row.tags) for run in runs if (row := run.counts_of(ident)) is not None), {})
             cells = [
                 # A run with `--limit` asked for the first of the samples.
                 column.get(ident, other if place < run.total else unasked)
@@ -191,22 +211,25 @@ class Board:
         for gone in self._values.keys() - {run.serial for run in self.runs}:
             del self._values[gone]
 
-    def _column(self, group: SampledGroup, run: RunIndex, place: int) -> dict[str, Cell]:
+    def _column(self, group: SampledGroup, run: RunIndex, place: int, idents: Iterable[str]) -> dict[str, Cell]:
         """The cells of one run. Values of samples that were not scored anew are those of the last time."""
         before, now = self._values.get(run.serial, {}), {}
         costs = group.costs[place].by_sample if place < len(group.costs) else {}
         cells = {}
-        for ident, answer in run.answers.items():
-            scores, measure, value = run.scores.get(ident), "", None
-            if scores is not None:
-                known = before.get(ident)
-                if known is None or known[0] is not scores:
-                    known = (scores, *shown_value(group, values_of(group, scores)))
-                now[ident], (_, measure, value) = known, known
-            broken = scores is not None and bool(scores.error)
-            outcome = shown_outcome(answer.outcome, broken=broken, right=rightly_empty(scores))
-            error = answer.error or (one_line(scores.error) if scores is not None and outcome == "scorer" else "")
-            cells[ident] = Cell(outcome, measure, value, costs.get(ident, 0.0), error)
+        with run.reader() as scores_of:
+            for ident in idents:
+                if (answer := run.answers.get(ident)) is None:
+                    continue
+                scores, measure, value = scores_of(ident), "", None
+                if scores is not None:
+                    known = before.get(ident)
+                    if known is None or known[0] is not scores:
+                        known = (scores, *shown_value(group, values_of(group, scores)))
+                    now[ident], (_, measure, value) = known, known
+                broken = scores is not None and bool(scores.error)
+                outcome = shown_outcome(answer.outcome, broken=broken, right=rightly_empty(scores))
+                error = answer.error or (one_line(scores.error) if scores is not None and outcome == "scorer" else "")
+                cells[ident] = Cell(outcome, measure, value, costs.get(ident, 0.0), error)
         self._values[run.serial] = now
         return cells
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import BinaryIO
 
 from loupe.files.folder import Folder
 
-#: What is read at once; the rest waits for the next look.
-_PORTION = 256 << 20
+#: Bytes that are held at once.
+_PORTION = 32 << 20
 
 
 @dataclass(slots=True)
@@ -24,8 +26,8 @@ class GrowingFile:
     _offset: int = 0
     _changed: int = -1
 
-    def look(self) -> tuple[bool, list[tuple[int, bytes]]]:
-        """Whether the file was begun anew, and each new line with its offset, without its end."""
+    def look(self) -> tuple[bool, Iterator[tuple[int, bytes]]]:
+        """Whether the file was begun anew, and each new line with its offset, without its end; take all of them."""
         try:
             with self.folder.open(self.name) as file:
                 found = os.fstat(file.fileno())
@@ -34,20 +36,29 @@ class GrowingFile:
                 self._changed = found.st_mtime_ns
                 if anew:
                     self._inode, self._offset = found.st_ino, 0
-                if found.st_size == self._offset:
-                    return anew, []
-                file.seek(self._offset)
-                data = file.read(min(_PORTION, found.st_size - self._offset))
         except FileNotFoundError:
             gone = self._inode != -1
             self._inode, self._offset = -1, 0
-            return gone, []
-        whole = data.rfind(b"\n") + 1
-        lines, start = [], 0
-        while start < whole:
-            end = data.index(b"\n", start)
-            if data[start:end].strip():
-                lines.append((self._offset + start, data[start:end]))
-            start = end + 1
-        self._offset += whole
-        return anew, lines
+            return gone, iter(())
+        return anew, self._lines(found.st_ino, found.st_size)
+
+    def _lines(self, inode: int, end: int) -> Iterator[tuple[int, bytes]]:
+        """The whole lines from where the last look ended to `end`."""
+        if self._offset == end:
+            return
+        with self.folder.open(self.name) as file:
+            if os.fstat(file.fileno()).st_ino == inode:  # else the next look begins anew
+                file.seek(self._offset)
+                yield from self._portions(file, end)
+
+    def _portions(self, file: BinaryIO, end: int) -> Iterator[tuple[int, bytes]]:
+        rest = b""
+        while data := file.read(min(_PORTION, end - self._offset - len(rest))):
+            data = rest + data
+            start = 0
+            while (stop := data.find(b"\n", start)) >= 0:
+                if data[start:stop].strip():
+                    yield self._offset + start, data[start:stop]
+                start = stop + 1
+            self._offset += start
+            rest = data[start:]

@@ -252,7 +252,7 @@ class Pages:
             parts += [(f"{root}/samples", "Samples", here in ("samples", "sample"))]
             parts += [(f"{root}/compare", "Compare", here == "compare")] if len(board.runs) > 1 else []
             values |= {"title": self._shelf.look().title(board), "root": root}
-            values["changed_note"] = board.changed_note
+            values["changed_note"], values["part_note"] = board.changed_note, board.part_note
             values["damaged"] = [(board.labels[run.key], run.problem) for run in board.runs if run.problem]
         return self._templates.get_template(template).render(parts=parts, **values)
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from loupe.errors import RunError
+from loupe.report.collect import SAMPLE_LIMIT
 from loupe.results.groups import Entrant
 from loupe.runs.folder import RunFolder
-from loupe.runs.places import Place
+from loupe.runs.places import Places
 from loupe.types import FAILED, Prediction, Result, SampleScores
 
 Record = TypeVar("Record", Prediction, SampleScores)
@@ -46,8 +48,9 @@ class RunIndex:
     """A run at one moment; nothing of it changes, so any thread may read it.
 
     `serial` tells it from a later run in the same folder, `revision` from itself at other moments; `scored` counts how
-    often its scores changed. `state` is `done`, `running`, `stopped` (answers are missing) or `read` (all are there,
-    not scored). `problem` says what cannot be read any more of files that could be read before.
+    often its scores changed; those of a large run stay on the disk. `state` is `done`, `running`, `stopped` (answers
+    are missing) or `read` (all are there, not scored). `problem` says what cannot be read any more of files that could
+    be read before.
     """
 
     folder: RunFolder
@@ -60,8 +63,8 @@ class RunIndex:
     result: Result | None = None
     answers: Mapping[str, Answered] = field(default_factory=dict)
     scores: Mapping[str, SampleScores] = field(default_factory=dict)
-    places: Mapping[str, Place] = field(default_factory=dict)
-    score_places: Mapping[str, Place] = field(default_factory=dict)
+    places: Places = field(default_factory=Places)
+    score_places: Places = field(default_factory=Places)
 
     def entrant(self, name: str) -> Entrant:
         """The run as the report's tables take it."""
@@ -70,7 +73,7 @@ class RunIndex:
             result=self.result,
             predictions=self.places,
             scores=self.score_places,
-            known=self.scores,
+            known=None if self.is_large else self.scores,
             name=name,
         )
 
@@ -95,6 +98,26 @@ class RunIndex:
     def total(self) -> int:
         """How many samples were asked for."""
         return self.folder.info.total or len(self.answers)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it has more samples than are shown one by one."""
+        return self.folder.info.total > SAMPLE_LIMIT
+
+    def counts_of(self, ident: str) -> SampleScores | None:
+        """The scores of one sample, perhaps without details."""
+        return self.scores_of(ident) if self.is_large else self.scores.get(ident)
+
+    @contextmanager
+    def reader(self) -> Iterator[Callable[[str], SampleScores | None]]:
+        """`counts_of` for many."""
+        if not self.is_large:
+            yield self.scores.get
+            return
+        with self.folder.score_reader() as read:
+            yield (
+                lambda ident: self._same(read(self.score_places[ident]), ident) if ident in self.score_places else None
+            )
 
     def failed(self) -> int:
         """Samples that ended without an answer."""

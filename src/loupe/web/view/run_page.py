@@ -63,7 +63,9 @@ def run_context(board: Board, run: RunIndex) -> JsonObject:
 
 
 def classes(board: Board, run: RunIndex) -> dict[str, str]:
-    """The class of each sample of the data, as the list of samples filters it."""
+    """The class of each sample of the data, as the list of samples filters it; of a large run, of each answer."""
+    if board.is_large:
+        return {ident: answer.outcome for ident, answer in run.answers.items()}
     place = board.ordered().index(run)
     return {row.ident: row.cells[place].outcome for row in board.rows()}
 

@@ -6,7 +6,9 @@ import hashlib
 import itertools
 import os
 import re
+import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -17,9 +19,9 @@ from loupe.errors import LoupeError
 from loupe.files.folder import Folder
 from loupe.files.foreign import real_path
 from loupe.former_names import record_of_now
-from loupe.runs.folder import PREDICTIONS, SCORES, RunFolder, counts_instead
+from loupe.runs.folder import PREDICTIONS, SCORES, RunFolder, ScoresHead, counts_instead
 from loupe.runs.lock import LOCK
-from loupe.runs.places import Place
+from loupe.runs.places import Place, Places
 from loupe.typed import json_decoder
 from loupe.types import FAILED, UNDECODABLE, SampleScores
 from loupe.web.view.growing import GrowingFile
@@ -50,7 +52,7 @@ class _Head(msgspec.Struct, rename={"outcome": "class"}):
         """The same without the name, and errors cut to what a line shows."""
         error = one_line(self.error) if self.outcome in FAILED else ""
         tokens = self.input_tokens, self.output_tokens
-        return Answered(self.outcome, self.seconds, *tokens, self.began, self.ended, self.lost, error)
+        return Answered(sys.intern(self.outcome), self.seconds, *tokens, self.began, self.ended, self.lost, error)
 
 
 class RunReader:
@@ -118,43 +120,52 @@ class RunReader:
     def _take_answers(self, found: RunIndex) -> RunIndex:
         name = "predictions.jsonl"
         anew, records = self._records(self._predictions, _Head, name)
-        if self._is_spoiled(name, anew) or not (anew or records):
-            return found
-        answers = {} if anew else dict(found.answers)
-        places = {} if anew else dict(found.places)
-        for offset, length, head in records:
+        answers, places = dict[str, Answered](), Places()
+        for number, (offset, length, head) in enumerate(records):
+            if not (anew or number):
+                answers, places = dict(found.answers), found.places.copy()
             before = answers.get(head.sample)
             if before is None or counts_instead(head.outcome, before.outcome, head.lost, before.lost):
                 answers[head.sample] = head.answered()
-                places[head.sample] = Place(offset, length, head.outcome)
+                places.put(head.sample, Place(offset, length, head.outcome))
+        if self._is_spoiled(name, anew) or not (anew or answers):
+            return found
         return replace(found, answers=answers, places=places)
 
     def _take_scores(self, found: RunIndex) -> RunIndex:
         name = "scores.jsonl"
-        anew, records = self._records(self._scores, SampleScores, name)
-        if self._is_spoiled(name, anew) or not (anew or records):
+        kind: type[SampleScores | ScoresHead] = ScoresHead if found.is_large else SampleScores
+        anew, records = self._records(self._scores, kind, name)
+        scores, places = dict[str, SampleScores](), Places()
+        for number, (offset, length, row) in enumerate(records):
+            if not (anew or number):
+                scores, places = dict(found.scores), found.score_places.copy()
+            if isinstance(row, SampleScores):
+                scores[row.sample] = msgspec.structs.replace(row, details={})
+            places.put(row.sample, Place(offset, length, ""))
+        if self._is_spoiled(name, anew) or not (anew or places):
             return found
-        scores = {} if anew else dict(found.scores)
-        places = {} if anew else dict(found.score_places)
-        for offset, length, row in records:
-            scores[row.sample] = msgspec.structs.replace(row, details={})
-            places[row.sample] = Place(offset, length, row.digest)
         return replace(found, scores=scores, score_places=places, scored=found.scored + 1)
 
-    def _records(self, file: GrowingFile, kind: type[Record], name: str) -> tuple[bool, list[tuple[int, int, Record]]]:
+    def _records(
+        self, file: GrowingFile, kind: type[Record], name: str
+    ) -> tuple[bool, Iterator[tuple[int, int, Record]]]:
         """Whether the file was begun anew, and its new records with offset and length; a damaged one is a problem."""
         anew, lines = file.look()
         if anew:
             self._problems.pop(name, None)
-        records = []
-        for offset, line in lines:
-            try:
-                now = record_of_now(self.index.folder.info.benchmark_id, line) if name == SCORES else line
-                records.append((offset, len(line), json_decoder(kind).decode(now)))
-            except UNDECODABLE as error:
-                said = f"{name}, at byte {offset}: not a record of this run: {error}"
-                self._problems.setdefault(name, said)
-        return anew, records
+        decoder = json_decoder(kind)
+
+        def records() -> Iterator[tuple[int, int, Record]]:
+            for offset, line in lines:
+                try:
+                    now = record_of_now(self.index.folder.info.benchmark_id, line) if name == SCORES else line
+                    yield offset, len(line), decoder.decode(now)
+                except UNDECODABLE as error:
+                    said = f"{name}, at byte {offset}: not a record of this run: {error}"
+                    self._problems.setdefault(name, said)
+
+        return anew, records()
 
     def _is_spoiled(self, name: str, anew: bool) -> bool:
         """Whether this is a file with damaged lines that came in place of one that was whole."""

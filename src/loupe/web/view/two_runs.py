@@ -156,7 +156,7 @@ def whole(board: Board, a: RunIndex, b: RunIndex) -> list[JsonObject]:
 
 def _whole(board: Board, a: RunIndex, b: RunIndex) -> list[JsonObject]:
     group = board.group()
-    if group.benchmark is None or a.result is None or b.result is None:
+    if group.benchmark is None or a.result is None or b.result is None or group.uncompared:
         return []
     found = compare(group.analysis, list(b.scores.values()), list(a.scores.values()))
     order = sorted(group.measures, key=lambda measure: measure.name != group.headline)

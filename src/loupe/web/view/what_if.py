@@ -79,9 +79,11 @@ class WhatIf:
 def compared(board: Board, run: RunIndex, scores: SampleScores) -> JsonObject:
     """Numbers before and after, of the sample and of the whole run."""
     group = board.group()
-    before = run.scores.get(scores.sample)
+    before = run.counts_of(scores.sample)
     old = values_of(group, before) if before is not None else {}
     sample = _lines(group.measures, old, values_of(group, scores))
+    if run.is_large:
+        return {"sample": sample, "run": []}
     analysis = group.analysis.without_draws()
 
     def whole(rows: Mapping[str, SampleScores]) -> dict[str, float]:

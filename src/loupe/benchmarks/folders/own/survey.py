@@ -170,8 +170,12 @@ def review_command(path: Path) -> str:
 
 def asks_facts_alone(path: Path) -> bool:
     """Whether all samples of a folder are of the task `facts`: then not they are verified, but their tests."""
-    tasks, _ = survey_folder(path)
-    return [*tasks] == [TASK]
+    config, problems = read_config(path)
+    if config is None:
+        raise problems[0].error()
+    if not (path / SAMPLES).is_file():
+        raise missing_samples(path).error()
+    return contents_of(path, config).tasks == (TASK,)
 
 
 def survey_folder(path: Path) -> tuple[dict[str, int], list[str]]:
