@@ -115,6 +115,11 @@ class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=T
     price: Price | None = None
     worker: WorkerNeeds | None = None
 
+    @property
+    def host(self) -> str:
+        """The host that pages are sent to because the profile says so; "" where they stay here."""
+        return ""
+
     def for_benchmark(self, benchmark_id: str) -> Profile:
         """The same settings, with what depends on the benchmark decided."""
         del benchmark_id
@@ -166,8 +171,8 @@ def profile_names() -> dict[str, Path]:
 
 def _lasting_profiles() -> dict[str, Path]:
     """The profiles that do not depend on the working folder."""
-    folders = (BUILT_IN, USER_CONFIG.expanduser())
-    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.toml"))}
+    files = [*sorted(BUILT_IN.rglob("*.toml")), *sorted(USER_CONFIG.expanduser().glob("*.toml"))]
+    return {path.stem: path for path in files}
 
 
 def known_names() -> frozenset[str]:
@@ -220,8 +225,8 @@ def _with_differences(profile: Profile, written: Mapping[str, Any]) -> Profile:
 def built_in(version: str) -> Profile | None:
     """The profile of this package that bears a version such as `glm-ocr/1` (what follows a `+` does not count)."""
     version = version.partition("+")[0]
-    path = BUILT_IN / f"{version.partition('/')[0]}.toml"
-    if path not in BUILT_IN.glob("*.toml"):
+    path = next((path for path in BUILT_IN.rglob("*.toml") if path.stem == version.partition("/")[0]), None)
+    if path is None:
         return None
     table = _read_toml(path)
     settings: type[Profile] = engine_module(table["kind"]).Settings

@@ -41,6 +41,12 @@ _DOES = {
     "base_url": "sends pages, and the API key if you have set one, to",
     "api_key_env": "sends the secret in the environment variable",
     "pass_env": "hands on the environment variables",
+    "packages": "installs and runs the packages",
+    "lock": "locked in",
+    "reader": "reads with",
+    "variables": "sets the environment variables",
+    "sends_to": "sends pages to",
+    "hosts": "may reach",
 }
 #: Bytes that are read, and characters of a value that are shown in one line.
 _LARGEST = 1 << 20
