@@ -1,8 +1,8 @@
 """Lock the environments of engines: the exact packages of each, with the digests of the files that may be installed.
 
-`script/pin engines [NAME …]` runs it. It takes `packages` from the profiles, resolves them with uv for Linux and macOS
-and Python 3.11 to 3.14, and writes `src/loupe/engines/environments/locks/NAME.txt`: no index, no address, and digests of
-those files only that can be installed there.
+`script/pin engines [NAME …]` runs it. It takes `packages` from the profiles, resolves them with uv for Linux and
+macOS and Python 3.11 to 3.14, and writes `src/loupe/engines/environments/locks/NAME.txt`: no index, no address, and
+digests of those files only that can be installed there.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ def main(names: list[str]) -> None:
         path = LOCKS / f"{name}.txt"
         path.write_text(text)
         large = " (large)" if len(text) > LARGE else ""
+        size = _download(lock["packages"]) >> 20
         count = sum(1 for line in text.splitlines() if line[0] not in "# ")
-        print(f"{name}: {count} packages, {len(text):,} bytes{large}, {_download(lock['packages']) >> 20:,} MB to download")
+        print(f"{name}: {count} packages, {len(text):,} bytes{large}, {size:,} MB to download")
 
 
 def environments() -> Iterator[tuple[str, tuple[list[str], str]]]:
@@ -58,7 +59,17 @@ def _resolved(packages: list[str], python: str) -> str:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             (folder / "pyproject.toml").write_text(_project(packages, python, platforms))
-            command = [sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--universal", "--python-version", "3.11"]
+            command = [
+                sys.executable,
+                "-m",
+                "uv",
+                "pip",
+                "compile",
+                "--quiet",
+                "--universal",
+                "--python-version",
+                "3.11",
+            ]
             words = [*command, "--format", "pylock.toml", "pyproject.toml", "-o", "pylock.toml"]
             done = subprocess.run(words, cwd=folder, check=False, capture_output=True, text=True)
             if done.returncode == 0:
@@ -67,7 +78,9 @@ def _resolved(packages: list[str], python: str) -> str:
 
 
 def _project(packages: list[str], python: str, platforms: Sequence[tuple[str, str, Any]]) -> str:
-    environments = [f"sys_platform == '{system}' and platform_machine == '{machine}'" for system, machine, _ in platforms]
+    environments = [
+        f"sys_platform == '{system}' and platform_machine == '{machine}'" for system, machine, _ in platforms
+    ]
     requires = python if "<" in python else f"{python},<3.15"
     return (
         f"[project]\nname = 'engine'\nversion = '0'\nrequires-python = '{requires}'\n"

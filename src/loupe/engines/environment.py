@@ -5,27 +5,26 @@ docs/engines/environments.md. Loupe's own packages are never there, and those of
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from loupe.engines.environments.places import Environment, installed, reader_of
 from loupe.engines.environments.settings import Settings
-from loupe.engines.environments.speech import ForeignPython, Page, Start
+from loupe.engines.environments.speech import ForeignInterpreter, Page, Start
 from loupe.engines.pages.page_files import page_file, single_page
 from loupe.engines.pages.page_reader import PageReader, page_reader
 from loupe.engines.shared.source_digests import short_digest
 from loupe.engines.workers.child_environment import without_secrets
 from loupe.engines.workers.conversions import Conversions, Document, conversions
 from loupe.engines.workers.cores import cores, memory_share
-from loupe.engines.workers.isolation import WorkerPool, program_pool
+from loupe.engines.workers.isolation import WorkerPool, interpreter_pool
 from loupe.errors import EngineError, EngineUnavailableError, MissingToolError, PageError, RejectedError, word
 from loupe.types import Engine, Output, PageSource, PdfPage, Request
 
@@ -41,8 +40,8 @@ _OFFLINE = {
     **{"PADDLE_PDX_DISABLE_MODEL_SOURCE_CHECK": "True"},
 }
 _QUIET = {"DO_NOT_TRACK": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"}
-#: A proxy where nobody listens: it stops what is not written in Python, too, if it respects proxies.
-_NO_PROXY = "http://127.0.0.1:9"
+#: A proxy that does not exist: it stops what is not written in Python, too, if it respects proxies.
+_NO_PROXY = "http://network-closed-by-loupe.invalid:9"
 
 __all__ = ["Settings", "open_engine", "reader_pool"]
 
@@ -70,9 +69,7 @@ async def reader_pool(settings: Settings, *, download: bool = False) -> AsyncIte
             raise MissingToolError(f"{settings.environment} needs the program {program!r}", hint="check the PATH")
     count = len(settings.gpu_list) or 1
     workers = settings.concurrency or count
-    limit = settings.memory and int(settings.memory * 1e9)
-    if settings.memory is None and not settings.gpu_list:
-        limit = memory_share(workers)
+    limit = int(settings.memory * 1e9) if settings.memory else None if settings.gpu_list else memory_share(workers)
     start = Start(
         reader=str(reader_of(settings)),
         options=settings.options,
@@ -83,9 +80,9 @@ async def reader_pool(settings: Settings, *, download: bool = False) -> AsyncIte
     )
     with tempfile.TemporaryDirectory(prefix="loupe-engine-", ignore_cleanup_errors=True) as folder:
         hint = "" if download else _about_weights(settings)
-        reader = ForeignPython(environment.python, start, Path(folder), hint)
+        reader = ForeignInterpreter(environment.python, start, Path(folder), hint)
         environments = _environments(settings, environment, workers, download=download)
-        async with program_pool(reader, environments, load_timeout=settings.startup_timeout) as pool:
+        async with interpreter_pool(reader, environments, load_timeout=settings.startup_timeout) as pool:
             yield pool
 
 
@@ -93,7 +90,8 @@ def _about_weights(settings: Settings) -> str:
     """Where the weights of an engine come from, and what brings them; "" where it needs none."""
     if not settings.weights:
         return ""
-    return f"weights: {settings.weights}; loupe engine install {word(settings.environment)} --weights"
+    fetching = f"; loupe engine install {word(settings.environment)} --weights" if settings.fetches else ""
+    return f"weights: {settings.weights}{fetching}"
 
 
 def _environments(

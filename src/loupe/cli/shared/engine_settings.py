@@ -189,8 +189,8 @@ def _value(text: str) -> Any:
 
 
 def caution(profile: Profile) -> str:
-    """What of an engine has never been tried, as its kind says it in `UNPROVEN`; "" where nothing is left to say."""
-    return str(getattr(engine_module(profile.kind), "UNPROVEN", ""))
+    """What of an engine has never been tried, as its profile or its kind says it; "" where nothing is left to say."""
+    return str(getattr(profile, "unproven", "") or getattr(engine_module(profile.kind), "UNPROVEN", ""))
 
 
 def differences(profile: Profile) -> list[str]:

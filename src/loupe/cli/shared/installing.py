@@ -47,10 +47,11 @@ def _try(name: str, settings: Settings, *, weights: bool) -> None:
     try:
         asyncio.run(_started(settings, download=weights))
     except EngineError as error:
-        if weights or not settings.weights:
+        if weights:
             raise
         say(f"{name}: installed, but it does not start yet: {error.message}")
-        say(f"{name}: loupe engine install {word(name)} --weights")
+        if settings.fetches:
+            say(f"{name}: loupe engine install {word(name)} --weights")
     else:
         say(f"{name}: starts in {time.monotonic() - began:.1f} s")
 
@@ -71,13 +72,14 @@ def remove_engines(names: Sequence[str]) -> None:
 
 
 def environment_settings(name: str, overrides: Mapping[str, object]) -> Settings:
-    """The profile of this name, or the first whose environment has it. Raises UsageError where it is of another kind."""
+    """The profile of this name, or the first whose environment has it. Raises UsageError for one of another kind."""
     if name not in profile_names() and (found := profile_of(name)):
         name = found
     profile = load_profile(name, overrides)[1]
     if not isinstance(profile, Settings):
         raise UsageError(
-            f"engine {name!r} (kind {profile.kind}) has no environment of its own", hint=f"loupe engine show {word(name)}"
+            f"engine {name!r} (kind {profile.kind}) has no environment of its own",
+            hint=f"loupe engine show {word(name)}",
         )
     return profile
 

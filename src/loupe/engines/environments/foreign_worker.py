@@ -1,7 +1,7 @@
 """Runs in an engine's own environment: loads a reader, then reads one page after the other. It knows nothing of Loupe.
 
 Only the standard library, Python 3.9 or newer. docs/engines/environments.md describes the frames and what a reader is.
-Frames travel on a socket of their own, so packages may print what they like. When the socket ends, so does this process.
+Frames travel on a socket of their own, so packages may print what they like. When it ends, so does this process.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any
 
 HEAD = struct.Struct("!Q")
 #: A longer message than this is none of Loupe's, in bytes.
 LARGEST = 64 << 20
 #: What `outcome` of an exception may say of its page, and the word that goes back for it.
 OUTCOMES = ("rejected", "transient", "busy", "unavailable", "timeout")
-refused: List[str] = []
+refused: list[str] = []
 #: Not empty once memory has run out: another process reads the next page.
-exhausted: List[bool] = []
+exhausted: list[bool] = []
 
 
 def main(descriptor: int) -> None:
@@ -49,10 +50,9 @@ def main(descriptor: int) -> None:
     began = time.monotonic()
     try:
         read = load(start["reader"], start["options"])
-    except (Exception, SystemExit) as error:
-        answer = described(error, start)
-        answer["error"] = "the engine cannot be loaded: " + answer["error"]
-        connection.sendall(framed(answer))
+    except (Exception, SystemExit) as error:  # noqa: BLE001  the border to somebody else's code
+        failed = described(error, start)
+        connection.sendall(framed({**failed, "error": "the engine cannot be loaded: " + failed["error"]}))
         return
     close_network(start["hosts"])
     connection.sendall(framed({"facts": facts(start["packages"], time.monotonic() - began)}))
@@ -68,32 +68,34 @@ def main(descriptor: int) -> None:
             os._exit(0)
 
 
-def load(path: str, options: Dict[str, Any]) -> Callable[[Any], Any]:
+def load(path: str, options: dict[str, Any]) -> Callable[[Any], Any]:
     """The function that the reader's `load(options)` returns."""
     spec = importlib.util.spec_from_file_location("loupe_reader", path)
     if spec is None or spec.loader is None:
         raise ImportError(path + " is no Python file")
-    sys.path.append(os.path.dirname(path))
     module = importlib.util.module_from_spec(spec)
     sys.modules["loupe_reader"] = module
+    # Nothing is written beside a file of the user's.
+    sys.dont_write_bytecode, usual = True, sys.dont_write_bytecode
     spec.loader.exec_module(module)
+    sys.dont_write_bytecode = usual
     found: Callable[[Any], Any] = module.load(options)
     return found
 
 
-def facts(packages: List[str], seconds: float) -> Dict[str, str]:
+def facts(packages: list[str], seconds: float) -> dict[str, str]:
     """What is recorded of the environment."""
     versions = {name: importlib.metadata.version(name) for name in packages}
-    return {"python": platform.python_version(), **versions, "loading_seconds": "%.2f" % seconds}
+    return {"python": platform.python_version(), **versions, "loading_seconds": f"{seconds:.2f}"}
 
 
-def answered(read: Callable[[Any], Any], page: Any, start: Dict[str, Any]) -> bytes:
+def answered(read: Callable[[Any], Any], page: Any, start: dict[str, Any]) -> bytes:
     """The frame that answers one page: what was read, or what went wrong."""
     del refused[:]
     try:
         found = read(page)
         return framed(found if isinstance(found, dict) else {"pages" if isinstance(found, list) else "text": found})
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit) as error:  # noqa: BLE001  the border to somebody else's code
         return framed(described(error, start))
 
 
@@ -102,24 +104,24 @@ def plain_number(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value.item()
 
 
-def described(error: BaseException, start: Dict[str, Any]) -> Dict[str, Any]:
+def described(error: BaseException, start: dict[str, Any]) -> dict[str, Any]:
     """An exception as it is sent: in one line, with its place in the reader."""
     if isinstance(error, MemoryError):
         exhausted.append(True)
-        return {"error": "the page needs more than %.3g GB of memory" % (start["memory"] / 1e9)}
+        return {"error": f"the page needs more than {start['memory'] / 1e9:.3g} GB of memory"}
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == start["reader"]]
-    place = "".join("%s:%s: " % (os.path.basename(frame.filename), frame.lineno) for frame in frames[-1:])
-    message = ("%s: %s" % (type(error).__name__, error)).rstrip(": ")
+    place = "".join(f"{os.path.basename(frame.filename)}:{frame.lineno}: " for frame in frames[-1:])  # noqa: PTH119
+    message = f"{type(error).__name__}: {error}".rstrip(": ")
     outcome = getattr(error, "outcome", "")
     told = outcome if outcome in OUTCOMES else ""
     if told:
         place, message = "", str(error)
     if refused:
-        message += " (it wanted to reach %s, which Loupe does not let it)" % refused[0]
+        message += f" (it wanted to reach {refused[0]}, which Loupe does not let it)"
     return {"error": " ".join((place + message).split())[:2000] or "unknown", "outcome": told}
 
 
-def framed(message: Dict[str, Any]) -> bytes:
+def framed(message: dict[str, Any]) -> bytes:
     """A message as it travels; JSON in ASCII, so that no half character breaks it."""
     data = json.dumps(message, default=plain_number).encode("ascii")
     return HEAD.pack(len(data)) + data
@@ -144,7 +146,7 @@ def die_with_parent() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
-def limit_memory(limit: Optional[int]) -> None:
+def limit_memory(limit: int | None) -> None:
     """Refuse this process, and what it starts, more memory than this, in bytes. Only Linux enforces it."""
     if limit:
         import resource
@@ -162,18 +164,19 @@ def is_here(name: str) -> bool:
         return name in ("localhost", "")
 
 
-def close_network(hosts: List[str]) -> None:
+def close_network(hosts: list[str]) -> None:
     """From here on, Python code of this process reaches this machine and `hosts` only (`*.example.org` too)."""
     if hasattr(socket, "loupe_closed"):
         return
     socket.loupe_closed = True  # type: ignore[attr-defined]
-    resolve, addresses = socket.getaddrinfo, set()
+    resolve = socket.getaddrinfo
+    addresses: set[str] = set()
 
     def check(host: Any) -> None:
         name = host.decode("ascii", "replace") if isinstance(host, bytes) else str(host or "")
         allowed = any(name == each or (each[:1] == "*" and name.endswith(each[1:])) for each in hosts)
         if not (allowed or name in addresses or is_here(name)):
-            refused.append(name)
+            refused.append("the network" if name.endswith(".invalid") else name)
             raise ConnectionRefusedError("Loupe does not let this package reach " + name)
 
     def getaddrinfo(host: Any, *rest: Any, **more: Any) -> Any:
@@ -190,7 +193,7 @@ def close_network(hosts: List[str]) -> None:
 
         return checked
 
-    socket.getaddrinfo = getaddrinfo  # type: ignore[assignment]
+    socket.getaddrinfo = getaddrinfo
     for name in ("connect", "connect_ex"):
         setattr(socket.socket, name, guarded(getattr(socket.socket, name)))
 

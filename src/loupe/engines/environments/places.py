@@ -49,6 +49,7 @@ class Environment:
 
     @property
     def python(self) -> Path:
+        """The Python in it."""
         return self.folder / "bin" / "python"
 
     @property
@@ -83,7 +84,8 @@ def installed(settings: Settings) -> tuple[Environment, Record]:
     record = environment.record
     if record is None:
         raise MissingToolError(
-            f"the environment {settings.environment} is not installed", hint=f"loupe engine install {settings.environment}"
+            f"the environment {settings.environment} is not installed",
+            hint=f"loupe engine install {settings.environment}",
         )
     return environment, record
 
@@ -157,13 +159,15 @@ def _lock_of(settings: Settings) -> bytes | None:
             if not settings.lock:
                 return None  # Packages of the user's own under one of our names: locked anew, in a folder of their own.
             has = ", ".join(versions.get(name, ())) or "nothing"
-            raise ProfileError(f"lock {path}: has {has} of {name}, and packages say {version}", hint=_anew(settings, path))
+            raise ProfileError(
+                f"lock {path}: has {has} of {name}, and packages say {version}", hint=_anew(settings, path)
+            )
     return content
 
 
 def _anew(settings: Settings, path: Path) -> str:
-    wanted_packages = " ".join(map(word, settings.packages))
-    return f"printf '%s\\n' {wanted_packages} | uv pip compile --universal --generate-hashes --no-annotate -o {word(path)} -"
+    pins = " ".join(map(word, settings.packages))
+    return f"printf '%s\\n' {pins} | uv pip compile --universal --generate-hashes --no-annotate -o {word(path)} -"
 
 
 def _record(folder: Path) -> Record | None:

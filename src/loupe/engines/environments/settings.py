@@ -31,9 +31,10 @@ class Settings(Profile, frozen=True, kw_only=True):
     `python` are the versions it runs on. `reader` is a reader of Loupe's by name, or a file (docs/engines/
     environments.md), and `options` is what it is given. `reads` says what it takes. `variables` are set for its
     process, `pass_env` handed on although they look like secrets, `programs` must be on the PATH. Pages go to the host
-    `sends_to`, if any; the process may reach `hosts` and nothing else outside this machine. `memory` is the limit of one worker in GB (None: its
-    share of the machine; no limit with `gpus`), `gpus` one worker's GPU each. `licence`, `weights` and `unproven`
-    are shown before it is installed and used.
+    `sends_to`, if any; the process may reach `hosts`, too, and nothing else outside this machine. `memory` is the limit
+    of one
+    worker in GB (None: its share of the machine; no limit with `gpus`); each GPU of `gpus` gets a worker. `licence`,
+    `weights` and `unproven` are shown before it is installed and used.
     """
 
     gives: ClassVar[frozenset[str] | None] = WHOLE_PAGES
@@ -62,10 +63,7 @@ class Settings(Profile, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.environment):
-            raise ValueError(
-                f"environment = {self.environment!r}: must be lowercase letters, digits, - and _, and begin with none of "
-                "these signs"
-            )
+            raise ValueError(f"environment = {self.environment!r}: must be lowercase letters, digits, - and _")
         for package in self.packages:
             if not _PIN.fullmatch(package):
                 raise ValueError(f"packages: {package!r} is no exact version, such as 'pdfplumber==0.11.10'")
@@ -85,6 +83,11 @@ class Settings(Profile, frozen=True, kw_only=True):
         if endpoint:
             return urlsplit(endpoint).hostname or endpoint
         return re.sub(r"\{(\w+)\}", lambda found: str(self.options.get(found[1], "")), self.sends_to)
+
+    @property
+    def fetches(self) -> bool:
+        """Whether the reader fetches its weights itself, once it may: `weights` then says from where."""
+        return self.weights.startswith("downloaded from ")
 
     @property
     def pins(self) -> dict[str, str]:

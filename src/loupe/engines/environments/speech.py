@@ -51,7 +51,7 @@ class Page(msgspec.Struct, kw_only=True):
 
 
 class Line(msgspec.Struct):
-    """A line of text and its corners in pixels; Loupe puts lines into reading order."""
+    """A line of text and its corners in pixels: four from the upper left one on, or any two or more of its outline."""
 
     text: str
     box: list[tuple[float, float]]
@@ -76,8 +76,8 @@ class Answer(msgspec.Struct, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
-class ForeignPython:
-    """A reader in another Python's process (`isolation.Program`)."""
+class ForeignInterpreter:
+    """A reader in another Python's process ; `hint` goes with what it reports."""
 
     python: Path
     start: Start
@@ -90,12 +90,15 @@ class ForeignPython:
         return [str(self.python), "-I", str(WORKER), str(descriptor)]
 
     def greeting(self) -> bytes:
+        """The reader and its options."""
         return encode_json(self.start)
 
     def message(self, request: object) -> bytes:
+        """A `Page`."""
         return encode_json(request)
 
     def reply(self, message: bytes) -> Reply:
+        """An `Answer`, checked. Raises msgspec.MsgspecError for anything else."""
         answer = json_decoder(Answer).decode(message)
         if answer.error:
             kind = _ERRORS.get(answer.outcome, "")
@@ -107,17 +110,22 @@ class ForeignPython:
 
 def _output(answer: Answer) -> Output:
     """Raises msgspec.ValidationError where the answer holds neither text nor lines."""
-    tokens = {"input_tokens": answer.input_tokens, "output_tokens": answer.output_tokens}
     if answer.pages is not None:
-        return Output(text="", finish_reason="stop", response={"pages": answer.pages}, **tokens)
+        return Output(text="", response={"pages": answer.pages})
+    text, placed = answer.text, None
     if answer.lines is not None:
         _check(answer.lines)
-        text = page_text([line.box for line in answer.lines], [line.text for line in answer.lines])
+        text = text or page_text([_quad(line) for line in answer.lines], [line.text for line in answer.lines])
         placed = {"lines": _placed(answer.lines, answer.size)} if answer.size else None
-        return Output(text=answer.text or text, finish_reason="stop", response=placed, **tokens)
-    if answer.text is None:
+    if text is None:
         raise msgspec.ValidationError("no text")
-    return Output(text=answer.text, finish_reason="stop", **tokens)
+    return Output(
+        text=text,
+        finish_reason="stop",
+        response=placed,
+        input_tokens=answer.input_tokens,
+        output_tokens=answer.output_tokens,
+    )
 
 
 def _check(lines: Sequence[Line]) -> None:
@@ -125,6 +133,14 @@ def _check(lines: Sequence[Line]) -> None:
     for line in lines:
         if len(line.box) < 2 or not all(math.isfinite(value) and abs(value) < 1e7 for xy in line.box for value in xy):
             raise msgspec.ValidationError(f"no box: {line.box}")
+
+
+def _quad(line: Line) -> list[tuple[float, float]]:
+    """Four corners from the upper left one on; of an outline with more or fewer, its upright box."""
+    if len(line.box) == 4:
+        return line.box
+    xs, ys = [x for x, _ in line.box], [y for _, y in line.box]
+    return [(min(xs), min(ys)), (max(xs), min(ys)), (max(xs), max(ys)), (min(xs), max(ys))]
 
 
 def _placed(lines: Sequence[Line], size: tuple[float, float]) -> list[PlacedLine]:

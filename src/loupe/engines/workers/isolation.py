@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import pickle
 import signal
 import socket
 import subprocess
@@ -19,16 +18,14 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
 import loupe.errors
 from loupe.data.bounds import TOO_MUCH_OR_CRASH, may_lack_memory
 from loupe.data.messages import HEAD, frame
-from loupe.data.python_process import python_command
 from loupe.engines.workers.child_environment import without_secrets
+from loupe.engines.workers.interpreter import Interpreter, OwnInterpreter
 from loupe.engines.workers.worker import Reply, Start
 from loupe.errors import (
     EngineError,
@@ -38,7 +35,6 @@ from loupe.errors import (
     TransientEngineError,
     WriteError,
 )
-from loupe.typed import msgpack_decoder
 from loupe.types import Output
 
 #: Seconds between two looks at whether the process still lives; a grandchild may keep its socket open.
@@ -49,50 +45,6 @@ _LAST_MOMENTS = 2.0
 _LARGEST_REPLY = 256 << 20
 #: What a worker prints is kept for error messages, up to this many bytes.
 _LOG_LIMIT = 1 << 20
-
-
-class Program(Protocol):
-    """What a worker runs, and in which words it is spoken to; every message travels in a frame (`data.messages`).
-
-    `folder` is its working folder (None: the caller's). Where `bounded`, a death may be for want of memory.
-    """
-
-    @property
-    def bounded(self) -> bool: ...
-    @property
-    def folder(self) -> Path | None: ...
-    def command(self, descriptor: int) -> list[str]:
-        """The command line of a process that listens on an inherited socket."""
-    def greeting(self) -> bytes:
-        """The first message: what is to be loaded."""
-    def message(self, request: object) -> bytes:
-        """A request as it is sent."""
-    def reply(self, message: bytes) -> Reply:
-        """What came back. Raises msgspec.MsgspecError for anything else."""
-
-
-@dataclass(frozen=True, slots=True)
-class OwnPython:
-    """A function of Loupe's own Python; the worker's side is `worker.py`."""
-
-    start: Start
-    folder: None = None
-
-    @property
-    def bounded(self) -> bool:
-        return self.start.bounded
-
-    def command(self, descriptor: int) -> list[str]:
-        return python_command("loupe.engines.workers.worker", descriptor)
-
-    def greeting(self) -> bytes:
-        return msgspec.msgpack.encode(self.start)
-
-    def message(self, request: object) -> bytes:
-        return pickle.dumps(request)
-
-    def reply(self, message: bytes) -> Reply:
-        return msgpack_decoder(Reply).decode(message)
 
 
 @dataclass(slots=True)
@@ -106,12 +58,14 @@ class _Place:
 class WorkerPool:
     """A process for each of the `environments`, with the engine loaded once; `facts` is what it says about itself.
 
-    Use `worker_pool` or `program_pool`, which open and close it. One process starts at once, so that an engine that
+    Use `worker_pool` or `interpreter_pool`, which open and close it. One process starts at once, so that an engine that
     cannot be loaded is known before the first sample; the others start when there is work for them.
     """
 
-    def __init__(self, program: Program, *, environments: Sequence[Mapping[str, str]], load_timeout: float) -> None:
-        self._program = program
+    def __init__(
+        self, interpreter: Interpreter, *, environments: Sequence[Mapping[str, str]], load_timeout: float
+    ) -> None:
+        self._interpreter = interpreter
         self._load_timeout = load_timeout
         self._alive: set[_Worker] = set()
         # The worker used last comes first: idle ones that were never needed are never started.
@@ -132,12 +86,12 @@ class WorkerPool:
         try:
             worker = place.worker or await self._new_worker(place)
             try:
-                reply = await worker.ask(self._program.message(request), timeout=timeout)
+                reply = await worker.ask(self._interpreter.message(request), timeout=timeout)
             except _NotTakenError:
                 # It died while it was idle (killed for memory, say): no fault of this page.
                 self._retire(place)
                 worker = await self._new_worker(place)
-                reply = await worker.ask(self._program.message(request), timeout=timeout)
+                reply = await worker.ask(self._interpreter.message(request), timeout=timeout)
         except BaseException:
             # Nobody waits for what this worker does now (it hangs, it died, or the caller gave up).
             self._retire(place)
@@ -165,7 +119,7 @@ class WorkerPool:
         self._alive.clear()
 
     async def _new_worker(self, place: _Place) -> _Worker:
-        worker = place.worker = _Worker(self._program, place.environment)
+        worker = place.worker = _Worker(self._interpreter, place.environment)
         self._alive.add(worker)
         try:
             reply = await worker.load(timeout=self._load_timeout)
@@ -209,16 +163,16 @@ async def worker_pool(
     """
     start = Start(factory=factory, settings=dict(settings), bounded=bounded)
     environments = [without_secrets() if environment is None else environment] * workers
-    async with program_pool(OwnPython(start), environments, load_timeout=load_timeout, lazy=lazy) as pool:
+    async with interpreter_pool(OwnInterpreter(start), environments, load_timeout=load_timeout, lazy=lazy) as pool:
         yield pool
 
 
 @asynccontextmanager
-async def program_pool(
-    program: Program, environments: Sequence[Mapping[str, str]], *, load_timeout: float, lazy: bool = False
+async def interpreter_pool(
+    interpreter: Interpreter, environments: Sequence[Mapping[str, str]], *, load_timeout: float, lazy: bool = False
 ) -> AsyncIterator[WorkerPool]:
     """A pool with one worker for each of the `environments`, which are all that the workers get."""
-    pool = WorkerPool(program, environments=environments, load_timeout=load_timeout)
+    pool = WorkerPool(interpreter, environments=environments, load_timeout=load_timeout)
     try:
         if not lazy:
             await pool.open()
@@ -234,20 +188,20 @@ class _NotTakenError(EngineError):
 class _Worker:
     """The parent's side of one process."""
 
-    def __init__(self, program: Program, environment: Mapping[str, str]) -> None:
-        self._program = program
+    def __init__(self, interpreter: Interpreter, environment: Mapping[str, str]) -> None:
+        self._interpreter = interpreter
         ours, theirs = socket.socketpair()
         # An unlinked file, not a pipe: what a worker prints can never block it, and there is nothing to clean up.
         self._log = tempfile.TemporaryFile(mode="a+b")  # noqa: SIM115  closed in close()
         with theirs:
             # A process group of its own keeps Ctrl-C on the terminal away from it: the parent decides.
             self._process = subprocess.Popen(
-                program.command(theirs.fileno()),
+                interpreter.command(theirs.fileno()),
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
                 stderr=self._log,
                 env=dict(environment),
-                cwd=program.folder,
+                cwd=interpreter.folder,
                 pass_fds=[theirs.fileno()],
                 process_group=0,
             )
@@ -258,7 +212,7 @@ class _Worker:
     async def load(self, *, timeout: float) -> Reply:
         """Wait until the engine is loaded."""
         self._streams = await asyncio.open_connection(sock=self._socket)
-        return await self._exchange(self._program.greeting(), timeout, "while it was loaded")
+        return await self._exchange(self._interpreter.greeting(), timeout, "while it was loaded")
 
     async def ask(self, message: bytes, *, timeout: float) -> Reply:
         """Hand over a request and wait for its answer."""
@@ -305,7 +259,7 @@ class _Worker:
                 if dead and not reading.done():
                     break
             if reading.done():
-                return self._program.reply(reading.result())
+                return self._interpreter.reply(reading.result())
         except (EOFError, OSError):
             pass
         except msgspec.MsgspecError as error:
@@ -314,7 +268,7 @@ class _Worker:
             reading.cancel()
         kind = EngineError if self._taken else _NotTakenError
         code, how = await self._death()
-        if self._program.bounded and self._taken and may_lack_memory(code):
+        if self._interpreter.bounded and self._taken and may_lack_memory(code):
             raise EngineError(f"the page {TOO_MUCH_OR_CRASH}")
         raise kind(f"the engine process died ({how}) {when}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from google.api_core import exceptions
@@ -36,15 +37,16 @@ class ServiceError(Exception):
 def load(options: dict[str, Any]) -> Callable[[Any], str]:
     """`processor` (projects/…/locations/…/processors/…), `location`, `endpoint` for another server than Google's."""
     if not options["processor"]:
-        raise ValueError("no processor: -o 'options={location=\"eu\", processor=\"projects/…/locations/eu/processors/…\"}'")
+        raise ValueError(
+            'no processor: -o \'options={location="eu", processor="projects/…/locations/eu/processors/…"}\''
+        )
     try:
         client = connected(options)
     except GoogleAuthError as error:
         raise ServiceError(error) from None
 
     def read(page: Any) -> str:
-        with open(page.path, "rb") as file:
-            content = file.read()
+        content = Path(page.path).read_bytes()
         kind = "application/pdf" if page.type == "page" else "image/png" if content[:4] == b"\x89PNG" else "image/jpeg"
         raw = documentai.RawDocument(content=content, mime_type=kind)
         request = documentai.ProcessRequest(name=options["processor"], raw_document=raw, skip_human_review=True)
@@ -86,10 +88,16 @@ def markdown_of(blocks: Iterable[Any]) -> Iterator[str]:
 def table_html(table: Any) -> str:
     """A table of the layout parser."""
     rows = [(row, "th") for row in table.header_rows] + [(row, "td") for row in table.body_rows]
-    return "<table>" + "".join(f"<tr>{''.join(cell_html(cell, tag) for cell in row.cells)}</tr>" for row, tag in rows) + "</table>"
+    return (
+        "<table>"
+        + "".join(f"<tr>{''.join(cell_html(cell, tag) for cell in row.cells)}</tr>" for row, tag in rows)
+        + "</table>"
+    )
 
 
 def cell_html(cell: Any, tag: str) -> str:
     """One cell with its spans."""
-    spans = "".join(f' {name}="{count}"' for name, count in (("rowspan", cell.row_span), ("colspan", cell.col_span)) if count > 1)
+    spans = "".join(
+        f' {name}="{count}"' for name, count in (("rowspan", cell.row_span), ("colspan", cell.col_span)) if count > 1
+    )
     return f"<{tag}{spans}>{html.escape(' '.join(markdown_of(cell.blocks)), quote=False)}</{tag}>"

@@ -1,4 +1,4 @@
-"""Kreuzberg 4: Markdown of a PDF page; images by the Tesseract library inside it, with the language data of the system."""
+"""Kreuzberg 4: Markdown of a PDF page; images by the Tesseract in it, with the system's language data."""
 
 from __future__ import annotations
 

@@ -21,7 +21,9 @@ def load(options: dict[str, Any]) -> Callable[[Any], str]:
     """`language`: of Tesseract, such as `eng`. Raises FileNotFoundError without its data."""
     language = options.get("language", "eng")
     named = [os.environ["TESSDATA_PREFIX"]] if "TESSDATA_PREFIX" in os.environ else []
-    places = [place for place in (*named, *PLACES, *PLACES_OF_MACOS) if (Path(place) / f"{language}.traineddata").is_file()]
+    places = [
+        place for place in (*named, *PLACES, *PLACES_OF_MACOS) if (Path(place) / f"{language}.traineddata").is_file()
+    ]
     if not places:
         raise FileNotFoundError(f"no {language}.traineddata: install tesseract-ocr-{language}, or set TESSDATA_PREFIX")
     parser = LiteParse(ocr_enabled=True, ocr_language=language, tessdata_path=places[0], quiet=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 
@@ -22,7 +23,6 @@ def load(options: dict[str, Any]) -> Callable[[Any], str]:
         if done.returncode:
             said = " ".join(done.stderr.decode(errors="replace").split())
             raise RuntimeError(f"ocrmypdf ended with {done.returncode}: {said[-500:]}")
-        with open(side, encoding="utf-8") as file:
-            return file.read().strip("\f\n")
+        return Path(side).read_text(encoding="utf-8").strip("\f\n")
 
     return read

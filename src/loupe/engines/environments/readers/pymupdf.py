@@ -1,4 +1,4 @@
-"""PyMuPDF4LLM 2 (part of PyMuPDF 2): Markdown with headings and tables; pages without text by Tesseract, if it is here."""
+"""PyMuPDF4LLM 2 (part of PyMuPDF 2): Markdown with headings and tables; pages without text by Tesseract."""
 
 from __future__ import annotations
 

@@ -18,7 +18,9 @@ def load(options: dict[str, Any]) -> Callable[[Any], str]:
     language = options.get("language", "eng")
     first = language.partition("+")[0]
     named = [os.environ["TESSDATA_PREFIX"]] if "TESSDATA_PREFIX" in os.environ else []
-    places = [place for place in (*named, *PLACES, *PLACES_OF_MACOS) if (Path(place) / f"{first}.traineddata").is_file()]
+    places = [
+        place for place in (*named, *PLACES, *PLACES_OF_MACOS) if (Path(place) / f"{first}.traineddata").is_file()
+    ]
     if not places:
         raise FileNotFoundError(f"no {first}.traineddata: install tesseract-ocr-{first}, or set TESSDATA_PREFIX")
     api = tesserocr.PyTessBaseAPI(path=places[0], lang=language, psm=options.get("psm", 3))

@@ -1,13 +1,14 @@
 """Amazon Textract through boto3: lines of text, or headings and tables in reading order.
 
-Its answer is a flat list of blocks that name each other by id. Errors are told apart by their names: throttling can come
-as HTTP 400. The SDK is told not to repeat anything itself, so that Loupe measures and counts every attempt.
+Its answer is a flat list of blocks that name each other by id. Errors are told apart by their names: throttling can
+come as HTTP 400. The SDK is told not to repeat anything itself, so that Loupe measures and counts every attempt.
 """
 
 from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -46,8 +47,7 @@ def load(options: dict[str, Any]) -> Callable[[Any], str]:
     features = options["features"]
 
     def read(page: Any) -> str:
-        with open(page.path, "rb") as file:
-            document = {"Bytes": file.read()}
+        document = {"Bytes": Path(page.path).read_bytes()}
         try:
             if not features:
                 return text_of(client.detect_document_text(Document=document)["Blocks"])
@@ -63,7 +63,9 @@ def told(error: Exception) -> ServiceError:
     if isinstance(error, (ReadTimeoutError, ConnectTimeoutError)):
         return ServiceError(str(error), "timeout")
     if isinstance(error, NoCredentialsError):
-        return ServiceError("no AWS credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile", "unavailable")
+        return ServiceError(
+            "no AWS credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile", "unavailable"
+        )
     if not isinstance(error, ClientError):
         return ServiceError(str(error), "transient")
     code = error.response.get("Error", {}).get("Code", "")
@@ -82,7 +84,9 @@ def markdown_of(blocks: list[Block]) -> str:
     """Layout blocks in their order: headings, paragraphs, and tables as HTML where a table lies in one."""
     by_id = {block["Id"]: block for block in blocks}
     tables = [block for block in blocks if block["BlockType"] == "TABLE"]
-    inside = {child["Id"] for block in blocks if block["BlockType"] == "LAYOUT_LIST" for child in children(block, by_id)}
+    inside = {
+        child["Id"] for block in blocks if block["BlockType"] == "LAYOUT_LIST" for child in children(block, by_id)
+    }
     parts = []
     for block in blocks:
         if not block["BlockType"].startswith("LAYOUT_") or block["Id"] in inside:
@@ -132,7 +136,9 @@ def cell_html(cell: Block, by_id: dict[str, Block]) -> str:
     """One cell with its spans."""
     tag = "th" if "COLUMN_HEADER" in cell.get("EntityTypes", ()) else "td"
     spans = "".join(
-        f' {name}="{cell[key]}"' for name, key in (("rowspan", "RowSpan"), ("colspan", "ColumnSpan")) if cell.get(key, 1) > 1
+        f' {name}="{cell[key]}"'
+        for name, key in (("rowspan", "RowSpan"), ("colspan", "ColumnSpan"))
+        if cell.get(key, 1) > 1
     )
     return f"<{tag}{spans}>{html.escape(' '.join(words_of(cell, by_id)), quote=False)}</{tag}>"
 
@@ -154,4 +160,4 @@ def overlap(block: Block, other: Block) -> float:
         low = max(first[start], second[start])
         high = min(first[start] + first[length], second[start] + second[length])
         sides.append(max(0.0, high - low) / (second[length] or 1.0))
-    return sides[0] * sides[1]
+    return float(sides[0] * sides[1])

@@ -1,4 +1,7 @@
-"""Xberg 1 (Kreuzberg's successor): Markdown of a PDF page. It could fetch addresses; it is only given files."""
+"""Xberg 1 (Kreuzberg's successor): Markdown of a PDF page; images by the Tesseract library in it.
+
+It could fetch addresses; it is only given files.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from xberg import ExtractInput, ExtractionConfig, extract
+from xberg import ExtractInput, ExtractionConfig, OcrConfig, extract
 
 
 def load(options: dict[str, Any]) -> Callable[[Any], str]:
-    """`options` are keys of ExtractionConfig."""
-    config = ExtractionConfig(output_format="markdown", use_cache=False, **options)
+    """`language`: of Tesseract, such as `eng`."""
+    ocr = OcrConfig(backend="tesseract", language=[options["language"]])
+    config = ExtractionConfig(output_format="markdown", ocr=ocr, use_cache=False)
 
     async def convert(path: str) -> str:
         found = await extract(ExtractInput(kind="uri", uri=Path(path).as_uri()), config)
