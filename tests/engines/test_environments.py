@@ -120,6 +120,7 @@ def test_one_worker_for_each_gpu(quill: dict[str, object], page: Path) -> None:
             return sorted(each.text for each in await asyncio.gather(*asking))
 
     assert asyncio.run(run()) == ["0", "3"]
+    assert settings(quill, gpus="0, 3").concurrency == 2 and settings(quill).concurrency == 1
 
 
 def test_forms_of_pages(quill: dict[str, object], page: Path, home: Path) -> None:
@@ -270,6 +271,8 @@ def test_every_profile_is_whole(path: Path) -> None:
     assert environment.lock is not None and environment.download > 0
     assert (READERS / f"{profile.reader}.py").is_file()
     assert profile.licence and profile.title and profile.sources and profile.version == f"{path.stem}/1"
+    table = (Path(__file__).parents[2] / "docs" / "engines" / "environments.md").read_text()
+    assert f"| `{path.stem}` | {', '.join(profile.packages)} | {', '.join(profile.reads)} |" in table
     text = environment.lock.decode()
     assert "://" not in text and "--index" not in text and len(text) < 500_000
     signature: dict[str, Any] = profile.signature()

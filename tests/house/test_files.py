@@ -36,6 +36,7 @@ MAY_WRITE = {
     "metrics/cdm/drawing/tex_processes.py": "a new temporary folder",
     "engines/glmocr.py": "a new temporary folder",
     "engines/mineru.py": "a new temporary folder",
+    "engines/environments/making.py": "the user's cache, and a new temporary folder",
     "engines/pages/page_reader.py": "a new temporary folder",
     "data/cache.py": "the user's cache",
     "serving/app.py": "a new temporary folder",

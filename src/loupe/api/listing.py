@@ -111,7 +111,7 @@ def engine_rows() -> list[dict[str, str]]:
         state = ""
         try:
             profile = load_profile(name)[1]
-            kind, title, state = profile.kind, profile.title, _state(profile)
+            kind, title, state = profile.kind, profile.title, state_of(profile)
         except UntrustedError as error:
             kind, title = "–", f"not trusted: {error.hint.rpartition(': ')[2]}"
         except ProfileError as error:
@@ -126,7 +126,7 @@ def engine_rows() -> list[dict[str, str]]:
     return rows
 
 
-def _state(profile: Profile) -> str:
+def state_of(profile: Profile) -> str:
     """Whether the environment of an engine is installed, and its size; "" for one that needs none."""
     from loupe.engines.environments.places import state, wanted
     from loupe.engines.environments.settings import Settings

@@ -59,6 +59,7 @@ def show(name: str, json: bool) -> None:
 
     What is printed is a profile that can be used as it stands, in a file of your own.
     """
+    from loupe.api.listing import state_of
     from loupe.cli.shared.profile_text import lines_of, server_commands
     from loupe.engines.registry import load_profile, profile_names
 
@@ -69,7 +70,8 @@ def show(name: str, json: bool) -> None:
         commands = server_commands(profile)
         as_json({"engine": label, "from": place, "settings": profile.stored(), "server_commands": commands})
         return
-    print_line(f"# {label} ({place})")
+    state = state_of(profile)
+    print_line(f"# {label} ({place}{f'; {state}' if state else ''})")
     for setting in lines_of(label, profile):
         print_line(setting)
 

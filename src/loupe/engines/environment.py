@@ -26,6 +26,7 @@ from loupe.engines.workers.conversions import Conversions, Document, conversions
 from loupe.engines.workers.cores import cores, memory_share
 from loupe.engines.workers.isolation import WorkerPool, interpreter_pool
 from loupe.errors import EngineError, EngineUnavailableError, MissingToolError, PageError, RejectedError, word
+from loupe.files.scratch import scratch_folder
 from loupe.types import Engine, Output, PageSource, PdfPage, Request
 
 _FORMATS = frozenset({"PNG", "JPEG"})
@@ -67,8 +68,7 @@ async def reader_pool(settings: Settings, *, download: bool = False) -> AsyncIte
     for program in settings.programs:
         if shutil.which(program) is None:
             raise MissingToolError(f"{settings.environment} needs the program {program!r}", hint="check the PATH")
-    count = len(settings.gpu_list) or 1
-    workers = settings.concurrency or count
+    workers = settings.concurrency or 1
     limit = int(settings.memory * 1e9) if settings.memory else None if settings.gpu_list else memory_share(workers)
     start = Start(
         reader=str(reader_of(settings)),
@@ -78,9 +78,9 @@ async def reader_pool(settings: Settings, *, download: bool = False) -> AsyncIte
         memory=limit,
         download=download,
     )
-    with tempfile.TemporaryDirectory(prefix="loupe-engine-", ignore_cleanup_errors=True) as folder:
+    with scratch_folder("loupe-engine-") as folder:
         hint = "" if download else _about_weights(settings)
-        reader = ForeignInterpreter(environment.python, start, Path(folder), hint)
+        reader = ForeignInterpreter(environment.python, start, folder, hint)
         environments = _environments(settings, environment, workers, download=download)
         async with interpreter_pool(reader, environments, load_timeout=settings.startup_timeout) as pool:
             yield pool

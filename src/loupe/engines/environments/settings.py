@@ -75,6 +75,8 @@ class Settings(Profile, frozen=True, kw_only=True):
             value = getattr(self, key)
             if value is not None and value <= 0:
                 raise ValueError(f"{key} = {value}: must be above 0")
+        if self.concurrency is None:  # One worker for each GPU; else one, which may need all of the machine.
+            msgspec.structs.force_setattr(self, "concurrency", len(self.gpu_list) or 1)
 
     @property
     def host(self) -> str:
