@@ -123,6 +123,18 @@ def test_one_worker_for_each_gpu(quill: dict[str, object], page: Path) -> None:
     assert settings(quill, gpus="0, 3").concurrency == 2 and settings(quill).concurrency == 1
 
 
+def test_a_run_can_be_continued(quill: dict[str, object]) -> None:
+    """What is recorded of an engine is the same every time: a run is only continued with the same facts."""
+
+    async def facts() -> dict[str, str]:
+        async with open_engine(settings(quill)) as engine:
+            return dict(engine.facts)
+
+    first = asyncio.run(facts())
+    assert first == asyncio.run(facts())
+    assert first["quill"] == "1.0" and {"lock", "source", "python"} <= first.keys()
+
+
 def test_forms_of_pages(quill: dict[str, object], page: Path, home: Path) -> None:
     import pypdfium2
 

@@ -18,7 +18,6 @@ import socket
 import struct
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -47,7 +46,6 @@ def main(descriptor: int) -> None:
     limit_memory(start["memory"])
     if not start["download"]:
         close_network(start["hosts"])
-    began = time.monotonic()
     try:
         read = load(start["reader"], start["options"])
     except (Exception, SystemExit) as error:  # noqa: BLE001  the border to somebody else's code
@@ -55,7 +53,7 @@ def main(descriptor: int) -> None:
         connection.sendall(framed({**failed, "error": "the engine cannot be loaded: " + failed["error"]}))
         return
     close_network(start["hosts"])
-    connection.sendall(framed({"facts": facts(start["packages"], time.monotonic() - began)}))
+    connection.sendall(framed({"facts": facts(start["packages"])}))
     process = os.getpid()
     while True:
         page = SimpleNamespace(**json.loads(inbox.get()))
@@ -83,10 +81,9 @@ def load(path: str, options: dict[str, Any]) -> Callable[[Any], Any]:
     return found
 
 
-def facts(packages: list[str], seconds: float) -> dict[str, str]:
-    """What is recorded of the environment."""
-    versions = {name: importlib.metadata.version(name) for name in packages}
-    return {"python": platform.python_version(), **versions, "loading_seconds": f"{seconds:.2f}"}
+def facts(packages: list[str]) -> dict[str, str]:
+    """What is recorded of the environment; a run is continued with the same only."""
+    return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in packages}}
 
 
 def answered(read: Callable[[Any], Any], page: Any, start: dict[str, Any]) -> bytes:
