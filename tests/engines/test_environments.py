@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 import importlib.metadata
 import json
+import os
 import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -89,6 +93,46 @@ def test_what_goes_wrong_costs_one_page(quill: dict[str, object], page: Path) ->
     # Half a surrogate pair is no character; noise on standard output and error disturbs nobody.
     assert {text[word] for word in ("a", "b", "c", "noise", "d")} == {"image page.png \ufffd"}
     assert text["fork"] in ("child", "image page.png \ufffd")
+
+
+def test_no_worker_outlives_loupe(quill: dict[str, object], page: Path) -> None:
+    code = f"""
+import asyncio
+from pathlib import Path
+from loupe.engines.environment import open_engine
+from loupe.types import Request
+from tests.support.made_up_package import settings
+
+async def run():
+    async with open_engine(settings({quill!r})) as engine:
+        ask = lambda prompt: engine.predict(Request(id="p", prompt=prompt, images=(Path({str(page)!r}),)))
+        print((await ask("pid")).text, flush=True)
+        await ask("hang")
+
+asyncio.run(run())
+"""
+    root_folder = Path(__file__).parents[2]
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=root_folder, stdout=subprocess.PIPE, text=True
+    ) as loupe_run:
+        assert run.stdout is not None
+        worker = int(run.stdout.readline())
+        run.kill()
+    for _ in range(600):
+        if not is_running(worker):
+            return
+        time.sleep(0.1)
+    pytest.fail("the worker is still there")
+
+
+def is_running(process: int) -> bool:
+    """Whether a process is there, and not only its entry in the table."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{process}/status")
+    return not (status.exists() and "zombie" in status.read_text())
 
 
 def test_what_a_reader_says(quill: dict[str, object], page: Path) -> None:

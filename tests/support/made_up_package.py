@@ -36,6 +36,8 @@ def read(page):
         time.sleep(60)
     if word == "memory":
         return str(len(bytearray(2 << 30)))
+    if word == "pid":
+        return str(os.getpid())
     if word == "noise":
         os.write(1, b"\\x00" * (3 << 20))
         print("x" * (3 << 20), file=sys.stderr)

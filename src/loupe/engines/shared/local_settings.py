@@ -42,7 +42,7 @@ _DOES = {
     "api_key_env": "sends the secret in the environment variable",
     "pass_env": "hands on the environment variables",
     "packages": "installs and runs the packages",
-    "lock": "locked in",
+    "lock": "installs what is locked in",
     "reader": "reads with",
     "variables": "sets the environment variables",
     "sends_to": "sends pages to",
