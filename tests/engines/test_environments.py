@@ -112,9 +112,7 @@ async def run():
 asyncio.run(run())
 """
     root_folder = Path(__file__).parents[2]
-    with subprocess.Popen(
-        [sys.executable, "-c", code], cwd=root_folder, stdout=subprocess.PIPE, text=True
-    ) as loupe_run:
+    with subprocess.Popen([sys.executable, "-c", code], cwd=root_folder, stdout=subprocess.PIPE, text=True) as run:
         assert run.stdout is not None
         worker = int(run.stdout.readline())
         run.kill()
