@@ -79,7 +79,7 @@ def test_textract_through_amazons_sdk() -> None:
     with cloud_service({"Blocks": textract_blocks()}) as service:
         options = {"region": "eu-central-1", "features": ["LAYOUT", "TABLES"], "endpoint": service.url}
         profile = ready("textract-layout", options=options)
-        assert profile.host == "127.0.0.1"
+        assert profile.services == profile.hosts == ()
         names = ("ThrottlingException", "BadDocumentException", "AccessDeniedException")
         service.next = [(400, {"__type": name, "message": "said so"}) for name in names]
         service.next.append((500, {"__type": "InternalServerError", "message": "said so"}))
@@ -107,7 +107,9 @@ def test_textract_through_amazons_sdk() -> None:
 
 def test_where_pages_go() -> None:
     profile = load_profile("textract-text")[1]
-    assert profile.host == "textract.us-east-1.amazonaws.com"
-    assert load_profile("documentai")[1].host == "us-documentai.googleapis.com"
+    assert profile.services == ("textract.us-east-1.amazonaws.com",)
+    assert load_profile("documentai")[1].hosts == ("us-documentai.googleapis.com",)
+    surya = load_profile("surya", {"options": {"server": "http://gpu.example:8000/v1"}})[1]
+    assert surya.services == () and surya.hosts == ("gpu.example",)
     assert "AWS_SECRET_ACCESS_KEY" in str(profile.stored()) and "made-up" not in str(profile.stored())
     assert os.environ["AWS_SECRET_ACCESS_KEY"] == "made-up"

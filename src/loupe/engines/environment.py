@@ -74,7 +74,7 @@ async def reader_pool(settings: Settings, *, download: bool = False) -> AsyncIte
         reader=str(reader_of(settings)),
         options=settings.options,
         packages=list(settings.pins),
-        hosts=[*settings.hosts, *filter(None, [settings.host])],
+        hosts=[*settings.may_reach, *settings.hosts],
         memory=limit,
         download=download,
     )
@@ -109,7 +109,7 @@ def _environments(
         shared.pop(name, None)
     if not download:
         shared |= _OFFLINE
-        if not settings.hosts and not settings.host:
+        if not settings.may_reach and not settings.hosts:
             shared |= dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), _NO_PROXY)
             shared |= dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), _NO_PROXY)
             shared |= dict.fromkeys(("NO_PROXY", "no_proxy"), "localhost,127.0.0.1,::1")

@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Literal, get_args, get_type_hints
 import msgspec
 
 from loupe.data.toml import parse_toml
+from loupe.engines.shared.hosts import hosts_beyond
 from loupe.engines.shared.local_settings import ENGINES, FILE, LocalSettings, read_settings
 from loupe.engines.shared.prices import Price
 from loupe.engines.shared.redaction import redacted
@@ -116,9 +117,14 @@ class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=T
     worker: WorkerNeeds | None = None
 
     @property
-    def host(self) -> str:
-        """The host that pages are sent to because the profile says so; "" where they stay here."""
-        return ""
+    def services(self) -> tuple[str, ...]:
+        """Hosts that pages are sent to because a profile says so: somebody must agree."""
+        return ()
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """All hosts beyond this machine that pages are sent to, those included that the user has named as servers."""
+        return hosts_beyond(getattr(self, "base_url", ()))
 
     def for_benchmark(self, benchmark_id: str) -> Profile:
         """The same settings, with what depends on the benchmark decided."""

@@ -189,7 +189,7 @@ def _value(text: str) -> Any:
 
 
 def caution(profile: Profile) -> str:
-    """What of an engine has never been tried, as its profile or its kind says it; "" where nothing is left to say."""
+    """What of an engine has never been tried, as the profile or its kind's `UNPROVEN` says; "" for nothing."""
     return str(getattr(profile, "unproven", "") or getattr(engine_module(profile.kind), "UNPROVEN", ""))
 
 

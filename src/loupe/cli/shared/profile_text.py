@@ -20,7 +20,7 @@ _GROUPS = {
     "description": ("kind", "title", "version", "sources"),
     "the environment: what is installed, and from where weights come": (
         *("environment", "packages", "lock", "python", "licence", "weights", "unproven", "programs"),
-        *("reader", "reads", "variables", "sends_to", "hosts"),
+        *("reader", "reads", "variables", "sends_to", "may_reach"),
     ),
     "request": (
         *("base_url", "model", "image", "max_tokens", "max_tokens_field", "retry_truncated", "temperature", "top_p"),

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeAlias
-from urllib.parse import urlsplit
 
 import msgspec
 
 from loupe.engines.registry import WHOLE_PAGES, Profile
+from loupe.engines.shared.hosts import hosts_beyond
 
 #: What a reader takes: a picture, a PDF of one page, or a whole PDF for whose pages it gives one text each.
 Reads: TypeAlias = Literal["image", "page", "document"]
 #: Keys that change no answer; the lock and the reader's file count with their digests.
 _NOT_DEFINING = frozenset(
     {"licence", "weights", "unproven", "programs", "python", "lock", "reader", "pass_env", "memory", "gpus"}
-    | {"startup_timeout", "sends_to", "hosts"}
+    | {"startup_timeout", "sends_to", "may_reach"}
 )
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _PYTHON = re.compile(r">=3\.(\d{1,2})(?:,<3\.(\d{1,2}))?")
@@ -31,10 +31,9 @@ class Settings(Profile, frozen=True, kw_only=True):
     `python` are the versions it runs on. `reader` is a reader of Loupe's by name, or a file (docs/engines/
     environments.md), and `options` is what it is given. `reads` says what it takes. `variables` are set for its
     process, `pass_env` handed on although they look like secrets, `programs` must be on the PATH. Pages go to the host
-    `sends_to`, if any; the process may reach `hosts`, too, and nothing else outside this machine. `memory` is the limit
-    of one
-    worker in GB (None: its share of the machine; no limit with `gpus`); each GPU of `gpus` gets a worker. `licence`,
-    `weights` and `unproven` are shown before it is installed and used.
+    `sends_to`, if any; the process may connect to it, to `may_reach`, and to nothing else outside this machine.
+    `memory` is the limit of one worker in GB (None: its share of the machine; no limit with `gpus`); each GPU of `gpus`
+    gets a worker. `licence`, `weights` and `unproven` are shown before it is installed and used.
     """
 
     gives: ClassVar[frozenset[str] | None] = WHOLE_PAGES
@@ -50,7 +49,7 @@ class Settings(Profile, frozen=True, kw_only=True):
     pass_env: list[str] = msgspec.field(default_factory=list)
     programs: list[str] = msgspec.field(default_factory=list)
     sends_to: str = ""
-    hosts: list[str] = msgspec.field(default_factory=list)
+    may_reach: list[str] = msgspec.field(default_factory=list)
     licence: str = ""
     weights: str = ""
     unproven: str = ""
@@ -79,12 +78,15 @@ class Settings(Profile, frozen=True, kw_only=True):
             msgspec.structs.force_setattr(self, "concurrency", len(self.gpu_list) or 1)
 
     @property
-    def host(self) -> str:
-        """The host that pages are sent to; "" where they stay here."""
-        endpoint = str(self.options.get("endpoint", ""))
-        if endpoint:
-            return urlsplit(endpoint).hostname or endpoint
-        return re.sub(r"\{(\w+)\}", lambda found: str(self.options.get(found[1], "")), self.sends_to)
+    def services(self) -> tuple[str, ...]:
+        """The host that pages are sent to because the profile says so."""
+        place = re.sub(r"\{(\w+)\}", lambda found: str(self.options.get(found[1], "")), self.sends_to)
+        return hosts_beyond(str(self.options.get("endpoint") or place)) if place else ()
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """With the server that an engine's model runs on, where the user names one on another machine."""
+        return (*self.services, *hosts_beyond(str(self.options.get("server", ""))))
 
     @property
     def fetches(self) -> bool:

@@ -46,7 +46,7 @@ _DOES = {
     "reader": "reads with",
     "variables": "sets the environment variables",
     "sends_to": "sends pages to",
-    "hosts": "may reach",
+    "may_reach": "may reach",
 }
 #: Bytes that are read, and characters of a value that are shown in one line.
 _LARGEST = 1 << 20
