@@ -31,6 +31,12 @@ _DOES = {
     "command": "runs the program",
     "program": "runs the program",
     "function": "runs the Python code",
+    "packages": "installs and runs the packages",
+    "lock": "installs what is locked in",
+    "reader": "reads with",
+    "variables": "sets the environment variables",
+    "sends_to": "sends pages to",
+    "may_reach": "may reach",
     "server_program": "starts the program",
     "serve": "starts a server of",
     "server_args": "starts it with",
@@ -41,12 +47,6 @@ _DOES = {
     "base_url": "sends pages, and the API key if you have set one, to",
     "api_key_env": "sends the secret in the environment variable",
     "pass_env": "hands on the environment variables",
-    "packages": "installs and runs the packages",
-    "lock": "installs what is locked in",
-    "reader": "reads with",
-    "variables": "sets the environment variables",
-    "sends_to": "sends pages to",
-    "may_reach": "may reach",
 }
 #: Bytes that are read, and characters of a value that are shown in one line.
 _LARGEST = 1 << 20
