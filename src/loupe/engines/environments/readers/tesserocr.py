@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,6 @@ from typing import Any
 import tesserocr
 
 PLACES = ("/usr/share/tesseract-ocr/5/tessdata", "/usr/share/tesseract-ocr/4.00/tessdata", "/usr/share/tessdata")
-PLACES_OF_MACOS = ("/opt/homebrew/share/tessdata", "/usr/local/share/tessdata")
 
 
 def load(options: dict[str, Any]) -> Callable[[Any], str]:
@@ -18,9 +18,9 @@ def load(options: dict[str, Any]) -> Callable[[Any], str]:
     language = options.get("language", "eng")
     first = language.partition("+")[0]
     named = [os.environ["TESSDATA_PREFIX"]] if "TESSDATA_PREFIX" in os.environ else []
-    places = [
-        place for place in (*named, *PLACES, *PLACES_OF_MACOS) if (Path(place) / f"{first}.traineddata").is_file()
-    ]
+    program = shutil.which("tesseract")
+    beside = [str(Path(program).resolve().parents[1] / "share" / "tessdata")] if program else []
+    places = [place for place in (*named, *beside, *PLACES) if (Path(place) / f"{first}.traineddata").is_file()]
     if not places:
         raise FileNotFoundError(f"no {first}.traineddata: install tesseract-ocr-{first}, or set TESSDATA_PREFIX")
     api = tesserocr.PyTessBaseAPI(path=places[0], lang=language, psm=options.get("psm", 3))
