@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import cv2
+import numpy as np
 from rapidocr import LangDet, LangRec, ModelType, OCRVersion, RapidOCR
 
 
@@ -26,6 +27,10 @@ def load(options: dict[str, Any]) -> Callable[[Any], dict[str, Any]]:
         "Rec.lang_type": LangRec(language),
     }
     engine = RapidOCR(params=parameters)
+    line = np.full((48, 160, 3), 255, dtype=np.uint8)
+    # It loads each model when it first needs it: now, so that a missing one is known before the first page.
+    engine(line, use_det=True, use_cls=False, use_rec=False)
+    engine(line, use_det=False, use_cls=True, use_rec=True)
 
     def read(page: Any) -> dict[str, Any]:
         image = cv2.imread(page.path)
