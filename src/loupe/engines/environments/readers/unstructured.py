@@ -10,6 +10,7 @@ from unstructured.partition.auto import partition
 
 def load(options: dict[str, Any]) -> Callable[[Any], str]:
     """`options` are those of `partition`: `strategy` (`fast` reads PDF text only, `hi_res` needs models)."""
+    import unstructured.partition.pdf  # noqa: F401  it takes seconds, which are none of the first page
 
     def read(page: Any) -> str:
         elements = partition(filename=page.path, **options)
