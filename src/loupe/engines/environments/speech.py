@@ -16,6 +16,8 @@ from loupe.engines.workers.worker import Reply
 from loupe.typed import encode_json, json_decoder
 from loupe.types import Output
 
+#: How the worker begins what it says where a reader cannot be loaded.
+NOT_LOADED = "the engine cannot be loaded: "
 WORKER = Path(__file__).parent / "foreign_worker.py"
 #: What an exception of a reader says of its page, and the error of Loupe's that it becomes.
 _ERRORS = {
@@ -77,7 +79,7 @@ class Answer(msgspec.Struct, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class ForeignInterpreter:
-    """A reader in another Python's process ; `hint` goes with what it reports."""
+    """A reader in another Python's process; `hint` goes with an engine that cannot be loaded."""
 
     python: Path
     start: Start
@@ -102,7 +104,8 @@ class ForeignInterpreter:
         answer = json_decoder(Answer).decode(message)
         if answer.error:
             kind = _ERRORS.get(answer.outcome, "")
-            return Reply(error=answer.error, kind=kind, hint=self.hint, busy=answer.outcome == "busy")
+            hint = self.hint if answer.error.startswith(NOT_LOADED) else ""
+            return Reply(error=answer.error, kind=kind, hint=hint, busy=answer.outcome == "busy")
         if answer.facts:
             return Reply(facts=answer.facts)
         return Reply(output=_output(answer))

@@ -34,7 +34,7 @@ def load(options: dict[str, Any]) -> Callable[[Any], dict[str, Any]]:
 
     def read(page: Any) -> dict[str, Any]:
         image = cv2.imread(page.path)
-        found = engine(image)
+        found = engine(image, use_det=True, use_cls=True, use_rec=True)  # it remembers what it was last told
         if found.boxes is None:
             return {"lines": []}
         lines = zip(found.boxes.tolist(), found.txts, found.scores, strict=True)
