@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from loupe.api import display
+
+if TYPE_CHECKING:
+    from loupe.engines.registry import Profile
 
 T = TypeVar("T", bound="BenchmarkEntry | EngineEntry")
 
@@ -35,6 +38,7 @@ class EngineEntry:
     kind: str
     title: str
     place: str
+    state: str = ""
 
     def _repr_html_(self) -> str:
         return display.entry_html(self)
@@ -95,24 +99,36 @@ def engines() -> Listing[EngineEntry]:
 
 
 def engine_rows() -> list[dict[str, str]]:
-    """Every profile by name, then the kinds that have none; one that cannot be used says why in its title."""
+    """Every profile by name, then the kinds that have none; one that cannot be used says why in its title.
+
+    `state` tells of engines with an environment of their own whether that is installed.
+    """
     from loupe.engines.registry import BUILT_IN, engine_kinds, engine_module, load_profile, profile_names
     from loupe.errors import ProfileError, UntrustedError
 
     rows = []
     for name, path in profile_names().items():
+        state = ""
         try:
             profile = load_profile(name)[1]
-            kind, title = profile.kind, profile.title
+            kind, title, state = profile.kind, profile.title, state_of(profile)
         except UntrustedError as error:
             kind, title = "–", f"not trusted: {error.hint.rpartition(': ')[2]}"
         except ProfileError as error:
             kind, title = "–", f"unusable: {error.message}"
         place = "loupe" if path.is_relative_to(BUILT_IN) else str(path)
-        rows.append({"id": name, "kind": kind, "title": title, "place": place})
+        rows.append({"id": name, "kind": kind, "title": title, "place": place, "state": state})
     named = {row["id"] for row in rows}
     for kind in engine_kinds():
         if kind not in named:
             summary = (engine_module(kind).__doc__ or "").strip().partition("\n")[0]
-            rows.append({"id": kind, "kind": kind, "title": summary, "place": "kind"})
+            rows.append({"id": kind, "kind": kind, "title": summary, "place": "kind", "state": ""})
     return rows
+
+
+def state_of(profile: Profile) -> str:
+    """Whether the environment of an engine is installed, and its size; "" for one that needs none."""
+    from loupe.engines.environments.places import state, wanted
+    from loupe.engines.environments.settings import Settings
+
+    return state(wanted(profile)) if isinstance(profile, Settings) else ""

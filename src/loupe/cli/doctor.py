@@ -43,7 +43,7 @@ def command(context: click.Context, runs: Path, json: bool, plain: bool) -> None
     """Check what is installed, which servers answer, and how to get the rest."""
     from loupe.results.sections import Section
 
-    checks = [*_python(), *_packages(), *_tools(), *_servers(), *_profiles(), *_folders(runs)]
+    checks = [*_python(), *_packages(), *_tools(), *_servers(), *_profiles(), *_environments(), *_folders(runs)]
     broken = [check for check in checks if check.required and not check.here]
     if json:
         as_json({"ok": not broken, "checks": checks})
@@ -248,6 +248,22 @@ def _profiles() -> Iterator[Check]:
             yield Check(part="profile", name=name, here=False, detail=error.message, fix=error.hint or f"fix {path}")
         else:
             yield Check(part="profile", name=name, here=True, detail=f"{kind}, from {path}")
+
+
+def _environments() -> Iterator[Check]:
+    """uv, which makes environments of engines, and those that are installed."""
+    from loupe.engines.environments.making import uv_command
+    from loupe.engines.environments.places import made, megabytes
+    from loupe.errors import MissingToolError
+
+    try:
+        yield Check(part="tool", name="uv", here=True, detail=_first_line([*uv_command(), "--version"]))
+    except MissingToolError as error:
+        yield Check(part="tool", name="uv", here=False, detail="for loupe engine install", fix=error.hint)
+    for name, folder, record in made():
+        detail = f"{megabytes(record.size)}, Python {record.python}, {folder}" if record else f"unfinished: {folder}"
+        fix = f"loupe engine remove {name}"
+        yield Check(part="engine", name=name, here=record is not None, detail=detail, fix=fix)
 
 
 def _folders(runs: Path) -> Iterator[Check]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @click.group("engine", cls=SuggestingGroup)
 def command() -> None:
-    """List, show and try engines."""
+    """List, show, install and try engines."""
 
 
 @command.command("list")
@@ -34,12 +34,19 @@ def list_engines(json: bool, plain: bool) -> None:
     from loupe.api.listing import engine_rows
 
     rows = [
-        {"engine": row["id"], "kind": row["kind"], "title": row["title"], "from": row["place"]} for row in engine_rows()
+        {
+            "engine": row["id"],
+            "kind": row["kind"],
+            "title": row["title"],
+            "from": row["place"],
+            "state": row["state"],
+        }
+        for row in engine_rows()
     ]
     if json:
         as_json(rows)
         return
-    header = ("engine", "kind", "title", "from")
+    header = ("engine", "kind", "title", "from", "state")
     table(header, [tuple(row[key] for key in header) for row in rows], plain=plain)
     say("any OpenAI-compatible server: loupe run BENCH --base-url http://127.0.0.1:8000/v1")
 
@@ -52,6 +59,7 @@ def show(name: str, json: bool) -> None:
 
     What is printed is a profile that can be used as it stands, in a file of your own.
     """
+    from loupe.api.listing import state_of
     from loupe.cli.shared.profile_text import lines_of, server_commands
     from loupe.engines.registry import load_profile, profile_names
 
@@ -62,9 +70,34 @@ def show(name: str, json: bool) -> None:
         commands = server_commands(profile)
         as_json({"engine": label, "from": place, "settings": profile.stored(), "server_commands": commands})
         return
-    print_line(f"# {label} ({place})")
+    state = state_of(profile)
+    print_line(f"# {label} ({place}{f'; {state}' if state else ''})")
     for setting in lines_of(label, profile):
         print_line(setting)
+
+
+@command.command("install")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--weights", is_flag=True, help="Fetch weights, too: load it once with the network open.")
+@click.option("-o", "--option", multiple=True, metavar="KEY=VALUE", help="Setting of the engine (engine show).")
+def install(names: tuple[str, ...], weights: bool, option: tuple[str, ...]) -> None:
+    """Make the environment of engine NAME with uv: exactly the locked packages, apart from Loupe's own.
+
+    Licence, size and place are said first. It needs the network once; `loupe run -e NAME` never does.
+    """
+    from loupe.cli.shared.engine_settings import settings_from
+    from loupe.cli.shared.installing import install_engines
+
+    install_engines(names, settings_from(option, names[0]), weights=weights)
+
+
+@command.command("remove")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+def remove(names: tuple[str, ...]) -> None:
+    """Delete the environment of engine NAME."""
+    from loupe.cli.shared.installing import remove_engines
+
+    remove_engines(names)
 
 
 @command.command("test")

@@ -128,6 +128,29 @@ def write_picture_as_pdf(image: Image, path: Path, *, dpi: float) -> None:
             document.close()
 
 
+def write_page_alone(source: PdfPage, path: Path) -> Path:
+    """A PDF with this page alone, as it is: the document itself if it has no other page, else one written to `path`.
+
+    Raises PageError. What a document holds besides its pages (bookmarks, the structure of a tagged PDF) is left out.
+    """
+    import pypdfium2
+
+    with open_pdf(source.path) as document:
+        if not 1 <= source.page <= len(document):
+            raise PageError(f"{source.path}: has no page {source.page} (pages 1 to {len(document)})")
+        if len(document) == 1:
+            return source.path.absolute()
+        alone = pypdfium2.PdfDocument.new()
+        try:
+            alone.import_pages(document, [source.page - 1])
+            alone.save(path)
+        except pypdfium2.PdfiumError as error:
+            raise PageError(f"{source.path}: page {source.page} cannot be taken out ({error})") from None
+        finally:
+            alone.close()
+    return path
+
+
 def _paper(pixels: GrayPixels) -> GrayPixels:
     """The paper's grey value around each pixel: the median of its block, about a sixteenth of the page wide."""
     import numpy as np

@@ -18,6 +18,10 @@ from loupe.servers.wanted import wanted_server
 #: Groups of keys in the order in which they are shown; all others follow them.
 _GROUPS = {
     "description": ("kind", "title", "version", "sources"),
+    "the environment: what is installed, and from where weights come": (
+        *("environment", "packages", "lock", "python", "licence", "weights", "unproven", "programs"),
+        *("reader", "reads", "variables", "sends_to", "may_reach"),
+    ),
     "request": (
         *("base_url", "model", "image", "max_tokens", "max_tokens_field", "retry_truncated", "temperature", "top_p"),
         *("top_k", "min_p", "repetition_penalty", "seed", "stop", "system", "content_order", "extra_body"),

@@ -44,7 +44,11 @@ SERVER_OPTIONS = (
     ),
     click.option("--server-arg", multiple=True, metavar="ARG", help="Argument for it, such as --max-model-len=8192."),
     click.option("--server-port", callback=_port, metavar="N", help="Its port, or auto for a free one."),
-    click.option("--gpus", metavar="0,1", help="GPUs that it may use."),
+    click.option(
+        "--gpus",
+        metavar="0,1",
+        help="GPUs that it may use; an engine in an environment of its own starts a worker on each.",
+    ),
     click.option(
         "--startup-timeout",
         type=click.FloatRange(min=0, min_open=True),
@@ -83,10 +87,15 @@ def check_serve(given: Mapping[str, object]) -> None:
 def check_server_settings(given: Mapping[str, object], engines: Sequence[tuple[str, Profile]]) -> None:
     """Raise UsageError where a server is described that no engine wants started."""
     for option, key in (*SERVER_OVERRIDES.items(), ("size", "size")):
-        if key in given and not any(getattr(profile, "serve", "") for _, profile in engines):
+        if key in given and not any(_takes(profile, key) for _, profile in engines):
             raise UsageError(
                 f"--{option.replace('_', '-')} goes with --serve", hint="--serve KIND[:MODEL], such as --serve vllm"
             )
+
+
+def _takes(profile: Profile, key: str) -> bool:
+    """Whether a setting of a server is of use: the engine has one started, or the setting is its own."""
+    return bool(getattr(profile, "serve", "")) or (hasattr(profile, key) and not hasattr(profile, "serve"))
 
 
 def sized(

@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from loupe.data.packed import packed_name, read_packed
-from loupe.data.page_drawing import write_picture_as_pdf
+from loupe.data.page_drawing import write_page_alone, write_picture_as_pdf
 from loupe.data.pages import DEFAULT_DPI, load_page, pdf_page_count
 from loupe.data.rasters import is_upright, open_image
 from loupe.engines.pages.anchor_text import anchor_text
@@ -33,7 +33,7 @@ LONGEST_DECODING = 60.0
 class _Order(msgspec.Struct):
     """What is to be done with a page; travels as the prompt of a request."""
 
-    task: Literal["encode", "file", "pdf", "anchor", "count"]
+    task: Literal["encode", "file", "pdf", "cut", "anchor", "count"]
     rule: ImageRule | None = None
     folder: str = ""
     formats: frozenset[str] = frozenset()
@@ -66,6 +66,11 @@ class PageReader:
         at `dpi`. Raises PageError, also if reading the page takes too long or crashes."""
         order = _Order(task="pdf", folder=str(folder), longest=longest, dpi=dpi)
         return Path((await self._ask(source, order)).text)
+
+    async def cut_page(self, source: PdfPage, folder: Path) -> Path:
+        """The absolute path of a PDF that is this page alone, text layer and all: the document itself if it has no
+        other, else one in `folder`. Raises PageError, also if that takes too long or crashes."""
+        return Path((await self._ask(source, _Order(task="cut", folder=str(folder)))).text)
 
     async def anchor_text(self, source: PageSource) -> str:
         """What stands on the page and where, for a prompt. Raises PageError, also if that takes too long or crashes."""
@@ -117,6 +122,9 @@ def _read(request: Request) -> Output:
         return Output(text="", response={"mime": image.mime, "data": image.data})
     if order.task == "anchor":
         return Output(text=anchor_text(source))
+    if order.task == "cut":
+        assert isinstance(source, PdfPage)
+        return Output(text=str(write_page_alone(source, Path(order.folder) / "page.pdf")))
     return Output(text=str(_pdf(source, order) if order.task == "pdf" else _file(source, order)))
 
 

@@ -28,6 +28,11 @@ def processes(memory: int) -> int:
     return max(1, min(cores(), _memory() * 3 // 4 // memory))
 
 
+def memory_share(workers: int) -> int:
+    """Bytes for each of so many workers: together three quarters of the machine's memory."""
+    return _memory() * 3 // 4 // workers
+
+
 def readers(meminfo: Path = Path("/proc/meminfo")) -> int:
     """One process per core, as far as processes that read pages, with their limits, fit into the free memory."""
     text = meminfo.read_text() if meminfo.is_file() else ""

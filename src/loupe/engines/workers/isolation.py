@@ -9,26 +9,32 @@ from __future__ import annotations
 
 import asyncio
 import os
-import pickle
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 
 import msgspec
 
 import loupe.errors
 from loupe.data.bounds import TOO_MUCH_OR_CRASH, may_lack_memory
 from loupe.data.messages import HEAD, frame
-from loupe.data.python_process import python_command
 from loupe.engines.workers.child_environment import without_secrets
+from loupe.engines.workers.interpreter import Interpreter, OwnInterpreter
 from loupe.engines.workers.worker import Reply, Start
-from loupe.errors import EngineError, EngineTimeoutError, EngineUnavailableError, LoupeError, WriteError
-from loupe.typed import msgpack_decoder
+from loupe.errors import (
+    EngineError,
+    EngineTimeoutError,
+    EngineUnavailableError,
+    LoupeError,
+    TransientEngineError,
+    WriteError,
+)
 from loupe.types import Output
 
 #: Seconds between two looks at whether the process still lives; a grandchild may keep its socket open.
@@ -41,22 +47,31 @@ _LARGEST_REPLY = 256 << 20
 _LOG_LIMIT = 1 << 20
 
 
-class WorkerPool:
-    """Up to `workers` processes, each with the engine loaded once; `facts` is what the engine says about itself.
+@dataclass(slots=True)
+class _Place:
+    """One of the pool's places: what a process in it gets, and the process, once there is one."""
 
-    Use `worker_pool`, which opens and closes it. One process starts at once, so that an engine that cannot be loaded
-    is known before the first sample; the others start when there is work for them.
+    environment: Mapping[str, str]
+    worker: _Worker | None = None
+
+
+class WorkerPool:
+    """A process for each of the `environments`, with the engine loaded once; `facts` is what it says about itself.
+
+    Use `worker_pool` or `interpreter_pool`, which open and close it. One process starts at once, so that an engine that
+    cannot be loaded is known before the first sample; the others start when there is work for them.
     """
 
-    def __init__(self, start: Start, *, workers: int, environment: Mapping[str, str], load_timeout: float) -> None:
-        self._start = start
-        self._environment = environment
+    def __init__(
+        self, interpreter: Interpreter, *, environments: Sequence[Mapping[str, str]], load_timeout: float
+    ) -> None:
+        self._interpreter = interpreter
         self._load_timeout = load_timeout
         self._alive: set[_Worker] = set()
         # The worker used last comes first: idle ones that were never needed are never started.
-        self._free: asyncio.LifoQueue[_Worker | None] = asyncio.LifoQueue()
-        for _ in range(workers):
-            self._free.put_nowait(None)
+        self._free: asyncio.LifoQueue[_Place] = asyncio.LifoQueue()
+        for environment in reversed(environments):
+            self._free.put_nowait(_Place(environment))
         self.facts: dict[str, str] = {}
 
     async def ask(self, request: object, *, timeout: float) -> Output:
@@ -67,62 +82,63 @@ class WorkerPool:
         Raises what the engine raises if it is one of Loupe's errors, EngineTimeoutError, or EngineError (anything else
         that it raises, or its death). EngineUnavailableError: no worker can be started.
         """
-        worker = await self._free.get()
+        place = await self._free.get()
         try:
-            if worker is None:
-                worker = await self._new_worker()
+            worker = place.worker or await self._new_worker(place)
             try:
-                reply = await worker.ask(request, timeout=timeout)
+                reply = await worker.ask(self._interpreter.message(request), timeout=timeout)
             except _NotTakenError:
                 # It died while it was idle (killed for memory, say): no fault of this page.
-                self._retire(worker)
-                worker = None
-                worker = await self._new_worker()
-                reply = await worker.ask(request, timeout=timeout)
+                self._retire(place)
+                worker = await self._new_worker(place)
+                reply = await worker.ask(self._interpreter.message(request), timeout=timeout)
         except BaseException:
             # Nobody waits for what this worker does now (it hangs, it died, or the caller gave up).
-            self._retire(worker)
-            worker = None
+            self._retire(place)
             raise
         finally:
-            self._free.put_nowait(worker)
+            self._free.put_nowait(place)
         if reply.error:
             raise _as_error(reply)
         return reply.output or Output(text="")
 
     async def open(self) -> None:
         """Start the first worker. Raises what loading the engine raises, EngineUnavailableError if it dies of it."""
-        first = await self._new_worker()
-        self._free.get_nowait()
-        self._free.put_nowait(first)
+        place = self._free.get_nowait()
+        try:
+            await self._new_worker(place)
+        finally:
+            self._free.put_nowait(place)
 
     def close(self) -> None:
         """End every worker, whatever it does; none is left when this returns."""
         for worker in self._alive:
             worker.kill()
-        for worker in list(self._alive):
-            self._retire(worker)
+        for worker in self._alive:
+            worker.close()
+        self._alive.clear()
 
-    async def _new_worker(self) -> _Worker:
-        worker = _Worker(self._environment)
+    async def _new_worker(self, place: _Place) -> _Worker:
+        worker = place.worker = _Worker(self._interpreter, place.environment)
         self._alive.add(worker)
         try:
-            reply = await worker.load(self._start, timeout=self._load_timeout)
+            reply = await worker.load(timeout=self._load_timeout)
         except EngineError as error:
             said = worker.last_words()
-            self._retire(worker)
+            self._retire(place)
             message = f"the engine cannot be loaded: {error.message}{f' ({said})' if said else ''}"
             raise EngineUnavailableError(message) from None
         except BaseException:
-            self._retire(worker)
+            self._retire(place)
             raise
         if reply.error:
-            self._retire(worker)
+            self._retire(place)
             raise _as_error(reply, EngineUnavailableError)
         self.facts = reply.facts
         return worker
 
-    def _retire(self, worker: _Worker | None) -> None:
+    def _retire(self, place: _Place) -> None:
+        worker, place.worker = place.worker, None
         if worker is not None:
             self._alive.discard(worker)
             worker.close()
@@ -146,8 +162,17 @@ async def worker_pool(
     pool starts no worker before the first request. `bounded` workers only read pages, within `loupe.data.bounds`.
     """
     start = Start(factory=factory, settings=dict(settings), bounded=bounded)
-    environment = without_secrets() if environment is None else environment
-    pool = WorkerPool(start, workers=workers, environment=environment, load_timeout=load_timeout)
+    environments = [without_secrets() if environment is None else environment] * workers
+    async with interpreter_pool(OwnInterpreter(start), environments, load_timeout=load_timeout, lazy=lazy) as pool:
+        yield pool
+
+
+@asynccontextmanager
+async def interpreter_pool(
+    interpreter: Interpreter, environments: Sequence[Mapping[str, str]], *, load_timeout: float, lazy: bool = False
+) -> AsyncIterator[WorkerPool]:
+    """A pool with one worker for each of the `environments`, which are all that the workers get."""
+    pool = WorkerPool(interpreter, environments=environments, load_timeout=load_timeout)
     try:
         if not lazy:
             await pool.open()
@@ -163,38 +188,35 @@ class _NotTakenError(EngineError):
 class _Worker:
     """The parent's side of one process."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, interpreter: Interpreter, environment: Mapping[str, str]) -> None:
+        self._interpreter = interpreter
         ours, theirs = socket.socketpair()
         # An unlinked file, not a pipe: what a worker prints can never block it, and there is nothing to clean up.
         self._log = tempfile.TemporaryFile(mode="a+b")  # noqa: SIM115  closed in close()
         with theirs:
             # A process group of its own keeps Ctrl-C on the terminal away from it: the parent decides.
             self._process = subprocess.Popen(
-                python_command("loupe.engines.workers.worker", theirs.fileno()),
+                interpreter.command(theirs.fileno()),
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
                 stderr=self._log,
                 env=dict(environment),
+                cwd=interpreter.folder,
                 pass_fds=[theirs.fileno()],
                 process_group=0,
             )
         self._socket = ours
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._taken = False
-        self._bounded = False
 
-    async def load(self, start: Start, *, timeout: float) -> Reply:
+    async def load(self, *, timeout: float) -> Reply:
         """Wait until the engine is loaded."""
-        self._bounded = start.bounded
         self._streams = await asyncio.open_connection(sock=self._socket)
-        return await self._exchange(msgspec.msgpack.encode(start), timeout, "while it was loaded")
+        return await self._exchange(self._interpreter.greeting(), timeout, "while it was loaded")
 
-    async def ask(self, request: object, *, timeout: float) -> Reply:
+    async def ask(self, message: bytes, *, timeout: float) -> Reply:
         """Hand over a request and wait for its answer."""
-        reply = await self._exchange(pickle.dumps(request), timeout, "on this page")
-        if os.fstat(self._log.fileno()).st_size > _LOG_LIMIT:
-            os.ftruncate(self._log.fileno(), 0)
-        return reply
+        return await self._exchange(message, timeout, "on this page")
 
     def kill(self) -> None:
         """End the process now, and whatever it started: that may live on where the process itself is dead already."""
@@ -232,10 +254,12 @@ class _Worker:
                     raise EngineTimeoutError(f"no answer within {timeout:g} s {when}")
                 dead = _has_ended(self._process)
                 await asyncio.wait({reading}, timeout=min(left, _TICK))
+                if os.fstat(self._log.fileno()).st_size > _LOG_LIMIT:
+                    os.ftruncate(self._log.fileno(), 0)
                 if dead and not reading.done():
                     break
             if reading.done():
-                return msgpack_decoder(Reply).decode(reading.result())
+                return self._interpreter.reply(reading.result())
         except (EOFError, OSError):
             pass
         except msgspec.MsgspecError as error:
@@ -244,7 +268,7 @@ class _Worker:
             reading.cancel()
         kind = EngineError if self._taken else _NotTakenError
         code, how = await self._death()
-        if self._bounded and self._taken and may_lack_memory(code):
+        if self._interpreter.bounded and self._taken and may_lack_memory(code):
             raise EngineError(f"the page {TOO_MUCH_OR_CRASH}")
         raise kind(f"the engine process died ({how}) {when}")
 
@@ -284,6 +308,8 @@ def _as_error(reply: Reply, fallback: type[LoupeError] = EngineError) -> LoupeEr
     kind = getattr(loupe.errors, reply.kind, None)
     if kind is WriteError:
         return WriteError(reply.error, hint=reply.hint, number=reply.number)
+    if kind is TransientEngineError:
+        return TransientEngineError(reply.error, hint=reply.hint, rate=reply.busy)
     if isinstance(kind, type) and issubclass(kind, LoupeError):
         return kind(reply.error, hint=reply.hint)
     return fallback(reply.error, hint=reply.hint)

@@ -37,7 +37,7 @@ class Start(msgspec.Struct):
 class Reply(msgspec.Struct):
     """What comes back: facts after loading, an output after a request, or an error.
 
-    `kind` names the class of the error; `number` is its errno, of one that a system refused.
+    `kind` names the class of the error; `number` is its errno, of one that a system refused. `busy`: it may pass.
     """
 
     output: Output | None = None
@@ -46,6 +46,7 @@ class Reply(msgspec.Struct):
     kind: str = ""
     hint: str = ""
     number: int | None = None
+    busy: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,1 @@
+"""Environments of their own for engines whose packages Loupe must not have (kind `environment`)."""

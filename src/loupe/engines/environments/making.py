@@ -1,0 +1,174 @@
+"""Making and removing environments with uv: exactly the locked files, checked by their digests, in a folder of ours."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+from loupe.engines.environments.places import LOCKED, RECORD, Environment, Record, made, root, wanted
+from loupe.engines.environments.settings import Settings
+from loupe.engines.workers.child_environment import without_keys
+from loupe.errors import LoupeError, MissingToolError, cannot_write
+from loupe.files.folder import Folder
+from loupe.typed import encode_json
+
+#: Variables by which another environment, or another project, would take part.
+_OTHERS = frozenset(
+    {"VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME", "UV_PROJECT", "UV_PROJECT_ENVIRONMENT", "UV_PYTHON"}
+    | {"UV_SYSTEM_PYTHON", "UV_CONSTRAINT", "UV_OVERRIDE", "UV_WORKING_DIRECTORY"}
+)
+_NO_NOTE: Callable[[str], None] = lambda line: None  # noqa: E731
+
+
+def uv_command() -> list[str]:
+    """uv as it is on the PATH, or as a package of Loupe's Python. Raises MissingToolError where it is neither."""
+    program = shutil.which("uv")
+    if program:
+        return [str(Path(program).absolute())]
+    if find_spec("uv"):
+        return [sys.executable, "-P", "-m", "uv"]
+    raise MissingToolError("uv, which makes environments, is not installed", hint=f"{sys.executable} -m pip install uv")
+
+
+def make(settings: Settings, note: Callable[[str], None] = _NO_NOTE) -> Record:
+    """Install the environment of a profile, unless it is there; `note` gets what uv says while it works.
+
+    Raises MissingToolError without uv, and LoupeError where the lock does not fit or a file is not the locked one.
+    """
+    environment = wanted(settings)
+    uv = uv_command()
+    places = Folder(root())
+    places.create(private=True)
+    with _alone(places, environment.folder.name):
+        if record := environment.record:
+            return record
+        shutil.rmtree(environment.folder, ignore_errors=True)
+        began = time.monotonic()
+        try:
+            _install(settings, environment, uv, note)
+        except BaseException:
+            shutil.rmtree(environment.folder, ignore_errors=True)
+            raise
+        seconds = round(time.monotonic() - began, 1)
+        return _finish(settings, environment, seconds)
+
+
+def remove(name: str) -> int:
+    """Delete every environment of this name, for whatever lock it was made; the bytes that they took."""
+    freed = 0
+    for found, folder, _ in made():
+        if found == name:
+            freed += size_of(folder)
+            shutil.rmtree(folder)
+            Folder(root()).remove(f"{folder.name}.lock")
+    return freed
+
+
+def size_of(folder: Path) -> int:
+    """Bytes that a folder takes on disk, each file once; what it shares with uv's cache is counted."""
+    seen: dict[tuple[int, int], int] = {}
+    for place, _, files in os.walk(folder):
+        for name in files:
+            found = os.lstat(os.path.join(place, name))  # noqa: PTH118  a hundred thousand files
+            seen[found.st_dev, found.st_ino] = found.st_blocks * 512
+    return sum(seen.values())
+
+
+def _install(settings: Settings, environment: Environment, uv: list[str], note: Callable[[str], None]) -> None:
+    folder = environment.folder
+    with tempfile.TemporaryDirectory(prefix="loupe-uv-") as name:
+        here = Path(name)
+        lock = here / LOCKED
+        _run([*uv, "venv", "--no-project", "--python", _python(settings), str(folder)], here, note)
+        if environment.lock is not None:
+            lock.write_bytes(environment.lock)
+        else:
+            (here / "wanted.txt").write_text("\n".join(settings.packages) + "\n")
+            resolving = ["pip", "compile", "--python", str(environment.python), "--generate-hashes", "--no-annotate"]
+            _run([*uv, *resolving, "--no-header", "wanted.txt", "--output-file", str(lock)], here, note)
+        installing = ["pip", "sync", "--python", str(environment.python), "--require-hashes", str(lock)]
+        _run([*uv, *installing], here, note)
+        shutil.copy(lock, folder / LOCKED)
+
+
+def _python(settings: Settings) -> str:
+    """This Python where it may run the engine, else whichever uv finds here."""
+    return sys.executable if settings.runs_on(sys.version_info[1]) else settings.python
+
+
+def _run(command: list[str], folder: Path, note: Callable[[str], None]) -> None:
+    """Run uv in an empty folder, so that no project takes part. Raises LoupeError with its own words."""
+    variables = {name: value for name, value in without_keys().items() if name not in _OTHERS}
+    # Another Python is not fetched: it would come from a place that nobody has named.
+    variables |= {"UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1", "UV_NO_PROGRESS": "1"}
+    said: list[str] = []
+    with subprocess.Popen(
+        command, cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, text=True, errors="replace",
+    ) as process:  # fmt: skip
+        assert process.stderr is not None
+        try:
+            for line in process.stderr:
+                said.append(line.strip())
+                if line.startswith(("Prepared", "Installed", "Resolved")):
+                    note(line.strip())
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        raise LoupeError(f"uv could not make the environment: {_reason(said)}", hint=_advice(" ".join(said)))
+
+
+def _reason(said: list[str]) -> str:
+    """What uv complained of, without what it did before."""
+    words = [line for line in said if line and not line.startswith(("Using", "Creating", "Activate", "Resolved"))]
+    return " ".join(words)[:600] or "no message"
+
+
+def _advice(said: str) -> str:
+    lower = said.lower()
+    if "hash mismatch" in lower:
+        return "a file is not the one that was locked: do not use it; ask the people who run your package index"
+    if "no interpreter found" in lower or "no python" in lower:
+        return "install a Python of that version, then try again"
+    if "wheel" in lower or "requires-python" in lower:
+        return "the lock does not fit this Python or this machine; see docs/engines/environments.md"
+    return "check the network and uv's settings (UV_DEFAULT_INDEX, uv.toml), then try again"
+
+
+def _finish(settings: Settings, environment: Environment, seconds: float) -> Record:
+    folder = environment.folder
+    version = subprocess.run(
+        [str(environment.python), "-I", "-c", "import platform; print(platform.python_version())"],
+        capture_output=True, text=True, check=True, timeout=60,
+    ).stdout.strip()  # fmt: skip
+    digest = environment.folder.name.rpartition("-")[2]
+    record = Record(
+        environment=settings.environment, python=version, lock=digest, size=size_of(folder), seconds=seconds
+    )
+    Folder(folder).write(RECORD, encode_json(record))
+    return record
+
+
+@contextmanager
+def _alone(places: Folder, name: str) -> Iterator[None]:
+    """Wait for whoever makes the same environment."""
+    import fcntl
+
+    try:
+        descriptor = places.open_lock(f"{name}.lock")
+    except OSError as error:
+        raise cannot_write(places.path, error) from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

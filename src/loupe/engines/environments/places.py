@@ -1,0 +1,178 @@
+"""Where environments lie and what is known of them: a folder each in Loupe's cache, named after its lock."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from loupe.data.cache import cache_root
+from loupe.engines.environments.settings import Settings, normal
+from loupe.errors import MissingToolError, ProfileError, word
+from loupe.files.folder import Folder
+from loupe.files.foreign import read_data
+from loupe.typed import json_decoder
+
+LOCKS = Path(__file__).parent / "locks"
+READERS = Path(__file__).parent / "readers"
+#: Beside the packages: what was installed. It is written last, so an environment without it is not finished.
+RECORD = "loupe.json"
+LOCKED = "locked.txt"
+_LOCK_LINE = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[A-Za-z0-9.!+_-]+)(?: ; [^\\#\n]+?)?")
+_HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
+_TO_DOWNLOAD = re.compile(r"To download [^\n]*?: (\d+) bytes")
+_FOLDER = re.compile(r"(?P<name>[a-z0-9][a-z0-9_-]*)-[0-9a-f]{12}")
+
+
+class Record(msgspec.Struct, kw_only=True):
+    """What an environment was made of: the Python in it, the digest of its lock, bytes on disk, seconds to make it."""
+
+    environment: str
+    python: str
+    lock: str
+    size: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """An environment as a profile wants it, installed or not."""
+
+    folder: Path
+    lock: bytes | None
+
+    @property
+    def python(self) -> Path:
+        """The Python in it."""
+        return self.folder / "bin" / "python"
+
+    @property
+    def record(self) -> Record | None:
+        """What was installed; None where it was not, or not to the end, or where its Python has gone."""
+        return _record(self.folder)
+
+    @property
+    def download(self) -> int:
+        """Bytes to download on Linux x86-64, as the lock says; 0 where nobody knows."""
+        found = _TO_DOWNLOAD.search((self.lock or b"")[:200].decode("ascii", "replace"))
+        return int(found[1]) if found else 0
+
+
+def root() -> Path:
+    """The folder of all environments."""
+    return cache_root() / "environments"
+
+
+def wanted(settings: Settings) -> Environment:
+    """The environment of a profile. Raises ProfileError for a lock that is none, or does not hold its packages."""
+    lock = _lock_of(settings)
+    content = lock if lock is not None else "\n".join(sorted(settings.packages)).encode()
+    made_for = f"\0{sys.platform}\0{platform.machine()}\0{settings.python}".encode()
+    digest = hashlib.sha256(content + made_for).hexdigest()[:12]
+    return Environment(root() / f"{settings.environment}-{digest}", lock)
+
+
+def installed(settings: Settings) -> tuple[Environment, Record]:
+    """The environment of a profile as it was made. Raises MissingToolError where it is not installed."""
+    environment = wanted(settings)
+    record = environment.record
+    if record is None:
+        raise MissingToolError(
+            f"the environment {settings.environment} is not installed",
+            hint=f"loupe engine install {settings.environment}",
+        )
+    return environment, record
+
+
+def made() -> Iterator[tuple[str, Path, Record | None]]:
+    """Every environment on disk: its name, its folder, and what is in it."""
+    for name in Folder(root()).names():
+        if found := _FOLDER.fullmatch(name):
+            yield found["name"], root() / name, _record(root() / name)
+
+
+def megabytes(size: int) -> str:
+    """A size as people say it.
+
+    >>> megabytes(3_247 << 20), megabytes(81 << 20)
+    ('3.4 GB', '85 MB')
+    """
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{max(1, round(size / 1e6))} MB"
+
+
+def state(environment: Environment) -> str:
+    """Whether it is installed, and how large it is or what there is to download."""
+    if record := environment.record:
+        return f"installed, {megabytes(record.size)}"
+    return f"not installed ({megabytes(environment.download)})" if environment.download else "not installed"
+
+
+def locked(lock: bytes) -> dict[str, set[str]]:
+    """The packages of a lock with the versions it has of each.
+
+    Raises ValueError for any line but `name==version` and digests: a lock names no index, no address and no file.
+    """
+    found: dict[str, set[str]] = {}
+    text = lock.decode("utf-8")
+    for line in text.replace("\\\n", " ").splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        package, *hashes = re.split(r"\s+(?=--hash)", line.strip())
+        match = _LOCK_LINE.fullmatch(package.strip())
+        if match is None or not hashes or not all(_HASH.fullmatch(each.strip()) for each in hashes):
+            raise ValueError(f"{package.strip()[:100]!r} is no `name==version` with digests")
+        found.setdefault(normal(match["name"]), set()).add(match["version"])
+    return found
+
+
+def reader_of(settings: Settings) -> Path:
+    """The file of a profile's reader. Raises ProfileError where there is none."""
+    if re.fullmatch(r"[a-z][a-z0-9_]*", settings.reader):
+        path = READERS / f"{settings.reader}.py"
+        known = sorted(each.stem for each in READERS.glob("[a-z]*.py"))
+        hint = f"a file, or one of Loupe's: {', '.join(known)}"
+    else:
+        path, hint = settings.own_file(settings.reader), "reader = a path to a Python file"
+    if not path.is_file():
+        raise ProfileError(f"reader = {settings.reader!r}: no such file", hint=hint)
+    return path
+
+
+def _lock_of(settings: Settings) -> bytes | None:
+    """The content of the lock: the profile's own, or the one that comes with Loupe if it is for these packages."""
+    path = settings.own_file(settings.lock) if settings.lock else LOCKS / f"{settings.environment}.txt"
+    if not settings.lock and not path.is_file():
+        return None
+    try:
+        content = read_data(path)
+        versions = locked(content)
+    except (OSError, ValueError) as error:
+        raise ProfileError(f"lock {path}: {error}") from None
+    for name, version in settings.pins.items():
+        if version not in versions.get(name, ()):
+            if not settings.lock:
+                return None  # Packages of the user's own under one of our names: locked anew, in a folder of their own.
+            has = ", ".join(versions.get(name, ())) or "nothing"
+            raise ProfileError(
+                f"lock {path}: has {has} of {name}, and packages say {version}", hint=_anew(settings, path)
+            )
+    return content
+
+
+def _anew(settings: Settings, path: Path) -> str:
+    pins = " ".join(map(word, settings.packages))
+    return f"printf '%s\\n' {pins} | uv pip compile --universal --generate-hashes --no-annotate -o {word(path)} -"
+
+
+def _record(folder: Path) -> Record | None:
+    try:
+        record = json_decoder(Record).decode(Folder(folder).read(RECORD, limit=1 << 16))
+    except (OSError, msgspec.MsgspecError):
+        return None
+    return record if (folder / "bin" / "python").exists() else None

@@ -1,0 +1,154 @@
+"""Loupe's side of the frames that `foreign_worker.py` reads and writes (docs/engines/environments.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from loupe.engines.layout.paragraphs import page_text
+from loupe.engines.layout.placed_lines import PlacedLine, placed_line
+from loupe.engines.workers.worker import Reply
+from loupe.typed import encode_json, json_decoder
+from loupe.types import Output
+
+#: How the worker begins what it says where a reader cannot be loaded.
+NOT_LOADED = "the engine cannot be loaded: "
+WORKER = Path(__file__).parent / "foreign_worker.py"
+#: What an exception of a reader says of its page, and the error of Loupe's that it becomes.
+_ERRORS = {
+    "rejected": "RejectedError",
+    "transient": "TransientEngineError",
+    "busy": "TransientEngineError",
+    "unavailable": "EngineUnavailableError",
+    "timeout": "EngineTimeoutError",
+}
+
+
+class Start(msgspec.Struct, kw_only=True):
+    """The first message: which reader to load, with what, and what its process may take and reach.
+
+    `memory` is in bytes. `download`: the network is open until the reader is loaded.
+    """
+
+    reader: str
+    options: dict[str, Any]
+    packages: list[str]
+    hosts: list[str]
+    memory: int | None = None
+    download: bool = False
+
+
+class Page(msgspec.Struct, kw_only=True):
+    """A page as it is asked for: a file, what that is (`image`, `page`, `document`), and the question, if any."""
+
+    path: str
+    type: str
+    prompt: str = ""
+    pages: int = 1
+
+
+class Line(msgspec.Struct):
+    """A line of text and its corners in pixels: four from the upper left one on, or any two or more of its outline."""
+
+    text: str
+    box: list[tuple[float, float]]
+    score: float | None = None
+
+
+class Answer(msgspec.Struct, kw_only=True):
+    """What comes back: facts after loading, a text, the texts of a document's pages, lines on a picture, or an error.
+
+    `size` is the picture's width and height in pixels, if it goes with `lines`.
+    """
+
+    facts: dict[str, str] = {}
+    text: str | None = None
+    pages: list[str] | None = None
+    lines: list[Line] | None = None
+    size: tuple[float, float] | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    error: str = ""
+    outcome: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignInterpreter:
+    """A reader in another Python's process; `hint` goes with an engine that cannot be loaded."""
+
+    python: Path
+    start: Start
+    folder: Path
+    hint: str = ""
+    bounded: bool = False
+
+    def command(self, descriptor: int) -> list[str]:
+        """Isolated (-I): no PYTHONPATH, no packages of the user's, nothing from the working folder."""
+        return [str(self.python), "-I", str(WORKER), str(descriptor)]
+
+    def greeting(self) -> bytes:
+        """The reader and its options."""
+        return encode_json(self.start)
+
+    def message(self, request: object) -> bytes:
+        """A `Page`."""
+        return encode_json(request)
+
+    def reply(self, message: bytes) -> Reply:
+        """An `Answer`, checked. Raises msgspec.MsgspecError for anything else."""
+        answer = json_decoder(Answer).decode(message)
+        if answer.error:
+            kind = _ERRORS.get(answer.outcome, "")
+            hint = self.hint if answer.error.startswith(NOT_LOADED) else ""
+            return Reply(error=answer.error, kind=kind, hint=hint, busy=answer.outcome == "busy")
+        if answer.facts:
+            return Reply(facts=answer.facts)
+        return Reply(output=_output(answer))
+
+
+def _output(answer: Answer) -> Output:
+    """Raises msgspec.ValidationError where the answer holds neither text nor lines."""
+    if answer.pages is not None:
+        return Output(text="", response={"pages": answer.pages})
+    text, placed = answer.text, None
+    if answer.lines is not None:
+        _check(answer.lines)
+        text = text or page_text([_quad(line) for line in answer.lines], [line.text for line in answer.lines])
+        placed = {"lines": _placed(answer.lines, answer.size)} if answer.size else None
+    if text is None:
+        raise msgspec.ValidationError("no text")
+    return Output(
+        text=text,
+        finish_reason="stop",
+        response=placed,
+        input_tokens=answer.input_tokens,
+        output_tokens=answer.output_tokens,
+    )
+
+
+def _check(lines: Sequence[Line]) -> None:
+    """Raises msgspec.ValidationError for a box that is none."""
+    for line in lines:
+        if len(line.box) < 2 or not all(math.isfinite(value) and abs(value) < 1e7 for xy in line.box for value in xy):
+            raise msgspec.ValidationError(f"no box: {line.box}")
+
+
+def _quad(line: Line) -> list[tuple[float, float]]:
+    """Four corners from the upper left one on; of an outline with more or fewer, its upright box."""
+    if len(line.box) == 4:
+        return line.box
+    xs, ys = [x for x, _ in line.box], [y for _, y in line.box]
+    return [(min(xs), min(ys)), (max(xs), min(ys)), (max(xs), max(ys)), (min(xs), max(ys))]
+
+
+def _placed(lines: Sequence[Line], size: tuple[float, float]) -> list[PlacedLine]:
+    found = []
+    for line in lines:
+        xs, ys = [x / size[0] for x, _ in line.box], [y / size[1] for _, y in line.box]
+        found.append(placed_line(line.text, (min(xs), min(ys), max(xs), max(ys)), line.score))
+    return found
