@@ -110,7 +110,7 @@ def _tools() -> Iterator[Check]:
 
 def _equations(*, mac: bool) -> Iterator[Check]:
     """What else draws equations as in the tested outcomes: KaTeX, and fonts where the system can choose them."""
-    from loupe.benchmarks.olmocr_bench.equations.rendering.chromium import TESTED_FONTS, font_files, fonts_identity
+    from loupe.benchmarks.shared.equations.rendering.chromium import TESTED_FONTS, font_files, fonts_identity
     from loupe.data.hub.katex import VERSION, katex_folder, read_katex
     from loupe.errors import MissingToolError
 

@@ -21,14 +21,14 @@ from loupe.benchmarks.olmocr_bench.data.records import (
     TableRule,
     TextRule,
 )
-from loupe.benchmarks.olmocr_bench.equations.equation_pictures import EquationPictures
 from loupe.benchmarks.olmocr_bench.kinds.footnotes import clean
 from loupe.benchmarks.olmocr_bench.kinds.outcomes import NO_ANSWER, threshold_of
 from loupe.benchmarks.olmocr_bench.kinds.text_facts import cut
 from loupe.benchmarks.olmocr_bench.plain_words import relation_words, why_failed, words_of
 from loupe.benchmarks.olmocr_bench.tables.parsed_tables import parsed_table
-from loupe.benchmarks.olmocr_bench.tables.table_grid import TableReadError
 from loupe.benchmarks.olmocr_bench.text.page_text import PageText
+from loupe.benchmarks.shared.equations.equation_pictures import EquationPictures
+from loupe.benchmarks.shared.table_answers.table_grid import TableReadError
 from loupe.explanation import Comparison, Fact
 
 #: Characters shown on either side of the text that was found.

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loupe.benchmarks.olmocr_bench.tables.table_grid import CellText, Table, TableLimitError, TableReadError, lay_out
 from loupe.benchmarks.shared.table_answers.soup import parse_html
+from loupe.benchmarks.shared.table_answers.table_grid import CellText, Table, TableLimitError, TableReadError, lay_out
 from loupe.metrics.teds.table_tree import TableTooLargeError, TedsError
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
-from loupe.benchmarks.olmocr_bench.equations.rendering.chromium import ARGUMENTS, browser_environment, chromium_program
-from loupe.benchmarks.olmocr_bench.equations.rendering.drawing import Drawing, refused_unseen
-from loupe.benchmarks.olmocr_bench.equations.rendering.own_folder import new_folder, temporary_files_in
+from loupe.benchmarks.shared.equations.rendering.chromium import ARGUMENTS, browser_environment, chromium_program
+from loupe.benchmarks.shared.equations.rendering.drawing import Drawing, refused_unseen
+from loupe.benchmarks.shared.equations.rendering.own_folder import new_folder, temporary_files_in
 from loupe.data.extras import need
 from loupe.data.hub.katex import read_katex
 from loupe.errors import LoupeError

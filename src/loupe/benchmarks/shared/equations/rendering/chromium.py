@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from loupe.benchmarks.olmocr_bench.equations.rendering.own_folder import new_folder
+from loupe.benchmarks.shared.equations.rendering.own_folder import new_folder
 from loupe.data.cache import cache_root
 from loupe.errors import MissingToolError
 

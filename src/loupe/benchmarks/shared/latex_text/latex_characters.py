@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from loupe.benchmarks.omnidocbench.text.latex_macros import contexts
-from loupe.benchmarks.omnidocbench.text.plain_latex import plain_latex_to_text
+from loupe.benchmarks.shared.latex_text.latex_macros import contexts
+from loupe.benchmarks.shared.latex_text.plain_latex import plain_latex_to_text
 
 #: Characters of a formula, of any text that comes of a part of it, and how deep it may be nested; upstream, with
 #: Python's usual limit of recursion, fails from 54 macros within one another on.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from loupe.benchmarks.omnidocbench.text.latex_macros import macro
+from loupe.benchmarks.shared.latex_text.latex_macros import macro
 
 #: Bounds of what is read here; pylatexenc has its own.
 _MAX_DEPTH = 20

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from loupe.benchmarks.olmocr_bench.equations.symbols import DIRECTIONS, Neighbours, Symbols
+from loupe.benchmarks.shared.equations.symbols import DIRECTIONS, Neighbours, Symbols
 
 #: Candidates looked at for one test, over all equations of the page, before its search is given up; counted and not
 #: timed. Real equations need a few thousand each.

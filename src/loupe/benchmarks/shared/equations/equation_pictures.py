@@ -12,9 +12,9 @@ from typing import Literal, TypeAlias
 
 from rapidfuzz.distance import LCSseq
 
-from loupe.benchmarks.olmocr_bench.equations.rendering.drawing import Drawing, Picture
-from loupe.benchmarks.olmocr_bench.equations.rendering.renderer import Renderer, the_picture_renderer
-from loupe.benchmarks.olmocr_bench.equations.symbols import DIRECTIONS, Symbols, symbols_of, without_spaces
+from loupe.benchmarks.shared.equations.rendering.drawing import Drawing, Picture
+from loupe.benchmarks.shared.equations.rendering.renderer import Renderer, the_picture_renderer
+from loupe.benchmarks.shared.equations.symbols import DIRECTIONS, Symbols, symbols_of, without_spaces
 from loupe.errors import LoupeError
 from loupe.explanation import DrawnFormula, Equation, Glyph, Shape
 

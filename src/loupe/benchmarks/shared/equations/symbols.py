@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from loupe.benchmarks.olmocr_bench.equations.rendering.drawing import Box, Drawing
+from loupe.benchmarks.shared.equations.rendering.drawing import Box, Drawing
 
 #: Symbols that stand this near in one direction are in one row, or in one column, in pixels.
 TOLERANCE = 5

@@ -11,8 +11,8 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from loupe.benchmarks.olmocr_bench.text.near_expansion import Expander
-from loupe.benchmarks.olmocr_bench.text.near_scan import scan
+from loupe.benchmarks.shared.near_matches.near_expansion import Expander
+from loupe.benchmarks.shared.near_matches.near_scan import scan
 
 #: Characters of a piece of the text looked for from which exact pieces are searched for first.
 _SHORTEST_PIECE = 3

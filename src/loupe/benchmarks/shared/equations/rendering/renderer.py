@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 
-from loupe.benchmarks.olmocr_bench.equations.rendering.browser import EquationBrowser
-from loupe.benchmarks.olmocr_bench.equations.rendering.chromium import (
+from loupe.benchmarks.shared.equations.rendering.browser import EquationBrowser
+from loupe.benchmarks.shared.equations.rendering.chromium import (
     chromium_program,
     chromium_version,
     fonts_identity,
 )
-from loupe.benchmarks.olmocr_bench.equations.rendering.drawing import Drawing
-from loupe.benchmarks.olmocr_bench.equations.rendering.drawing_cache import DrawingCache
+from loupe.benchmarks.shared.equations.rendering.drawing import Drawing
+from loupe.benchmarks.shared.equations.rendering.drawing_cache import DrawingCache
 from loupe.data.cache import cache_root
 from loupe.data.extras import need
 from loupe.data.hub.katex import VERSION, read_katex

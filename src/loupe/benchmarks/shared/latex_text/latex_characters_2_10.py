@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from typing import Final, TypeAlias
 
-from loupe.benchmarks.omnidocbench.text.latex_characters import MAX_LENGTH, MAX_TEXT, Conversion
-from loupe.benchmarks.omnidocbench.text.latex_macros import CLOCKS, accented, accents, contexts, render_of
+from loupe.benchmarks.shared.latex_text.latex_characters import MAX_LENGTH, MAX_TEXT, Conversion
+from loupe.benchmarks.shared.latex_text.latex_macros import CLOCKS, accented, accents, contexts, render_of
 from loupe.metrics.latex_nodes import (
     BeyondLimitsError,
     Chars,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from loupe.benchmarks.olmocr_bench.equations.rendering.drawing import Drawing
+from loupe.benchmarks.shared.equations.rendering.drawing import Drawing
 from loupe.metrics.blob_cache import BlobCache
 from loupe.typed import msgpack_decoder
 
