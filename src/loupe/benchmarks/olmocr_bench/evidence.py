@@ -25,11 +25,11 @@ from loupe.benchmarks.olmocr_bench.kinds.footnotes import clean
 from loupe.benchmarks.olmocr_bench.kinds.outcomes import NO_ANSWER, threshold_of
 from loupe.benchmarks.olmocr_bench.kinds.text_facts import cut
 from loupe.benchmarks.olmocr_bench.plain_words import relation_words, why_failed, words_of
-from loupe.benchmarks.olmocr_bench.tables.parsed_tables import parsed_table
 from loupe.benchmarks.olmocr_bench.text.page_text import PageText
 from loupe.benchmarks.shared.equations.equation_pictures import EquationPictures
+from loupe.benchmarks.shared.table_answers.parsed_tables import cell_at, parsed_table
 from loupe.benchmarks.shared.table_answers.table_grid import TableReadError
-from loupe.explanation import Comparison, Fact
+from loupe.explanation import Comparison, Fact, ParsedTable
 
 #: Characters shown on either side of the text that was found.
 _AROUND = 60
@@ -82,7 +82,7 @@ def _fact(test: PageTest, kept: Mapping[str, Any], page: PageText | None) -> Fac
     try:
         fact = replace(fact, comparisons=tuple(_comparisons(test, kept, page)))
         if isinstance(test.rule, TableRule) and page is not None:
-            fact = replace(fact, table=parsed_table(page, test.rule, kept.get("figures", {})))
+            fact = replace(fact, table=_table(page, test.rule, kept.get("figures", {})))
     except TableReadError as error:
         why = f"{why} Its tables cannot be read: {error}"
     return replace(fact, why=why + repeats)
@@ -168,6 +168,21 @@ def _cells(rule: TableRule, kept: Mapping[str, Any]) -> Iterator[Comparison]:
             similarity=figures.get("relation_ratio"),
             enough=figures.get("relation_threshold"),
         )
+
+
+def _table(page: PageText, rule: TableRule, figures: Mapping[str, Any]) -> ParsedTable | None:
+    """The table with the most similar cell; None where there is none. Raises TableReadError."""
+    tables = [*([] if rule.ignore_markdown_tables else page.markdown_tables), *page.html_tables]
+    number = figures.get("table")
+    if not isinstance(number, int) or not 0 <= number < len(tables):
+        return None
+    table = tables[number]
+    chosen = cell_at(table.table, figures.get("row"), figures.get("col"))
+    if chosen is None:
+        return None
+    relation = figures.get("relation")
+    related = table.related(chosen, relation) if isinstance(relation, str) else set()
+    return parsed_table(table.table, table.texts, place=(number, len(tables)), chosen=chosen, related=related)
 
 
 def _stored(test: PageTest, kept: Mapping[str, Any]) -> Iterator[Comparison]:

@@ -1,6 +1,6 @@
 """Tables as a graph of cells: where each stands, and which others are next to it.
 
-Protocol: docs/protocols/olmocr_bench.md#grid and #table-neighbours.
+Protocol: docs/protocols/olmocr_bench.md#grid and #table-neighbours; omni_parse_bench has rewritten it.
 Only what is occupied is stored, so that ragged tables and huge spans cost no more than their cells; the neighbours are
 those of the official grid.
 """
@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 Axis: TypeAlias = Literal["up", "left"]
@@ -71,6 +72,35 @@ class Table:
     def is_rectangular(self) -> bool:
         """Whether every place of the grid is occupied; scoring does not ask."""
         return all(len(places) == len(self._columns) == max(self._columns) + 1 for places, _ in self._rows)
+
+    @property
+    def height(self) -> int:
+        """Rows; of equal ones below the last row written, only one."""
+        return len(self._rows)
+
+    @cached_property
+    def width(self) -> int:
+        """Columns, up to the last one with a cell."""
+        return max(self._columns) + 1
+
+    def at(self, row: int, col: int) -> int | None:
+        """The cell that covers a place."""
+        places, owners = self._rows[row]
+        position = bisect_left(places, col)
+        return owners[position] if position < len(places) and places[position] == col else None
+
+    def owners(self, row: int) -> Sequence[int]:
+        """The cells that cover the places of a row, from left to right."""
+        return self._rows[row][1]
+
+    @cached_property
+    def covered(self) -> list[tuple[list[int], list[int]]]:
+        """Of each cell the rows and the columns that it covers, which may be fewer than it declares."""
+        found: list[tuple[dict[int, None], dict[int, None]]] = [({}, {}) for _ in self.cells]
+        for row, (places, owners) in enumerate(self._rows):
+            for col, owner in zip(places, owners, strict=True):
+                found[owner][0][row] = found[owner][1][col] = None
+        return [(sorted(rows), sorted(columns)) for rows, columns in found]
 
     def neighbours(self, index: int, direction: Direction) -> set[int]:
         """The nearest other cells, over all rows or columns that the cell spans; empty places are passed over."""

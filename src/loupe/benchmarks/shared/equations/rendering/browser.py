@@ -24,7 +24,7 @@ from loupe.benchmarks.shared.equations.rendering.chromium import ARGUMENTS, brow
 from loupe.benchmarks.shared.equations.rendering.drawing import Drawing, refused_unseen
 from loupe.benchmarks.shared.equations.rendering.own_folder import new_folder, temporary_files_in
 from loupe.data.extras import need
-from loupe.data.hub.katex import read_katex
+from loupe.data.hub.katex import DRAWING, Release, read_katex
 from loupe.errors import LoupeError
 from loupe.typed import encode_json, json_decoder
 
@@ -80,11 +80,15 @@ class _Patience:
 class EquationBrowser:
     """Draws equations. The browser starts with the first one; `close`, or the end of the program, ends it.
 
-    `function` is the file of what the page runs: katex_page.js to compare, katex_picture.js to be looked at.
+    `function` is the file of what the page runs: katex_page.js to compare by symbols and boxes, katex_mathml.js by
+    MathML, katex_picture.js to be looked at.
     """
 
-    def __init__(self, *, hangs_after: float = HANGS_AFTER, function: str = "katex_page.js") -> None:
+    def __init__(
+        self, *, hangs_after: float = HANGS_AFTER, function: str = "katex_page.js", release: Release = DRAWING
+    ) -> None:
         self._hangs_after = hangs_after
+        self._release = release
         self._asking = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -173,7 +177,7 @@ class EquationBrowser:
         need("playwright", extra="math", purpose="drawing equations")
         from playwright.async_api import Error, async_playwright
 
-        katex = read_katex()
+        katex = read_katex(self._release)
         if self._playwright is None or self._folder is None:
             self._folder = new_folder()
             with temporary_files_in(self._folder):

@@ -17,7 +17,7 @@ from loupe.benchmarks.shared.equations.rendering.drawing import Drawing
 from loupe.benchmarks.shared.equations.rendering.drawing_cache import DrawingCache
 from loupe.data.cache import cache_root
 from loupe.data.extras import need
-from loupe.data.hub.katex import VERSION, read_katex
+from loupe.data.hub.katex import DRAWING, READING, read_katex
 from loupe.errors import MissingToolError
 
 #: Drawings that are kept in memory, the longest of them in characters of MathML (others are on disk), and how many are
@@ -111,6 +111,21 @@ def the_picture_renderer() -> Renderer:
     return Renderer(browser, DrawingCache(cache_root() / "equations.sqlite", f"{_identity()}|picture 1"))
 
 
+@lru_cache(maxsize=1)
+def the_mathml_renderer() -> Renderer:
+    """The one of this process that makes MathML alone; neither browser nor fonts can move it. Raises as above."""
+    check_mathml_tools()
+    browser = EquationBrowser(function="katex_mathml.js", release=READING)
+    return Renderer(browser, DrawingCache(cache_root() / "equations.sqlite", f"katex {READING.version}|mathml 1"))
+
+
+def check_mathml_tools() -> None:
+    """As `check_tools`, for MathML."""
+    need("playwright", extra="math", purpose="comparing equations as rendered")
+    read_katex(READING)
+    chromium_program()
+
+
 def _identity() -> str:
     return "|".join(f"{name} {version}" for name, version in sorted(_complete_versions().items()))
 
@@ -142,7 +157,7 @@ def _complete_versions() -> dict[str, str]:
 
 def _katex_version() -> str:
     read_katex()
-    return VERSION
+    return DRAWING.version
 
 
 def _version_or_nothing(version: Callable[[], str]) -> str:
