@@ -27,12 +27,11 @@ from loupe.benchmarks.olmocr_bench.kinds.text_facts import cut
 from loupe.benchmarks.olmocr_bench.plain_words import relation_words, why_failed, words_of
 from loupe.benchmarks.olmocr_bench.text.page_text import PageText
 from loupe.benchmarks.shared.equations.equation_pictures import EquationPictures
+from loupe.benchmarks.shared.nearest_text import AROUND, nearest_text
 from loupe.benchmarks.shared.table_answers.parsed_tables import cell_at, parsed_table
 from loupe.benchmarks.shared.table_answers.table_grid import TableReadError
 from loupe.explanation import Comparison, Fact, ParsedTable
 
-#: Characters shown on either side of the text that was found.
-_AROUND = 60
 #: Equations drawn for one answer.
 _MOST_DRAWN = 60
 #: A longer answer is not searched again: what was kept when it was scored has to do.
@@ -97,7 +96,7 @@ def _comparisons(test: PageTest, kept: Mapping[str, Any], page: PageText | None)
             text = rule.text if rule.case_sensitive else rule.text.lower()
             where = cut(page.normalized if rule.case_sensitive else page.lowered, rule.first_n, rule.last_n)
             label = "Found in the answer" if rule.absent else "Nearest text in the answer"
-            yield _nearest(label, text, where, threshold_of(text, test.max_diffs))
+            yield nearest_text(label, text, where, threshold_of(text, test.max_diffs))
         case OrderRule() as rule if page is not None:
             yield from _order(rule, test.max_diffs, kept, page)
         case TableRule() as rule:
@@ -111,28 +110,11 @@ def _comparisons(test: PageTest, kept: Mapping[str, Any], page: PageText | None)
             pass
 
 
-def _nearest(label: str, wanted: str, where: str, enough: float | None) -> Comparison:
-    """The part of a text that is most similar to another, with what stands around it."""
-    found = fuzz.partial_ratio_alignment(wanted, where)
-    if found is None or not where:
-        return Comparison(label=label, wanted=wanted, found="", similarity=0.0, enough=enough)
-    start, end = found.dest_start, found.dest_end
-    return Comparison(
-        label=label,
-        wanted=wanted,
-        found=where[start:end],
-        before=where[max(0, start - _AROUND) : start],
-        after=where[end : end + _AROUND],
-        similarity=found.score / 100,
-        enough=enough,
-    )
-
-
 def _order(rule: OrderRule, max_diffs: int, kept: Mapping[str, Any], page: PageText) -> Iterator[Comparison]:
     where, explanation, figures = page.normalized, kept["explanation"], kept.get("figures", {})
     if explanation != "order_not_satisfied":
         text = rule.before if explanation == "order_before_not_found" else rule.after
-        yield _nearest("Nearest text in the answer", text, where, threshold_of(text, max_diffs))
+        yield nearest_text("Nearest text in the answer", text, where, threshold_of(text, max_diffs))
         return
     for name, text in (("after_at", rule.after), ("before_at", rule.before)):
         start = int(figures.get(name, 0))
@@ -142,8 +124,8 @@ def _order(rule: OrderRule, max_diffs: int, kept: Mapping[str, Any], page: PageT
             label=f"{label} (character {start + 1:,} of {len(where):,})",
             wanted=text,
             found=where[start:end],
-            before=where[max(0, start - _AROUND) : start],
-            after=where[end : end + _AROUND],
+            before=where[max(0, start - AROUND) : start],
+            after=where[end : end + AROUND],
         )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from loupe.benchmarks.omni_parse_bench.markdown_html import html_of_markdown
+from loupe.benchmarks.omni_parse_bench.markdown_html import html_of_markdown, unwrapped
 from loupe.benchmarks.omni_parse_bench.outcomes import GradingError
 from loupe.benchmarks.omni_parse_bench.page import Block
 from loupe.benchmarks.omni_parse_bench.records import LABELS, OUTPUT_TYPES, OutputType
@@ -40,13 +40,15 @@ class Answer:
 
 
 def read_answer(text: str, *, form: Form = "auto", outputs: Outputs = "auto") -> Answer:
-    """The outputs of an answer. Engines that answer in HTML or Markdown make no blocks."""
+    """The outputs of an answer. Blocks are unsupported with outputs=html, and expected of each answer with `both`."""
+    unsupported: frozenset[OutputType] = frozenset({"blocks"} if outputs == "html" else ())
+    expected = {"blocks": None} if outputs == "both" else {}
     found = _prediction(text) if form in ("auto", "json") else None
     if found is not None or form == "json":
-        return answer_of(found or {}, frozenset({"blocks"}) if outputs == "html" else frozenset())
-    as_it_is = form == "html" or (form == "auto" and _is_html(text))
-    unsupported: frozenset[OutputType] = frozenset() if outputs == "both" else frozenset({"blocks"})
-    return answer_of({"html": text if as_it_is else _converted(text)}, unsupported)
+        return answer_of(expected | (found or {}), unsupported)
+    if form == "auto" and _is_html(inner := unwrapped(text).strip()):
+        form, text = "html", inner
+    return answer_of(expected | {"html": text if form == "html" else _converted(text)}, unsupported)
 
 
 def answer_of(found: Mapping[str, Any], unsupported: frozenset[OutputType] = frozenset()) -> Answer:
@@ -68,7 +70,7 @@ def answer_of(found: Mapping[str, Any], unsupported: frozenset[OutputType] = fro
         blocks=read,
         malformed=malformed,
         unsupported=unsupported,
-        tells_blocks="blocks" not in unsupported,
+        tells_blocks="blocks" in found and "blocks" not in unsupported,
     )
 
 
@@ -85,7 +87,7 @@ def _prediction(text: str) -> dict[str, Any] | None:
 
 def _is_html(text: str) -> bool:
     """Whether an answer of unknown form is HTML: it begins with a tag, and shows no mark of Markdown."""
-    return text.lstrip().startswith("<") and not _MARKDOWN_SIGN.search(text)
+    return text.startswith("<") and not _MARKDOWN_SIGN.search(text)
 
 
 def _converted(text: str) -> str | None:

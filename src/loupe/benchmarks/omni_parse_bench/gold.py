@@ -30,12 +30,13 @@ _HINT = "loupe data get omni_parse_bench"
 
 @dataclass(frozen=True, slots=True)
 class GoldPage:
-    """One page with its tests; `document` is what it is a page of, `suite` the part of the benchmark."""
+    """One page with its tests, also as they are written; `document` is what it is a page of."""
 
     id: str
     document: str
     suite: str
     image: PageSource
+    written: Sequence[Any]
     tests: tuple[PageTest, ...]
 
 
@@ -68,9 +69,10 @@ def _official(root: Path) -> Iterator[GoldPage]:
     for kind, row in listed:
         path = root / row["doc_path"]
         image: PageSource = PdfPage(path) if kind == "pdf" else path
-        tests = _tests(root / row["gt_path"], root)
+        gold = _document(root / row["gt_path"], root)
+        tests = read_tests(gold, row["gt_path"])
         _check_outputs(row["outputs"], tests, f"page {row['page_id']!r}")
-        yield GoldPage(row["page_id"], row["document"], row["suite"], image, tests)
+        yield GoldPage(row["page_id"], row["document"], row["suite"], image, gold["tests"], tests)
 
 
 def _checked(row: Mapping[str, Any], place: str) -> str:
@@ -87,14 +89,13 @@ def _checked(row: Mapping[str, Any], place: str) -> str:
     return file["kind"]
 
 
-def _tests(path: Path, root: Path) -> tuple[PageTest, ...]:
+def _document(path: Path, root: Path) -> Any:
     if not is_inside(path, root):
         raise GoldError(f"{path}: leaves the folder")
     try:
-        document = json_decoder(Any).decode(read_data(path))
+        return json_decoder(Any).decode(read_data(path))
     except (*UNDECODABLE, OSError) as error:
         raise GoldError(f"{path}: cannot be read ({error})", hint=_HINT) from None
-    return read_tests(document, str(path))
 
 
 def _check_outputs(outputs: Sequence[str], tests: Sequence[PageTest], place: str) -> None:
@@ -107,9 +108,10 @@ def _check_outputs(outputs: Sequence[str], tests: Sequence[PageTest], place: str
 def _prepared(root: Path) -> Iterator[GoldPage]:
     for row in read(root):
         tests = read_tests(row.ground_truth, f"{root}, sample {row.sample_id!r}")
-        facts = row.metadata
-        document = str(facts.get("document") or facts.get("group") or row.sample_id)
-        yield GoldPage(row.sample_id, document, str(facts.get("suite") or ""), row.image, tests)
+        tags = row.metadata.get("tags")
+        suite = str(tags.get("suite", "")) if isinstance(tags, dict) else ""
+        document = str(row.metadata.get("group") or row.sample_id)
+        yield GoldPage(row.sample_id, document, suite, row.image, row.ground_truth["tests"], tests)
 
 
 def _check_ids(pages: Sequence[GoldPage], root: Path) -> None:
@@ -132,7 +134,12 @@ def check_equations(tests: Mapping[str, Iterable[PageTest]]) -> None:
 
     Raises MissingToolError where KaTeX cannot run.
     """
-    asked = [(place, test, test.rule.latex) for place, found in tests.items() for test in found if _is_latex(test)]
+    asked = [
+        (place, test, test.rule.latex)
+        for place, found in tests.items()
+        for test in found
+        if isinstance(test.rule, LatexRule)
+    ]
     prepare_equations((latex, True) for _, _, latex in asked)
     for place, test, latex in asked:
         try:
@@ -142,7 +149,3 @@ def check_equations(tests: Mapping[str, Iterable[PageTest]]) -> None:
         if not symbols:
             why = "is refused by KaTeX" if symbols is None else "shows nothing"
             raise GoldError(f"{place}, test {test.id!r}: the equation {latex[:80]!r} {why}")
-
-
-def _is_latex(test: PageTest) -> bool:
-    return isinstance(test.rule, LatexRule)

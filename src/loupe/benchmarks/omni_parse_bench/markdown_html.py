@@ -43,11 +43,11 @@ _PARENTHESIS_END = re.compile(r"\\\)")
 
 def html_of_markdown(markdown: str) -> str:
     """The HTML of a page. Raises GradingError where the official converter raises."""
-    text = textwrap.dedent(_FRONT_MATTER.sub("", _unwrapped(markdown), count=1))
+    text = textwrap.dedent(_FRONT_MATTER.sub("", unwrapped(markdown), count=1))
     return _rendered(_with_escaped_marks(text))
 
 
-def _unwrapped(text: str) -> str:
+def unwrapped(text: str) -> str:
     """Without a fence around the whole page, which may lack its end; a listing of code within the page stays."""
     lines = text.strip().split("\n")
     first = _FENCE.fullmatch(lines[0])

@@ -76,12 +76,12 @@ def summarize_tests(tests: Sequence[GradedTest], *, with_pages: bool = True) -> 
 def _headline(tests: Sequence[GradedTest], scored: Sequence[GradedTest], documents: _Documents) -> Figures:
     """The mean of the families; None where one of them has tests and none that counts."""
     sizes = Counter(test.family for test in tests)
-    families = {}
+    families: dict[str, Figures] = {}
     for family, _ in sizes.most_common():
         found = [test for test in scored if test.family == family]
         families[family] = {"score": rate(found), "tests": len(found), **documents(found)}
-    scores = [family["score"] for family in families.values()]
-    complete = bool(scores) and None not in scores
+    scores = [score for family in families.values() if (score := family["score"]) is not None]
+    complete = bool(scores) and len(scores) == len(families)
     return {"score": sum(scores) / len(scores) if complete else None, "families": families, **documents(scored)}
 
 

@@ -5,7 +5,8 @@ Protocol: docs/protocols/omni_parse_bench.md#symbols.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 
 from loupe.benchmarks.omni_parse_bench.equations.math_spans import MathSpan
@@ -39,9 +40,18 @@ def read_spans(spans: Sequence[MathSpan]) -> tuple[list[Symbols], int]:
 
 def prepare_equations(equations: Iterable[tuple[str, bool]]) -> None:
     """Read them all together, so that each is there when it is asked for."""
-    renderer = the_mathml_renderer()
-    renderer.forget_lost()
-    renderer.prepare(_asked(latex, display) for latex, display in equations)
+    asked = [_asked(latex, display) for latex, display in equations]
+    if asked:
+        renderer = the_mathml_renderer()
+        renderer.forget_lost()
+        renderer.prepare(asked)
+
+
+@contextmanager
+def one_sample() -> Iterator[None]:
+    """Equations that the browser did not survive are not tried twice for one sample, and again for the next."""
+    with the_mathml_renderer().one_sample():
+        yield
 
 
 def _asked(latex: str, display: bool) -> str:

@@ -39,7 +39,7 @@ def page_tables(source: str) -> list[PageTable]:
 
 def _cell_text(cell: Tag, count: Count) -> str:
     for element in cell.descendants:
-        count(1 if element.name else len(str(element)))
+        count(len(element) if isinstance(element, str) else 1)
     return view_text(_LINE_END.sub("\n", cell.decode_contents())).strip()
 
 

@@ -32,13 +32,13 @@ class Macro(NamedTuple):
     render: Render
 
 
-def need_pylatexenc() -> None:
+def need_pylatexenc(purpose: str = "OmniDocBench") -> None:
     """Raise MissingToolError unless exactly the version is installed that gives the official texts."""
-    need("pylatexenc", extra="omnidocbench", purpose="OmniDocBench")
+    need("pylatexenc", extra="omnidocbench", purpose=purpose)
     version = metadata.version("pylatexenc")
     if version != PYLATEXENC:
         raise MissingToolError(
-            f"OmniDocBench and MDPBench need pylatexenc {PYLATEXENC}, whose tables serve versions that pin 2.10, too; "
+            f"{purpose} needs pylatexenc {PYLATEXENC}, whose tables serve versions that pin 2.10 or 2.11, too; "
             f"version {version} is installed",
             hint=install_command("omnidocbench"),
         )

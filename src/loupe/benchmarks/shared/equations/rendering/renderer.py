@@ -126,6 +126,15 @@ def check_mathml_tools() -> None:
     chromium_program()
 
 
+def mathml_versions() -> dict[str, str]:
+    """What makes MathML, by name, empty where it cannot."""
+    try:
+        check_mathml_tools()
+    except MissingToolError:
+        return {"katex": ""}
+    return {"katex": READING.version}
+
+
 def _identity() -> str:
     return "|".join(f"{name} {version}" for name, version in sorted(_complete_versions().items()))
 
