@@ -27,7 +27,7 @@ _SPACE_OF_COMMAND = re.compile(r"(\\[A-Za-z]+)\s+")
 _BRACED = re.compile(r"\{[^{}]*\}")
 _WORD = re.compile(r"(?<![\\\w&])[^\W\d_]{3,}")
 #: pylatexenc 2.11, unlike 2.10, shows what stands in it, as in `\mathrm`.
-_ENSUREMATH = re.compile(r"\\ensuremath(?![^\W\d_])")
+_ENSUREMATH = re.compile(r"(?<!\\)((?:\\\\)*)\\ensuremath(?![^\W\d_])")
 _LONGEST, _MOST_BLANKS, _PROSE_WORDS = 120, 4, 3
 
 
@@ -68,7 +68,7 @@ def _shown(body: str, written: str, *, in_line: bool) -> str:
 
 @lru_cache(maxsize=8_192)
 def _characters(latex: str) -> str | None:
-    return convert(_ENSUREMATH.sub(r"\\mathrm", latex)).text
+    return convert(_ENSUREMATH.sub(r"\1\\mathrm", latex)).text
 
 
 def _dense(body: str) -> str:

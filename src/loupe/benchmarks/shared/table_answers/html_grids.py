@@ -24,12 +24,14 @@ Count: TypeAlias = Callable[[int], None]
 ReadCell: TypeAlias = Callable[["Tag", Count], str]
 
 
-def parse_tables(source: str, read_cell: ReadCell, *, longest_span: int | None = None) -> list[Table]:
-    """The tables in the order of their tags; longer spans are cut.
+def parse_tables(
+    source: str, read_cell: ReadCell, *, longest_span: int | None = None, read_all: bool = False
+) -> list[Table]:
+    """The tables in the order of their tags; longer spans are cut. `read_all`: what has none must be readable, too.
 
     TableReadError: the parser of the official programs cannot read them either; TableLimitError: they are too large.
     """
-    if "<table" not in source.lower():
+    if "<table" not in source.lower() and not read_all:
         return []
     try:
         soup = parse_html(source)
