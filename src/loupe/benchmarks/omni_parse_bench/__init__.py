@@ -19,11 +19,12 @@ from loupe.benchmarks.omni_parse_bench.conclusion import (
     layout_of_blocks,
 )
 from loupe.benchmarks.omni_parse_bench.equations.reading import one_sample, prepare_equations
+from loupe.benchmarks.omni_parse_bench.faults import FAULTS, HARMLESS
 from loupe.benchmarks.omni_parse_bench.gold import check_equations, read_pages
 from loupe.benchmarks.omni_parse_bench.kinds.page_tests import check_page
 from loupe.benchmarks.omni_parse_bench.outcomes import GradingError, Outcome
 from loupe.benchmarks.omni_parse_bench.page import Page
-from loupe.benchmarks.omni_parse_bench.parity_cases import compare_case, not_compared
+from loupe.benchmarks.omni_parse_bench.parity_cases import compare_case, not_compared, with_id
 from loupe.benchmarks.omni_parse_bench.records import LatexRule, PageTest, read_tests
 from loupe.benchmarks.shared.equations.equation_pictures import EquationPictures
 from loupe.benchmarks.shared.equations.rendering.renderer import check_mathml_tools, mathml_versions
@@ -218,7 +219,7 @@ benchmark = Benchmark(
         compare=compare_case,
         deviations=DEVIATIONS,
         not_compared=not_compared,
-        oracles={f"omni_parse_bench/{name}.jsonl": None for name in ("pages", "stages", "chars")},
+        oracles={f"omni_parse_bench/{name}.jsonl": with_id for name in ("pages", "stages", "chars")},
     ),
     prompt=PROMPT,
     measures=(
@@ -235,6 +236,8 @@ benchmark = Benchmark(
     prepare=prepare,
     tools=tools,
     facts=facts,
+    faults=FAULTS,
+    harmless=HARMLESS,
     max_tokens=16_000,
     suffix=".md",
     published_total=2_937,

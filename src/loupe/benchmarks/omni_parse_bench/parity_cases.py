@@ -37,6 +37,11 @@ def compare_case(case: Mapping[str, Any]) -> Pairs | None:
     return _stage(case["stage"], case["input"], case["expected"])
 
 
+def with_id(case: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """A case as it is; one of a character is called by its code point."""
+    yield {"id": f"opb-char-{case.get('cp')}", **case}
+
+
 def not_compared() -> tuple[str, ...]:
     """What has to be left out on this machine."""
     missing = missing_renderer()

@@ -26,6 +26,8 @@ LONGEST_SPAN = 1_000
 _LEAST = 0.5
 #: What rapidfuzz may cut off below a threshold in percent.
 _MARGIN = 1e-6
+#: To write an element takes as long as to look at so many.
+_WORK_OF_ELEMENT = 10
 _LINE_END = re.compile(r"<br\b[^<>]*>")
 
 
@@ -42,7 +44,7 @@ def page_tables(source: str) -> list[PageTable]:
 
 def _cell_text(cell: Tag, count: Count) -> str:
     for element in cell.descendants:
-        count(len(element) if isinstance(element, str) else 1)
+        count(len(element) if isinstance(element, str) else _WORK_OF_ELEMENT)
     return view_text(_LINE_END.sub("\n", cell.decode_contents())).strip()
 
 

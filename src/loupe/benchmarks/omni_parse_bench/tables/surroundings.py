@@ -14,7 +14,7 @@ from loupe.benchmarks.omni_parse_bench.tables.page_tables import PageTable
 from loupe.benchmarks.shared.table_answers.table_grid import Axis, Direction, TableLimitError
 
 #: Places looked at for all tests of one table; tables of pages need some thousands.
-MOST_LOOKS = 5_000_000
+MOST_LOOKS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
