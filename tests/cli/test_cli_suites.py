@@ -56,7 +56,7 @@ def test_core_is_what_the_design_says_and_full_holds_every_installed_benchmark()
 def test_an_unknown_suite_names_those_there_are() -> None:
     with pytest.raises(UsageError, match="no suite 'cor'") as caught:
         suite_benchmarks("cor")
-    assert caught.value.hint == "suites: core, eight, full"
+    assert caught.value.hint == "suites: core, eight, full, parse, vlm"
 
 
 def test_missing_data_is_named_and_nothing_is_run(here: Path) -> None:
