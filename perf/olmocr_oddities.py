@@ -24,13 +24,13 @@ from loupe.benchmarks.olmocr_bench import answers_in_folder, conclude, load, sco
 from loupe.benchmarks.olmocr_bench.data.answer_folders import join_repeats
 from loupe.benchmarks.olmocr_bench.data.records import TestRecordError, read_test
 from loupe.benchmarks.olmocr_bench.equations.containment import MathOutcome, render_and_match
-from loupe.benchmarks.olmocr_bench.equations.rendering.renderer import the_renderer
 from loupe.benchmarks.olmocr_bench.kinds import footnotes, formats, math_facts, text_facts
 from loupe.benchmarks.olmocr_bench.kinds.page_facts import check_test
 from loupe.benchmarks.olmocr_bench.tables import markdown_tables
-from loupe.benchmarks.olmocr_bench.tables.table_grid import TableReadError
 from loupe.benchmarks.olmocr_bench.text import normalization
 from loupe.benchmarks.olmocr_bench.text.page_text import PageText
+from loupe.benchmarks.shared.equations.rendering.renderer import the_renderer
+from loupe.benchmarks.shared.table_answers.table_grid import TableReadError
 from loupe.types import Prediction, SampleScores
 
 

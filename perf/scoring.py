@@ -37,6 +37,8 @@ SIZES = {
     "chartqa": (2_500, "questions"),
     "textvqa": (5_000, "questions"),
     "cc_ocr": (7_058, "images"),
+    "ocrbench_v2": (10_000, "questions"),
+    "omni_parse_bench": (2_937, "pages"),
     "pubtabnet": (9_115, "tables"),
     "unimer_test": (23_757, "formulas"),
     "nanonets_kie": (987, "documents"),

@@ -47,7 +47,8 @@ def test_an_option_that_nobody_has_is_answered_with_those_that_there_are(here: P
     [
         (
             ("o",),
-            "no benchmark or folder 'o'; 4 benchmarks begin so: ocrbench, ocrbench_v2, olmocr_bench, omnidocbench",
+            "no benchmark or folder 'o'; 5 benchmarks begin so: "
+            "ocrbench, ocrbench_v2, olmocr_bench, omni_parse_bench, omnidocbench",
             "bench list",
         ),
         (("f",), "no benchmark or folder 'f'; did you mean fox?", "bench list"),

@@ -481,7 +481,7 @@ def test_every_benchmark_with_published_data_is_known() -> None:
     assert set(data_sets()) == {
         "ocrbench", "omnidocbench", "unimer_test", "pubtabnet", "teds_test", "nanonets_kie", "handwritten_forms",
         "iam_lines", "dp_bench", "fox", "olmocr_bench", "mdpbench", "ocrbench_v2",
-        "docvqa", "infovqa", "chartqa", "textvqa", "cc_ocr",
+        "docvqa", "infovqa", "chartqa", "textvqa", "cc_ocr", "omni_parse_bench",
         "omnidocbench@1.6",
     }  # fmt: skip
 

@@ -145,6 +145,28 @@ def cc_ocr() -> Mapping[str, bytes]:
     return {"multi_lan_ocr/own_2.tsv": "\n".join([*lines, ""]).encode()}
 
 
+def omni_parse_bench() -> Mapping[str, bytes]:
+    def test(ident: str, kind: str, content: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+        reads = "blocks" if kind == "layout_kind" else "html"
+        known = {"derivation": "authored", "tags": ["eng", "list"], "args": {"content": content}, "settings": settings}
+        return {"id": ident, "test_type": kind, "output_type": reads, **known}
+
+    files: dict[str, bytes] = {}
+    rows: list[dict[str, Any]] = []
+    for ident, end in (("p1", "pdf"), ("p2", "png")):
+        text = {"text": "A page of words", "max_diffs": 1}
+        tests = [
+            test(f"{ident}_a", "present", text, {}),
+            test(f"{ident}_b", "layout_kind", text | {"place": [[0, 0.1, 1, 0.2]]}, {"kind": "text"}),
+        ]
+        files[f"gold/{ident}.json"] = json.dumps({"tests": tests}).encode()
+        files[f"pages/{ident}.{end}"] = picture(60, end.upper())
+        row = {"page_id": ident, "document": "d", "suite": "own", "doc_path": f"pages/{ident}.{end}"}
+        rows.append(row | {"gt_path": f"gold/{ident}.json", "outputs": ["html", "blocks"]})
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    return {"manifest.parquet": parquet(**columns), **files}
+
+
 #: Where a set of questions lies, and its columns but question and image.
 QUESTIONS: Mapping[str, tuple[str, dict[str, list[Any]]]] = {
     "docvqa": (
@@ -213,6 +235,7 @@ def published(ident: str) -> Mapping[str, bytes]:
         "omnidocbench": omnidocbench,
         "mdpbench": mdpbench,
         "cc_ocr": cc_ocr,
+        "omni_parse_bench": omni_parse_bench,
     }
     return others[ident.partition("@")[0]]()
 

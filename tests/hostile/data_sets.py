@@ -28,6 +28,7 @@ PREPARED = (
         "chartqa",
         "textvqa",
         "cc_ocr",
+        "omni_parse_bench",
         "dp_bench",
         "iam_lines",
         "fox",

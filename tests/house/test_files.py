@@ -40,9 +40,9 @@ MAY_WRITE = {
     "engines/pages/page_reader.py": "a new temporary folder",
     "data/cache.py": "the user's cache",
     "serving/app.py": "a new temporary folder",
-    "benchmarks/olmocr_bench/equations/rendering/own_folder.py": "a new temporary folder",
-    "benchmarks/olmocr_bench/equations/rendering/browser.py": "a new temporary folder",
-    "benchmarks/olmocr_bench/equations/rendering/chromium.py": "the user's cache",
+    "benchmarks/shared/equations/rendering/own_folder.py": "a new temporary folder",
+    "benchmarks/shared/equations/rendering/browser.py": "a new temporary folder",
+    "benchmarks/shared/equations/rendering/chromium.py": "the user's cache",
     "files/scratch.py": "a new temporary folder",
     "cluster/engine_host.py": "a new temporary folder",
     "cluster/pages.py": "a new temporary folder",
@@ -58,8 +58,8 @@ MAY_WRITE = {
 #: Packages that read data of other people, and where they may open files by themselves, and why.
 READ_DATA = ("benchmarks", "cluster", "data", "engines", "pipeline", "studies")
 MAY_READ = {
-    "benchmarks/olmocr_bench/equations/rendering/browser.py": "a file of the package",
-    "benchmarks/olmocr_bench/equations/rendering/chromium.py": "fonts of the system",
+    "benchmarks/shared/equations/rendering/browser.py": "a file of the package",
+    "benchmarks/shared/equations/rendering/chromium.py": "fonts of the system",
     "benchmarks/published/__init__.py": "a file of the package",
     "data/digests.py": "looks at what stands there first",
     "data/extras.py": "the metadata of an installed package",

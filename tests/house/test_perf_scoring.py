@@ -15,6 +15,14 @@ def test_every_set_is_made_scored_and_scored_again() -> None:
     assert done.returncode == 0, done.stderr
     header, *lines = done.stdout.splitlines()
     assert " ".join(header.split()) == "benchmark samples cores seconds per second peak MiB again s headline"
-    questions = ["ocrbench", "docvqa", "infovqa", "chartqa", "textvqa", "cc_ocr"]
-    assert [line.split()[0] for line in lines] == [*questions, "pubtabnet", "unimer_test", "nanonets_kie", "dp_bench"]
+    questions = ["ocrbench", "docvqa", "infovqa", "chartqa", "textvqa", "cc_ocr", "ocrbench_v2"]
+    pages = ["omni_parse_bench"]
+    assert [line.split()[0] for line in lines] == [
+        *questions,
+        *pages,
+        "pubtabnet",
+        "unimer_test",
+        "nanonets_kie",
+        "dp_bench",
+    ]
     assert "broken" not in done.stdout and "10 formulas" in done.stdout

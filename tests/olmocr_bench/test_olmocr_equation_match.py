@@ -9,9 +9,9 @@ from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loupe.benchmarks.olmocr_bench.equations.equation_match import Budget, UndecidedError, embed
-from loupe.benchmarks.olmocr_bench.equations.rendering.drawing import Box, Drawing
-from loupe.benchmarks.olmocr_bench.equations.symbols import (
+from loupe.benchmarks.shared.equations.equation_match import Budget, UndecidedError, embed
+from loupe.benchmarks.shared.equations.rendering.drawing import Box, Drawing
+from loupe.benchmarks.shared.equations.symbols import (
     DIRECTIONS,
     TOLERANCE,
     Symbols,

@@ -14,16 +14,16 @@ from typing import Any
 import pytest
 
 from loupe.benchmarks.olmocr_bench.data.records import read_test
-from loupe.benchmarks.olmocr_bench.equations.rendering.chromium import (
+from loupe.benchmarks.olmocr_bench.kinds.page_facts import check_test
+from loupe.benchmarks.olmocr_bench.text.page_text import PageText
+from loupe.benchmarks.shared.equations.rendering.chromium import (
     FONTS,
     TESTED_FONTS,
     browser_environment,
     font_files,
     fonts_identity,
 )
-from loupe.benchmarks.olmocr_bench.equations.rendering.renderer import Renderer
-from loupe.benchmarks.olmocr_bench.kinds.page_facts import check_test
-from loupe.benchmarks.olmocr_bench.text.page_text import PageText
+from loupe.benchmarks.shared.equations.rendering.renderer import Renderer
 from tests.support.math_renderer import fresh_renderer
 from tests.support.olmocr_sample_cases import sample_parameters
 from tests.support.shared import cases

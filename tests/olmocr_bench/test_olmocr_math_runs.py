@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loupe.benchmarks.olmocr_bench.equations.rendering.chromium import font_files
+from loupe.benchmarks.shared.equations.rendering.chromium import font_files
 from loupe.data.hub.katex import katex_folder
 from tests.support.command_line import loupe
 from tests.support.math_renderer import need_renderer

@@ -12,9 +12,9 @@ from loupe.benchmarks.olmocr_bench.kinds.page_facts import check_test
 from loupe.benchmarks.olmocr_bench.scores.statistics import bootstrap_interval, permutation_test
 from loupe.benchmarks.olmocr_bench.tables.html_tables import parse_html_tables
 from loupe.benchmarks.olmocr_bench.tables.markdown_tables import parse_markdown_tables
-from loupe.benchmarks.olmocr_bench.tables.table_grid import Direction, Table
 from loupe.benchmarks.olmocr_bench.text.normalization import normalize
 from loupe.benchmarks.olmocr_bench.text.page_text import PageText
+from loupe.benchmarks.shared.table_answers.table_grid import Direction, Table
 from tests.support.olmocr_sample_cases import sample_parameters
 from tests.support.shared import cases
 

@@ -25,9 +25,9 @@ from loupe.benchmarks.olmocr_bench.plain_words import why_failed
 from loupe.benchmarks.olmocr_bench.scores.conclusion import conclude
 from loupe.benchmarks.olmocr_bench.tables.html_tables import parse_html_tables
 from loupe.benchmarks.olmocr_bench.tables.table_cells import ReadTable
-from loupe.benchmarks.olmocr_bench.tables.table_grid import TableReadError
 from loupe.benchmarks.olmocr_bench.text.normalization import compose
-from loupe.benchmarks.olmocr_bench.text.text_search import find_near_matches
+from loupe.benchmarks.shared.near_matches.text_search import find_near_matches
+from loupe.benchmarks.shared.table_answers.table_grid import TableReadError
 from loupe.metrics import levenshtein_distance
 from loupe.results.losses import official_rows
 from loupe.stats.analysis import Analysis

@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 
 from loupe.benchmarks.olmocr_bench.equations.containment import MathOutcome, prepare_questions, render_and_match
-from loupe.benchmarks.olmocr_bench.equations.rendering.browser import EquationBrowser
-from loupe.benchmarks.olmocr_bench.equations.rendering.drawing import LONGEST_EQUATION, Drawing
-from loupe.benchmarks.olmocr_bench.equations.rendering.drawing_cache import DrawingCache
-from loupe.benchmarks.olmocr_bench.equations.rendering.renderer import Renderer
+from loupe.benchmarks.shared.equations.rendering.browser import EquationBrowser
+from loupe.benchmarks.shared.equations.rendering.drawing import LONGEST_EQUATION, Drawing
+from loupe.benchmarks.shared.equations.rendering.drawing_cache import DrawingCache
+from loupe.benchmarks.shared.equations.rendering.renderer import Renderer
 from loupe.errors import LoupeError
 from tests.support.math_renderer import fresh_renderer, need_renderer
 
@@ -261,7 +261,7 @@ def test_a_process_that_is_killed_leaves_nothing_that_the_next_one_does_not_clea
     monkeypatch.setattr(tempfile, "tempdir", str(short))
     program = (
         "import os, signal\n"
-        "from loupe.benchmarks.olmocr_bench.equations.rendering.browser import EquationBrowser\n"
+        "from loupe.benchmarks.shared.equations.rendering.browser import EquationBrowser\n"
         "EquationBrowser().draw(['x'])\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from loupe.benchmarks.omnidocbench.match.line_split import no_order_to_split, split_block_lines, split_item
 from loupe.benchmarks.omnidocbench.records import Block, Item
 from loupe.benchmarks.omnidocbench.rules import MDPBENCH, V1_5, V1_6
-from loupe.benchmarks.omnidocbench.text import latex_characters_2_10
 from loupe.benchmarks.omnidocbench.text.bare_formula_normalization import normalize_bare_formula
 from loupe.benchmarks.omnidocbench.text.circled_characters import without_circles
 from loupe.benchmarks.omnidocbench.text.formula_delimiters import without_delimiters, without_tags
@@ -28,6 +27,7 @@ from loupe.benchmarks.omnidocbench.text.guarded_text_normalization import (
 )
 from loupe.benchmarks.omnidocbench.text.logic_braces import with_logic_braces
 from loupe.benchmarks.omnidocbench.text.table_normalization import normalize_table_1_6, refusal
+from loupe.benchmarks.shared.latex_text import latex_characters_2_10
 from loupe.metrics.table_cell_text import plain_cell
 from loupe.metrics.table_markup import CELL_TEXTS, OMNIDOCBENCH_1_6, simplify, simplify_plain
 from loupe.metrics.teds import teds, teds_struct

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from loupe.benchmarks.olmocr_bench.equations import containment
-from loupe.benchmarks.olmocr_bench.equations.rendering.browser import EquationBrowser
-from loupe.benchmarks.olmocr_bench.equations.rendering.drawing_cache import DrawingCache
-from loupe.benchmarks.olmocr_bench.equations.rendering.renderer import Renderer, check_tools
+from loupe.benchmarks.shared.equations.rendering.browser import EquationBrowser
+from loupe.benchmarks.shared.equations.rendering.drawing_cache import DrawingCache
+from loupe.benchmarks.shared.equations.rendering.renderer import Renderer, check_tools
 from loupe.errors import MissingToolError
 
 

@@ -306,6 +306,60 @@ def _facts(dice: random.Random, index: int) -> Item:
     return Item(truth=facts, answer=misread(page, dice))
 
 
+def _graded_page(dice: random.Random, index: int) -> Item:
+    """A page with a table, a formula and blocks, and five or six tests of it, as the published set has on average."""
+    texts = [words(dice, 60) for _ in range(6)]
+    head = [words(dice, 8) for _ in range(5)]
+    cells = [[f"{word(dice)} {dice.randint(1, 9999)}" for _ in range(5)] for _ in range(8 if index % 2 else 2)]
+    kinds = ["heading", "text", "text", "table", "footnote"]
+    blocks = [
+        {"label": kind, "bbox": [0.1, 0.15 * number + 0.05, 0.9, 0.15 * number + 0.15]}
+        for number, kind in enumerate(kinds)
+    ]
+    parts = [f"<h1>{texts[0][:30]}</h1>", *(f"<p>{text}</p>" for text in texts), "<p>Let $x_{1}^{2}+y$ be 1,234.5.</p>"]
+    rows = "".join(_row("td", row) for row in cells)
+    parts.append(f"<table>{_row('th', head)}{rows}</table>")
+    allowed = index % 3
+    column = dice.randrange(1, 5)
+    place = {"text": "t", "max_diffs": 0, "place": [blocks[index % 5]["bbox"]]}
+    places = {"before": 2, "after": 4}
+    order = {name: {"text": texts[number][:30], "max_diffs": allowed} for name, number in places.items()}
+    asked: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+        ("present", {"content": {"text": texts[1][10:60], "max_diffs": allowed}}, {}),
+        ("table_cell", _cell_arguments(cells, head, column, allowed), {}),
+        ("layout_kind", {"content": place}, {"kind": kinds[index % 5]}),
+        ("order", order, {}),
+        ("present", {"content": {"number": "1,234.5"}}, {}),
+    ]
+    asked += [("table_cell", _cell_arguments(cells, head, 1, 0), {})] if index % 2 else []
+    tests = [
+        {
+            "id": f"{index}-{number}",
+            "test_type": kind,
+            "output_type": "blocks" if kind == "layout_kind" else "html",
+            "derivation": "authored",
+            "tags": ["Latn", "eng", "table" if kind == "table_cell" else "list"],
+            "args": args,
+            "settings": settings,
+        }
+        for number, (kind, args, settings) in enumerate(asked)
+    ]
+    if index % 7 == 0:
+        blocks[0]["label"] = "caption"
+    answer = json.dumps({"html": misread("\n".join(parts), dice, rate=0.01), "blocks": blocks})
+    return Item(truth={"tests": tests}, answer=answer, metadata={"group": f"d{index // 2}", "tags": {"suite": "own"}})
+
+
+def _row(tag: str, texts: list[str]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{text}</{tag}>' for text in texts)}</tr>"
+
+
+def _cell_arguments(cells: list[list[str]], head: list[str], column: int, allowed: int) -> dict[str, Any]:
+    arguments: dict[str, Any] = {"cell": cells[1][column], "up": cells[0][column], "left": cells[1][column - 1]}
+    found: dict[str, Any] = {name: {"text": text, "max_diffs": allowed} for name, text in arguments.items()}
+    return found | {"headings": [{"text": head[column], "max_diffs": allowed}]}
+
+
 def _dense_page(dice: random.Random, index: int) -> Item:
     truth = words(dice, dice.randint(200, 500))
     facts = {"language": "zh" if index % 2 else "en"}
@@ -334,4 +388,5 @@ MAKERS: dict[str, Callable[[random.Random, int], Item]] = {
     "iam_lines": _line,
     "fox": _dense_page,
     "olmocr_bench": _facts,
+    "omni_parse_bench": _graded_page,
 }

@@ -110,16 +110,17 @@ def _tools() -> Iterator[Check]:
 
 def _equations(*, mac: bool) -> Iterator[Check]:
     """What else draws equations as in the tested outcomes: KaTeX, and fonts where the system can choose them."""
-    from loupe.benchmarks.olmocr_bench.equations.rendering.chromium import TESTED_FONTS, font_files, fonts_identity
-    from loupe.data.hub.katex import VERSION, katex_folder, read_katex
+    from loupe.benchmarks.shared.equations.rendering.chromium import TESTED_FONTS, font_files, fonts_identity
+    from loupe.data.hub.katex import RELEASES, katex_folder, read_katex
     from loupe.errors import MissingToolError
 
-    try:
-        read_katex()
-        here, detail = True, f"{VERSION}, {katex_folder()}"
-    except MissingToolError as error:
-        here, detail = False, error.message
-    yield Check(part="tool", name="katex", here=here, detail=detail, fix="loupe setup math")
+    for release in RELEASES:
+        try:
+            read_katex(release)
+            here, detail = True, str(katex_folder(release))
+        except MissingToolError as error:
+            here, detail = False, error.message
+        yield Check(part="tool", name=f"katex {release.version}", here=here, detail=detail, fix="loupe setup math")
     fonts = bool(font_files())
     detail = fonts_identity()
     if not fonts:

@@ -23,8 +23,8 @@ def command(what: str, only: tuple[str, ...], dry_run: bool, jobs: int, json: bo
     A data set that cannot be had (its terms want accepting, there is no room) does not stop the others; it is named
     at the end, and the exit code is 2. The same command continues.
 
-    KaTeX is the release that olmOCR-Bench scores with: two files of an npm package, checked by their digests,
-    and fonts for `loupe review`.
+    KaTeX comes in the releases that olmOCR-Bench and omni_parse_bench score with: two files each of an npm package,
+    checked by their digests, and fonts for `loupe review`.
     """
     if what == "math":
         _get_katex(dry_run=dry_run, json=json)
@@ -55,16 +55,19 @@ def command(what: str, only: tuple[str, ...], dry_run: bool, jobs: int, json: bo
 
 
 def _get_katex(*, dry_run: bool, json: bool) -> None:
-    from loupe.data.hub.katex import VERSION, fetch_katex, has_fonts, katex_folder
+    from loupe.data.hub.katex import RELEASES, fetch_katex, is_complete, katex_folder
 
-    if dry_run:
-        if json:
-            as_json({"katex": VERSION, "folder": str(katex_folder())})
-        say(f"KaTeX {VERSION}, 1.5 MB, would go to {katex_folder()}")
-        return
-    if not has_fonts():
-        say(f"fetching KaTeX {VERSION}, 1.5 MB, by npm or from its registry; a slow one may take a minute …")
-    folder = fetch_katex()
+    names = " and ".join(release.version for release in RELEASES)
+    there = is_complete()
+    if not dry_run and not there:
+        say(f"fetching KaTeX {names}, 3 MB, by npm or from its registry; a slow one may take a minute …")
+    if not dry_run:
+        for release in RELEASES:
+            fetch_katex(release)
     if json:
-        as_json({"katex": VERSION, "folder": str(folder)})
-    say(f"KaTeX {VERSION} is in {folder}; loupe doctor says what else math tests need")
+        as_json([{"katex": release.version, "folder": str(katex_folder(release))} for release in RELEASES])
+    folders = " and ".join(str(katex_folder(release)) for release in RELEASES)
+    if dry_run:
+        say(f"KaTeX {names}, 3 MB, would go to {folders}")
+    else:
+        say(f"KaTeX {names} is in {folders}; loupe doctor says what else math tests need")

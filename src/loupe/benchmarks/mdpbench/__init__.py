@@ -22,9 +22,9 @@ from loupe.benchmarks.omnidocbench.data.prediction_files import as_read_from_its
 from loupe.benchmarks.omnidocbench.lint import FAULTS
 from loupe.benchmarks.omnidocbench.records import PageMatch
 from loupe.benchmarks.omnidocbench.scores import formula_cdm
-from loupe.benchmarks.omnidocbench.text.latex_macros import need_pylatexenc
 from loupe.benchmarks.shared.formula_images.cdm_options import Switch, renderer_of, with_cdm
 from loupe.benchmarks.shared.formula_images.cdm_scores import cdm_tools
+from loupe.benchmarks.shared.latex_text.latex_macros import need_pylatexenc
 from loupe.benchmarks.shared.several_answers import answers_of, join_answers
 from loupe.data.extras import installed, need
 from loupe.data.hub.store import default_root

@@ -24,13 +24,13 @@ from loupe.benchmarks.olmocr_bench.equations.containment import (
     prepare_questions,
     renderer_versions,
 )
-from loupe.benchmarks.olmocr_bench.equations.equation_pictures import EquationPictures
 from loupe.benchmarks.olmocr_bench.kinds.math_facts import questions
 from loupe.benchmarks.olmocr_bench.kinds.outcomes import NO_ANSWER, Outcome, failed
 from loupe.benchmarks.olmocr_bench.kinds.page_facts import check_page
 from loupe.benchmarks.olmocr_bench.parity_cases import compare_case, not_compared
 from loupe.benchmarks.olmocr_bench.scores.conclusion import CATEGORIES, conclude, measure_of
 from loupe.benchmarks.olmocr_bench.text.page_text import PageText
+from loupe.benchmarks.shared.equations.equation_pictures import EquationPictures
 from loupe.benchmarks.shared.several_answers import answers_of, join_answers
 from loupe.data.extras import need
 from loupe.data.hub.store import default_root

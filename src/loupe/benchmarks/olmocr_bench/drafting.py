@@ -18,9 +18,9 @@ from loupe.benchmarks.olmocr_bench.data.records import TestRecordError, read_tes
 from loupe.benchmarks.olmocr_bench.kinds.baseline import without_images
 from loupe.benchmarks.olmocr_bench.kinds.page_facts import check_test
 from loupe.benchmarks.olmocr_bench.tables.table_cells import ReadTable
-from loupe.benchmarks.olmocr_bench.tables.table_grid import TableReadError
 from loupe.benchmarks.olmocr_bench.text.normalization import normalize
 from loupe.benchmarks.olmocr_bench.text.page_text import PageText
+from loupe.benchmarks.shared.table_answers.table_grid import TableReadError
 
 T = TypeVar("T")
 #: A test as its line of the file has it.

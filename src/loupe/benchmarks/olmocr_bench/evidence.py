@@ -21,18 +21,17 @@ from loupe.benchmarks.olmocr_bench.data.records import (
     TableRule,
     TextRule,
 )
-from loupe.benchmarks.olmocr_bench.equations.equation_pictures import EquationPictures
 from loupe.benchmarks.olmocr_bench.kinds.footnotes import clean
 from loupe.benchmarks.olmocr_bench.kinds.outcomes import NO_ANSWER, threshold_of
 from loupe.benchmarks.olmocr_bench.kinds.text_facts import cut
 from loupe.benchmarks.olmocr_bench.plain_words import relation_words, why_failed, words_of
-from loupe.benchmarks.olmocr_bench.tables.parsed_tables import parsed_table
-from loupe.benchmarks.olmocr_bench.tables.table_grid import TableReadError
 from loupe.benchmarks.olmocr_bench.text.page_text import PageText
-from loupe.explanation import Comparison, Fact
+from loupe.benchmarks.shared.equations.equation_pictures import EquationPictures
+from loupe.benchmarks.shared.nearest_text import AROUND, nearest_text
+from loupe.benchmarks.shared.table_answers.parsed_tables import cell_at, parsed_table
+from loupe.benchmarks.shared.table_answers.table_grid import TableReadError
+from loupe.explanation import Comparison, Fact, ParsedTable
 
-#: Characters shown on either side of the text that was found.
-_AROUND = 60
 #: Equations drawn for one answer.
 _MOST_DRAWN = 60
 #: A longer answer is not searched again: what was kept when it was scored has to do.
@@ -82,7 +81,7 @@ def _fact(test: PageTest, kept: Mapping[str, Any], page: PageText | None) -> Fac
     try:
         fact = replace(fact, comparisons=tuple(_comparisons(test, kept, page)))
         if isinstance(test.rule, TableRule) and page is not None:
-            fact = replace(fact, table=parsed_table(page, test.rule, kept.get("figures", {})))
+            fact = replace(fact, table=_table(page, test.rule, kept.get("figures", {})))
     except TableReadError as error:
         why = f"{why} Its tables cannot be read: {error}"
     return replace(fact, why=why + repeats)
@@ -97,7 +96,7 @@ def _comparisons(test: PageTest, kept: Mapping[str, Any], page: PageText | None)
             text = rule.text if rule.case_sensitive else rule.text.lower()
             where = cut(page.normalized if rule.case_sensitive else page.lowered, rule.first_n, rule.last_n)
             label = "Found in the answer" if rule.absent else "Nearest text in the answer"
-            yield _nearest(label, text, where, threshold_of(text, test.max_diffs))
+            yield nearest_text(label, text, where, threshold_of(text, test.max_diffs))
         case OrderRule() as rule if page is not None:
             yield from _order(rule, test.max_diffs, kept, page)
         case TableRule() as rule:
@@ -111,28 +110,11 @@ def _comparisons(test: PageTest, kept: Mapping[str, Any], page: PageText | None)
             pass
 
 
-def _nearest(label: str, wanted: str, where: str, enough: float | None) -> Comparison:
-    """The part of a text that is most similar to another, with what stands around it."""
-    found = fuzz.partial_ratio_alignment(wanted, where)
-    if found is None or not where:
-        return Comparison(label=label, wanted=wanted, found="", similarity=0.0, enough=enough)
-    start, end = found.dest_start, found.dest_end
-    return Comparison(
-        label=label,
-        wanted=wanted,
-        found=where[start:end],
-        before=where[max(0, start - _AROUND) : start],
-        after=where[end : end + _AROUND],
-        similarity=found.score / 100,
-        enough=enough,
-    )
-
-
 def _order(rule: OrderRule, max_diffs: int, kept: Mapping[str, Any], page: PageText) -> Iterator[Comparison]:
     where, explanation, figures = page.normalized, kept["explanation"], kept.get("figures", {})
     if explanation != "order_not_satisfied":
         text = rule.before if explanation == "order_before_not_found" else rule.after
-        yield _nearest("Nearest text in the answer", text, where, threshold_of(text, max_diffs))
+        yield nearest_text("Nearest text in the answer", text, where, threshold_of(text, max_diffs))
         return
     for name, text in (("after_at", rule.after), ("before_at", rule.before)):
         start = int(figures.get(name, 0))
@@ -142,8 +124,8 @@ def _order(rule: OrderRule, max_diffs: int, kept: Mapping[str, Any], page: PageT
             label=f"{label} (character {start + 1:,} of {len(where):,})",
             wanted=text,
             found=where[start:end],
-            before=where[max(0, start - _AROUND) : start],
-            after=where[end : end + _AROUND],
+            before=where[max(0, start - AROUND) : start],
+            after=where[end : end + AROUND],
         )
 
 
@@ -168,6 +150,21 @@ def _cells(rule: TableRule, kept: Mapping[str, Any]) -> Iterator[Comparison]:
             similarity=figures.get("relation_ratio"),
             enough=figures.get("relation_threshold"),
         )
+
+
+def _table(page: PageText, rule: TableRule, figures: Mapping[str, Any]) -> ParsedTable | None:
+    """The table with the most similar cell; None where there is none. Raises TableReadError."""
+    tables = [*([] if rule.ignore_markdown_tables else page.markdown_tables), *page.html_tables]
+    number = figures.get("table")
+    if not isinstance(number, int) or not 0 <= number < len(tables):
+        return None
+    table = tables[number]
+    chosen = cell_at(table.table, figures.get("row"), figures.get("col"))
+    if chosen is None:
+        return None
+    relation = figures.get("relation")
+    related = table.related(chosen, relation) if isinstance(relation, str) else set()
+    return parsed_table(table.table, table.texts, place=(number, len(tables)), chosen=chosen, related=related)
 
 
 def _stored(test: PageTest, kept: Mapping[str, Any]) -> Iterator[Comparison]:

@@ -13,9 +13,9 @@ from loupe.benchmarks.olmocr_bench.data.records import TestRecordError, read_tes
 from loupe.benchmarks.olmocr_bench.equations.containment import check_tools
 from loupe.benchmarks.olmocr_bench.kinds.page_facts import check_test
 from loupe.benchmarks.olmocr_bench.scores.statistics import bootstrap_interval, permutation_test
-from loupe.benchmarks.olmocr_bench.tables.table_grid import TableReadError
 from loupe.benchmarks.olmocr_bench.text.normalization import normalize
 from loupe.benchmarks.olmocr_bench.text.page_text import PageText
+from loupe.benchmarks.shared.table_answers.table_grid import TableReadError
 from loupe.data.extras import need
 from loupe.errors import LoupeError
 

@@ -34,9 +34,9 @@ from loupe.benchmarks.omnidocbench.scores.conclusion import conclude
 from loupe.benchmarks.omnidocbench.scores.marked_edits import HIDDEN_MARKS, hidden_marks, rate_with_marks
 from loupe.benchmarks.omnidocbench.scores.reckoning import RECKONING_1_6, RECKONINGS, Reckoning
 from loupe.benchmarks.omnidocbench.scores.scored_pages import ScoredPage, to_details
-from loupe.benchmarks.omnidocbench.text.latex_macros import need_pylatexenc
 from loupe.benchmarks.shared.formula_images.cdm_options import Switch, renderer_of, with_cdm
 from loupe.benchmarks.shared.formula_images.cdm_scores import cdm_tools
+from loupe.benchmarks.shared.latex_text.latex_macros import need_pylatexenc
 from loupe.data.extras import installed, need
 from loupe.data.hub.store import default_root
 from loupe.explanation import Explanation

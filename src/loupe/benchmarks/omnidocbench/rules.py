@@ -24,14 +24,14 @@ from loupe.benchmarks.omnidocbench.match.page_elements import (
 from loupe.benchmarks.omnidocbench.match.table_assignment import TableAssignment, assign_tables
 from loupe.benchmarks.omnidocbench.match.table_lines import assign_table_lines
 from loupe.benchmarks.omnidocbench.records import Block, Item, Mode, PredictedItem
-from loupe.benchmarks.omnidocbench.text import latex_characters, latex_characters_2_10
 from loupe.benchmarks.omnidocbench.text.bare_formula_normalization import normalize_bare_formula
 from loupe.benchmarks.omnidocbench.text.formula_delimiters import without_delimiters
 from loupe.benchmarks.omnidocbench.text.formula_normalization import normalize_formula
 from loupe.benchmarks.omnidocbench.text.guarded_text_normalization import guards, normalize_guarded_text
-from loupe.benchmarks.omnidocbench.text.latex_characters import Conversion
 from loupe.benchmarks.omnidocbench.text.table_normalization import normalize_table, normalize_table_1_6
 from loupe.benchmarks.omnidocbench.text.text_normalization import normalize_text
+from loupe.benchmarks.shared.latex_text import latex_characters, latex_characters_2_10
+from loupe.benchmarks.shared.latex_text.latex_characters import Conversion
 
 Normalize: TypeAlias = Callable[[str], str]
 

@@ -1,7 +1,8 @@
-"""KaTeX 0.16.21, the release that olmOCR-Bench draws equations with: two files, fetched once, never part of Loupe.
+"""KaTeX, in the releases that benchmarks pin: two files of each, fetched once, never part of Loupe.
 
-They come from the npm package `katex` (MIT licence). Whatever brings them, their content is compared with the digests
-below before it is used. Its fonts come along for people's eyes (`loupe review`); scores are made without them.
+olmOCR-Bench draws with 0.16.21, omni_parse_bench reads the MathML of 0.16.22. They come from the npm package `katex`
+(MIT licence). Whatever brings them, their content is compared with the digests below before it is used. Fonts come
+along for people's eyes (`loupe review`); scores are made without them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import tarfile
 import tempfile
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,20 +26,41 @@ from loupe.data.cache import cache_root
 from loupe.errors import DatasetError, MissingToolError
 from loupe.files.folder import Folder
 
-VERSION = "0.16.21"
 SCRIPT, STYLE = "katex.min.js", "katex.min.css"
-#: sha256 of the files in `dist/` of the package.
-DIGESTS = {
-    SCRIPT: "863811e2baa0849c77bc92d26d44f4d0a4843c2a8ab52c462017dea57316e4d8",
-    STYLE: "f787891b550d554c214aa8902f39ac46df2dbd48fdec500a2040a5dce1e8ab58",
-}
-#: sha256 of the package.
-_PACKAGE = "7764a23b6c42d0a260fc1c8dcfe91d73e07d802dfc0624c08997b33c02dac0cd"
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One release: sha256 of its files in `dist/`, by name, and of the npm package."""
+
+    version: str
+    digests: Mapping[str, str]
+    package: str
+
+
+#: What olmOCR-Bench draws with, and people see in `loupe review`.
+DRAWING = Release(
+    "0.16.21",
+    {
+        SCRIPT: "863811e2baa0849c77bc92d26d44f4d0a4843c2a8ab52c462017dea57316e4d8",
+        STYLE: "f787891b550d554c214aa8902f39ac46df2dbd48fdec500a2040a5dce1e8ab58",
+    },
+    "7764a23b6c42d0a260fc1c8dcfe91d73e07d802dfc0624c08997b33c02dac0cd",
+)
+#: What omni_parse_bench reads equations with.
+READING = Release(
+    "0.16.22",
+    {
+        SCRIPT: "e8d885505949f3a5f4abdd5dd0d53696bd1371ad26ffbf4f310dcd77c8cdae89",
+        STYLE: "19095127357ed6d29fe0a63a6b000c913a89f7f1963b765dd3715e97c9852e75",
+    },
+    "e9e0d167db3175481cbadaff38e8d90b130f6a3ddb451a47e43c577fd511f365",
+)
+RELEASES = (DRAWING, READING)
 _LARGEST_PACKAGE = 8 << 20
 _FONT = re.compile(r"package/dist/fonts/(KaTeX_[A-Za-z0-9]+-[A-Za-z]+\.woff2)")
 #: What npm itself takes the address of its registry from. No address stands in Loupe: npm knows its own.
 _SETTINGS = ("npm_config_registry", "NPM_CONFIG_REGISTRY")
-_BY_HAND = f"put {SCRIPT} and {STYLE} of the npm package katex@{VERSION} in a folder that LOUPE_KATEX_DIR names"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,79 +71,95 @@ class Katex:
     style: str
 
 
-def katex_folder() -> Path:
-    """Where the files are looked for: $LOUPE_KATEX_DIR, else in the user's cache."""
-    named = os.environ.get("LOUPE_KATEX_DIR", "")
-    return Path(named).expanduser() if named else cache_root() / f"katex-{VERSION}"
+def katex_folder(release: Release = DRAWING) -> Path:
+    """Where the files are looked for: $LOUPE_KATEX_DIR (other releases in folders of it), else in the user's cache."""
+    named, own = os.environ.get("LOUPE_KATEX_DIR", ""), f"katex-{release.version}"
+    if not named:
+        return cache_root() / own
+    return Path(named).expanduser() if release is DRAWING else Path(named).expanduser() / own
 
 
-def read_katex() -> Katex:
+def read_katex(release: Release = DRAWING) -> Katex:
     """The files, compared with their digests. Raises MissingToolError where they are not there or not these."""
-    folder = katex_folder()
+    folder = katex_folder(release)
     texts = {}
-    for name, digest in DIGESTS.items():
+    for name, digest in release.digests.items():
         try:
             content = (folder / name).read_bytes()
         except OSError:
-            raise MissingToolError(f"KaTeX {VERSION} is not in {folder}", hint="loupe setup math") from None
+            raise MissingToolError(f"KaTeX {release.version} is not in {folder}", hint="loupe setup math") from None
         if hashlib.sha256(content).hexdigest() != digest:
-            raise MissingToolError(f"{folder / name} is not that of KaTeX {VERSION}", hint="loupe setup math")
+            raise MissingToolError(f"{folder / name} is not that of KaTeX {release.version}", hint="loupe setup math")
         texts[name] = content.decode()
     return Katex(texts[SCRIPT], texts[STYLE])
 
 
 def has_fonts() -> bool:
-    """Whether KaTeX's fonts are beside the two files."""
+    """Whether KaTeX's fonts are beside the two files that draw."""
     return (katex_folder() / "fonts" / "KaTeX_Main-Regular.woff2").is_file()
 
 
-def fetch_katex() -> Path:
+def is_complete() -> bool:
+    """Whether all releases are here, fonts included."""
+    try:
+        for release in RELEASES:
+            read_katex(release)
+    except MissingToolError:
+        return False
+    return has_fonts()
+
+
+def fetch_katex(release: Release = DRAWING) -> Path:
     """Fetch the package by its name, check it, keep files and fonts; the folder. Nothing is asked if they are there.
 
     npm does it where it is installed, with the user's own settings; else it comes from the registry that
     npm_config_registry names. Raises DatasetError.
     """
-    folder = cache_root() / f"katex-{VERSION}"
+    named, folder = katex_folder(release), cache_root() / f"katex-{release.version}"
     try:
-        read_katex()
+        read_katex(release)
     except MissingToolError:
-        if katex_folder() != folder:
+        if named != folder:
             raise DatasetError(
-                f"LOUPE_KATEX_DIR names {katex_folder()}, which has no KaTeX {VERSION}", hint="unset it"
+                f"{named}, by LOUPE_KATEX_DIR, has no KaTeX {release.version}", hint="unset it"
             ) from None
-        return _fetch_into(folder)
-    if katex_folder() == folder and not has_fonts():
+        return _fetch_into(folder, release)
+    if named == folder and release is DRAWING and not has_fonts():
         # Who has no network any more keeps what scores need.
         with contextlib.suppress(DatasetError):
-            _fetch_into(folder)
-    return katex_folder()
+            _fetch_into(folder, release)
+    return named
 
 
-def _fetch_into(folder: Path) -> Path:
-    package = _through_npm() or _through_http()
-    if hashlib.sha256(package).hexdigest() != _PACKAGE:
-        raise DatasetError(f"the download is not the package katex {VERSION}", hint="npm config get registry")
+def _fetch_into(folder: Path, release: Release) -> Path:
+    package = _through_npm(release.version) or _through_http(release.version)
+    if hashlib.sha256(package).hexdigest() != release.package:
+        raise DatasetError(f"the download is not the package katex {release.version}", hint="npm config get registry")
     with tarfile.open(fileobj=io.BytesIO(package), mode="r:gz") as tar:
-        for name in DIGESTS:
+        for name in release.digests:
             stream = tar.extractfile(f"package/dist/{name}")
             assert stream is not None
             Folder(folder).write(name, stream.read())
-        for member in tar.getmembers():
+        for member in tar.getmembers() if release is DRAWING else ():
             font = _FONT.fullmatch(member.name)
             stream = tar.extractfile(member) if font else None
             if font and stream is not None:
                 Folder(folder).write(f"fonts/{font[1]}", stream.read())
-    read_katex()
+    read_katex(release)
     return folder
 
 
-def _through_npm() -> bytes | None:
+def _by_hand(version: str) -> str:
+    return f"put {SCRIPT} and {STYLE} of the npm package katex@{version} where LOUPE_KATEX_DIR says (docs/install.md)"
+
+
+def _through_npm(version: str) -> bytes | None:
     """The package as `npm pack` brings it; None where there is no npm or it fails."""
     npm = shutil.which("npm")
     if npm is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
-        words = [npm, "pack", f"katex@{VERSION}", "--silent", "--ignore-scripts", "--pack-destination", folder]
+        words = [npm, "pack", f"katex@{version}", "--silent", "--ignore-scripts", "--pack-destination", folder]
         try:
             subprocess.run(words, cwd=folder, capture_output=True, timeout=300, check=True)
         except (OSError, subprocess.SubprocessError):
@@ -129,14 +168,14 @@ def _through_npm() -> bytes | None:
         return found.read_bytes() if found and found.stat().st_size <= _LARGEST_PACKAGE else None
 
 
-def _through_http() -> bytes:
+def _through_http(version: str) -> bytes:
     registry = next((os.environ[name] for name in _SETTINGS if os.environ.get(name)), "")
     if not registry:
         raise DatasetError(
-            f"KaTeX {VERSION} is fetched with npm, which is missing or failed",
-            hint=f"install npm, or {_BY_HAND}",
+            f"KaTeX {version} is fetched with npm, which is missing or failed",
+            hint=f"install npm, or {_by_hand(version)}",
         )
-    address = f"{registry.rstrip('/')}/katex/-/katex-{VERSION}.tgz"
+    address = f"{registry.rstrip('/')}/katex/-/katex-{version}.tgz"
     if not address.startswith(("https://", "http://")):
         raise DatasetError(f"npm_config_registry is no address: {registry}", hint="npm config get registry")
     try:
@@ -144,6 +183,6 @@ def _through_http() -> bytes:
             return bytes(answer.read(_LARGEST_PACKAGE))
     except (urllib.error.URLError, OSError) as error:
         raise DatasetError(
-            f"KaTeX {VERSION} cannot be fetched: {getattr(error, 'reason', error)}",
-            hint=_BY_HAND,
+            f"KaTeX {version} cannot be fetched: {getattr(error, 'reason', error)}",
+            hint=_by_hand(version),
         ) from None

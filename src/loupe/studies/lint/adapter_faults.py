@@ -48,7 +48,11 @@ FAULTS = (
 
 def faults_of_pages(benchmark: Benchmark) -> tuple[FormatFault, ...]:
     """Everything that is looked for in answers to a benchmark that knows faults: these first, then its own."""
-    return (*FAULTS, *benchmark.faults) if benchmark.faults else ()
+    return (*_mendable(benchmark), *benchmark.faults) if benchmark.faults else ()
+
+
+def _mendable(benchmark: Benchmark) -> list[FormatFault]:
+    return [fault for fault in FAULTS if fault.name not in benchmark.harmless]
 
 
 class Suggestion(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +71,7 @@ def suggestion(folder: RunFolder, benchmark: Benchmark) -> Suggestion | None:
     places = [place for place in folder.prediction_places().values() if place.mark not in FAILED]
     chosen = places[:: max(1, -(-len(places) // _LOOKED_AT))]
     answers = [apply_adapters(one.text, folder.info.adapters) for one in folder.read_predictions(chosen)]
-    found = _common_faults(answers)
+    found = _common_faults(answers, _mendable(benchmark))
     if not found:
         return None
     wanted = {*folder.info.adapters, *(fault.adapter for fault in found)}
@@ -79,11 +83,11 @@ def suggestion(folder: RunFolder, benchmark: Benchmark) -> Suggestion | None:
     )
 
 
-def _common_faults(answers: Iterable[str]) -> list[FormatFault]:
+def _common_faults(answers: Iterable[str], faults: Sequence[FormatFault]) -> list[FormatFault]:
     """Those that at least a tenth of the answers have: a single page may show such marks."""
     counts: Counter[str] = Counter()
     total = 0
     for text in answers:
         total += 1
-        counts.update(fault.name for fault in FAULTS if fault.edits(text))
-    return [fault for fault in FAULTS if counts[fault.name] >= max(1, _ENOUGH * total)]
+        counts.update(fault.name for fault in faults if fault.edits(text))
+    return [fault for fault in faults if counts[fault.name] >= max(1, _ENOUGH * total)]

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from loupe.benchmarks.olmocr_bench.equations.equation_match import Budget, UndecidedError, embed
-from loupe.benchmarks.olmocr_bench.equations.rendering.drawing import Drawing
-from loupe.benchmarks.olmocr_bench.equations.rendering.renderer import check_tools, renderer_versions, the_renderer
-from loupe.benchmarks.olmocr_bench.equations.symbols import characters, presentation, symbols_of
+from loupe.benchmarks.shared.equations.equation_match import Budget, UndecidedError, embed
+from loupe.benchmarks.shared.equations.rendering.drawing import Drawing
+from loupe.benchmarks.shared.equations.rendering.renderer import check_tools, renderer_versions, the_renderer
+from loupe.benchmarks.shared.equations.symbols import characters, presentation, symbols_of
 from loupe.errors import LoupeError, MissingToolError
 
 __all__ = ["MathOutcome", "check_tools", "one_sample", "prepare_questions", "render_and_match", "renderer_versions"]

@@ -21,8 +21,8 @@ from loupe.benchmarks.olmocr_bench.kinds.math_facts import check_math
 from loupe.benchmarks.olmocr_bench.kinds.outcomes import Outcome, failed
 from loupe.benchmarks.olmocr_bench.kinds.table_facts import check_table
 from loupe.benchmarks.olmocr_bench.kinds.text_facts import check_order, check_text
-from loupe.benchmarks.olmocr_bench.tables.table_grid import TableReadError
 from loupe.benchmarks.olmocr_bench.text.page_text import PageText
+from loupe.benchmarks.shared.table_answers.table_grid import TableReadError
 
 
 def check_page(markdown: str, tests: Sequence[PageTest]) -> list[Outcome]:

@@ -7,7 +7,7 @@ from rapidfuzz import fuzz
 from loupe.benchmarks.olmocr_bench.data.records import OrderRule, TextRule
 from loupe.benchmarks.olmocr_bench.kinds.outcomes import PASSED, Outcome, failed, threshold_of
 from loupe.benchmarks.olmocr_bench.text.page_text import PageText
-from loupe.benchmarks.olmocr_bench.text.text_search import find_near_matches
+from loupe.benchmarks.shared.near_matches.text_search import find_near_matches
 
 
 def check_text(page: PageText, rule: TextRule, max_diffs: int) -> Outcome:

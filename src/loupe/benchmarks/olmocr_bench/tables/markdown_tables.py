@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from loupe.benchmarks.olmocr_bench.tables.table_grid import CellText, Table, lay_out
+from loupe.benchmarks.shared.table_answers.table_grid import CellText, Table, lay_out
 
 _RULE = frozenset("- :")
 

@@ -6,8 +6,8 @@ from functools import cached_property
 
 from rapidfuzz import fuzz
 
-from loupe.benchmarks.olmocr_bench.tables.table_grid import Axis, Direction, Table
 from loupe.benchmarks.olmocr_bench.text.normalization import normalize
+from loupe.benchmarks.shared.table_answers.table_grid import Axis, Direction, Table
 
 #: What a relation looks at: next to the cell, or all headings that way.
 _DIRECTIONS: dict[str, Direction] = {"up": "up", "down": "down", "left": "left", "right": "right"}

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from itertools import groupby
+
+from loupe.benchmarks.shared.combining_marks import with_sorted_marks
 
 _BREAK = re.compile(r"<br/?>")
 _STARS = re.compile(r"\*\*(.*?)\*\*")
@@ -26,9 +27,6 @@ _PLAIN = {
     "\N{MICRO SIGN}": "\N{GREEK SMALL LETTER MU}",
 }
 _PLAIN_TABLE = str.maketrans(_PLAIN)
-
-#: Combining characters all lie at or above U+0300; shorter runs of them cost Python little to sort.
-_LONG_RUN = re.compile("[\u0300-\U0010ffff]{64,}")
 
 
 def normalize(text: str) -> str:
@@ -55,13 +53,5 @@ def remove_single_marks_like_official(text: str) -> str:
 
 
 def compose(text: str) -> str:
-    """NFC, in linear time: Python sorts long runs of combining characters in quadratic time unless they are sorted."""
-    return unicodedata.normalize("NFC", _LONG_RUN.sub(lambda run: _with_sorted_marks(run[0]), text))
-
-
-def _with_sorted_marks(run: str) -> str:
-    """Canonically equivalent text whose combining characters stand in canonical order."""
-    # Characters of class 0 may decompose into combining ones, so these are taken apart one by one.
-    parts = "".join(unicodedata.normalize("NFD", char) for char in run)
-    grouped = groupby(parts, key=lambda char: unicodedata.combining(char) > 0)
-    return "".join("".join(sorted(chars, key=unicodedata.combining) if marks else chars) for marks, chars in grouped)
+    """NFC, in linear time."""
+    return unicodedata.normalize("NFC", with_sorted_marks(text))

@@ -9,8 +9,8 @@ from loupe.benchmarks.olmocr_bench.equations.extract_equations import extract_eq
 from loupe.benchmarks.olmocr_bench.tables.html_tables import parse_html_tables
 from loupe.benchmarks.olmocr_bench.tables.markdown_tables import parse_markdown_tables
 from loupe.benchmarks.olmocr_bench.tables.table_cells import ReadTable
-from loupe.benchmarks.olmocr_bench.tables.table_grid import Table, TableLimitError
 from loupe.benchmarks.olmocr_bench.text.normalization import normalize
+from loupe.benchmarks.shared.table_answers.table_grid import Table, TableLimitError
 
 
 class PageText:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final, Literal, NamedTuple
 
-from loupe.benchmarks.omnidocbench.text.latex_characters_2_10 import convert
+from loupe.benchmarks.shared.latex_text.latex_characters_2_10 import convert
 from loupe.metrics.latex_nodes import is_damaged
 
 #: Upstream's limit, if the environment does not set another.

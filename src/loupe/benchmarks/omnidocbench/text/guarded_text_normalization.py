@@ -12,8 +12,8 @@ from loupe.benchmarks.omnidocbench.text.bare_formula_normalization import normal
 from loupe.benchmarks.omnidocbench.text.circled_characters import without_circles
 from loupe.benchmarks.omnidocbench.text.delimiters import with_replacements
 from loupe.benchmarks.omnidocbench.text.guarded_latex import convert_guarded, latex_to_text
-from loupe.benchmarks.omnidocbench.text.latex_characters import with_space_behind_a_last_backslash
 from loupe.benchmarks.omnidocbench.text.text_normalization import clean, formulas_to_convert, inline_formulas
+from loupe.benchmarks.shared.latex_text.latex_characters import with_space_behind_a_last_backslash
 
 _LONGEST: Final = 128
 _LARGE_STRUCTURE = re.compile(r"\\(?:begin\{|end\{|array|matrix|tabular|cases|align|\\)|&")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from loupe.benchmarks.omnidocbench.text.delimiters import Delimiters, Piece, pieces, with_replacements
-from loupe.benchmarks.omnidocbench.text.latex_characters import (
+from loupe.benchmarks.shared.latex_text.latex_characters import (
     Conversion,
     convert,
     with_space_behind_a_last_backslash,

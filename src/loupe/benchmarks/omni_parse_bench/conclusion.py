@@ -1,0 +1,141 @@
+"""All pages of a run together: the official summary, tags as slices, and what a reader must know.
+
+Protocol: docs/protocols/omni_parse_bench.md#scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from loupe.benchmarks.omni_parse_bench.summary import GradedTest, summarize_tests
+from loupe.stats.analysis import Analysis
+from loupe.stats.clusters import Row
+from loupe.stats.estimates import estimate
+from loupe.types import Conclusion, Estimate, Measure, SampleScores, Score
+
+#: The headline's families, in the order of the published table.
+FAMILY_NAMES = ("text", "tables", "layout")
+#: Tests whose grading failed that are named; the others are counted.
+_NAMED = 5
+_Slices = dict[str, dict[str, dict[str, Estimate]]]
+
+
+def conclude(rows: Sequence[SampleScores]) -> Conclusion:
+    """`figures` are the official summary, `slices` its tables by tag."""
+    tells_blocks = any(row.details.get("tells_blocks") for row in rows)
+    tests = [test for row in rows for test in _graded(row, tells_blocks=tells_blocks)]
+    if not tests:
+        return Conclusion()
+    figures = summarize_tests(tests)
+    families = figures["headline"]["families"]
+    return Conclusion(
+        figures=figures,
+        warnings=list(_warnings(rows, figures)),
+        official=_official_line(figures),
+        not_computed=_not_computed(families, tells_blocks=tells_blocks),
+        slices=tag_slices(tests),
+    )
+
+
+def _graded(row: SampleScores, *, tells_blocks: bool) -> Iterator[GradedTest]:
+    """The tests of a page. Where no page has blocks, the engine makes none, and tests of these are unsupported."""
+    for fact in row.details.get("tests", ()):
+        unsupported = fact["type"] == "layout_kind" and not tells_blocks
+        yield GradedTest(
+            page=row.sample,
+            document=row.group or row.sample,
+            suite=row.tags.get("suite", ""),
+            kind=fact["type"],
+            derivation=fact["derivation"],
+            tags=tuple(fact["tags"]),
+            verdict="unsupported" if unsupported else fact["verdict"],
+        )
+
+
+def tag_slices(tests: Sequence[GradedTest]) -> _Slices:
+    """By tag the share of the tests of each output that have passed; a test counts in each of its tags."""
+    tags = sorted({tag for test in tests for tag in test.tags})
+    measures = [Measure(name=f"{name}\0{tag}") for tag in tags for name in ("html", "layout")]
+    found = estimate(Analysis(measures), _rows(tests)) if tags else {}
+    slices: dict[str, dict[str, Estimate]] = {}
+    for name, one in found.items():
+        measure, _, tag = name.partition("\0")
+        if one.value is not None:
+            slices.setdefault(tag, {})[measure] = one
+    return {"tag": slices} if slices else {}
+
+
+def _rows(tests: Sequence[GradedTest]) -> Iterator[Row]:
+    for test in tests:
+        measure = "layout" if test.reads == "blocks" else "html"
+        for tag in test.tags if test.is_scored else ():
+            yield test.document, Score(measure=f"{measure}\0{tag}", counts=(float(test.passed), 1.0))
+
+
+def _official_line(figures: Mapping[str, Any]) -> str:
+    """The headline, its families and the types of tests, as percentages."""
+    headline = figures["headline"]
+    types = {**figures.get("html", {}).get("per_test_type", {}), **figures.get("blocks", {}).get("per_test_type", {})}
+    families = ", ".join(f"{name} {_percent(family['score'])}" for name, family in headline["families"].items())
+    shown = ", ".join(f"{name} {_percent(score)}" for name, score in types.items())
+    return f"official figures: {_percent(headline['score'])} ({families}); % passed by type: {shown}"
+
+
+def _percent(score: float | None) -> str:
+    return "none" if score is None else f"{100 * score:.1f}"
+
+
+def _not_computed(families: Mapping[str, Mapping[str, Any]], *, tells_blocks: bool) -> dict[str, str]:
+    """Why measures have no value."""
+    absent = {name: "no tests of this family here" for name in FAMILY_NAMES if name not in families}
+    if "layout" in families and not tells_blocks:
+        why = "the engine gives no blocks with boxes"
+        return absent | {"layout": why, "overall": f"{why}, so one of the families has no score"}
+    if empty := [name for name, family in families.items() if family["score"] is None]:
+        return absent | {"overall": f"no test of {', '.join(empty)} could be scored"}
+    return absent
+
+
+def _warnings(rows: Sequence[SampleScores], figures: Mapping[str, Any]) -> Iterator[str]:
+    if rows[0].details.get("left_out"):
+        yield (
+            "LaTeX tests are left out, so the figures are not the official ones; all tests: "
+            "loupe score RUN -o math=render"
+        )
+    facts = [(row, fact) for row in rows for fact in row.details.get("tests", ())]
+    errors = [(row.sample, fact) for row, fact in facts if fact["verdict"] == "error"]
+    if errors:
+        named = ", ".join(f"{fact['id']} ({fact['figures'].get('error', '')[:60]})" for _, fact in errors[:_NAMED])
+        more = f" and {len(errors) - _NAMED:,} more" if len(errors) > _NAMED else ""
+        yield f"{len(errors):,} tests end in an error of the official program and are in no score: {named}{more}"
+    lost = [fact for _, fact in facts if fact.get("figures", {}).get("not_compared")]
+    if lost:
+        yield f"{len(lost):,} failed LaTeX tests had equations that the browser did not survive"
+    large = sum(fact.get("why") == "tables_too_large" for _, fact in facts)
+    if large:
+        yield f"{large:,} table tests failed because a table was too large to be read"
+
+
+def headline_of_families(sums: Any) -> Any:
+    """The mean of the pass rates of the families that have tests; nan where one has none that counts.
+
+    Counts are passed, scored and graded tests of text, tables and layout, then pages with blocks: without any of these,
+    no test of layout counts.
+    """
+    import numpy as np
+
+    passed, scored, graded = (sums[..., start : start + 3] for start in (0, 3, 6))
+    scored = np.where(np.arange(3) == FAMILY_NAMES.index("layout"), scored * (sums[..., 9:] > 0), scored)
+    rates = np.divide(passed, scored, out=np.full_like(passed, np.nan, dtype=float), where=scored > 0)
+    there = graded > 0
+    total = np.where(there, rates, 0.0).sum(axis=-1)
+    return np.where(there.any(axis=-1), total / np.maximum(there.sum(axis=-1), 1), np.nan)
+
+
+def layout_of_blocks(sums: Any) -> Any:
+    """The pass rate, from passed and scored tests, and tests of pages with blocks; nan where no page has any."""
+    import numpy as np
+
+    there = sums[..., 2] > 0
+    return np.where(there, sums[..., 0] / np.maximum(sums[..., 1], 1), np.nan)

@@ -1,0 +1,158 @@
+"""What the report shows of the tests of a page: in plain words, and for those that failed what stands there instead.
+
+Outcomes are those that were stored when the answer was scored; only the evidence is looked up again in the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from rapidfuzz import fuzz
+
+from loupe.benchmarks.omni_parse_bench.kinds.table_tests import related
+from loupe.benchmarks.omni_parse_bench.outcomes import GradingError
+from loupe.benchmarks.omni_parse_bench.page import Page
+from loupe.benchmarks.omni_parse_bench.plain_words import around_words, why_failed, words_of
+from loupe.benchmarks.omni_parse_bench.records import CellRule, LatexRule, LayoutRule, OrderRule, PageTest, TextRule
+from loupe.benchmarks.omni_parse_bench.text.folding import fold_short
+from loupe.benchmarks.shared.equations.equation_pictures import EquationPictures
+from loupe.benchmarks.shared.nearest_text import AROUND, nearest_text
+from loupe.benchmarks.shared.table_answers.parsed_tables import cell_at, parsed_table
+from loupe.benchmarks.shared.table_answers.table_grid import TableLimitError
+from loupe.explanation import Comparison, Fact, ParsedTable
+
+#: Equations drawn for one answer.
+_MOST_DRAWN = 60
+#: A longer answer is not searched again: what was kept when it was scored has to do.
+_LONGEST_SEARCHED = 50_000
+
+
+def page_facts(
+    document: str,
+    tests: Sequence[PageTest],
+    kept: Sequence[Mapping[str, Any]],
+    html: str | None,
+    pictures: EquationPictures,
+) -> list[Fact]:
+    """The tests of a page that count, in order; `kept` is what `details` hold of them."""
+    by_id = {str(fact["id"]): fact for fact in kept if fact.get("verdict") in ("pass", "fail")}
+    page = Page(html) if html is not None and len(html) <= _LONGEST_SEARCHED else None
+    asked = [(test, by_id[test.id]) for test in tests if test.id in by_id]
+    facts = [_fact(document, test, fact, page) for test, fact in asked]
+    failed = [
+        (place, test.rule.latex)
+        for place, (test, _) in enumerate(asked)
+        if isinstance(test.rule, LatexRule) and not facts[place].passed
+    ][:_MOST_DRAWN]
+    drawn = pictures.pairs([(_nearest_equation(page, latex), latex) for _, latex in failed])
+    for (place, _), equations in zip(failed, drawn, strict=True):
+        facts[place] = replace(facts[place], equations=equations)
+    return facts
+
+
+def _fact(document: str, test: PageTest, kept: Mapping[str, Any], page: Page | None) -> Fact:
+    fact = Fact(
+        ident=test.id,
+        kind=test.kind,
+        category=test.family,
+        document=document,
+        passed=kept["verdict"] == "pass",
+        words=words_of(test),
+    )
+    if fact.passed:
+        return fact
+    fact = replace(fact, why=why_failed(kept))
+    figures = kept.get("figures", {})
+    try:
+        fact = replace(fact, comparisons=tuple(_comparisons(test, str(kept.get("why", "")), figures, page)))
+        if isinstance(test.rule, CellRule) and page is not None:
+            return replace(fact, table=_table(page, figures))
+    except (GradingError, TableLimitError):
+        pass
+    return fact
+
+
+def _comparisons(test: PageTest, why: str, figures: Mapping[str, Any], page: Page | None) -> Iterator[Comparison]:
+    match test.rule:
+        case TextRule() | OrderRule() if page is None:
+            if found := figures.get("nearest"):
+                yield Comparison(label="In the answer", wanted="", found=str(found))
+        case TextRule() as rule if page is not None:
+            yield _nearest(rule.text, page, figures)
+        case OrderRule() as rule if page is not None:
+            yield from _order(rule, why, figures, page)
+        case CellRule() as rule:
+            yield from _cells(rule, why, figures)
+        case LayoutRule() as rule if why == "other_label":
+            label = f"The block there, of the kind {str(figures.get('label', '')).replace('_', ' ')}"
+            yield Comparison(label=label, wanted=rule.text, found=str(figures.get("nearest", "")))
+        case _:
+            pass
+
+
+def _nearest(text: str, page: Page, figures: Mapping[str, Any]) -> Comparison:
+    return nearest_text("Nearest text in the answer", fold_short(text), page.folded, figures.get("threshold"))
+
+
+def _order(rule: OrderRule, why: str, figures: Mapping[str, Any], page: Page) -> Iterator[Comparison]:
+    if why != "wrong_order":
+        yield _nearest(rule.before if why == "before_missing" else rule.after, page, figures)
+        return
+    where = page.squeezed if figures.get("squeezed") else page.folded
+    for name, text in (("after_at", rule.after), ("before_at", rule.before)):
+        start = int(figures.get(name, 0))
+        end = start + len(fold_short(text))
+        label = "Begins first" if name == "after_at" else "Should begin before that"
+        yield Comparison(
+            label=f"{label} (character {start + 1:,} of {len(where):,})",
+            wanted=fold_short(text),
+            found=where[start:end],
+            before=where[max(0, start - AROUND) : start],
+            after=where[end : end + AROUND],
+        )
+
+
+def _cells(rule: CellRule, why: str, figures: Mapping[str, Any]) -> Iterator[Comparison]:
+    """The cell most similar to the one wanted, or what stands around it in place of what should."""
+    if why == "cell_missing":
+        yield Comparison(
+            label="Nearest cell",
+            wanted=rule.cell,
+            found=str(figures.get("nearest", "")),
+            similarity=figures.get("best_ratio"),
+            enough=figures.get("threshold"),
+        )
+    elif "relation" in figures:
+        yield Comparison(
+            label=f"What stands {around_words(str(figures['relation']))}",
+            wanted=str(figures.get("expected", "")),
+            found=str(figures.get("instead", "")),
+            similarity=figures.get("relation_ratio"),
+        )
+
+
+def _table(page: Page, figures: Mapping[str, Any]) -> ParsedTable | None:
+    """The table that was held against the test, with the cell in question; None where there is none."""
+    number, tables = figures.get("table"), page.tables
+    if not isinstance(number, int) or not 0 <= number < len(tables):
+        return None
+    table, around = tables[number]
+    chosen = cell_at(table.grid, figures.get("row"), figures.get("col"))
+    if chosen is None:
+        return None
+    relation = figures.get("relation")
+    others = related(around, chosen, relation) if isinstance(relation, str) else set()
+    return parsed_table(table.grid, table.texts, place=(number, len(tables)), chosen=chosen, related=others)
+
+
+def _nearest_equation(page: Page | None, latex: str) -> str | None:
+    """The equation of the page that is likest to the reference as it is written; the first of equals."""
+    if page is None:
+        return None
+    try:
+        written = [span.source for span in page.equations if not span.markup]
+    except GradingError:
+        return None
+    return max(written, key=lambda source: fuzz.ratio(source, latex), default=None)

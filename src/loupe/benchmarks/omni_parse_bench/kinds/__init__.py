@@ -1,0 +1,1 @@
+"""The kinds of test, one file for each output or structure that they look at."""

@@ -1,0 +1,1 @@
+"""Tables of a page, and what stands above, beside and around a cell."""

@@ -1,0 +1,202 @@
+"""Whether the symbols of one equation stand, side by side in the same way, in another.
+
+Protocol: docs/protocols/olmocr_bench.md#comparing-equations.
+Upstream assigns symbols one after the other and goes back when stuck. The outcome only says whether an assignment
+exists, so this search narrows the candidates of all symbols first, and tries only where that leaves a choice.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from loupe.benchmarks.shared.equations.symbols import DIRECTIONS, Neighbours, Symbols
+
+#: Candidates looked at for one test, over all equations of the page, before its search is given up; counted and not
+#: timed. Real equations need a few thousand each.
+MOST_WORK = 20_000_000
+
+
+class UndecidedError(Exception):
+    """The search reached its limit and was given up."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """How many candidates the searches of one test may still examine."""
+
+    left: int = MOST_WORK
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A symbol and an earlier one next to it: what the one is assigned to must have next to it what the other is."""
+
+    symbol: int
+    earlier: int
+    neighbours: Neighbours
+
+
+#: For each symbol of the reference, what it may be assigned to.
+_Candidates = list[set[int]]
+
+
+def embed(reference: Symbols, hypothesis: Symbols, budget: Budget | None = None) -> list[int] | None:
+    """For each symbol of the reference another one of the hypothesis that stands for it; None where there are none.
+
+    Both have the same character. Where a symbol has a neighbour, its counterpart must have one in that direction: the
+    neighbour's own counterpart if the neighbour is earlier in the list, else just one with its character. Upstream
+    checks no more than that when the later of the two gets its turn, and neither does this. Raises UndecidedError.
+    """
+    budget = budget or Budget()
+    search = _Search(reference, hypothesis, most=budget.left)
+    try:
+        return search.run()
+    finally:
+        budget.left -= search.work
+
+
+class _Search:
+    def __init__(self, reference: Symbols, hypothesis: Symbols, *, most: int) -> None:
+        self._text = reference.text
+        self._steps = sorted(_steps(reference, hypothesis), key=lambda step: step.symbol)
+        self._same: dict[str, list[int]] = {}
+        for symbol, character in enumerate(reference.text):
+            self._same.setdefault(character, []).append(symbol)
+        self._start = _first_candidates(reference, hypothesis)
+        self._most = most
+        self.work = 0
+
+    def run(self) -> list[int] | None:
+        """The assignment that is found first, if there is one; choices not yet tried wait on a stack."""
+        waiting = [(self._start, list(range(len(self._text))))]
+        while waiting:
+            candidates, changed = waiting.pop()
+            if not self._narrow(candidates, changed) or not self._enough(candidates):
+                continue
+            open_symbols = [symbol for symbol, left in enumerate(candidates) if len(left) > 1]
+            if not open_symbols:
+                return [next(iter(left)) for left in candidates]
+            symbol = min(open_symbols, key=lambda each: len(candidates[each]))
+            chosen = min(candidates[symbol])
+            without = [set(left) for left in candidates]
+            without[symbol].discard(chosen)
+            self._count(2 * sum(map(len, candidates)))
+            candidates[symbol] = {chosen}
+            waiting += [(without, [symbol]), (candidates, [symbol])]
+        return None
+
+    def _narrow(self, candidates: _Candidates, changed: Iterable[int]) -> bool:
+        """Take away what cannot be, until nothing changes; False if a symbol is left with nothing.
+
+        Steps are taken to and fro, so that what a long row loses at one end reaches the other in one go.
+        """
+        last, steps = set(changed), self._steps
+        while last:
+            if not all(candidates[symbol] for symbol in last):
+                return False
+            now: set[int] = set()
+            for step in steps:
+                if step.symbol in last or step.earlier in last or step.symbol in now or step.earlier in now:
+                    now.update(self._agree(step, candidates))
+            for symbol in last | now:
+                now.update(self._taken(symbol, candidates))
+            last, steps = now, steps[::-1]
+        return True
+
+    def _agree(self, step: _Step, candidates: _Candidates) -> list[int]:
+        """Make the candidates of two neighbours fit each other; the symbols that lost some."""
+        before, earlier = candidates[step.symbol], candidates[step.earlier]
+        self._count(len(before) + len(earlier))
+        kept = {each for each in before if step.neighbours[each] in earlier}
+        reached = {step.neighbours[each] for each in kept}
+        lost = []
+        if len(kept) < len(before):
+            candidates[step.symbol] = kept
+            lost.append(step.symbol)
+        if not earlier <= reached:
+            candidates[step.earlier] = {each for each in earlier if each in reached}
+            lost.append(step.earlier)
+        return lost
+
+    def _taken(self, symbol: int, candidates: _Candidates) -> list[int]:
+        """What one symbol certainly is assigned to, no other can be."""
+        if len(candidates[symbol]) != 1:
+            return []
+        others = self._same[self._text[symbol]]
+        self._count(len(others))
+        lost = [each for each in others if each != symbol and not candidates[symbol].isdisjoint(candidates[each])]
+        for each in lost:
+            candidates[each] = candidates[each] - candidates[symbol]
+        return lost
+
+    def _enough(self, candidates: _Candidates) -> bool:
+        """Whether all symbols with the same character can be assigned to different candidates (augmenting paths)."""
+        return all(self._matching(symbols, candidates) for symbols in self._same.values() if len(symbols) > 1)
+
+    def _matching(self, symbols: Sequence[int], candidates: _Candidates) -> bool:
+        owner: dict[int, int] = {}
+        for symbol in symbols:
+            came_from: dict[int, int] = {}
+            queue, free = deque([symbol]), None
+            while queue and free is None:
+                current = queue.popleft()
+                for candidate in candidates[current]:
+                    self._count(1)
+                    if candidate in came_from:
+                        continue
+                    came_from[candidate] = current
+                    if candidate not in owner:
+                        free = candidate
+                        break
+                    queue.append(owner[candidate])
+            if free is None:
+                return False
+            _hand_over(free, symbol, came_from, owner)
+        return True
+
+    def _count(self, looked_at: int) -> None:
+        self.work += looked_at
+        if self.work > self._most:
+            raise UndecidedError(f"more than {self._most} candidates")
+
+
+def _hand_over(free: int, symbol: int, came_from: dict[int, int], owner: dict[int, int]) -> None:
+    """Give the free candidate to whoever reached it, what that one had to the one before, back to `symbol`."""
+    had = {of: candidate for candidate, of in owner.items()}
+    candidate: int | None = free
+    while candidate is not None:
+        taker = came_from[candidate]
+        owner[candidate] = taker
+        candidate = None if taker == symbol else had[taker]
+
+
+def _first_candidates(reference: Symbols, hypothesis: Symbols) -> _Candidates:
+    """The symbols with the same character whose neighbours, where one is asked for, have the right characters."""
+    places: dict[str, list[int]] = {}
+    for place, character in enumerate(hypothesis.text):
+        places.setdefault(character, []).append(place)
+    candidates = []
+    for symbol, character in enumerate(reference.text):
+        left = places.get(character, [])
+        for direction in DIRECTIONS:
+            asked = reference.neighbours[direction][symbol]
+            if asked is not None:
+                there = hypothesis.neighbours[direction]
+                left = [each for each in left if _is(hypothesis.text, there[each], reference.text[asked])]
+        candidates.append(set(left))
+    return candidates
+
+
+def _is(text: str, symbol: int | None, character: str) -> bool:
+    return symbol is not None and text[symbol] == character
+
+
+def _steps(reference: Symbols, hypothesis: Symbols) -> list[_Step]:
+    return [
+        _Step(symbol, earlier, hypothesis.neighbours[direction])
+        for direction in DIRECTIONS
+        for symbol, earlier in enumerate(reference.neighbours[direction])
+        if earlier is not None and earlier < symbol
+    ]
