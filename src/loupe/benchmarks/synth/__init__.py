@@ -1,0 +1,1 @@
+"""Generated pages with exact truth. docs/benchmarks/synth.md."""

@@ -24,7 +24,7 @@ def blur(page: Image.Image, value: float, x_height: float, chance: Chance) -> Im
 
 def motion(page: Image.Image, value: float, x_height: float, chance: Chance) -> Image.Image:
     """The camera moved `value` x-heights, along or across the lines."""
-    half = value * x_height / 2
+    half = max(0.0, value * x_height - 1) / 2
     across = chance.integer("across", 0, 1)
     return page.filter(ImageFilter.BoxBlur((0, half) if across else (half, 0)))
 
@@ -86,15 +86,15 @@ def _phase(rows: Whole, columns: Whole, chance: Chance, what: str, shortest: int
 
 
 def uneven_light(page: Image.Image, value: float, x_height: float, chance: Chance) -> Image.Image:
-    """Lamp on one side and the shadow of a hand or telephone: the darkest place has `value` of the brightest's light."""
+    """A lamp on one side and the shadow of a hand: the darkest place has `value` of the light of the brightest."""
     rows, columns = rows_and_columns(page)
     width, height = page.size
-    along = columns * 128 // width if chance.integer("side", 0, 1) else 128 - columns * 128 // width
-    slope = along + rows * 127 // height
+    lit_from_left = chance.integer("side", 0, 1) == 1
+    along = columns * 128 // width if lit_from_left else 128 - columns * 128 // width
     each = math.sqrt(value)
-    lamp = (255 - slope * round(256 * (1 - each)) // 256).astype(np.uint8)
+    lamp = 255 - (along + rows * 128 // height) * round(256 * (1 - each)) // 256
     soft = max(2, round(3 * x_height))
-    edge = width * chance.integer("edge", 30, 70) // 100 + (rows - height // 2) * chance.integer("lean", -40, 40) // 100
-    inside = np.clip((edge - columns if chance.integer("left", 0, 1) else columns - edge) + soft // 2, 0, soft)
+    edge = width * chance.integer("edge", 35, 65) // 100 + (rows - height // 2) * chance.integer("lean", -40, 40) // 100
+    inside = np.clip((columns - edge if lit_from_left else edge - columns) + soft // 2, 0, soft)
     shade = ramp([(0, 255), (soft, level(each))], soft + 1)[inside]
-    return darkened(darkened(page, lamp), shade)
+    return darkened(darkened(page, lamp.astype(np.uint8)), shade)

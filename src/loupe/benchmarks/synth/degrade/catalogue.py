@@ -1,8 +1,8 @@
 """Every degradation with its unit and its five severities, and `degrade`, which applies one to a page.
 
-Severities are physical and relative to the text: 1 is an ordinary office scan, 5 is where a person still reads the page,
-slowly. They were set by looking at pages (docs/synth-degradations.md), never by what an engine scores. The same seed
-puts the same stains and shadows at all five severities, so that a ladder differs in one thing only.
+Severities are physical and relative to the text: 1 is an ordinary office scan, 5 is where a person still reads the
+page, slowly. They were set by looking at pages (docs/synth-degradations.md), never by what an engine scores. The same
+seed puts the same stains and shadows at all five severities, so that a ladder differs in one thing only.
 """
 
 from __future__ import annotations
@@ -128,24 +128,33 @@ _STEPS: Five = (1, 2, 3, 4, 5)
 
 _ALL = (
     Degradation("blur", "Blur", "camera", "σ in x-heights", (0.06, 0.11, 0.16, 0.21, 0.27), camera.blur),
-    Degradation("motion", "Motion blur", "camera", "length in x-heights", (0.15, 0.3, 0.45, 0.6, 0.8), camera.motion),
-    Degradation("noise", "Sensor noise", "camera", "σ, share of full scale", (0.03, 0.08, 0.14, 0.2, 0.28), camera.noise),
-    Degradation("jpeg", "JPEG", "camera", "quality", (60, 30, 15, 8, 4), camera.jpeg),
+    Degradation("motion", "Motion blur", "camera", "length in x-heights", (0.2, 0.4, 0.55, 0.7, 0.9), camera.motion),
     Degradation(
-        "low_resolution", "Low resolution", "camera", "px of x-height", (9, 7.5, 6.5, 5.5, 4.8), camera.low_resolution
+        "noise", "Sensor noise", "camera", "σ, share of full scale", (0.04, 0.1, 0.18, 0.28, 0.4), camera.noise
     ),
-    Degradation("moire", "Moiré of a screen", "camera", "depth of the waves", (0.1, 0.22, 0.36, 0.5, 0.65), camera.moire),
+    Degradation("jpeg", "JPEG", "camera", "quality", (60, 30, 15, 7, 3), camera.jpeg),
+    Degradation(
+        "low_resolution", "Low resolution", "camera", "px of x-height", (9, 7, 5.5, 4.6, 3.9), camera.low_resolution
+    ),
+    Degradation(
+        "moire", "Moiré of a screen", "camera", "depth of the waves", (0.1, 0.25, 0.4, 0.55, 0.7), camera.moire
+    ),
     Degradation(
         "uneven_light",
         "Uneven light and shadow",
         "camera",
-        "darkest light, share of brightest",
+        "least light, share of most",
         (0.8, 0.6, 0.42, 0.28, 0.16),
         camera.uneven_light,
     ),
-    Degradation("skew", "Skew", "geometry", "degrees", (0.5, 1.5, 3, 6, 12), geometry.skew),
+    Degradation("skew", "Skew", "geometry", "degrees", (0.5, 1.5, 4, 8, 15), geometry.skew),
     Degradation(
-        "quarter_turns", "Quarter turns", "geometry", "degrees clockwise", (90, 270, 180, 95, 185), geometry.quarter_turns
+        "quarter_turns",
+        "Quarter turns",
+        "geometry",
+        "degrees clockwise",
+        (90, 270, 180, 95, 185),
+        geometry.quarter_turns,
     ),
     Degradation(
         "perspective",
@@ -160,8 +169,8 @@ _ALL = (
         "bleed_through",
         "Bleed-through",
         "paper",
-        "contrast of the other side, share of this one's",
-        (0.08, 0.16, 0.26, 0.38, 0.5),
+        "contrast, share of this side's",
+        (0.08, 0.18, 0.3, 0.45, 0.6),
         ink.bleed_through,
     ),
     Degradation("stains", "Stains", "paper", "light taken at the rim", (0.2, 0.4, 0.6, 0.8, 1), paper.stains),
@@ -171,14 +180,17 @@ _ALL = (
         "Lines through text",
         "paper",
         "thickness in x-heights",
-        (0.06, 0.1, 0.15, 0.2, 0.26),
+        (0.06, 0.1, 0.16, 0.22, 0.3),
         paper.line_through_text,
     ),
+    Degradation("faded_ink", "Faded ink", "ink", "contrast that is left", (0.7, 0.45, 0.3, 0.18, 0.1), ink.faded_ink),
     Degradation(
-        "faded_ink", "Faded ink", "ink", "contrast that is left", (0.7, 0.45, 0.3, 0.2, 0.13), ink.faded_ink
-    ),
-    Degradation(
-        "broken_strokes", "Broken strokes", "ink", "share of the ink gone", (0.04, 0.1, 0.17, 0.25, 0.33), ink.broken_strokes
+        "broken_strokes",
+        "Broken strokes",
+        "ink",
+        "share of the ink gone",
+        (0.04, 0.1, 0.17, 0.25, 0.33),
+        ink.broken_strokes,
     ),
     Degradation(
         "bold_strokes",

@@ -48,7 +48,7 @@ def perspective(page: Image.Image, value: float, x_height: float, chance: Chance
     width, height = page.size
     most = chance.integer("corner", 0, 3)
     shares = [
-        value * (100 if corner == most and axis == "x" else chance.integer(f"{corner}{axis}", 30, 100)) / 100
+        value * (100 if corner == most and axis == "x" else chance.integer(f"{corner}{axis}", 0, 100)) / 100
         for corner in range(4)
         for axis in "xy"
     ]
@@ -69,7 +69,9 @@ def perspective(page: Image.Image, value: float, x_height: float, chance: Chance
     return warped(page, page.size, source, _DESK)
 
 
-def _to_unit_square(corners: list[tuple[float, float]]) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
+def _to_unit_square(
+    corners: list[tuple[float, float]],
+) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
     """The projection of a quadrilateral (clockwise from the upper left) onto the unit square, row by row.
 
     Source: P. Heckbert, Fundamentals of Texture Mapping and Image Warping (1989), section 2.2.3; inverted by cofactors.
@@ -81,4 +83,8 @@ def _to_unit_square(corners: list[tuple[float, float]]) -> tuple[tuple[float, ..
     g, h = (sx * dy2 - dx2 * sy) / size, (dx1 * sy - sx * dy1) / size
     a, b, c = x1 - x0 + g * x1, x3 - x0 + h * x3, x0
     d, e, f = y1 - y0 + g * y1, y3 - y0 + h * y3, y0
-    return (e - f * h, c * h - b, b * f - c * e), (f * g - d, a - c * g, c * d - a * f), (d * h - e * g, b * g - a * h, a * e - b * d)
+    return (
+        (e - f * h, c * h - b, b * f - c * e),
+        (f * g - d, a - c * g, c * d - a * f),
+        (d * h - e * g, b * g - a * h, a * e - b * d),
+    )

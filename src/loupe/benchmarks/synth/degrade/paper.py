@@ -7,15 +7,14 @@ from PIL import Image
 
 from loupe.benchmarks.synth.degrade.chance import Bytes, Chance
 from loupe.benchmarks.synth.degrade.pixels import (
-    Floats,
     Whole,
     darkened,
     faded,
     inked,
     ramp,
     rows_and_columns,
+    shifted,
     smooth_field,
-    warped,
 )
 
 _COFFEE = (150, 105, 60)
@@ -28,21 +27,21 @@ _STAIN = ramp([(0, 120), (190, 140), (225, 255), (250, 230), (280, 0)], 512)
 def fold(page: Image.Image, value: float, x_height: float, chance: Chance) -> Image.Image:
     """Folded in three and once across: text is moved by `value` x-heights at a crease, shaded and worn along it."""
     width, height = page.size
-    reach = max(4.0, 5 * x_height)
     creases = [height * chance.integer(f"crease {part}", 32 * part, 35 * part) // 100 for part in (1, 2)]
     upright = width * chance.integer("upright", 45, 55) // 100
-    depth = value * x_height
-
-    def source(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-        for crease in creases:
-            y = y + depth * np.maximum(0.0, 1 - np.abs(y - crease) / reach)
-        return x + depth * np.maximum(0.0, 1 - np.abs(x - upright) / reach), y
-
-    moved = warped(page, page.size, source)
     rows, columns = rows_and_columns(page)
+    down = [_pull(rows[:, 0] - crease, value, x_height) for crease in creases]
+    moved = shifted(page, _pull(columns[0] - upright, value, x_height), np.maximum(*down))
     for distance in [*(rows - crease for crease in creases), columns - upright]:
         moved = _creased(moved, distance, value, x_height)
     return moved
+
+
+def _pull(distance: Whole, value: float, x_height: float) -> Whole:
+    """How far text is moved at a distance from a crease, in 1/64 of a pixel; it ends after five x-heights."""
+    reach = max(4, round(5 * x_height))
+    near: Whole = np.maximum(0, reach - abs(distance)) * round(64 * value * x_height) // reach
+    return near
 
 
 def _creased(page: Image.Image, distance: Whole, value: float, x_height: float) -> Image.Image:
@@ -57,10 +56,10 @@ def _creased(page: Image.Image, distance: Whole, value: float, x_height: float) 
 
 
 def stains(page: Image.Image, value: float, x_height: float, chance: Chance) -> Image.Image:
-    """Three coffee stains with darker rims; at the rim coffee takes `value` of the light that it can take."""
+    """Four coffee stains with darker rims; at the rim coffee takes `value` of the light that it can take."""
     cover = np.zeros(page.size[::-1], dtype=np.uint8)
     ragged = smooth_field(chance, "ragged", page.size, max(2, round(4 * x_height)))
-    for number in range(3):
+    for number in range(4):
         radius = max(2, round(x_height * chance.integer(f"radius {number}", 10, 18)))
         window, right, low = _window(page, chance, str(number), radius * 5 // 4)
         far = (right * right + low * low) * 256 // (radius * radius) + (ragged[window].astype(np.int32) - 128) // 3
@@ -69,17 +68,20 @@ def stains(page: Image.Image, value: float, x_height: float, chance: Chance) -> 
 
 
 def stamps(page: Image.Image, value: float, x_height: float, chance: Chance) -> Image.Image:
-    """Three stamps without words over the text, patchily inked; `value` is the density of their ink."""
-    for number in range(3):
+    """Five stamps without words over the text, patchily inked; `value` is the density of their ink."""
+    dry = smooth_field(chance, "dry", page.size, max(2, round(0.5 * x_height)))
+    page = page.convert("RGB")
+    for number in range(5):
         radius = max(4, round(x_height * chance.integer(f"radius {number}", 9, 13)))
         window, right, low = _window(page, chance, str(number), radius * 3 // 2)
         lean = chance.integer(f"lean {number}", -300, 300)
         u, v = (1000 * right + lean * low) // 1044, (1000 * low - lean * right) // 1044
         shape = _seal(u, v, radius) if chance.integer(f"shape {number}", 0, 1) else _frame(u, v, radius)
-        dry = smooth_field(chance, f"dry {number}", page.size, max(2, round(0.5 * x_height)))[window]
-        cover = np.zeros(page.size[::-1], dtype=np.uint8)
-        cover[window] = np.where(shape, 255 - (dry >> 2), 0)
-        page = inked(page, cover, _STAMP_INKS[chance.integer(f"ink {number}", 0, 2)], value)
+        cover = np.where(shape, 255 - (dry[window] >> 2), 0).astype(np.uint8)
+        rows, columns = window
+        under = page.crop((columns.start, rows.start, columns.stop, rows.stop))
+        stamp = inked(under, cover, _STAMP_INKS[chance.integer(f"ink {number}", 0, 2)], value)
+        page.paste(stamp, (columns.start, rows.start))
     return page
 
 

@@ -6,6 +6,7 @@ processor nor the compiler decides about a grey level.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -110,6 +111,22 @@ def warped(picture: Image.Image, size: tuple[int, int], source: Source, backgrou
     return picture.transform(size, Image.Transform.MESH, tiles, Image.Resampling.BILINEAR, fillcolor=fill)
 
 
+def shifted(picture: Image.Image, across: Whole, down: Whole) -> Image.Image:
+    """The picture moved towards the upper left by these parts (1/64) of a pixel, for each column and each row."""
+    rows = _moved(np.asarray(picture), down, 0)
+    return Image.fromarray(_moved(rows, across, 1))
+
+
+def _moved(pixels: Bytes, shift: Whole, axis: int) -> Bytes:
+    last = len(shift) - 1
+    place = np.clip(np.arange(len(shift)) * _STEPS + shift, 0, last * _STEPS)
+    first, share = place // _STEPS, (place % _STEPS).astype(np.uint16)
+    share = share.reshape([-1 if dimension == axis else 1 for dimension in range(pixels.ndim)])
+    near, far = pixels.take(first, axis), pixels.take(np.minimum(first + 1, last), axis)
+    mixed: Bytes = ((near * (_STEPS - share) + far * share + _STEPS // 2) >> 6).astype(np.uint8)
+    return mixed
+
+
 def least_level(field: Bytes, share: float) -> int:
     """The level below which about this share of a field lies."""
     below = np.cumsum(np.bincount(field.ravel(), minlength=256))
@@ -119,7 +136,7 @@ def least_level(field: Bytes, share: float) -> int:
 def ramp(points: Sequence[tuple[int, int]], length: int) -> NDArray[np.uint8]:
     """A table of levels through points (place, level), straight between them."""
     table = np.zeros(length, dtype=np.int64)
-    for (start, first), (end, last) in zip(points, points[1:], strict=False):
+    for (start, first), (end, last) in itertools.pairwise(points):
         steps = np.arange(end - start)
         table[start:end] = first + steps * (last - first) // (end - start)
     table[points[-1][0] :] = points[-1][1]
