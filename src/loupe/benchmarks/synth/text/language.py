@@ -10,7 +10,7 @@ from importlib.resources import files
 import msgspec
 
 from loupe.benchmarks.synth.dice import Dice
-from loupe.benchmarks.synth.text.tokens import MAY_BREAK, NAME_BEGINS, NAME_ENDS, Text, clusters, tokens_of
+from loupe.benchmarks.synth.text.tokens import NAME_BEGINS, NAME_ENDS, Text, clusters, tokens_of
 from loupe.errors import UsageError, did_you_mean
 from loupe.typed import convert
 
@@ -45,11 +45,10 @@ class Language(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """A sentence that nobody has written before."""
         if dice.chance(14):
             return tokens_of(dice.choice(self.facts).replace("[", NAME_BEGINS).replace("]", NAME_ENDS))
-        between = MAY_BREAK if not self.glue else ""
         text = dice.choice(self.orders)
         for slot in _SLOTS:
             if f"{{{slot}}}" in text:
-                text = text.replace(f"{{{slot}}}", dice.choice(getattr(self, slot)) + between, 1)
+                text = text.replace(f"{{{slot}}}", dice.choice(getattr(self, slot)), 1)
         while "{name}" in text:
             text = text.replace("{name}", f"{NAME_BEGINS}{dice.choice(self.names)}{NAME_ENDS}", 1)
         while "{year}" in text:

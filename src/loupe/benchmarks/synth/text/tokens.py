@@ -9,22 +9,22 @@ from typing import Literal, NamedTuple, TypeAlias
 
 Kind: TypeAlias = Literal["word", "name", "number", "mark", "gap"]
 
-#: Around a name that may be exchanged for another, and where a line may end without a space.
-NAME_BEGINS, NAME_ENDS, MAY_BREAK = "\ue000", "\ue001", "\ue002"
+#: Around a name that may be exchanged for another.
+NAME_BEGINS, NAME_ENDS = "\ue000", "\ue001"
 _PIECE = re.compile(
-    rf"{NAME_BEGINS}(?P<name>[^{NAME_ENDS}]*){NAME_ENDS}|(?P<gap>{MAY_BREAK}|\s+)|(?P<number>\d+)|(?P<word>[^\W\d_]"
-    rf"(?:[^\W\d_]|\u094d|[\u0300-\u036f\u0900-\u0903\u093a-\u094f\u0e31-\u0e3a\u0e47-\u0e4e])*)|(?P<mark>.)",
+    rf"{NAME_BEGINS}(?P<name>[^{NAME_ENDS}]*){NAME_ENDS}|(?P<gap>\s+)|(?P<number>\d+)|(?P<word>[^\W\d_]"
+    rf"(?:[^\W\d_]|[\u0300-\u036f\u0900-\u0903\u093a-\u094f])*)|(?P<mark>.)",
     re.DOTALL,
 )
 #: A letter with all that is written on it; in Indic scripts with the consonants that it is joined to.
-_CLUSTER = re.compile(r"(?:.\u094d)*.[\u0300-\u036f\u0900-\u0903\u093a-\u094c\u094e\u094f\u0e31\u0e33-\u0e3a\u0e47-\u0e4e]*")
+_CLUSTER = re.compile(r"(?:.\u094d)*.[\u0300-\u036f\u0900-\u0903\u093a-\u094c\u094e\u094f]*")
 _DENSE = re.compile("[\u2e80-\u303f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uff00-\uffef]")
 #: What begins no line.
 _CLOSING = frozenset("，。、；：！？）」』”")
 
 
 class Token(NamedTuple):
-    """A word, a name, a number, a mark of punctuation, or where a line may end (`text` is the space, "" for none)."""
+    """A word, a name, a number, a mark of punctuation, or a space, at which a line may end."""
 
     text: str
     kind: Kind
@@ -44,7 +44,7 @@ def tokens_of(text: str) -> Text:
         kind: Kind = match.lastgroup  # type: ignore[assignment]
         piece = match[kind]
         if kind == "gap":
-            found.append(Token("" if piece == MAY_BREAK else " ", "gap"))
+            found.append(Token(" ", "gap"))
         elif kind in ("word", "name") and _DENSE.search(piece):
             found += [Token(letter, kind) for letter in piece]
         else:
