@@ -1,0 +1,66 @@
+"""The typesetter: typst from its wheel, which reads one folder and nothing else."""
+
+from __future__ import annotations
+
+import functools
+import json
+import tempfile
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from loupe.benchmarks.synth.typeset.fonts import font_folders
+from loupe.data.extras import need
+from loupe.errors import UsageError
+
+#: No date is part of a page.
+_NO_TIME = 0
+
+
+class TypesetError(UsageError):
+    """A page could not be typeset."""
+
+
+def need_typesetter() -> None:
+    """Raise MissingToolError unless the extra is installed."""
+    need("typst", extra="synth", purpose="synth")
+
+
+def typeset(layout: dict[str, Any]) -> bytes:
+    """The PDF of a page. Raises TypesetError for a layout that fits on no single page or lacks letters."""
+    inputs = {"layout": json.dumps(layout, ensure_ascii=False, sort_keys=True)}
+    return compiled(_compiler(), inputs, "the layout of a page")
+
+
+def compiled(compiler: Any, inputs: dict[str, str], name: str) -> bytes:
+    """What a compiler makes of these inputs. Raises TypesetError, with its first line, where it makes nothing."""
+    import typst
+
+    try:
+        pdf, warnings = compiler.compile_with_warnings(format="pdf", sys_inputs=inputs, timestamp=_NO_TIME)
+    except typst.TypstError as error:
+        raise TypesetError(f"{name}: {_first_line(str(error))}", hint="see docs/synth.md#templates") from None
+    if warnings:
+        raise TypesetError(f"{name}: {_first_line(str(warnings[0]))}", hint="see docs/synth.md#templates")
+    return bytes(pdf)
+
+
+def _first_line(message: str) -> str:
+    return next((line.strip() for line in message.splitlines() if line.strip()), "cannot be typeset")[:300]
+
+
+@functools.cache
+def _compiler() -> Any:
+    import typst
+
+    need_typesetter()
+    folder = Path(str(files("loupe.benchmarks.synth.typeset").joinpath("page.typ"))).parent
+    return typst.Compiler(
+        str(folder / "page.typ"), root=str(folder), font_paths=font_folders(), package_path=_no_packages()
+    )
+
+
+@functools.cache
+def _no_packages() -> str:
+    """An empty folder: nothing is looked for elsewhere."""
+    return tempfile.mkdtemp(prefix="loupe-synth-")
