@@ -106,16 +106,30 @@ def test_density_collapses_between_places_in_even_ratios() -> None:
     assert found.value == pytest.approx(math.sqrt(1200 * 4800))
 
 
-def test_base_pages_without_a_rung_are_left_out_and_counted() -> None:
-    rungs = alike((0.1, 0.2), (0, 1), bases=5)
-    found = curve(CER, [*rungs, ("half", 0, (900.0, 1000.0))], (0, 1))
-    assert (found.bases, found.left_out) == (5, 1)
-    assert points(found)[0].value == pytest.approx(0.1)
+def test_a_base_page_counts_on_the_rungs_that_it_has() -> None:
+    """Three rungs of which each base page has the first and one other: the usual ladder of a small run."""
+    rungs = [
+        (f"{base}", float(place), (1000 * rate * (1 + 0.1 * (base // 2 % 2)), 1000.0))
+        for base in range(8)
+        for place, rate in ((0, 0.1), (1 + base % 2, 0.2 * (1 + base % 2)))
+    ]
+    found = curve(CER, rungs, (0, 1, 2))
+    assert found.bases == (8, 4, 4) and found.weakest == 4
+    assert [point.value for point in points(found)] == pytest.approx([0.105, 0.21, 0.42])
+    assert [point.n for point in points(found)] == [8, 4, 4]
+    assert all(point.low is not None for point in points(found))
+    assert area(found).value == pytest.approx((0.895 + 2 * 0.79 + 0.58) / 4)
+
+
+def test_a_rung_that_nobody_has_is_unknown() -> None:
+    found = curve(CER, [("one", 0, (0.0, 10.0)), ("two", 0, (1.0, 10.0)), ("one", 9, (1.0, 2.0))], (0, 1))
+    assert [point.value for point in points(found)] == [0.05, None]
+    assert found.bases == (2, 0)
 
 
 def test_nothing_read_is_unknown() -> None:
-    found = curve(CER, [("half", 0, (1.0, 2.0))], (0, 1))
-    assert found.bases == 0 and points(found)[0].value is None
+    found = curve(CER, [], (0, 1))
+    assert found.bases == (0, 0) and points(found)[0].value is None
     assert limit(found, 0.05).where == half_loss(found).where == "unknown"
     assert area(found).value is None
 

@@ -46,22 +46,22 @@ class Crossing(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A measure on every rung: `values` of shape (1 + draws + bases, rungs).
+    """A measure on every rung: `values` of shape (1 + draws + base pages, rungs), nan where nothing was measured.
 
     The first row is the value, then come the draws, then the values with each base page left out. `places` are in the
-    unit of the ladder, from easy to hard; `left_out` counts base pages that lack a rung and are not used.
+    unit of the ladder, from easy to hard; `bases` says how many base pages have each rung.
     """
 
     measure: Measure
     places: tuple[float, ...]
+    bases: tuple[int, ...]
     values: Floats
     draws: int
-    left_out: int = 0
 
     @property
-    def bases(self) -> int:
-        """How many base pages have every rung."""
-        return len(self.values) - 1 - self.draws
+    def weakest(self) -> int:
+        """The base pages of the rung that has fewest: what a figure of all rungs stands on."""
+        return min(self.bases)
 
     def accuracy(self) -> Floats:
         """The share that is right, in 0..1, of the same shape: an error rate counts as 1 less the rate."""
@@ -71,44 +71,55 @@ class Curve:
 def curve(
     measure: Measure, rungs: Iterable[Rung], places: Sequence[float], *, draws: int = DRAWS, seed: int = 0
 ) -> Curve:
-    """The curve of the base pages that have every one of `places`, which go from easy to hard.
+    """The curve of all base pages that have one of `places`, which go from easy to hard.
 
-    Rungs at other places are not looked at. Counts of one base page on one rung are summed; the order of `rungs`
-    changes nothing. Raises ValueError for fewer than two places, and for places without an order.
+    Rungs at other places are not looked at. A base page need not have every rung, but what it has is drawn together.
+    Counts of one base page on one rung are summed; the order of `rungs` changes nothing. Raises ValueError for fewer
+    than two places, and for places without an order.
     """
     order = np.diff(places)
     if len(places) < 2 or not (np.all(order > 0) or np.all(order < 0)):
         raise ValueError(f"places {list(places)} of a ladder have no order")
-    sums: dict[str, dict[float, Floats]] = {}
+    sums: dict[str, dict[int, Floats]] = {}
+    column = {place: number for number, place in enumerate(places)}
     for base, place, counts in rungs:
-        row = sums.setdefault(base, {})
-        row[place] = row.get(place, 0.0) + np.asarray(counts, float)
-    complete = [base for base in sorted(sums) if all(place in sums[base] for place in places)]
-    if not complete:
-        return Curve(measure, tuple(places), np.full((1, len(places)), np.nan), 0, len(sums))
-    table = np.array([[sums[base][place] for place in places] for base in complete])
-    flat = table.reshape(len(complete), -1)
+        if (number := column.get(place)) is not None:
+            row = sums.setdefault(base, {})
+            row[number] = row.get(number, 0.0) + np.asarray(counts, float)
+    if not sums:
+        return Curve(measure, tuple(places), (0,) * len(places), np.full((1, len(places)), np.nan), 0)
+    width = next(len(counts) for row in sums.values() for counts in row.values())
+    # The last count of a rung is 1 where the base page has it.
+    table = np.zeros((len(sums), len(places), width + 1))
+    for line, base in zip(table, sorted(sums), strict=True):
+        for number, found in sums[base].items():
+            line[number] = [*found, 1.0]
+    flat = table.reshape(len(sums), -1)
     total = flat.sum(axis=0)
-    drawn = [part @ flat for part in multiplicities(len(complete), draws=draws, seed=seed)]
+    drawn = [part @ flat for part in multiplicities(len(sums), draws=draws, seed=seed)]
     stacked = np.concatenate([total[None], *drawn, total - flat]).reshape(-1, *table.shape[1:])
-    return Curve(measure, tuple(places), value_of(measure, stacked), draws, len(sums) - len(complete))
+    values = np.where(stacked[..., -1] > 0, value_of(measure, stacked[..., :-1]), np.nan)
+    return Curve(measure, tuple(places), tuple(int(table[:, at, -1].sum()) for at in range(len(places))), values, draws)
 
 
 def points(found: Curve) -> list[Estimate]:
     """The value on every rung, each with its own 95 % interval: a band of single intervals, not one for the curve."""
-    return [_estimate(found, found.values[:, rung]) for rung in range(len(found.places))]
+    return [_estimate(found, found.values[:, rung], bases) for rung, bases in enumerate(found.bases)]
 
 
 def reliance(found: Curve) -> list[Estimate]:
     """How much each rung is above the first: prior reliance, where the first is natural text and the measure a CER."""
-    return [_estimate(found, found.values[:, rung] - found.values[:, 0]) for rung in range(len(found.places))]
+    return [
+        _estimate(found, found.values[:, rung] - found.values[:, 0], min(bases, found.bases[0]))
+        for rung, bases in enumerate(found.bases)
+    ]
 
 
 def area(found: Curve) -> Estimate:
-    """The area under the accuracy, in 0..1 (1: everything right on all rungs); rungs count as equally far apart."""
-    accuracy = found.accuracy()
-    inner = accuracy[:, 1:-1].sum(axis=1)
-    return _estimate(found, (inner + (accuracy[:, 0] + accuracy[:, -1]) / 2) / (len(found.places) - 1))
+    """The area under the accuracy between the first and the last place, in 0..1; 1: everything is right everywhere."""
+    accuracy, steps = found.accuracy(), np.abs(np.diff(found.places))
+    under = ((accuracy[:, 1:] + accuracy[:, :-1]) / 2) @ steps
+    return _estimate(found, under / steps.sum(), found.weakest)
 
 
 def limit(found: Curve, level: float) -> Crossing:
@@ -123,33 +134,33 @@ def half_loss(found: Curve, *, log: bool = False) -> Crossing:
     Unknown where nothing was right on the first rung.
     """
     accuracy = found.accuracy()
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         lost = 1 - accuracy / accuracy[:, :1]
     return _crossing(found, lost, 0.5, log=log)
 
 
-def _estimate(found: Curve, values: Floats) -> Estimate:
+def _estimate(found: Curve, values: Floats, bases: int) -> Estimate:
     if not math.isfinite(values[0]):
-        return Estimate(value=None, n=found.bases)
-    low, high = interval(_resampled(found, values)) or (None, None)
-    return Estimate(value=float(values[0]), low=low, high=high, n=found.bases)
+        return Estimate(value=None, n=bases)
+    low, high = interval(_resampled(found, values, bases)) or (None, None)
+    return Estimate(value=float(values[0]), low=low, high=high, n=bases)
 
 
-def _resampled(found: Curve, values: Floats) -> Resampled:
+def _resampled(found: Curve, values: Floats, bases: int) -> Resampled:
     after = 1 + found.draws
-    return Resampled(float(values[0]), values[1:after], values[after:], found.bases)
+    return Resampled(float(values[0]), values[1:after], values[after:], bases)
 
 
 def _crossing(found: Curve, bad: Floats, level: float, *, log: bool = False) -> Crossing:
     """Where values that grow as things get worse reach a level; what lies beyond the ladder counts as its end."""
-    empty = Crossing(where="unknown", easiest=found.places[0], hardest=found.places[-1], n=found.bases)
+    empty = Crossing(where="unknown", easiest=found.places[0], hardest=found.places[-1], n=found.weakest)
     if not np.all(np.isfinite(bad[0])):
         return empty
     steps = _steps_to(_monotone(bad), level)
     onto = _places(found.places, log=log)
     last = len(found.places) - 1
     # Draws beyond the ladder lie at its end; they say on which side, and no more.
-    near = interval(_resampled(found, np.clip(steps, 0.0, last))) or (0.0, last)
+    near = interval(_resampled(found, np.clip(steps, 0.0, last), found.weakest)) or (0.0, last)
     inside = [None if end <= 0 or end >= last else onto(end) for end in near]
     if found.places[0] > found.places[-1]:
         inside.reverse()
@@ -180,7 +191,7 @@ def _steps_to(rising: Floats, level: float) -> Floats:
     first = np.where(reached.any(axis=-1), reached.argmax(axis=-1), rungs)
     inner = np.clip(first, 1, rungs - 1)[..., None]
     before, after = (np.take_along_axis(rising, at, axis=-1)[..., 0] for at in (inner - 1, inner))
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         between = inner[..., 0] - 1 + (level - before) / (after - before)
     steps = np.where(first == 0, np.where(rising[..., 0] > level, -1.0, 0.0), between)
     return np.where(np.isfinite(rising).all(axis=-1), np.where(first == rungs, float(rungs), steps), np.nan)
