@@ -2,8 +2,8 @@
 
 Stopping when a fixed width is reached keeps the coverage of an interval in the limit of narrow ones (Y. Chow and H.
 Robbins, Annals of Mathematical Statistics 36, 1965). Before that it favours samples whose spread looks small by chance.
-Three things hold against it: a least number of base pages, looks that lie a fifth of the pages apart, and a width that
-must be a little less than what was asked for while pages are few. Coverage as measured: docs/statistics.md.
+Two things hold against it: a least number of clusters, and looks that lie a fifth of the clusters apart. Coverage as
+measured: docs/statistics.md.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ Ended: TypeAlias = Literal["width", "pages", ""]
 FEWEST, STEP = 60, 20
 #: Share of the clusters that come on top between two looks.
 _GROWTH = 0.2
-#: Clusters that the width is charged for, once, because it is looked at again and again.
-_CHARGED = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,28 +51,16 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def look(goal: Goal, found: Estimate | Difference, clusters: int) -> Look:
-    """Whether to go on after so many clusters (base pages), and with how many more.
+    """Whether to go on after so many clusters (base pages), and with how many more before the next look.
 
-    The next look is where the width found so far says that the goal is reached, but at most a fifth of the clusters
-    away, so that a first impression that was too good or too bad costs little. Raises ValueError for a goal that no
-    interval can reach.
+    Raises ValueError for a half-width that no interval can have.
     """
     if not goal.half_width > 0:
         raise ValueError(f"a half-width of {goal.half_width}")
-    low, high = found.low, found.high
-    half = None if low is None or high is None else (high - low) / 2
-    if half is not None and clusters >= FEWEST and half * math.sqrt(1 + _CHARGED / clusters) <= goal.half_width:
+    half = None if found.low is None or found.high is None else (found.high - found.low) / 2
+    if half is not None and half <= goal.half_width and clusters >= FEWEST:
         return Look(clusters=clusters, half_width=half, ended="width")
     if clusters >= goal.most:
         return Look(clusters=clusters, half_width=half, ended="pages")
-    return Look(clusters=clusters, half_width=half, ended="", more=_more(goal, half, clusters))
-
-
-def _more(goal: Goal, half: float | None, clusters: int) -> int:
-    if clusters < FEWEST:
-        wanted = FEWEST - clusters
-    else:
-        most = max(STEP, math.ceil(_GROWTH * clusters))
-        needed = most if half is None else math.ceil(clusters * (half / goal.half_width) ** 2) + _CHARGED - clusters
-        wanted = min(most, max(STEP, needed))
-    return min(wanted, goal.most - clusters)
+    step = FEWEST - clusters if clusters < FEWEST else max(STEP, math.ceil(_GROWTH * clusters))
+    return Look(clusters=clusters, half_width=half, ended="", more=min(step, goal.most - clusters))
