@@ -133,9 +133,11 @@ def json_document(
 def show_result(path: Path, result: Result, *, plain: bool) -> None:
     """The tables of one result with its worst samples, its signature, and where it is stored."""
     from loupe.results.class_tables import class_sections
+    from loupe.results.ladder_tables import ladder_sections
     from loupe.results.sections import result_sections
 
-    tables([*result_sections(result, _worst_samples(path)), *class_sections(result)], plain=plain)
+    sections = [*result_sections(result, _worst_samples(path)), *class_sections(result), *ladder_sections(result)]
+    tables(sections, plain=plain)
     print_line(result.signature)
     print_line(f"saved in {path}")
     suggest_adapters(path)

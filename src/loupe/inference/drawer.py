@@ -8,7 +8,7 @@ import pickle
 import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -53,19 +53,25 @@ class Drawer:
                 yield waiting.popleft()
         yield from waiting
 
+    async def drawn(self, samples: Iterable[Sample]) -> AsyncIterator[Sample]:
+        """The same samples, each when its pages are there. Raises PageError for one that cannot be drawn."""
+        for sample in self.following(samples):
+            await self._wait_for(sample.id)
+            yield sample
+
     def before(self, engine: Engine) -> Engine:
         """The same engine, which is asked as soon as a page is drawn. The wait is no time of the engine's."""
         if not self._benchmark:
             return engine
 
         async def predict(request: Request) -> Output:
-            await self._wait_for(request)
+            await self._wait_for(request.id)
             began = time.monotonic()
             output = await engine.predict(request)
             return output if output.seconds is not None else replace(output, seconds=time.monotonic() - began)
 
         async def divide(request: Request) -> Division:
-            await self._wait_for(request)
+            await self._wait_for(request.id)
             assert engine.divide is not None
             return await engine.divide(request)
 
@@ -79,14 +85,14 @@ class Drawer:
         self._drawn[sample.id] = asyncio.get_running_loop().create_future()
         self._orders.put_nowait((sample, self._drawn[sample.id]))
 
-    async def _wait_for(self, request: Request) -> None:
-        """Return when the pages are there. Raises PageError where they cannot be drawn."""
-        drawing = self._drawn.get(request.id)
+    async def _wait_for(self, sample: str) -> None:
+        """Return when the pages of a sample are there. Raises PageError where they cannot be drawn."""
+        drawing = self._drawn.get(sample)
         if drawing is None:
             return
         if problem := await asyncio.shield(drawing):
             raise PageError(problem)
-        self._drawn.pop(request.id, None)
+        self._drawn.pop(sample, None)
 
     async def _work(self) -> None:
         process: Process | None = None

@@ -31,15 +31,17 @@ def load(
     languages: str = "",
     form: Literal["picture", "pdf"] = "picture",
     text: str = "",
+    template: str = "",
 ) -> Iterator[Sample]:
     """Yield the pages of a seed, track by track in turn; each is drawn when it is needed.
 
     `pages` counts from below, as ladders are whole. `languages` are those of text tracks in turn. `form=pdf` gives
-    clean pages as PDFs with their text layer. `text` is a folder with texts of the user's own.
+    clean pages as PDFs with their text layer. `text` is a folder with texts of the user's own, `template` a design of
+    theirs for typst, in place of the tracks.
     """
     if root is not None:
         raise UsageError("synth makes its pages itself", hint="leave out --data; own texts: -o text=DIR")
-    choice = choice_of(tracks, seed, pages, languages, form, text)
+    choice = choice_of(tracks, seed, pages, languages, form, text, template)
     folder = cache_root() / "synth"
     return (sample_of(page, choice, folder) for page in chosen_pages(choice))
 

@@ -9,13 +9,16 @@ from loupe.benchmarks.synth.text.language import language
 from loupe.benchmarks.synth.tracks import TRACKS
 from loupe.benchmarks.synth.typeset.compiler import need_typesetter
 from loupe.benchmarks.synth.typeset.fonts import face_of, missing
+from loupe.benchmarks.synth.typeset.templates import checked_template
 from loupe.errors import MissingToolError, UsageError, did_you_mean
 
 #: A run of more is many runs.
 _MOST = 1_000_000
 
 
-def choice_of(tracks: str, seed: int, pages: int, languages: str, form: str, text: str) -> Choice:
+def choice_of(
+    tracks: str, seed: int, pages: int, languages: str, form: str, text: str = "", template: str = ""
+) -> Choice:
     """The choice. Raises UsageError for what does not exist, MissingToolError for a font or typesetter that is not here.
 
     Fonts of languages are asked for by name only where the user names the languages.
@@ -37,7 +40,15 @@ def choice_of(tracks: str, seed: int, pages: int, languages: str, form: str, tex
         from loupe.benchmarks.synth.text.own_texts import own_prose
 
         texts = own_prose(Path(text), codes[0] if codes else "en")
-    return Choice(tracks=tuple(names), seed=seed, pages=pages, codes=tuple(codes), texts=texts, pdf=form == "pdf")
+    return Choice(
+        tracks=tuple(names),
+        seed=seed,
+        pages=pages,
+        codes=tuple(codes),
+        texts=texts,
+        template=checked_template(Path(template)) if template else None,
+        pdf=form == "pdf",
+    )
 
 
 def _check_font(code: str) -> None:

@@ -36,6 +36,12 @@ def score(sample: Sample, prediction: Prediction) -> Scored | list[Score]:
     return _SCORERS.get(track, _text)(prediction.text, sample, truth)
 
 
+def _template(answer: str, sample: Sample, truth: Truth) -> list[Score]:
+    """A design of the user's: its values as those of `detail`, its text as that of a plain page."""
+    own = Score(measure="plain", counts=_text(answer, sample, truth)[0].counts)
+    return [*_detail(answer, sample, truth), own, *_text(answer, sample, truth)[1:]]
+
+
 def _text(answer: str, sample: Sample, truth: Truth) -> list[Score]:
     """Accuracy is 1 − CER of the page, and 0 where there are more edits than characters."""
     comparison = _AS_IT_IS if truth.glue else _WITHOUT_SPACE
@@ -99,4 +105,4 @@ def _order(answer: str, sample: Sample, truth: Truth) -> list[Score]:
     return [Score(measure="order", counts=(max(0.0, value), 1.0)), *_text(answer, sample, truth)[1:]]
 
 
-_SCORERS: Mapping[str, Scorer] = {"detail": _detail, "tables": _table, "formulas": _formula, "order": _order}
+_SCORERS: Mapping[str, Scorer] = {"detail": _detail, "tables": _table, "formulas": _formula, "order": _order, "template": _template}

@@ -12,22 +12,24 @@ from loupe.benchmarks.synth.typeset.fonts import face_of
 CLEAN = "clean"
 _SIZE = 12.0
 _LINES = 16
-#: By base page: two of each set, so that every severity has two pages before any has three.
-_SEVERITIES = ((3, 5), (3, 5), (1, 4), (1, 4), (2,), (2,))
+#: A base page comes back until it has all severities: two pages have the first set before any has the next.
+_TURNS = ((3, 5), (1, 4), (2,))
+_BASES = 2
 
 
 def pages(setting: Setting) -> list[Page]:
-    """Every degradation at some of its severities; the next base pages have the others."""
+    """Every degradation at some of its severities; the same text comes back at the others, and clean the first time."""
     from loupe.benchmarks.synth.degrade import DEGRADATIONS
 
-    clean = _clean(setting)
-    chosen = _SEVERITIES[setting.number % len(_SEVERITIES)]
+    turn = setting.number // _BASES % len(_TURNS)
+    number = setting.number // (_BASES * len(_TURNS)) * _BASES + setting.number % _BASES
+    clean = _clean(replace(setting, number=number))
     worse = [
         replace(clean, kind=name, rung=str(severity), rank=severity, damage=(name, severity))
         for name in DEGRADATIONS
-        for severity in chosen
+        for severity in _TURNS[turn]
     ]
-    return [clean, *worse]
+    return [clean, *worse] if turn == 0 else worse
 
 
 def _clean(setting: Setting) -> Page:

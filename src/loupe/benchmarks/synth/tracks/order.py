@@ -85,8 +85,9 @@ def _three_columns(desk: _Desk, dice: Dice) -> None:
 def _sidebar(desk: _Desk, dice: Dice) -> None:
     """The text, then what stands in a box beside it."""
     _stack(desk, MARGIN, MARGIN, 110.0, 4, dice)
-    desk.pieces.append(shape("box", 137.0, MARGIN - 3, 56.0, 70.0, fill="#ececec"))
-    _stack(desk, 140.0, MARGIN, 50.0, 2, dice)
+    frame = shape("box", 137.0, MARGIN - 3, 56.0, fill="#ececec")
+    desk.pieces.append(frame)
+    frame["height"] = round(_stack(desk, 140.0, MARGIN, 50.0, 2, dice) - MARGIN + 3, 3)
 
 
 def _footnotes(desk: _Desk, dice: Dice) -> None:

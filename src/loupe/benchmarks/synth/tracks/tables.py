@@ -41,7 +41,7 @@ def _page(setting: Setting, rank: int, rung: str, make: Callable[[Dice], Rows]) 
         rung=rung,
         rank=rank,
         task="markdown",
-        layout=sheet([piece], BOOK, _SIZE, "en", height=HEIGHT if rung == "turned" else 210.0),
+        layout=sheet([piece], BOOK, _SIZE, "en", height=HEIGHT if rung == "turned" else 2 * MARGIN + 12.0 * len(rows)),
         truth=Truth(
             text="\n".join(" ".join(cell["text"] for cell in row if cell["text"]) for row in rows), html=as_html(rows), layer=layer
         ),

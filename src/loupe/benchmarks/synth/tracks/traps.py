@@ -198,7 +198,7 @@ def _watermark(setting: Setting, variant: int) -> _Draft:
     """A pale word in large letters behind the text, which is read; whether the word is read does not matter."""
     pieces, text, _ = _body(setting, "watermark", 14)
     word = ("COPY", "DRAFT", "SAMPLE", "VOID", "PREVIEW", "SECRET")[variant]
-    mark = lines_piece([word], 38, 35, 140, size=88.0 - 5 * len(word), ink="#cccccc", turn=(-24, -30, -18, 20, -12, 28)[variant])
+    mark = lines_piece([word], 38, 14, 140, size=88.0 - 5 * len(word), ink="#cccccc", turn=(-24, -30, -18, 20, -12, 28)[variant])
     return _Draft([mark, *pieces], text, (_read(text),), drawn=f"{word}{text}", layer="bag")
 
 

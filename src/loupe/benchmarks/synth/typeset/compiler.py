@@ -39,13 +39,14 @@ def compiled(compiler: Any, inputs: dict[str, str], name: str) -> bytes:
     try:
         pdf, warnings = compiler.compile_with_warnings(format="pdf", sys_inputs=inputs, timestamp=_NO_TIME)
     except typst.TypstError as error:
-        raise TypesetError(f"{name}: {_first_line(str(error))}", hint="see docs/synth.md#templates") from None
+        raise TypesetError(f"{name}: {first_line(str(error))}", hint="see docs/synth.md#templates") from None
     if warnings:
-        raise TypesetError(f"{name}: {_first_line(str(warnings[0]))}", hint="see docs/synth.md#templates")
+        raise TypesetError(f"{name}: {first_line(str(warnings[0]))}", hint="see docs/synth.md#templates")
     return bytes(pdf)
 
 
-def _first_line(message: str) -> str:
+def first_line(message: str) -> str:
+    """The first line of what the typesetter has to say."""
     return next((line.strip() for line in message.splitlines() if line.strip()), "cannot be typeset")[:300]
 
 
@@ -56,11 +57,11 @@ def _compiler() -> Any:
     need_typesetter()
     folder = Path(str(files("loupe.benchmarks.synth.typeset").joinpath("page.typ"))).parent
     return typst.Compiler(
-        str(folder / "page.typ"), root=str(folder), font_paths=font_folders(), package_path=_no_packages()
+        str(folder / "page.typ"), root=str(folder), font_paths=font_folders(), package_path=no_packages()
     )
 
 
 @functools.cache
-def _no_packages() -> str:
+def no_packages() -> str:
     """An empty folder: nothing is looked for elsewhere."""
     return tempfile.mkdtemp(prefix="loupe-synth-")

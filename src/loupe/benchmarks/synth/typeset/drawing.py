@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from loupe.benchmarks.synth.page import DPI
 from loupe.benchmarks.synth.typeset.compiler import typeset
+from loupe.benchmarks.synth.typeset.templates import typeset_template
 from loupe.files.folder import Folder, write_file
 from loupe.types import PdfPage
 
@@ -30,7 +31,7 @@ def draw(recipe: dict[str, Any], path: Path) -> None:
 
 def picture(recipe: dict[str, Any]) -> Image:
     """The pixels of a page, RGB, at DPI, with its damage done."""
-    clean = _rendered(typeset(recipe["layout"]))
+    clean = _rendered(clean_pdf(recipe))
     if not recipe.get("damage"):
         return clean
     import numpy as np
@@ -47,6 +48,13 @@ def as_pdf(recipe: dict[str, Any]) -> bytes:
     """The page as a PDF: as typeset; or as a picture over the text of another page, which nobody sees."""
     if "hidden" in recipe:
         return _over_hidden_text(picture(recipe), typeset(recipe["hidden"]))
+    return clean_pdf(recipe)
+
+
+def clean_pdf(recipe: dict[str, Any]) -> bytes:
+    """The page as it is typeset, with nothing done to it."""
+    if "template" in recipe:
+        return typeset_template(recipe["template"], recipe["data"])
     return typeset(recipe["layout"])
 
 
