@@ -54,11 +54,15 @@ def asked_until(benchmark: str, until: str, difference: str, pages: int | None) 
     if not until:
         given = "--until-difference" if difference else "--max-pages" if pages else ""
         if given:
-            raise UsageError(f"{given} goes with --until", hint="--until 0.5: read on until the headline is known to ± 0.5")
+            raise UsageError(
+                f"{given} goes with --until", hint="--until 0.5: read on until the headline is known to ± 0.5"
+            )
         return None
     found = get_benchmark(full_name(benchmark))
     if found.draw is None:
-        raise UsageError(f"--until needs pages without end, which {benchmark} has not", hint="loupe run synth --until 0.5")
+        raise UsageError(
+            f"--until needs pages without end, which {benchmark} has not", hint="loupe run synth --until 0.5"
+        )
     measure, _, width = until.rpartition("=")
     unit = _unit(found, measure or found.headline_measure)
     try:
@@ -69,7 +73,9 @@ def asked_until(benchmark: str, until: str, difference: str, pages: int | None) 
         raise UsageError(f"--until {until}: not a width in points above 0", hint="--until 0.5, or --until traps=2")
     names = tuple(name.strip() for name in difference.split(",") if name.strip())
     if difference and len(names) != 2:
-        raise UsageError(f"--until-difference {difference}: not two engines", hint="--until-difference rapidocr,tesseract")
+        raise UsageError(
+            f"--until-difference {difference}: not two engines", hint="--until-difference rapidocr,tesseract"
+        )
     return Until(
         measure=measure,
         half_width=half,
