@@ -1,8 +1,10 @@
 """How often the 95 % interval holds the true value, on simulated benchmarks: prints the tables of docs/statistics.md.
 
-The same for the interval of the difference between two engines, and how often equally good ones are called different.
+The same for the interval of the difference between two engines, for both where reading stops as soon as the interval is
+narrow enough (loupe.stats.stopping), and how often equally good engines are called different.
 
-Run: `python perf/coverage.py` (about four minutes; `--repeats 0.1` for a tenth of the repeats). Every repeat of a
+Run: `python perf/coverage.py` (about ten minutes; `--repeats 0.1` for a tenth of the repeats; `--only stopping` for the
+tables of reading until a width). Every repeat of a
 benchmark is one measure of a single call of `estimate`, so what is measured is what users get, seed of the draws
 included.
 """
@@ -10,6 +12,7 @@ included.
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,10 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loupe.stats.analysis import Analysis
-from loupe.stats.clusters import Row
-from loupe.stats.comparison import compare
-from loupe.stats.estimates import estimate
-from loupe.types import Measure, SampleScores, Score
+from loupe.stats.clusters import Clustered, MeasureRows, Row
+from loupe.stats.comparison import LEVEL, Difference, compare
+from loupe.stats.estimates import estimate, estimate_clustered
+from loupe.stats.permutation import contrasts
+from loupe.stats.stopping import FEWEST, Goal, look
+from loupe.types import Estimate, Measure, SampleScores, Score
 
 Floats: TypeAlias = NDArray[np.float64]
 Shape: TypeAlias = tuple[int, int]
@@ -191,6 +196,85 @@ def covered_differences(benchmark: Simulated, clusters: int, repeats: int) -> tu
     return 1 - (above + below) / done, above / done, below / done
 
 
+#: Both counts of the clusters in each repeat, of one engine or of two.
+Runs: TypeAlias = tuple[tuple[Floats, Floats], ...]
+
+
+def clustered(counts: tuple[Floats, Floats], clusters: int, repeats: list[int]) -> Clustered:
+    """The first clusters of these repeats; each repeat is a measure."""
+    numbers = np.arange(clusters)
+    table = np.stack([each[:clusters] for each in counts], axis=-1)
+    rows = {str(repeat): MeasureRows(table[:, repeat], numbers) for repeat in repeats}
+    return Clustered(tuple(map(str, range(clusters))), rows)
+
+
+def intervals(runs: Runs, clusters: int, repeats: list[int]) -> dict[int, Estimate | Difference]:
+    """The interval of one engine, or that of the difference of two, after so many clusters."""
+    analysis = Analysis([Measure(name=str(repeat)) for repeat in repeats])
+    scores = [clustered(counts, clusters, repeats) for counts in runs]
+    if len(scores) == 1:
+        found = estimate_clustered(analysis, scores[0])
+        return {repeat: found[str(repeat)] for repeat in repeats}
+    known = contrasts(analysis, *scores)
+    ends = {repeat: known[str(repeat)].interval(LEVEL) if str(repeat) in known else None for repeat in repeats}
+    return {
+        repeat: Difference() if (at := ends[repeat]) is None else Difference(low=at[0], high=at[1])
+        for repeat in repeats
+    }
+
+
+def drawn_runs(benchmark: Simulated, chance: np.random.Generator, shape: Shape, *, two: bool) -> tuple[Runs, Floats]:
+    """The counts of one engine or two, and the true value or difference of each repeat."""
+    if two:
+        first, other, second, truth = differing(benchmark, chance, shape)
+        return ((first, second), (other, second)), truth
+    first, second, true = benchmark.draw(chance, shape)
+    return ((first, second),), np.broadcast_to(np.asarray(true, float), shape[1])
+
+
+def covered_at_stop(
+    benchmark: Simulated, expected: int, repeats: int, *, two: bool
+) -> tuple[float, float, float, float]:
+    """As `covered`, of intervals after which reading stopped; with the mean number of clusters read.
+
+    The goal is the half-width that `expected` clusters have on average.
+    """
+    chance = np.random.default_rng([SEED, expected, 3 + two])
+    pilot, _ = drawn_runs(benchmark, chance, (4000, 20), two=two)
+    halves = [(found.high - found.low) / 2 for found in intervals(pilot, 4000, list(range(20))).values()]  # type: ignore[operator]
+    goal = Goal(half_width=float(np.mean(halves)) * math.sqrt(4000 / expected), most=8 * expected)
+    above = below = done = read = 0
+    while done < repeats:
+        number = min(AT_ONCE, repeats - done)
+        runs, truth = drawn_runs(benchmark, chance, (goal.most, number), two=two)
+        going, clusters = list(range(number)), FEWEST
+        while going:
+            looks = {}
+            for repeat, found in intervals(runs, clusters, going).items():
+                looks[repeat] = look(goal, found, clusters)
+                if looks[repeat].ended:
+                    above += found.low is not None and found.low > truth[repeat] + 1e-12
+                    below += found.high is not None and found.high < truth[repeat] - 1e-12
+                    read += clusters
+            going = [repeat for repeat in going if not looks[repeat].ended]
+            clusters += max((looks[repeat].more for repeat in going), default=0)
+        done += number
+    return 1 - (above + below) / done, above / done, below / done, read / done
+
+
+def print_stopping(title: str, repeats: dict[int, int], *, two: bool) -> None:
+    """One table of coverage where reading stops by width."""
+    print(f"\n| {title} | " + " | ".join(f"n ≈ {expected}" for expected in repeats) + " |")
+    print("|---|" + "---|" * len(repeats))
+    for benchmark in BENCHMARKS:
+        cells = []
+        for expected, number in repeats.items():
+            share, above, below, read = covered_at_stop(benchmark, expected, number, two=two)
+            cells.append(f"{100 * share:.1f} % ({100 * below:.1f} / {100 * above:.1f}), {read:.0f} read")
+        name = f"{'*stress:* ' if benchmark.stress else ''}{benchmark.title}"
+        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+
+
 def pick(row: SampleScores, measure: str) -> SampleScores:
     """One repeat of a cluster: a comparison corrects over all measures that it is asked about."""
     return SampleScores(sample=row.sample, scores=[row.scores[int(measure)]])
@@ -209,13 +293,8 @@ def print_coverage(
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 
-def main() -> None:
-    """Print the tables as Markdown."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--repeats", type=float, default=1.0, help="factor on the number of repeats")
-    factor = parser.parse_args().repeats
-    repeats = {clusters: max(1, int(number * factor)) for clusters, number in REPEATS.items()}
-    start = time.monotonic()
+def print_fixed(repeats: dict[int, int], factor: float) -> None:
+    """The tables of benchmarks whose number of clusters is known beforehand."""
     print(f"Coverage of the 95 % interval (missed below / above), seed {SEED}, repeats {repeats}")
     print_coverage("simulated benchmark", covered, repeats)
     print_coverage("difference of two engines", covered_differences, {30: repeats[30] // 2, 200: repeats[200] // 2})
@@ -223,6 +302,23 @@ def main() -> None:
     for benchmark in (found for found in BENCHMARKS if not found.stress):
         shares = [false_alarms(benchmark, clusters, max(1, int(2000 * factor))) for clusters in (30, 200)]
         print(f"| {benchmark.title} | " + " | ".join(f"{100 * share:.1f} %" for share in shares) + " |", flush=True)
+
+
+def main() -> None:
+    """Print the tables as Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--repeats", type=float, default=1.0, help="factor on the number of repeats")
+    parser.add_argument("--only", choices=["stopping"], help="these tables alone")
+    chosen = parser.parse_args()
+    factor = chosen.repeats
+    repeats = {clusters: max(1, int(number * factor)) for clusters, number in REPEATS.items()}
+    start = time.monotonic()
+    if not chosen.only:
+        print_fixed(repeats, factor)
+    at_stop = {expected: max(1, int(2000 * factor)) for expected in (100, 300)}
+    print_stopping("stopped by width", at_stop, two=False)
+    differences = {expected: number // 2 for expected, number in at_stop.items()}
+    print_stopping("difference, stopped by width", differences, two=True)
     print(f"\n{time.monotonic() - start:.0f} s")
 
 
