@@ -72,7 +72,7 @@ def test_every_look_either_ends_or_brings_it_nearer(clusters: int, most: int, ha
 
 
 def test_an_interval_at_which_reading_stopped_holds_the_truth() -> None:
-    """Pages right with a chance of 0.8, read until ± 7 points: 400 times. perf/coverage.py has more, and other pages."""
+    """Pages right with a chance of 0.8, read until ± 7 points: 400 times. perf/coverage.py has more kinds of pages."""
     chance = np.random.default_rng(5)
     outcomes = chance.binomial(1, 0.8, (600, 400)).astype(float)
     goal, clusters = Goal(half_width=0.07, most=600), FEWEST
