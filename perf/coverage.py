@@ -15,19 +15,20 @@ import argparse
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loupe.stats.analysis import Analysis
+from loupe.stats.bootstrap import interval, resample
 from loupe.stats.clusters import Clustered, MeasureRows, Row
-from loupe.stats.comparison import LEVEL, Difference, compare
-from loupe.stats.estimates import estimate, estimate_clustered
+from loupe.stats.comparison import LEVEL, compare
+from loupe.stats.estimates import estimate, is_all_or_nothing
 from loupe.stats.permutation import contrasts
-from loupe.stats.stopping import FEWEST, Goal, look
-from loupe.types import Estimate, Measure, SampleScores, Score
+from loupe.stats.stopping import FEWEST, Ends, Goal, decide
+from loupe.types import Measure, SampleScores, Score
 
 Floats: TypeAlias = NDArray[np.float64]
 Shape: TypeAlias = tuple[int, int]
@@ -208,19 +209,22 @@ def clustered(counts: tuple[Floats, Floats], clusters: int, repeats: list[int]) 
     return Clustered(tuple(map(str, range(clusters))), rows)
 
 
-def intervals(runs: Runs, clusters: int, repeats: list[int]) -> dict[int, Estimate | Difference]:
-    """The interval of one engine, or that of the difference of two, after so many clusters."""
+def intervals(runs: Runs, clusters: int, repeats: list[int]) -> dict[int, tuple[Ends, Floats]]:
+    """Interval and influences after so many clusters, as `look` has them: of one engine, or of two apart."""
     analysis = Analysis([Measure(name=str(repeat)) for repeat in repeats])
     scores = [clustered(counts, clusters, repeats) for counts in runs]
     if len(scores) == 1:
-        found = estimate_clustered(analysis, scores[0])
-        return {repeat: found[str(repeat)] for repeat in repeats}
-    known = contrasts(analysis, *scores)
-    ends = {repeat: known[str(repeat)].interval(LEVEL) if str(repeat) in known else None for repeat in repeats}
-    return {
-        repeat: Difference() if (at := ends[repeat]) is None else Difference(low=at[0], high=at[1])
-        for repeat in repeats
-    }
+        (values,) = (resample(analysis, run) for run in scores)
+        shares = {name: is_all_or_nothing(rows.counts) for name, rows in scores[0].measures.items()}
+        found = {name: (interval(each, share=shares[name]), each.left_out) for name, each in values.items()}
+    else:
+        first, second = (resample(replace(analysis, draws=1), run) for run in scores)
+        known = contrasts(analysis, *scores)
+        found = {
+            name: (known[name].interval(LEVEL) if name in known else None, first[name].left_out - second[name].left_out)
+            for name in first
+        }
+    return {repeat: found[str(repeat)] for repeat in repeats}
 
 
 def drawn_runs(benchmark: Simulated, chance: np.random.Generator, shape: Shape, *, two: bool) -> tuple[Runs, Floats]:
@@ -241,7 +245,7 @@ def covered_at_stop(
     """
     chance = np.random.default_rng([SEED, expected, 3 + two])
     pilot, _ = drawn_runs(benchmark, chance, (4000, 20), two=two)
-    halves = [(found.high - found.low) / 2 for found in intervals(pilot, 4000, list(range(20))).values()]  # type: ignore[operator]
+    halves = [(ends[1] - ends[0]) / 2 for ends, _ in intervals(pilot, 4000, list(range(20))).values() if ends]
     goal = Goal(half_width=float(np.mean(halves)) * math.sqrt(4000 / expected), most=8 * expected)
     above = below = done = read = 0
     while done < repeats:
@@ -250,11 +254,11 @@ def covered_at_stop(
         going, clusters = list(range(number)), FEWEST
         while going:
             looks = {}
-            for repeat, found in intervals(runs, clusters, going).items():
-                looks[repeat] = look(goal, found, clusters)
+            for repeat, (ends, influence) in intervals(runs, clusters, going).items():
+                looks[repeat] = decide(goal, ends, influence, clusters=clusters)
                 if looks[repeat].ended:
-                    above += found.low is not None and found.low > truth[repeat] + 1e-12
-                    below += found.high is not None and found.high < truth[repeat] - 1e-12
+                    above += ends is not None and ends[0] > truth[repeat] + 1e-12
+                    below += ends is not None and ends[1] < truth[repeat] - 1e-12
                     read += clusters
             going = [repeat for repeat in going if not looks[repeat].ended]
             clusters += max((looks[repeat].more for repeat in going), default=0)

@@ -61,9 +61,7 @@ def _degradations(ladders: list[dict[str, Any]]) -> Section | None:
 def _traps(figures: Mapping[str, Any]) -> Section | None:
     rows = [
         (kind, f"{found['passed']} of {found['n']}", _ends(found, "fraction"))
-        for kind, found in sorted(
-            (figures.get("traps") or {}).items(), key=lambda item: item[1]["passed"] / item[1]["n"]
-        )
+        for kind, found in sorted((figures.get("traps") or {}).items(), key=lambda item: item[1]["passed"] / item[1]["n"])
     ]
     if corrected := figures.get("corrected"):
         count = f"{corrected['corrected']} of {corrected['n']}"

@@ -32,9 +32,7 @@ def choice_of(
     names = list(TRACKS) if tracks == "all" else _listed(tracks)
     for name in names:
         if name not in TRACKS:
-            raise UsageError(
-                f"synth has no track {name!r}{did_you_mean(name, TRACKS)}", hint=f"tracks: {', '.join(TRACKS)}"
-            )
+            raise UsageError(f"synth has no track {name!r}{did_you_mean(name, TRACKS)}", hint=f"tracks: {', '.join(TRACKS)}")
     if not names:
         raise UsageError("tracks: none named", hint=f"tracks: {', '.join(TRACKS)}")
     texts = None

@@ -21,13 +21,11 @@ _SHOWN, _WRONG = 60, 12
 
 
 def new_folder(path: Path) -> Folder:
-    """The folder, which is not there yet or empty. Raises UsageError where something lies in it."""
+    """The folder, which is not there yet or empty; nothing is made. Raises UsageError where something lies in it."""
     folder = Folder(path)
     if folder.names():
-        raise UsageError(
-            f"{path}: something lies there already; nothing was changed", hint=f"loupe synth {word(path)}-2"
-        )
-    folder.create()
+        hint = f"loupe synth {word(str(path) + '-2')}"
+        raise UsageError(f"{path}: something lies there already; nothing was changed", hint=hint)
     return folder
 
 

@@ -28,8 +28,9 @@ def swapped(text: Sequence[Token], code: str, dice: Dice) -> Text:
         if token.kind == "number":
             found.append(token._replace(text=_other_digits(token.text, dice)))
         elif token.kind == "name":
-            alike = [name for name in pool if len(name) == len(token.text) and name != token.text]
-            found.append(token._replace(text=dice.choice(alike) if alike else token.text))
+            alike = [name for name in pool if len(name) == len(token.text) and name.casefold() != token.text.casefold()]
+            other = dice.choice(alike) if alike else token.text
+            found.append(token._replace(text=_like(token.text[:1], other[:1]) + other[1:]))
         else:
             found.append(token)
     return found
@@ -78,7 +79,12 @@ def _changed(token: Token, make: Callable[[str], list[str]], dice: Dice) -> Toke
     if token.kind not in ("word", "name"):
         return token
     pairs = zip(clusters(token.text), make(token.text), strict=True)
-    return Token("".join(new.upper() if old.isupper() and len(new.upper()) == 1 else new for old, new in pairs), "word")
+    return Token("".join(_like(old, new) for old, new in pairs), "word")
+
+
+def _like(old: str, new: str) -> str:
+    """A letter as a capital where it takes the place of one."""
+    return new.upper() if old.isupper() and len(new.upper()) == len(new) else new
 
 
 def _pseudo(word: str, code: str, dice: Dice) -> list[str]:
@@ -95,8 +101,8 @@ def _pseudo(word: str, code: str, dice: Dice) -> list[str]:
 
 
 def _other_digits(digits: str, dice: Dice) -> str:
-    """Another number with as many digits, of 0 to 9 as they are written in Europe."""
+    """Another number with as many digits; of four digits the first stays, as most are years."""
     while True:
-        other = dice.digits(len(digits))
+        other = digits[0] + dice.digits(3) if len(digits) == 4 else dice.digits(len(digits))
         if other != digits:
             return other

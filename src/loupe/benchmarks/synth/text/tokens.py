@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -67,6 +68,7 @@ def width(text: str) -> float:
     return sum(map(_em, text))
 
 
+@functools.cache
 def _em(letter: str) -> float:
     if unicodedata.combining(letter) or unicodedata.category(letter) == "Mn":
         return 0.0
@@ -87,12 +89,12 @@ def lines_of(text: Sequence[Token], most: float) -> list[Text]:
     lines: list[Text] = [[]]
     used = 0.0
     for unit in _units(text):
-        wide = width(text_of(unit))
-        if used + width(text_of(unit).rstrip()) > most and used:
+        seen = width(text_of(unit[:-1] if unit[-1].kind == "gap" else unit))
+        if used + seen > most and used:
             lines.append([])
             used = 0.0
         lines[-1] += unit
-        used += wide
+        used += seen + (width(unit[-1].text) if unit[-1].kind == "gap" else 0.0)
     return lines
 
 

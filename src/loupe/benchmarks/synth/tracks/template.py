@@ -14,8 +14,10 @@ from loupe.benchmarks.synth.typeset.text_layer import text_layer
 def template_page(path: Path, seed: int, number: int, code: str) -> Page:
     """Page `number` of a template; its text is what the template says, else that of its text layer."""
     data = made_up_data(code, Dice(seed, "template", number), number)
+    # First: its errors say where they are.
+    pdf = typeset_template(str(path), data)
     said = said_of(str(path), data)
-    text = said.text or "\n".join(text_layer(typeset_template(str(path), data))).replace("\r", "")
+    text = said.text or "\n".join(text_layer(pdf)).replace("\r", "")
     recipe = {"template": str(path), "data": data, "digest": template_digest(path)}
     return Page(
         track="template",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import tempfile
 from importlib.resources import files
 from pathlib import Path
@@ -15,6 +16,7 @@ from loupe.errors import UsageError
 
 #: No date is part of a page.
 _NO_TIME = 0
+_HELP = "docs/synth.md#templates"
 
 
 class TypesetError(UsageError):
@@ -39,15 +41,22 @@ def compiled(compiler: Any, inputs: dict[str, str], name: str) -> bytes:
     try:
         pdf, warnings = compiler.compile_with_warnings(format="pdf", sys_inputs=inputs, timestamp=_NO_TIME)
     except typst.TypstError as error:
-        raise TypesetError(f"{name}: {first_line(str(error))}", hint="see docs/synth.md#templates") from None
+        raise TypesetError(f"{name}{_line_of(error.diagnostic)}: {first_line(str(error))}", hint=_HELP) from None
     if warnings:
-        raise TypesetError(f"{name}: {first_line(str(warnings[0]))}", hint="see docs/synth.md#templates")
+        raise TypesetError(f"{name}: {first_line(str(warnings[0]))}", hint=_HELP)
     return bytes(pdf)
 
 
 def first_line(message: str) -> str:
-    """The first line of what the typesetter has to say."""
-    return next((line.strip() for line in message.splitlines() if line.strip()), "cannot be typeset")[:300]
+    """The first line of what the typesetter has to say, without the folder that it searched."""
+    line = next((line.strip() for line in message.splitlines() if line.strip()), "cannot be typeset")
+    return re.sub(r" \(searched at [^)]*\)", "", line)[:300]
+
+
+def _line_of(diagnostic: str) -> str:
+    """The line of a template that an error is in, as `:3`; "" where it is not told."""
+    found = re.search(r"┌─ [^\n]*?:(\d+):\d+\s*$", diagnostic, re.MULTILINE)
+    return f":{found[1]}" if found else ""
 
 
 @functools.cache

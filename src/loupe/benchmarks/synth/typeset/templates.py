@@ -92,8 +92,8 @@ def said_of(path: str, data: dict[str, Any]) -> Said:
         found = typst.query(
             str(main), "<truth>", field="value", root=str(root), font_paths=font_folders(), sys_inputs=_inputs(data)
         )
-    except typst.TypstError as error:
-        raise TypesetError(f"{path}: {first_line(str(error))}", hint="see docs/synth.md#templates") from None
+    except RuntimeError as error:
+        raise TypesetError(f"{path}: {first_line(str(error))}", hint="docs/synth.md#templates") from None
     values = json.loads(found) if isinstance(found, str | bytes) else found
     if not values:
         return Said()
