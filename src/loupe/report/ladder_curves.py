@@ -7,6 +7,7 @@ pictures of the report; names are not ours and are escaped.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -19,8 +20,9 @@ from loupe.report.svg_parts import COLOURS, GREY, closed, line, mark, opening, t
 from loupe.results.groups import Group
 from loupe.results.ladders import Ladder, Rung, ladders_of
 
-WIDTH, HEIGHT = 320, 210
-_LEFT, _RIGHT, _TOP, _BOTTOM = 44, 12, 14, 46
+WIDTH = 320
+_LEFT, _RIGHT, _TOP, _FLOOR = 44, 12, 10, 158
+_ROW = 13
 #: Pages named for each rung; all are in result.json.
 _NAMED = 8
 #: How figures that are read off a curve are called.
@@ -55,19 +57,19 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One ladder: its rungs from easy to hard, and the engines that climbed it."""
+    """One ladder: its rungs from easy to hard with where they stand, 0 to 1, and the engines that climbed it."""
 
     track: str
     kind: str
     axis: str
     error: bool
-    rungs: tuple[str, ...]
+    rungs: Mapping[str, float]
     curves: tuple[Curve, ...]
 
     @property
     def title(self) -> str:
         """What the ladder is called."""
-        return self.kind.replace("_", " ") or self.track
+        return f"{self.track}: {self.kind}".replace("_", " ") if self.kind else self.track
 
     @property
     def measure(self) -> str:
@@ -123,7 +125,17 @@ def _panel(members: Sequence[tuple[int, str, Ladder]]) -> Panel:
         for number, engine, ladder in members
     ]
     rungs = sorted(ranks, key=lambda rung: ranks[rung], reverse=falling)
-    return Panel(first.track, first.kind, first.axis, first.measure == "cer", tuple(rungs), tuple(drawn))
+    places = _spread([ranks[rung] for rung in rungs])
+    error = first.measure == "cer"
+    return Panel(first.track, first.kind, first.axis, error, dict(zip(rungs, places, strict=True)), tuple(drawn))
+
+
+def _spread(ranks: Sequence[float]) -> list[float]:
+    """Where rungs stand: true to scale, or in even steps where some lie more than twice as far apart as others."""
+    gaps = [abs(after - before) for before, after in itertools.pairwise(ranks)]
+    if min(gaps) <= 0 or max(gaps) > 2 * min(gaps):
+        return [number / len(gaps) for number in range(len(ranks))]
+    return [abs(rank - ranks[0]) / sum(gaps) for rank in ranks]
 
 
 def _said(ladder: Ladder) -> tuple[str, ...]:
@@ -158,21 +170,20 @@ def _share(value: float, low: float | None, high: float | None) -> str:
 
 
 def _x(panel: Panel, rung: str) -> float:
-    last = max(1, len(panel.rungs) - 1)
-    return _LEFT + 8 + (WIDTH - _LEFT - _RIGHT - 16) * panel.rungs.index(rung) / last
+    return _LEFT + 8 + (WIDTH - _LEFT - _RIGHT - 16) * panel.rungs[rung]
 
 
 def _y(panel: Panel, value: float) -> float:
     """From 0 to 1; an error rate beyond 1 lies on the line of 1."""
     good = min(1.0, max(0.0, 1 - value if panel.error else value))
-    return HEIGHT - _BOTTOM - (HEIGHT - _BOTTOM - _TOP) * good
+    return _FLOOR - (_FLOOR - _TOP) * good
 
 
 def _picture(panel: Panel, address: Callable[[str], str]) -> str:
     label = f"{panel.title}: {panel.measure} by {panel.axis}. " + "; ".join(
         _in_words(panel, curve) for curve in panel.curves
     )
-    parts = [opening(WIDTH, HEIGHT, label, role="group"), *_axes(panel)]
+    parts = [opening(WIDTH, _FLOOR + 36 + _second_row(panel), label, role="group"), *_axes(panel)]
     parts += [part for curve in panel.curves for part in _band(panel, curve)]
     parts += [part for curve in panel.curves for part in _curve(panel, curve, address)]
     return closed(parts)
@@ -183,26 +194,23 @@ def _in_words(panel: Panel, curve: Curve) -> str:
 
 
 def _axes(panel: Panel) -> list[str]:
-    parts, right, bottom = [], WIDTH - _RIGHT, HEIGHT - _BOTTOM
+    parts, right, second = [], WIDTH - _RIGHT, _second_row(panel)
     for quarter in range(5):
         y = _y(panel, quarter / 4)
         parts.append(line(_LEFT, y, right, y, f'stroke-opacity="{0.3 if quarter % 4 else 0.7}"'))
         parts += [text(_LEFT - 6, y + 4, f"{25 * quarter} %", "end")] if quarter % 2 == 0 else []
     for number, rung in enumerate(panel.rungs):
-        x = _x(panel, rung)
-        parts.append(line(x, bottom, x, bottom + 4))
-        parts += _tick(panel, number, x)
-    parts.append(text((_LEFT + right) / 2, HEIGHT - 4, f"{panel.axis} →", "middle", GREY))
+        x, half = _x(panel, rung), text_width(rung) / 2
+        parts.append(line(x, _FLOOR, x, _FLOOR + 4))
+        # The outer names do not leave the picture.
+        parts.append(text(min(max(x, half), WIDTH - half), _FLOOR + 16 + second * (number % 2), rung, "middle"))
+    parts.append(text((_LEFT + right) / 2, _FLOOR + 32 + second, f"{panel.axis} →", "middle", GREY))
     return parts
 
 
-def _tick(panel: Panel, number: int, x: float) -> list[str]:
-    """The name of a rung; long names stand in two rows, in turn, and the outer ones do not leave the picture."""
-    rung, y = panel.rungs[number], HEIGHT - _BOTTOM + 16
-    long = len(panel.rungs) * max(map(text_width, panel.rungs)) > WIDTH - _LEFT
-    half = text_width(rung) / 2
-    x = min(max(x, half), WIDTH - half)
-    return [text(x, y + (13 if long and number % 2 else 0), rung, "middle")]
+def _second_row(panel: Panel) -> int:
+    """How much lower every other name of a rung stands, where names are too long for one row."""
+    return _ROW if len(panel.rungs) * max(map(text_width, panel.rungs)) > WIDTH - _LEFT else 0
 
 
 def _band(panel: Panel, curve: Curve) -> list[str]:
