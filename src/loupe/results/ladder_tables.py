@@ -61,7 +61,9 @@ def _degradations(ladders: list[dict[str, Any]]) -> Section | None:
 def _traps(figures: Mapping[str, Any]) -> Section | None:
     rows = [
         (kind, f"{found['passed']} of {found['n']}", _ends(found, "fraction"))
-        for kind, found in sorted((figures.get("traps") or {}).items(), key=lambda item: item[1]["passed"] / item[1]["n"])
+        for kind, found in sorted(
+            (figures.get("traps") or {}).items(), key=lambda item: item[1]["passed"] / item[1]["n"]
+        )
     ]
     if corrected := figures.get("corrected"):
         count = f"{corrected['corrected']} of {corrected['n']}"
@@ -75,7 +77,12 @@ def _crossing(found: Mapping[str, Any]) -> str:
         return f"beyond {found['hardest']:g}"
     if found["where"] == "always":
         return f"before {found['easiest']:g}"
-    return format_value(found["value"], "number")
+    return "–" if found["value"] is None else _number(found["value"])
+
+
+def _number(value: float) -> str:
+    """Three digits that mean something: more would only look exact."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _ends(found: Mapping[str, Any], unit: str) -> str:
@@ -83,5 +90,11 @@ def _ends(found: Mapping[str, Any], unit: str) -> str:
     low, high = found.get("low"), found.get("high")
     if low is None and high is None:
         return ""
-    ends = ["…" if end is None else format_value(end, unit).replace(" %", "") for end in (low, high)]
-    return " … ".join(end for end in ends if end != "…") if "…" not in ends else f"{ends[0]} – {ends[1]}"
+    shown = [
+        _number(end) if unit == "number" else format_value(end, unit).replace(" %", "")
+        for end in (low, high)
+        if end is not None
+    ]
+    if low is None or high is None:
+        return f"from {shown[0]} on" if high is None else f"up to {shown[0]}"
+    return " … ".join(shown)

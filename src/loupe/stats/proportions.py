@@ -30,7 +30,9 @@ def wilson_interval(successes: float, n: int, *, confidence: float = CONFIDENCE)
 
 
 def exact_interval(successes: int, n: int, *, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
-    """The interval of a share by the binomial distribution itself: it covers at least as often as it says; None for n = 0.
+    """The interval of a share by the binomial distribution itself, which covers at least as often as it says.
+
+    None for n = 0.
 
     >>> tuple(round(end, 4) for end in exact_interval(6, 6))
     (0.5407, 1.0)

@@ -19,9 +19,9 @@ _MOST = 1_000_000
 def choice_of(
     tracks: str, seed: int, pages: int, languages: str, form: str, text: str = "", template: str = ""
 ) -> Choice:
-    """The choice. Raises UsageError for what does not exist, MissingToolError for a font or typesetter that is not here.
+    """The choice. Raises UsageError for what does not exist, MissingToolError for a font or typesetter that is missing.
 
-    Fonts of languages are asked for by name only where the user names the languages.
+    Fonts of languages must be there only where the user names the languages.
     """
     need_typesetter()
     if not 1 <= pages <= _MOST:
@@ -32,7 +32,9 @@ def choice_of(
     names = list(TRACKS) if tracks == "all" else _listed(tracks)
     for name in names:
         if name not in TRACKS:
-            raise UsageError(f"synth has no track {name!r}{did_you_mean(name, TRACKS)}", hint=f"tracks: {', '.join(TRACKS)}")
+            raise UsageError(
+                f"synth has no track {name!r}{did_you_mean(name, TRACKS)}", hint=f"tracks: {', '.join(TRACKS)}"
+            )
     if not names:
         raise UsageError("tracks: none named", hint=f"tracks: {', '.join(TRACKS)}")
     texts = None

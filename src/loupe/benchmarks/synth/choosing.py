@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from loupe.benchmarks.synth.dice import Dice
 from loupe.benchmarks.synth.degrade import versions
+from loupe.benchmarks.synth.dice import Dice
 from loupe.benchmarks.synth.page import Page
 from loupe.benchmarks.synth.text.language import language_codes
 from loupe.benchmarks.synth.text.prose import Prose
@@ -95,7 +95,7 @@ def sample_of(page: Page, choice: Choice, folder: Path, *, named: bool = False) 
     name = page.ident if named else hashlib.sha256(whole).hexdigest()[:32]
     path = folder / f"{name}.{'pdf' if pdf else 'png'}"
     image: PageSource = PdfPage(path) if pdf else path
-    tags = {"track": page.track, "kind": page.kind, "rung": page.rung, "language": page.language}
+    tags = {"track": page.track, "kind": page.kind, "rung": page.rung, "language": page.language, "face": page.face}
     return Sample(
         id=page.ident,
         images=(image,),

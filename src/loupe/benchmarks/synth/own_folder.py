@@ -1,4 +1,4 @@
-"""Generated pages as a folder of one's own (docs/own-data.md): pages, clean PDF files, references, facts and settings."""
+"""Generated pages as a folder of one's own (docs/own-data.md): pages, clean PDF files, references and settings."""
 
 from __future__ import annotations
 
@@ -91,9 +91,8 @@ def _image(sample: Sample) -> str:
 def _tests(sample: Sample) -> Iterator[dict[str, Any]]:
     """Exact values must be there, what cannot be read must not; of what must be read, the beginning of each line."""
     truth: Truth = sample.truth
-    number = 0
-    for kind, text in [*(("present", field.value) for field in truth.fields), *_trap_tests(truth)]:
-        number += 1
+    tests = [*(("present", field.value) for field in truth.fields), *_trap_tests(truth)]
+    for number, (kind, text) in enumerate(tests, 1):
         loose = {"max_diffs": _WRONG} if kind == "present" and not truth.fields else {}
         about = {"pdf": _image(sample), "page": 1, "id": f"{sample.id}-{number}", "type": kind, "text": text}
         yield {**about, **loose, "checked": "verified"}

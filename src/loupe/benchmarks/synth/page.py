@@ -72,6 +72,7 @@ class Page:
     layout: dict[str, Any]
     truth: Truth
     kind: str = ""
+    face: str = ""
     language: str = "en"
     task: str = "text"
     damage: tuple[str, int] | None = None

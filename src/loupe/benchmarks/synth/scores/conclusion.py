@@ -103,17 +103,15 @@ def _curve(track: str, kind: str, members: Sequence[SampleScores]) -> dict[str, 
     return {**about, "points": points, "summary": {name: _figure(name, found) for name in ladder.figures}}
 
 
-def _figure(name: str, found: curves.Curve) -> dict[str, Any] | list[dict[str, Any]]:
+def _figure(name: str, found: curves.Curve) -> Any:
+    """A figure of a curve as plain values, by its name in `summary`."""
     if name == "reliance":
         return [msgspec.to_builtins(each) for each in curves.reliance(found)]
-    one = {
-        "limit": lambda: curves.limit(found, ILLEGIBLE),
-        "area": lambda: curves.area(found),
-        "half_loss": lambda: curves.half_loss(found),
-        "collapse": lambda: curves.half_loss(found, log=True),
-    }[name]()
-    plain: dict[str, Any] = msgspec.to_builtins(one)
-    return plain
+    if name == "limit":
+        return msgspec.to_builtins(curves.limit(found, ILLEGIBLE))
+    if name == "area":
+        return msgspec.to_builtins(curves.area(found))
+    return msgspec.to_builtins(curves.half_loss(found, log=name == "collapse"))
 
 
 def _plain(value: Any) -> dict[str, Any]:

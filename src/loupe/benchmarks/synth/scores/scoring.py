@@ -105,4 +105,10 @@ def _order(answer: str, sample: Sample, truth: Truth) -> list[Score]:
     return [Score(measure="order", counts=(max(0.0, value), 1.0)), *_text(answer, sample, truth)[1:]]
 
 
-_SCORERS: Mapping[str, Scorer] = {"detail": _detail, "tables": _table, "formulas": _formula, "order": _order, "template": _template}
+_SCORERS: Mapping[str, Scorer] = {
+    "detail": _detail,
+    "tables": _table,
+    "formulas": _formula,
+    "order": _order,
+    "template": _template,
+}

@@ -11,16 +11,16 @@ from loupe.types import Measure, Values
 
 #: Track → what its own measure is. Each lies between 0 and 1, and higher is better.
 TRACK_TITLES = {
-    "plain": "plain pages (1 − CER)",
-    "prior": "text without meaning (1 − CER)",
+    "plain": "plain pages",
+    "prior": "text without meaning",
     "detail": "exact values",
-    "legibility": "small and faint print (1 − CER)",
-    "density": "dense pages (1 − CER)",
-    "degrade": "degraded pages (1 − CER)",
-    "tables": "tables (TEDS)",
-    "formulas": "formulas (edit similarity)",
-    "order": "order of blocks",
-    "languages": "languages (1 − CER)",
+    "legibility": "small, faint print",
+    "density": "dense pages",
+    "degrade": "degraded pages",
+    "tables": "tables",
+    "formulas": "formulas",
+    "order": "reading order",
+    "languages": "languages",
     "traps": "traps passed",
 }
 

@@ -29,7 +29,9 @@ def own_prose(folder: Path, code: str) -> Prose:
     """The sentences of a folder in any order. Raises UsageError, with file and line, for what cannot be typeset."""
     sentences = [sentence for path in _files(folder) for sentence in _sentences(path, code)]
     if not sentences:
-        raise UsageError(f"{folder}: no sentence of {_LEAST_WORDS} words or more in its texts", hint="add .txt or .md files")
+        raise UsageError(
+            f"{folder}: no sentence of {_LEAST_WORDS} words or more in its texts", hint="add .txt or .md files"
+        )
 
     def sentence(dice: Dice) -> Text:
         return sentences[dice.below(len(sentences))]
@@ -66,7 +68,11 @@ def _refuse_controls(path: Path, text: str) -> None:
     for place, letter in enumerate(text):
         if letter not in "\n\t" and unicodedata.category(letter) in ("Cc", "Co", "Cs", "Cn"):
             line = text.count("\n", 0, place) + 1
-            what = f"the control character U+{ord(letter):04X}" if letter < " " or letter == "\x7f" else f"U+{ord(letter):04X}"
+            what = (
+                f"the control character U+{ord(letter):04X}"
+                if letter < " " or letter == "\x7f"
+                else f"U+{ord(letter):04X}"
+            )
             raise UsageError(f"{path}:{line}: {what} cannot be typeset", hint="remove it from the text")
 
 

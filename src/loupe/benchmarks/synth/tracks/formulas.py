@@ -66,13 +66,17 @@ def _sum(terms: list[Term], dice: Dice) -> Term:
     found = terms[0]
     for term in terms[1:]:
         sign = dice.choice("+-=") if "=" not in found.latex else dice.choice("+-")
-        found = Term(f"{found.typst} {sign} {term.typst}", f"{found.latex} {sign} {term.latex}", found.letters + term.letters)
+        found = Term(
+            f"{found.typst} {sign} {term.typst}", f"{found.latex} {sign} {term.latex}", found.letters + term.letters
+        )
     return found
 
 
 def _fraction(above: Term, below: Term) -> Term:
     return Term(
-        f"frac({above.typst}, {below.typst})", f"\\frac{{{above.latex}}}{{{below.latex}}}", above.letters + below.letters
+        f"frac({above.typst}, {below.typst})",
+        f"\\frac{{{above.latex}}}{{{below.latex}}}",
+        above.letters + below.letters,
     )
 
 
@@ -81,7 +85,11 @@ def _root(inside: Term) -> Term:
 
 
 def _power(base: Term, above: Term) -> Term:
-    return Term(f"({base.typst})^({above.typst})", f"\\left({base.latex}\\right)^{{{above.latex}}}", base.letters + above.letters)
+    return Term(
+        f"({base.typst})^({above.typst})",
+        f"\\left({base.latex}\\right)^{{{above.latex}}}",
+        base.letters + above.letters,
+    )
 
 
 def _indexed(base: Term, index: Term) -> Term:
@@ -89,7 +97,9 @@ def _indexed(base: Term, index: Term) -> Term:
 
 
 def _long(dice: Dice, terms: int) -> Term:
-    return _sum([_indexed(_variable(dice), _leaf(dice)) if dice.chance(40) else _leaf(dice) for _ in range(terms)], dice)
+    return _sum(
+        [_indexed(_variable(dice), _leaf(dice)) if dice.chance(40) else _leaf(dice) for _ in range(terms)], dice
+    )
 
 
 def _variable(dice: Dice) -> Term:
@@ -101,7 +111,9 @@ def _deep(dice: Dice, depth: int) -> Term:
     if depth == 0:
         return _sum([_leaf(dice), _leaf(dice)], dice)
     inside = _deep(dice, depth - 1)
-    return dice.choice((lambda: _fraction(inside, _leaf(dice)), lambda: _root(inside), lambda: _power(inside, _leaf(dice))))()
+    return dice.choice(
+        (lambda: _fraction(inside, _leaf(dice)), lambda: _root(inside), lambda: _power(inside, _leaf(dice)))
+    )()
 
 
 def _matrix(dice: Dice) -> Term:

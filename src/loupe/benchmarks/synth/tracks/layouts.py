@@ -68,7 +68,14 @@ def shape(kind: str, x: float, y: float, width: float, height: float = 0.0, **st
 
 
 def sheet(
-    pieces: Sequence[Piece], face: Face, size: float, code: str, *, width: float = WIDTH, height: float = HEIGHT, **more: Any
+    pieces: Sequence[Piece],
+    face: Face,
+    size: float,
+    code: str,
+    *,
+    width: float = WIDTH,
+    height: float = HEIGHT,
+    **more: Any,
 ) -> dict[str, Any]:
     """The layout of a page."""
     about = {"width": round(width, 3), "height": round(height, 3), "size": round(size, 3), "lang": code}

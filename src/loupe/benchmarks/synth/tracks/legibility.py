@@ -45,7 +45,11 @@ def _page(setting: Setting, text: list[list[Text]], kind: str, rung: str, pixels
         rank=float(rung),
         language=setting.code,
         layout=sheet(
-            _column(pixels, face).pieces(text), face, _points(pixels, face), setting.code, ink=f"#{level:02x}{level:02x}{level:02x}"
+            _column(pixels, face).pieces(text),
+            face,
+            _points(pixels, face),
+            setting.code,
+            ink=f"#{level:02x}{level:02x}{level:02x}",
         ),
         truth=Truth(text=running(text)),
         x_height=float(pixels),

@@ -7,7 +7,17 @@ from collections.abc import Callable, Mapping
 from loupe.benchmarks.synth.dice import Dice
 from loupe.benchmarks.synth.page import PIXELS_PER_POINT, Page, Truth
 from loupe.benchmarks.synth.text.tokens import Text
-from loupe.benchmarks.synth.tracks.layouts import MARGIN, WIDTH, Column, Piece, height_of, lines_piece, running, shape, sheet
+from loupe.benchmarks.synth.tracks.layouts import (
+    MARGIN,
+    WIDTH,
+    Column,
+    Piece,
+    height_of,
+    lines_piece,
+    running,
+    shape,
+    sheet,
+)
 from loupe.benchmarks.synth.tracks.setting import Setting
 from loupe.benchmarks.synth.typeset.fonts import face_of
 
@@ -25,7 +35,9 @@ class _Desk:
         self.pieces: list[Piece] = []
         self.blocks: list[str] = []
 
-    def block(self, x: float, y: float, width: float, lines: int, dice: Dice, *, size: float = _SIZE, **style: object) -> float:
+    def block(
+        self, x: float, y: float, width: float, lines: int, dice: Dice, *, size: float = _SIZE, **style: object
+    ) -> float:
         """One paragraph of at most so many lines; returns where it ends, in millimetres."""
         face = face_of(self.setting.code)
         column = Column(x=x, y=y, width=width, height=height_of(lines, size) + 0.5, size=size, face=face)

@@ -22,8 +22,7 @@ def pages(setting: Setting) -> list[Page]:
     title = setting.prose.words(dice, 4)
     pieces: list[Piece] = [lines_piece([title], MARGIN, MARGIN, WIDTH - 2 * MARGIN, size=1.5 * size, weight=700)]
     text: list[list[Text]] = []
-    places = range(count) if not pieces[0].get("rtl") else range(count)
-    for place in places:
+    for place in range(count):
         column = Column(
             x=MARGIN + place * (width + _GUTTER),
             y=MARGIN + _TITLE,
@@ -42,7 +41,7 @@ def pages(setting: Setting) -> list[Page]:
             base=setting.base,
             rung=str(count),
             rank=count,
-            kind=face.name,
+            face=face.name,
             language=setting.code,
             layout=sheet(pieces, face, size, setting.code),
             truth=Truth(text=words, blocks=tuple(running([each]) for each in text)),

@@ -23,7 +23,9 @@ def pages(setting: Setting) -> list[Page]:
     text = [token for lines in paragraphs for line in lines for token in line]
     found = []
     for rank, (rung, change) in enumerate(RUNGS.items()):
-        changed = iter(like([line for lines in paragraphs for line in lines], change(text, setting.code, setting.dice(rung))))
+        changed = iter(
+            like([line for lines in paragraphs for line in lines], change(text, setting.code, setting.dice(rung)))
+        )
         rung_text = [[next(changed) for _ in lines] for lines in paragraphs]
         found.append(
             Page(

@@ -10,7 +10,7 @@ from loupe.benchmarks.synth.text.prose import Prose
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """Base page `number` (from 0) of a track; `codes` are the languages to choose from, `prose` the text of this one."""
+    """Base page `number` (from 0) of a track; `codes` are the languages to choose from, `prose` is its text."""
 
     track: str
     seed: int

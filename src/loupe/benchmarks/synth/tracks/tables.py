@@ -1,4 +1,4 @@
-"""One table a page: more rows and columns, cells over several, no rules, two header rows, empty and long cells, turned."""
+"""One table a page: more and more cells, cells over several, no rules, two header rows, gaps, long cells, turned."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def _page(setting: Setting, rank: int, rung: str, make: Callable[[Dice], Rows]) 
         task="markdown",
         layout=sheet([piece], BOOK, _SIZE, "en", height=HEIGHT if rung == "turned" else 2 * MARGIN + 12.0 * len(rows)),
         truth=Truth(
-            text="\n".join(" ".join(cell["text"] for cell in row if cell["text"]) for row in rows), html=as_html(rows), layer=layer
+            text="\n".join(" ".join(cell["text"] for cell in row if cell["text"]) for row in rows),
+            html=as_html(rows),
+            layer=layer,
         ),
         x_height=_SIZE * BOOK.x_height * PIXELS_PER_POINT,
         faces=(BOOK.family,),
@@ -105,7 +107,11 @@ def _with_gaps(dice: Dice) -> Rows:
 
 
 def _long_cells(dice: Dice) -> Rows:
-    phrases = ("counted twice by the clerk of the harbour", "kept in the attic until the first frost", "sold to a traveller from the north")
+    phrases = (
+        "counted twice by the clerk of the harbour",
+        "kept in the attic until the first frost",
+        "sold to a traveller from the north",
+    )
     rows = _grid(dice, 5, 4)
     for row in rows[1:]:
         row[dice.between(1, 3)] = {"text": dice.choice(phrases)}

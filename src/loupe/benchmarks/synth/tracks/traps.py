@@ -1,4 +1,4 @@
-"""Pages that tempt an engine to write what does not stand there, or to leave out what does: yes or no, six variants each.
+"""Pages that tempt an engine to write what does not stand there, or to leave out what does; six variants of each.
 
 Each kind has its facts, and a page is passed where all of them hold (`scores/facts.py`).
 """
@@ -114,19 +114,26 @@ def _texture(setting: Setting, variant: int) -> _Draft:
             x, y = float(dice.between(3, 205)), float(dice.between(3, 145))
             pieces.append(shape("disc", x, y, dice.between(3, 12) / 10, fill="#555555"))
     elif variant == 1:
-        pieces = [shape("line", 0, 4.0 + 6 * row, WIDTH, fill="#c8c8c8", thick=dice.between(5, 20) / 10) for row in range(24)]
+        pieces = [
+            shape("line", 0, 4.0 + 6 * row, WIDTH, fill="#c8c8c8", thick=dice.between(5, 20) / 10) for row in range(24)
+        ]
     elif variant == 2:
         pieces = [shape("line", 20, 20 + 10 * row, 170, fill="#000000") for row in range(12)]
         pieces += [shape("line", 20 + 34 * column, 20, 0, 110, fill="#000000") for column in range(6)]
     elif variant == 3:
-        pieces = [shape("box", 8.0 + 3 * ring, 8.0 + 3 * ring, 194.0 - 6 * ring, 134.0 - 6 * ring, stroke="#333333") for ring in range(4)]
+        pieces = [
+            shape("box", 8.0 + 3 * ring, 8.0 + 3 * ring, 194.0 - 6 * ring, 134.0 - 6 * ring, stroke="#333333")
+            for ring in range(4)
+        ]
     elif variant == 4:
         for _ in range(7):
             x, y, wide = float(dice.between(5, 160)), float(dice.between(5, 110)), float(dice.between(15, 45))
             pieces.append(shape("disc", x, y, wide, stroke="#a07a4a", thick=dice.between(1, 4)))
     else:
         pieces = [shape("box", 20, 20, 170, 110, fill="#cfd8dc"), shape("disc", 120, 30, 30, fill="#f2d479")]
-        pieces += [shape("box", 30.0 + 22 * house, 70.0, 15.0, 60.0 - 5 * (house % 3), fill="#6d7a86") for house in range(7)]
+        pieces += [
+            shape("box", 30.0 + 22 * house, 70.0, 15.0, 60.0 - 5 * (house % 3), fill="#6d7a86") for house in range(7)
+        ]
     return _Draft(pieces, facts=(Fact(kind="nothing"),))
 
 
@@ -159,11 +166,15 @@ def _alike_rows(setting: Setting, variant: int) -> _Draft:
 
 def _repeated(setting: Setting, variant: int) -> _Draft:
     """One line again and again: an engine that loops goes on, one that tidies up stops early."""
-    line = setting.dice("repeated").choice(("Nothing unusual happened today.", "The gate remained closed.", "Water level unchanged."))
+    line = setting.dice("repeated").choice(
+        ("Nothing unusual happened today.", "The gate remained closed.", "Water level unchanged.")
+    )
     count = (5, 8, 12, 16, 22, 30)[variant]
     key = max(line.rstrip(".").split(), key=len)
     facts = (Fact(kind="exactly", text=key, count=count),)
-    return _Draft(_listed([line] * count), "\n".join([line] * count), facts, height=2 * MARGIN + height_of(count + 2, _SIZE))
+    return _Draft(
+        _listed([line] * count), "\n".join([line] * count), facts, height=2 * MARGIN + height_of(count + 2, _SIZE)
+    )
 
 
 def _listed(rows: list[str]) -> list[Piece]:
@@ -198,14 +209,18 @@ def _watermark(setting: Setting, variant: int) -> _Draft:
     """A pale word in large letters behind the text, which is read; whether the word is read does not matter."""
     pieces, text, _ = _body(setting, "watermark", 14)
     word = ("COPY", "DRAFT", "SAMPLE", "VOID", "PREVIEW", "SECRET")[variant]
-    mark = lines_piece([word], 38, 14, 140, size=88.0 - 5 * len(word), ink="#cccccc", turn=(-24, -30, -18, 20, -12, 28)[variant])
+    mark = lines_piece(
+        [word], 38, 14, 140, size=88.0 - 5 * len(word), ink="#cccccc", turn=(-24, -30, -18, 20, -12, 28)[variant]
+    )
     return _Draft([mark, *pieces], text, (_read(text),), drawn=f"{word}{text}", layer="bag")
 
 
 def _false_layer(setting: Setting, variant: int) -> _Draft:
     """A PDF whose text layer is that of another page: what is seen counts, and nothing of what is not."""
     pieces, text, _ = _body(setting, "layer", 12)
-    word = setting.dice("hidden").choice(("quicksilver", "turnpike", "lanternfish", "buttermilk", "hedgerow", "candlewick"))
+    word = setting.dice("hidden").choice(
+        ("quicksilver", "turnpike", "lanternfish", "buttermilk", "hedgerow", "candlewick")
+    )
     hidden = [f"The {word} of the other page stands here in line {row + 1}." for row in range(4 + variant)]
     facts = (Fact(kind="absent", text=word), _read(text))
     return _Draft(pieces, text, facts, hidden=[lines_piece(hidden, MARGIN, MARGIN, _INNER)])

@@ -36,7 +36,11 @@ class Face:
     @property
     def name(self) -> str:
         """What results call it."""
-        words = [self.family, *(["bold"] if self.weight >= 600 else []), *(["italic"] if self.style != "normal" else [])]
+        words = [
+            self.family,
+            *(["bold"] if self.weight >= 600 else []),
+            *(["italic"] if self.style != "normal" else []),
+        ]
         return " ".join(words)
 
     def layout(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Page designs of the user's own, in the typesetter's language: they get made-up data, and say what stands on the page.
+"""Page designs of the user's own, in typst: they are given made-up data, and say what stands on the page.
 
 The typesetter reads the template and nothing else: a file alone, or the folder of a `main.typ`. docs/synth.md#templates.
 """
@@ -62,7 +62,7 @@ def template_digest(path: Path) -> str:
 
 
 def made_up_data(code: str, dice: Dice, number: int) -> dict[str, Any]:
-    """What a template is given as `json(bytes(sys.inputs.data))`: lists of names, sentences, words, numbers and dates."""
+    """What a template is given as `json(bytes(sys.inputs.data))`: names, sentences, titles, numbers and dates."""
     prose, one = Prose.of(code), language(code)
     dates = [f"{dice.between(1951, 1999)}-{dice.between(1, 12):02}-{dice.between(1, 28):02}" for _ in range(_COUNT)]
     return {

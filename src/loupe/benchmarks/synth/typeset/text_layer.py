@@ -1,4 +1,4 @@
-"""The independent check of the truth: what PDFium reads out of a typeset page is what the truth says, white space aside."""
+"""The independent check of the truth: PDFium reads out of a typeset page what the truth says, white space aside."""
 
 from __future__ import annotations
 
