@@ -1,8 +1,10 @@
 """How often the 95 % interval holds the true value, on simulated benchmarks: prints the tables of docs/statistics.md.
 
-The same for the interval of the difference between two engines, and how often equally good ones are called different.
+The same for the interval of the difference between two engines, for both where reading stops as soon as the interval is
+narrow enough (loupe.stats.stopping), and how often equally good engines are called different.
 
-Run: `python perf/coverage.py` (about four minutes; `--repeats 0.1` for a tenth of the repeats). Every repeat of a
+Run: `python perf/coverage.py` (about ten minutes; `--repeats 0.1` for a tenth of the repeats; `--only stopping` for the
+tables of reading until a width). Every repeat of a
 benchmark is one measure of a single call of `estimate`, so what is measured is what users get, seed of the draws
 included.
 """
@@ -10,18 +12,22 @@ included.
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loupe.stats.analysis import Analysis
-from loupe.stats.clusters import Row
-from loupe.stats.comparison import compare
-from loupe.stats.estimates import estimate
+from loupe.stats.bootstrap import interval, resample
+from loupe.stats.clusters import Clustered, MeasureRows, Row
+from loupe.stats.comparison import LEVEL, compare
+from loupe.stats.estimates import estimate, is_all_or_nothing
+from loupe.stats.permutation import contrasts
+from loupe.stats.stopping import FEWEST, Ends, Goal, decide
 from loupe.types import Measure, SampleScores, Score
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -191,6 +197,88 @@ def covered_differences(benchmark: Simulated, clusters: int, repeats: int) -> tu
     return 1 - (above + below) / done, above / done, below / done
 
 
+#: Both counts of the clusters in each repeat, of one engine or of two.
+Runs: TypeAlias = tuple[tuple[Floats, Floats], ...]
+
+
+def clustered(counts: tuple[Floats, Floats], clusters: int, repeats: list[int]) -> Clustered:
+    """The first clusters of these repeats; each repeat is a measure."""
+    numbers = np.arange(clusters)
+    table = np.stack([each[:clusters] for each in counts], axis=-1)
+    rows = {str(repeat): MeasureRows(table[:, repeat], numbers) for repeat in repeats}
+    return Clustered(tuple(map(str, range(clusters))), rows)
+
+
+def intervals(runs: Runs, clusters: int, repeats: list[int]) -> dict[int, tuple[Ends, Floats]]:
+    """Interval and influences after so many clusters, as `look` has them: of one engine, or of two apart."""
+    analysis = Analysis([Measure(name=str(repeat)) for repeat in repeats])
+    scores = [clustered(counts, clusters, repeats) for counts in runs]
+    if len(scores) == 1:
+        (values,) = (resample(analysis, run) for run in scores)
+        shares = {name: is_all_or_nothing(rows.counts) for name, rows in scores[0].measures.items()}
+        found = {name: (interval(each, share=shares[name]), each.left_out) for name, each in values.items()}
+    else:
+        first, second = (resample(replace(analysis, draws=1), run) for run in scores)
+        known = contrasts(analysis, *scores)
+        found = {
+            name: (known[name].interval(LEVEL) if name in known else None, first[name].left_out - second[name].left_out)
+            for name in first
+        }
+    return {repeat: found[str(repeat)] for repeat in repeats}
+
+
+def drawn_runs(benchmark: Simulated, chance: np.random.Generator, shape: Shape, *, two: bool) -> tuple[Runs, Floats]:
+    """The counts of one engine or two, and the true value or difference of each repeat."""
+    if two:
+        first, other, second, truth = differing(benchmark, chance, shape)
+        return ((first, second), (other, second)), truth
+    first, second, true = benchmark.draw(chance, shape)
+    return ((first, second),), np.broadcast_to(np.asarray(true, float), shape[1])
+
+
+def covered_at_stop(
+    benchmark: Simulated, expected: int, repeats: int, *, two: bool
+) -> tuple[float, float, float, float]:
+    """As `covered`, of intervals after which reading stopped; with the mean number of clusters read.
+
+    The goal is the half-width that `expected` clusters have on average.
+    """
+    chance = np.random.default_rng([SEED, expected, 3 + two])
+    pilot, _ = drawn_runs(benchmark, chance, (4000, 20), two=two)
+    halves = [(ends[1] - ends[0]) / 2 for ends, _ in intervals(pilot, 4000, list(range(20))).values() if ends]
+    goal = Goal(half_width=float(np.mean(halves)) * math.sqrt(4000 / expected), most=8 * expected)
+    above = below = done = read = 0
+    while done < repeats:
+        number = min(AT_ONCE, repeats - done)
+        runs, truth = drawn_runs(benchmark, chance, (goal.most, number), two=two)
+        going, clusters = list(range(number)), FEWEST
+        while going:
+            looks = {}
+            for repeat, (ends, influence) in intervals(runs, clusters, going).items():
+                looks[repeat] = decide(goal, ends, influence, clusters=clusters)
+                if looks[repeat].ended:
+                    above += ends is not None and ends[0] > truth[repeat] + 1e-12
+                    below += ends is not None and ends[1] < truth[repeat] - 1e-12
+                    read += clusters
+            going = [repeat for repeat in going if not looks[repeat].ended]
+            clusters += max((looks[repeat].more for repeat in going), default=0)
+        done += number
+    return 1 - (above + below) / done, above / done, below / done, read / done
+
+
+def print_stopping(title: str, repeats: dict[int, int], *, two: bool) -> None:
+    """One table of coverage where reading stops by width."""
+    print(f"\n| {title} | " + " | ".join(f"n ≈ {expected}" for expected in repeats) + " |")
+    print("|---|" + "---|" * len(repeats))
+    for benchmark in BENCHMARKS:
+        cells = []
+        for expected, number in repeats.items():
+            share, above, below, read = covered_at_stop(benchmark, expected, number, two=two)
+            cells.append(f"{100 * share:.1f} % ({100 * below:.1f} / {100 * above:.1f}), {read:.0f} read")
+        name = f"{'*stress:* ' if benchmark.stress else ''}{benchmark.title}"
+        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+
+
 def pick(row: SampleScores, measure: str) -> SampleScores:
     """One repeat of a cluster: a comparison corrects over all measures that it is asked about."""
     return SampleScores(sample=row.sample, scores=[row.scores[int(measure)]])
@@ -209,13 +297,8 @@ def print_coverage(
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 
-def main() -> None:
-    """Print the tables as Markdown."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--repeats", type=float, default=1.0, help="factor on the number of repeats")
-    factor = parser.parse_args().repeats
-    repeats = {clusters: max(1, int(number * factor)) for clusters, number in REPEATS.items()}
-    start = time.monotonic()
+def print_fixed(repeats: dict[int, int], factor: float) -> None:
+    """The tables of benchmarks whose number of clusters is known beforehand."""
     print(f"Coverage of the 95 % interval (missed below / above), seed {SEED}, repeats {repeats}")
     print_coverage("simulated benchmark", covered, repeats)
     print_coverage("difference of two engines", covered_differences, {30: repeats[30] // 2, 200: repeats[200] // 2})
@@ -223,6 +306,23 @@ def main() -> None:
     for benchmark in (found for found in BENCHMARKS if not found.stress):
         shares = [false_alarms(benchmark, clusters, max(1, int(2000 * factor))) for clusters in (30, 200)]
         print(f"| {benchmark.title} | " + " | ".join(f"{100 * share:.1f} %" for share in shares) + " |", flush=True)
+
+
+def main() -> None:
+    """Print the tables as Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--repeats", type=float, default=1.0, help="factor on the number of repeats")
+    parser.add_argument("--only", choices=["stopping"], help="these tables alone")
+    chosen = parser.parse_args()
+    factor = chosen.repeats
+    repeats = {clusters: max(1, int(number * factor)) for clusters, number in REPEATS.items()}
+    start = time.monotonic()
+    if not chosen.only:
+        print_fixed(repeats, factor)
+    at_stop = {expected: max(1, int(2000 * factor)) for expected in (100, 300)}
+    print_stopping("stopped by width", at_stop, two=False)
+    differences = {expected: number // 2 for expected, number in at_stop.items()}
+    print_stopping("difference, stopped by width", differences, two=True)
     print(f"\n{time.monotonic() - start:.0f} s")
 
 

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from loupe.cli.shared.reading import Carried
     from loupe.pipeline import Plan
     from loupe.runs.folder import RunFolder
-    from loupe.stats.comparison import Difference
     from loupe.stats.stopping import Goal, Look
-    from loupe.types import Benchmark, Estimate
+    from loupe.types import Benchmark
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -118,7 +117,7 @@ def read_until(plans: Sequence[Plan], until: Until, *, plain: bool) -> Carried[R
         carried = read_all(limited, run, plain=plain)
         if carried.code or len(carried.found) < len(plans):
             return carried
-        found = _look(goal, [carried.results[plans.index(plan)] for plan in sides], clusters)
+        found = _look(goal, [carried.results[plans.index(plan)] for plan in sides])
         if found.ended:
             note = _why(found, until, ends[clusters - 1])
             say(note)
@@ -156,25 +155,15 @@ def _ends(plan: Plan) -> list[int]:
     return ends
 
 
-def _look(goal: Goal, folders: Sequence[RunFolder], clusters: int) -> Look:
-    from loupe.stats.stopping import look
-    from loupe.types import Estimate
-
-    if goal.between is not None:
-        return look(goal, _difference(goal, folders), clusters)
-    result = folders[0].result()
-    found: Estimate | None = result.measures.get(goal.measure or result.headline) if result else None
-    return look(goal, found or Estimate(value=None), clusters)
-
-
-def _difference(goal: Goal, folders: Sequence[RunFolder]) -> Difference:
+def _look(goal: Goal, folders: Sequence[RunFolder]) -> Look:
     from loupe.stats.analysis import Analysis
-    from loupe.stats.comparison import Difference, compare
+    from loupe.stats.scored_run import ScoredRun
+    from loupe.stats.stopping import look
 
-    benchmark = get_benchmark(folders[0].info.benchmark)
-    asked = replace(benchmark, headline=goal.measure or benchmark.headline_measure)
-    found = compare(Analysis.of(asked), folders[0].scores(), folders[1].scores())
-    return found.get(asked.headline, Difference())
+    analysis = Analysis.of(get_benchmark(folders[0].info.benchmark))
+    runs = [ScoredRun(folder.scores()) for folder in folders]
+    shared = frozenset.intersection(*(frozenset(run.scored) for run in runs))
+    return look(goal, analysis, [run.clustered(analysis.names, shared) for run in runs])
 
 
 def _why(found: Look, until: Until, pages: int) -> str:
