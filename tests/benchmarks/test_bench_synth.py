@@ -135,7 +135,9 @@ def test_other_pages_from_a_seed_are_another_version_of_the_benchmark() -> None:
 
 
 def test_another_seed_has_no_sentence_layout_or_number_in_common() -> None:
-    first, second = ({right_answer(one) for one in synth.load(None, seed=seed, pages=40, tracks=ALONE)} for seed in (1, 2))
+    first, second = (
+        {right_answer(one) for one in synth.load(None, seed=seed, pages=40, tracks=ALONE)} for seed in (1, 2)
+    )
     assert first & second <= {""}
 
 
@@ -182,7 +184,9 @@ def test_a_wrong_check_digit_fails_and_has_one_right_number() -> None:
     assert int(f"{account[4:]}3333{account[2:4]}") % 97 == 1
 
 
-def test_every_trap_has_six_variants_and_there_are_sixteen_languages_in_ten_scripts_less_one(traps: list[Sample]) -> None:
+def test_every_trap_has_six_variants_and_there_are_sixteen_languages_in_ten_scripts_less_one(
+    traps: list[Sample],
+) -> None:
     variants = defaultdict(set)
     for one in traps:
         variants[one.tags["kind"]].add(right_answer(one) + str(one.images[0]))
@@ -298,7 +302,7 @@ def test_figures_have_a_curve_for_every_ladder_and_a_share_for_every_trap(traps:
     limit = ladders["legibility", "size"]["summary"]["limit"]
     assert limit["where"] == "within" and 5 < limit["value"] < 6
     blur = ladders["degrade", "blur"]
-    assert [point["rung"] for point in blur["points"]][0] == "0" and blur["summary"]["half_loss"]["value"] < 5
+    assert blur["points"][0]["rung"] == "0" and blur["summary"]["half_loss"]["value"] < 5
     assert all(sample.startswith("degrade-") for point in blur["points"] for sample in point["samples"])
     assert figures["traps"]["instruction"]["n"] == VARIANTS and figures["traps"]["blank"]["low"] < 1
 
