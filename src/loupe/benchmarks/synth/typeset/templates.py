@@ -6,6 +6,7 @@ The typesetter reads the template and nothing else, a file alone or the folder o
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import re
 import tempfile
@@ -52,8 +53,6 @@ def checked_template(path: Path) -> Path:
 
 def template_digest(path: Path) -> str:
     """Identifies a template by the bytes of its files."""
-    import hashlib
-
     digest = hashlib.sha256()
     for file in sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]:
         name = str(file.relative_to(path)) if path.is_dir() else ""
@@ -80,14 +79,14 @@ def made_up_data(code: str, dice: Dice, number: int) -> dict[str, Any]:
 
 def typeset_template(path: str, data: dict[str, Any]) -> bytes:
     """The PDF of a page of a template. Raises TypesetError, with the first line of what is wrong."""
-    return compiled(_compiler(path), _inputs(data), path)
+    return compiled(_compiler(path, template_digest(Path(path))), _inputs(data), path)
 
 
 def said_of(path: str, data: dict[str, Any]) -> Said:
     """What the template says of this page. Raises TypesetError where it says it in no form that is known."""
     import typst
 
-    root, main = _places(path)
+    root, main = _places(path, template_digest(Path(path)))
     try:
         found = typst.query(
             str(main), "<truth>", field="value", root=str(root), font_paths=font_folders(), sys_inputs=_inputs(data)
@@ -107,17 +106,20 @@ def _inputs(data: dict[str, Any]) -> dict[str, str]:
     return {"data": json.dumps(data, ensure_ascii=False, sort_keys=True)}
 
 
-@functools.cache
-def _compiler(path: str) -> Any:
+@functools.lru_cache(maxsize=8)
+def _compiler(path: str, digest: str) -> Any:
     import typst
 
-    root, main = _places(path)
+    root, main = _places(path, digest)
     return typst.Compiler(str(main), root=str(root), font_paths=font_folders(), package_path=no_packages())
 
 
-@functools.cache
-def _places(path: str) -> tuple[Path, Path]:
-    """The folder that the typesetter may read, and the file to begin with: a file alone is copied into an empty one."""
+@functools.lru_cache(maxsize=8)
+def _places(path: str, digest: str) -> tuple[Path, Path]:
+    """The folder that the typesetter may read, and the file to begin with: a file alone is copied into an empty one.
+
+    `digest` is that of the template: one that was edited meanwhile is another.
+    """
     if Path(path).is_dir():
         return Path(path).absolute(), Path(path).absolute() / MAIN
     alone = Path(tempfile.mkdtemp(prefix="loupe-template-"))
