@@ -125,7 +125,7 @@ def read_until(plans: Sequence[Plan], until: Until, *, plain: bool) -> Carried[R
                 _store(folder, note)
             return carried
         say(f"± {_shown(found, until)} after {ends[clusters - 1]:,} pages: reading on")
-        clusters += found.more
+        clusters = min(clusters + max(found.more, 1), len(ends))
 
 
 def _sides(plans: Sequence[Plan], until: Until) -> list[Plan]:
@@ -156,6 +156,7 @@ def _ends(plan: Plan) -> list[int]:
 
 
 def _look(goal: Goal, folders: Sequence[RunFolder]) -> Look:
+    """What the scores so far say: of one run, or of two over the samples that both have."""
     from loupe.stats.analysis import Analysis
     from loupe.stats.scored_run import ScoredRun
     from loupe.stats.stopping import look

@@ -110,10 +110,10 @@ def _variable(dice: Dice) -> Term:
 def _deep(dice: Dice, depth: int) -> Term:
     if depth == 0:
         return _sum([_leaf(dice), _leaf(dice)], dice)
-    inside = _deep(dice, depth - 1)
-    return dice.choice(
-        (lambda: _fraction(inside, _leaf(dice)), lambda: _root(inside), lambda: _power(inside, _leaf(dice)))
-    )()
+    inside, kind = _deep(dice, depth - 1), dice.below(3)
+    if kind == 0:
+        return _root(inside)
+    return _fraction(inside, _leaf(dice)) if kind == 1 else _power(inside, _leaf(dice))
 
 
 def _matrix(dice: Dice) -> Term:

@@ -1,6 +1,6 @@
 """Page designs of the user's own, in typst: they are given made-up data, and say what stands on the page.
 
-The typesetter reads the template and nothing else: a file alone, or the folder of a `main.typ`. docs/synth.md#templates.
+The typesetter reads the template and nothing else, a file alone or the folder of a `main.typ`: docs/synth.md#templates.
 """
 
 from __future__ import annotations
