@@ -1,10 +1,11 @@
 """How often the 95 % interval holds the true value, on simulated benchmarks: prints the tables of docs/statistics.md.
 
 The same for the interval of the difference between two engines, for both where reading stops as soon as the interval is
-narrow enough (loupe.stats.stopping), and how often equally good engines are called different.
+narrow enough (loupe.stats.stopping), for figures read off a curve (loupe.stats.curves), and how often equally good
+engines are called different.
 
-Run: `python perf/coverage.py` (about ten minutes; `--repeats 0.1` for a tenth of the repeats; `--only stopping` for the
-tables of reading until a width). Every repeat of a
+Run: `python perf/coverage.py` (about ten minutes; `--repeats 0.1` for a tenth of the repeats; `--only stopping` or
+`--only curves` for these tables alone). Every repeat of a
 benchmark is one measure of a single call of `estimate`, so what is measured is what users get, seed of the draws
 included.
 """
@@ -21,6 +22,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from loupe.stats import curves
 from loupe.stats.analysis import Analysis
 from loupe.stats.bootstrap import interval, resample
 from loupe.stats.clusters import Clustered, MeasureRows, Row
@@ -28,7 +30,7 @@ from loupe.stats.comparison import LEVEL, compare
 from loupe.stats.estimates import estimate, is_all_or_nothing
 from loupe.stats.permutation import contrasts
 from loupe.stats.stopping import FEWEST, Ends, Goal, decide
-from loupe.types import Measure, SampleScores, Score
+from loupe.types import Estimate, Measure, SampleScores, Score
 
 Floats: TypeAlias = NDArray[np.float64]
 Shape: TypeAlias = tuple[int, int]
@@ -297,6 +299,59 @@ def print_coverage(
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 
+#: Rungs of a simulated ladder, and the CER that pages of middling difficulty have on them.
+PLACES = (24.0, 16.0, 12.0, 10.0, 8.0, 7.0, 6.0, 5.0)
+RATES = np.array([0.003, 0.004, 0.006, 0.01, 0.03, 0.07, 0.25, 0.7])
+CER = Measure(name="cer", higher_is_better=False)
+
+
+def climbed(chance: np.random.Generator, bases: int) -> list[curves.Rung]:
+    """Base pages of very different difficulty (gamma, shape 4) of about 1,000 characters, on all rungs."""
+    length = np.round(chance.lognormal(6.9, 0.3, (bases, 1))).astype(int)
+    rates = np.minimum(chance.gamma(4, 0.25, (bases, 1)) * RATES, 1.0)
+    edits = chance.binomial(length, rates)
+    return [
+        (str(base), place, (float(edits[base, at]), float(length[base, 0])))
+        for base in range(bases)
+        for at, place in enumerate(PLACES)
+    ]
+
+
+def figures_of(found: curves.Curve) -> dict[str, Estimate | curves.Crossing]:
+    """What is read off a curve."""
+    return {
+        "limit (CER of 5 %)": curves.limit(found, 0.05),
+        "half of the accuracy is gone": curves.half_loss(found),
+        "area under the curve": curves.area(found),
+        "reliance (last rung less the first)": curves.reliance(found)[-1],
+    }
+
+
+def print_figures(repeats: dict[int, int]) -> None:
+    """The table of figures read off a curve; the truth is the figure of 100,000 base pages."""
+    chance = np.random.default_rng([SEED, 5])
+    truth = {
+        name: each.value
+        for name, each in figures_of(curves.curve(CER, climbed(chance, 100_000), PLACES, draws=1)).items()
+    }
+    held = {name: dict.fromkeys(repeats, 0) for name in truth}
+    for bases, number in repeats.items():
+        for _ in range(number):
+            for name, found in figures_of(curves.curve(CER, climbed(chance, bases), PLACES)).items():
+                true = truth[name]
+                assert true is not None
+                # An open end holds everything on its side.
+                low, high = (
+                    (-math.inf if found.low is None else found.low),
+                    (math.inf if found.high is None else found.high),
+                )
+                held[name][bases] += low <= true <= high
+    print("\n| figure of a curve | " + " | ".join(f"{bases} base pages" for bases in repeats) + " |")
+    print("|---|" + "---|" * len(repeats))
+    for name, counts in held.items():
+        print(f"| {name} | " + " | ".join(f"{100 * counts[bases] / repeats[bases]:.1f} %" for bases in repeats) + " |")
+
+
 def print_fixed(repeats: dict[int, int], factor: float) -> None:
     """The tables of benchmarks whose number of clusters is known beforehand."""
     print(f"Coverage of the 95 % interval (missed below / above), seed {SEED}, repeats {repeats}")
@@ -312,17 +367,20 @@ def main() -> None:
     """Print the tables as Markdown."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--repeats", type=float, default=1.0, help="factor on the number of repeats")
-    parser.add_argument("--only", choices=["stopping"], help="these tables alone")
+    parser.add_argument("--only", choices=["stopping", "curves"], help="these tables alone")
     chosen = parser.parse_args()
     factor = chosen.repeats
     repeats = {clusters: max(1, int(number * factor)) for clusters, number in REPEATS.items()}
     start = time.monotonic()
     if not chosen.only:
         print_fixed(repeats, factor)
-    at_stop = {expected: max(1, int(2000 * factor)) for expected in (100, 300)}
-    print_stopping("stopped by width", at_stop, two=False)
-    differences = {expected: number // 2 for expected, number in at_stop.items()}
-    print_stopping("difference, stopped by width", differences, two=True)
+    if chosen.only != "curves":
+        at_stop = {expected: max(1, int(2000 * factor)) for expected in (100, 300)}
+        print_stopping("stopped by width", at_stop, two=False)
+        differences = {expected: number // 2 for expected, number in at_stop.items()}
+        print_stopping("difference, stopped by width", differences, two=True)
+    if chosen.only != "stopping":
+        print_figures({bases: max(1, int(1000 * factor)) for bases in (6, 20, 60)})
     print(f"\n{time.monotonic() - start:.0f} s")
 
 
