@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-import msgspec
 from markupsafe import Markup
 
 from loupe.report.svg_parts import COLOURS, GREY, closed, line, mark, opening, text, text_width
 from loupe.results.groups import Group
-from loupe.results.ladders import Ladder, Rung, ladders_of
+from loupe.results.ladders import Ladder, ReadOff, Rung, ladders_of, read_off
 
 WIDTH = 320
 _LEFT, _RIGHT, _TOP, _FLOOR = 44, 12, 10, 158
@@ -32,17 +31,6 @@ _PLACES = {
     "collapse": "half of the accuracy is gone at",
 }
 _SHARES = {"area": "area under the curve", "reliance": "CER of the last rung less that of the first"}
-
-
-class _ReadOff(msgspec.Struct, frozen=True, kw_only=True):
-    """What was read off a curve: a share, or with `where` a place on the ladder (loupe.stats.curves.Crossing)."""
-
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    where: str = ""
-    easiest: float = 0.0
-    hardest: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +130,8 @@ def _said(ladder: Ladder) -> tuple[str, ...]:
     """What was read off a curve, in words; where it lies beyond the ladder, that it does."""
     said = []
     for name, stored in ladder.summary.items():
-        last = stored[-1] if isinstance(stored, list) and stored else stored
-        try:
-            found = msgspec.convert(last, _ReadOff)
-        except msgspec.ValidationError:
+        found = read_off(stored[-1] if isinstance(stored, list) and stored else stored)
+        if found is None:
             continue
         if name in _PLACES and found.where:
             said.append(f"{_PLACES[name]} {_place(found)} ({ladder.axis})")
@@ -154,7 +140,7 @@ def _said(ladder: Ladder) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _place(found: _ReadOff) -> str:
+def _place(found: ReadOff) -> str:
     if found.where == "within" and found.value is not None:
         ends = ["beyond" if end is None else f"{end:.3g}" for end in (found.low, found.high)]
         return f"{found.value:.3g}" + ("" if ends == ["beyond", "beyond"] else f" [{ends[0]} to {ends[1]}]")

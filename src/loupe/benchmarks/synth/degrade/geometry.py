@@ -74,7 +74,7 @@ def _to_unit_square(
 ) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
     """The projection of a quadrilateral (clockwise from the upper left) onto the unit square, row by row.
 
-    Source: P. Heckbert, Fundamentals of Texture Mapping and Image Warping (1989), section 2.2.3; inverted by cofactors.
+    Source: P. Heckbert, Fundamentals of Texture Mapping and Image Warping (1989), 2.2.3; inverted by cofactors.
     """
     (x0, y0), (x1, y1), (x2, y2), (x3, y3) = corners
     dx1, dx2, sx = x1 - x2, x3 - x2, x0 - x1 + x2 - x3

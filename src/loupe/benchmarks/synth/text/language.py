@@ -5,15 +5,17 @@ from __future__ import annotations
 import functools
 import tomllib
 from collections import Counter
-from importlib.resources import files
+from pathlib import Path
 
 import msgspec
 
 from loupe.benchmarks.synth.dice import Dice
 from loupe.benchmarks.synth.text.tokens import NAME_BEGINS, NAME_ENDS, Text, clusters, tokens_of
 from loupe.errors import UsageError, did_you_mean
+from loupe.files.foreign import read_data
 from loupe.typed import convert
 
+_FOLDER = Path(__file__).parent / "languages"
 _SLOTS = ("when", "when2", "who", "does", "where", "where2", "tail")
 
 
@@ -61,7 +63,7 @@ class Language(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 @functools.cache
 def language_codes() -> tuple[str, ...]:
     """The codes of all languages, English first."""
-    found = sorted(file.name.removesuffix(".toml") for file in files(_FOLDER).iterdir() if file.name.endswith(".toml"))
+    found = sorted(file.stem for file in _FOLDER.glob("*.toml"))
     return ("en", *(code for code in found if code != "en"))
 
 
@@ -71,8 +73,7 @@ def language(code: str) -> Language:
     if code not in language_codes():
         meant = did_you_mean(code, language_codes())
         raise UsageError(f"synth has no language {code!r}{meant}", hint=f"languages: {', '.join(language_codes())}")
-    written = files(_FOLDER).joinpath(f"{code}.toml").read_text("utf-8")
-    return convert(tomllib.loads(written), Language)
+    return convert(tomllib.loads(read_data(_FOLDER / f"{code}.toml").decode()), Language)
 
 
 class Letters(msgspec.Struct, frozen=True):
@@ -100,6 +101,3 @@ def letters(code: str) -> Letters:
             after.setdefault(before, Counter())[letter] += 1
             before = letter
     return Letters({key: sorted(found.elements()) for key, found in sorted(after.items())}, frozenset(words))
-
-
-_FOLDER = "loupe.benchmarks.synth.text.languages"
