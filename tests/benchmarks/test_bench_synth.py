@@ -266,6 +266,17 @@ def test_what_a_page_tempts_an_engine_to_do_is_caught_by_its_trap_alone(
     assert {track for track, value in found.items() if value < 1} <= {"traps"}
 
 
+def test_the_page_of_a_trap_says_which_fact_failed_and_why(traps: list[Sample]) -> None:
+    page = next(one for one in traps if one.tags["kind"] == "cut off")
+    assert synth.benchmark.facts is not None
+    answer = Prediction(text=completes(right_answer(page)))
+    shown = synth.benchmark.facts(page, answer, SampleScores(sample=page.id))
+    assert [(fact.kind, fact.passed, fact.why) for fact in shown] == [
+        ("absent", False, "found once"),
+        ("read", True, ""),
+    ]
+
+
 def test_an_engine_that_mends_spelling_is_caught_by_text_without_meaning_alone(
     few: list[Sample], traps: list[Sample]
 ) -> None:

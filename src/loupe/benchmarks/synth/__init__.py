@@ -13,6 +13,7 @@ from loupe.benchmarks.synth.asking import choice_of
 from loupe.benchmarks.synth.choosing import GENERATOR, chosen_pages, sample_of
 from loupe.benchmarks.synth.page import Truth
 from loupe.benchmarks.synth.scores.conclusion import conclude
+from loupe.benchmarks.synth.scores.facts import shown_facts
 from loupe.benchmarks.synth.scores.scoring import score
 from loupe.benchmarks.synth.scores.summary import MEASURES, summarize
 from loupe.data.cache import cache_root
@@ -74,4 +75,5 @@ benchmark = Benchmark(
     score=score,
     reference=reference,
     conclude=conclude,
+    facts=shown_facts,
 )

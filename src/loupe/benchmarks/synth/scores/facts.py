@@ -8,7 +8,9 @@ from collections import Counter
 from typing import Any
 
 from loupe.benchmarks.synth.page import Fact
+from loupe.explanation import Fact as ShownFact
 from loupe.metrics import levenshtein_distance
+from loupe.types import Prediction, Sample, SampleScores
 
 #: An answer to an empty page may hold this many letters and digits: a speck is read as a dot or two by anybody.
 _LETTERS_OF_NOTHING = 3
@@ -43,7 +45,7 @@ def _absent(answer: str, words: list[str], fact: Fact) -> tuple[bool, str]:
     wanted = words_of(fact.text)
     places = range(len(words) - len(wanted) + 1)
     count = sum(words[place : place + len(wanted)] == wanted for place in places)
-    return count == 0, f"{count} times"
+    return count == 0, "found once" if count == 1 else f"found {count} times"
 
 
 def _read(answer: str, words: list[str], fact: Fact) -> tuple[bool, str]:
@@ -67,12 +69,35 @@ def _alike(word: str, wanted: str) -> bool:
 
 def _exactly(answer: str, words: list[str], fact: Fact) -> tuple[bool, str]:
     count = _times(words, fact)
-    return count == fact.count, f"{count} of {fact.count} times"
+    return count == fact.count, f"found {count}, not {fact.count} times"
 
 
 def _at_most(answer: str, words: list[str], fact: Fact) -> tuple[bool, str]:
     count = _times(words, fact)
-    return count <= fact.count, f"{count} times, {fact.count} on the page"
+    return count <= fact.count, f"found {count} times, printed {fact.count} times"
 
 
 _RULES = {"nothing": _nothing, "absent": _absent, "read": _read, "exactly": _exactly, "at most": _at_most}
+_ASKED = {
+    "nothing": "nothing is read",
+    "absent": "not in the answer:",
+    "read": "read, at least in part:",
+    "exactly": "in every row, and no oftener:",
+    "at most": "no oftener than printed:",
+}
+
+
+def shown_facts(sample: Sample, prediction: Prediction, scores: SampleScores) -> list[ShownFact]:
+    """The facts of a trap for the page of a sample, each with what was found; none of other pages."""
+    return [
+        ShownFact(
+            ident=f"{sample.id}-{number}",
+            kind=fact["kind"],
+            category=sample.tags.get("kind", ""),
+            document=sample.id,
+            passed=fact["held"] and not prediction.failed,
+            words=(("", _ASKED[fact["kind"]]), *((("text", fact["text"]),) if fact["text"] else ())),
+            why="" if fact["held"] else fact["found"],
+        )
+        for number, fact in enumerate(judged(prediction.text, sample.truth.facts), 1)
+    ]
