@@ -1,8 +1,11 @@
 """How often the 95 % interval holds the true value, on simulated benchmarks: prints the tables of docs/statistics.md.
 
-The same for the interval of the difference between two engines, and how often equally good ones are called different.
+The same for the interval of the difference between two engines, for both where reading stops as soon as the interval is
+narrow enough (loupe.stats.stopping), for figures read off a curve (loupe.stats.curves), and how often equally good
+engines are called different.
 
-Run: `python perf/coverage.py` (about four minutes; `--repeats 0.1` for a tenth of the repeats). Every repeat of a
+Run: `python perf/coverage.py` (about ten minutes; `--repeats 0.1` for a tenth of the repeats; `--only stopping` or
+`--only curves` for these tables alone). Every repeat of a
 benchmark is one measure of a single call of `estimate`, so what is measured is what users get, seed of the draws
 included.
 """
@@ -10,19 +13,24 @@ included.
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from loupe.stats import curves
 from loupe.stats.analysis import Analysis
-from loupe.stats.clusters import Row
-from loupe.stats.comparison import compare
-from loupe.stats.estimates import estimate
-from loupe.types import Measure, SampleScores, Score
+from loupe.stats.bootstrap import interval, resample
+from loupe.stats.clusters import Clustered, MeasureRows, Row
+from loupe.stats.comparison import LEVEL, compare
+from loupe.stats.estimates import estimate, is_all_or_nothing
+from loupe.stats.permutation import contrasts
+from loupe.stats.stopping import FEWEST, Ends, Goal, decide
+from loupe.types import Estimate, Measure, SampleScores, Score
 
 Floats: TypeAlias = NDArray[np.float64]
 Shape: TypeAlias = tuple[int, int]
@@ -191,6 +199,88 @@ def covered_differences(benchmark: Simulated, clusters: int, repeats: int) -> tu
     return 1 - (above + below) / done, above / done, below / done
 
 
+#: Both counts of the clusters in each repeat, of one engine or of two.
+Runs: TypeAlias = tuple[tuple[Floats, Floats], ...]
+
+
+def clustered(counts: tuple[Floats, Floats], clusters: int, repeats: list[int]) -> Clustered:
+    """The first clusters of these repeats; each repeat is a measure."""
+    numbers = np.arange(clusters)
+    table = np.stack([each[:clusters] for each in counts], axis=-1)
+    rows = {str(repeat): MeasureRows(table[:, repeat], numbers) for repeat in repeats}
+    return Clustered(tuple(map(str, range(clusters))), rows)
+
+
+def intervals(runs: Runs, clusters: int, repeats: list[int]) -> dict[int, tuple[Ends, Floats]]:
+    """Interval and influences after so many clusters, as `look` has them: of one engine, or of two apart."""
+    analysis = Analysis([Measure(name=str(repeat)) for repeat in repeats])
+    scores = [clustered(counts, clusters, repeats) for counts in runs]
+    if len(scores) == 1:
+        (values,) = (resample(analysis, run) for run in scores)
+        shares = {name: is_all_or_nothing(rows.counts) for name, rows in scores[0].measures.items()}
+        found = {name: (interval(each, share=shares[name]), each.left_out) for name, each in values.items()}
+    else:
+        first, second = (resample(replace(analysis, draws=1), run) for run in scores)
+        known = contrasts(analysis, *scores)
+        found = {
+            name: (known[name].interval(LEVEL) if name in known else None, first[name].left_out - second[name].left_out)
+            for name in first
+        }
+    return {repeat: found[str(repeat)] for repeat in repeats}
+
+
+def drawn_runs(benchmark: Simulated, chance: np.random.Generator, shape: Shape, *, two: bool) -> tuple[Runs, Floats]:
+    """The counts of one engine or two, and the true value or difference of each repeat."""
+    if two:
+        first, other, second, truth = differing(benchmark, chance, shape)
+        return ((first, second), (other, second)), truth
+    first, second, true = benchmark.draw(chance, shape)
+    return ((first, second),), np.broadcast_to(np.asarray(true, float), shape[1])
+
+
+def covered_at_stop(
+    benchmark: Simulated, expected: int, repeats: int, *, two: bool
+) -> tuple[float, float, float, float]:
+    """As `covered`, of intervals after which reading stopped; with the mean number of clusters read.
+
+    The goal is the half-width that `expected` clusters have on average.
+    """
+    chance = np.random.default_rng([SEED, expected, 3 + two])
+    pilot, _ = drawn_runs(benchmark, chance, (4000, 20), two=two)
+    halves = [(ends[1] - ends[0]) / 2 for ends, _ in intervals(pilot, 4000, list(range(20))).values() if ends]
+    goal = Goal(half_width=float(np.mean(halves)) * math.sqrt(4000 / expected), most=8 * expected)
+    above = below = done = read = 0
+    while done < repeats:
+        number = min(AT_ONCE, repeats - done)
+        runs, truth = drawn_runs(benchmark, chance, (goal.most, number), two=two)
+        going, clusters = list(range(number)), FEWEST
+        while going:
+            looks = {}
+            for repeat, (ends, influence) in intervals(runs, clusters, going).items():
+                looks[repeat] = decide(goal, ends, influence, clusters=clusters)
+                if looks[repeat].ended:
+                    above += ends is not None and ends[0] > truth[repeat] + 1e-12
+                    below += ends is not None and ends[1] < truth[repeat] - 1e-12
+                    read += clusters
+            going = [repeat for repeat in going if not looks[repeat].ended]
+            clusters += max((looks[repeat].more for repeat in going), default=0)
+        done += number
+    return 1 - (above + below) / done, above / done, below / done, read / done
+
+
+def print_stopping(title: str, repeats: dict[int, int], *, two: bool) -> None:
+    """One table of coverage where reading stops by width."""
+    print(f"\n| {title} | " + " | ".join(f"n ≈ {expected}" for expected in repeats) + " |")
+    print("|---|" + "---|" * len(repeats))
+    for benchmark in BENCHMARKS:
+        cells = []
+        for expected, number in repeats.items():
+            share, above, below, read = covered_at_stop(benchmark, expected, number, two=two)
+            cells.append(f"{100 * share:.1f} % ({100 * below:.1f} / {100 * above:.1f}), {read:.0f} read")
+        name = f"{'*stress:* ' if benchmark.stress else ''}{benchmark.title}"
+        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+
+
 def pick(row: SampleScores, measure: str) -> SampleScores:
     """One repeat of a cluster: a comparison corrects over all measures that it is asked about."""
     return SampleScores(sample=row.sample, scores=[row.scores[int(measure)]])
@@ -209,13 +299,61 @@ def print_coverage(
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 
-def main() -> None:
-    """Print the tables as Markdown."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--repeats", type=float, default=1.0, help="factor on the number of repeats")
-    factor = parser.parse_args().repeats
-    repeats = {clusters: max(1, int(number * factor)) for clusters, number in REPEATS.items()}
-    start = time.monotonic()
+#: Rungs of a simulated ladder, and the CER that pages of middling difficulty have on them.
+PLACES = (24.0, 16.0, 12.0, 10.0, 8.0, 7.0, 6.0, 5.0)
+RATES = np.array([0.003, 0.004, 0.006, 0.01, 0.03, 0.07, 0.25, 0.7])
+CER = Measure(name="cer", higher_is_better=False)
+
+
+def climbed(chance: np.random.Generator, bases: int) -> list[curves.Rung]:
+    """Base pages of very different difficulty (gamma, shape 4) of about 1,000 characters, on all rungs."""
+    length = np.round(chance.lognormal(6.9, 0.3, (bases, 1))).astype(int)
+    rates = np.minimum(chance.gamma(4, 0.25, (bases, 1)) * RATES, 1.0)
+    edits = chance.binomial(length, rates)
+    return [
+        (str(base), place, (float(edits[base, at]), float(length[base, 0])))
+        for base in range(bases)
+        for at, place in enumerate(PLACES)
+    ]
+
+
+def figures_of(found: curves.Curve) -> dict[str, Estimate | curves.Crossing]:
+    """What is read off a curve."""
+    return {
+        "limit (CER of 5 %)": curves.limit(found, 0.05),
+        "half of the accuracy is gone": curves.half_loss(found),
+        "area under the curve": curves.area(found),
+        "reliance (last rung less the first)": curves.reliance(found)[-1],
+    }
+
+
+def print_figures(repeats: dict[int, int]) -> None:
+    """The table of figures read off a curve; the truth is the figure of 100,000 base pages."""
+    chance = np.random.default_rng([SEED, 5])
+    truth = {
+        name: each.value
+        for name, each in figures_of(curves.curve(CER, climbed(chance, 100_000), PLACES, draws=1)).items()
+    }
+    held = {name: dict.fromkeys(repeats, 0) for name in truth}
+    for bases, number in repeats.items():
+        for _ in range(number):
+            for name, found in figures_of(curves.curve(CER, climbed(chance, bases), PLACES)).items():
+                true = truth[name]
+                assert true is not None
+                # An open end holds everything on its side.
+                low, high = (
+                    (-math.inf if found.low is None else found.low),
+                    (math.inf if found.high is None else found.high),
+                )
+                held[name][bases] += low <= true <= high
+    print("\n| figure of a curve | " + " | ".join(f"{bases} base pages" for bases in repeats) + " |")
+    print("|---|" + "---|" * len(repeats))
+    for name, counts in held.items():
+        print(f"| {name} | " + " | ".join(f"{100 * counts[bases] / repeats[bases]:.1f} %" for bases in repeats) + " |")
+
+
+def print_fixed(repeats: dict[int, int], factor: float) -> None:
+    """The tables of benchmarks whose number of clusters is known beforehand."""
     print(f"Coverage of the 95 % interval (missed below / above), seed {SEED}, repeats {repeats}")
     print_coverage("simulated benchmark", covered, repeats)
     print_coverage("difference of two engines", covered_differences, {30: repeats[30] // 2, 200: repeats[200] // 2})
@@ -223,6 +361,26 @@ def main() -> None:
     for benchmark in (found for found in BENCHMARKS if not found.stress):
         shares = [false_alarms(benchmark, clusters, max(1, int(2000 * factor))) for clusters in (30, 200)]
         print(f"| {benchmark.title} | " + " | ".join(f"{100 * share:.1f} %" for share in shares) + " |", flush=True)
+
+
+def main() -> None:
+    """Print the tables as Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--repeats", type=float, default=1.0, help="factor on the number of repeats")
+    parser.add_argument("--only", choices=["stopping", "curves"], help="these tables alone")
+    chosen = parser.parse_args()
+    factor = chosen.repeats
+    repeats = {clusters: max(1, int(number * factor)) for clusters, number in REPEATS.items()}
+    start = time.monotonic()
+    if not chosen.only:
+        print_fixed(repeats, factor)
+    if chosen.only != "curves":
+        at_stop = {expected: max(1, int(2000 * factor)) for expected in (100, 300)}
+        print_stopping("stopped by width", at_stop, two=False)
+        differences = {expected: number // 2 for expected, number in at_stop.items()}
+        print_stopping("difference, stopped by width", differences, two=True)
+    if chosen.only != "stopping":
+        print_figures({bases: max(1, int(1000 * factor)) for bases in (6, 20, 60)})
     print(f"\n{time.monotonic() - start:.0f} s")
 
 

@@ -346,6 +346,9 @@ class Benchmark:
     each; what it finds it leaves in memory or in a cache on disk. It is only ever a way to be faster: `score` must give
     the same alone, and does so where `prepare` raised, hung or died. `tools` names these programs with their versions
     ("" where one is missing): other tools, and samples are scored anew. It must be quick.
+
+    `draw` makes the pages of a sample where they are not there yet, in a process beside inference; each is called by
+    the digest of everything that decides about its pixels, which stands for them in the digest of the data.
     """
 
     title: str
@@ -363,6 +366,7 @@ class Benchmark:
     suffix: Literal[".txt", ".md"] = ".txt"
     conclude: Callable[[Sequence[SampleScores]], Conclusion] | None = None
     prepare: Prepare | None = None
+    draw: Callable[[Sample], None] | None = None
     tools: Callable[[], Mapping[str, str]] | None = None
     explain: Callable[[Sample, SampleScores], Explanation | None] | None = None
     facts: Callable[[Sample, Prediction, SampleScores], Sequence[Fact]] | None = None

@@ -28,7 +28,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, get_args
 
@@ -219,7 +219,7 @@ class Subjects:
                 root = folder / ident
                 write_prepared(ident, root, 2, images=False)
             for options in _variants(benchmark.load):
-                for sample in list(benchmark.load(root, **options))[:2]:
+                for sample in islice(benchmark.load(root, **options), 2):
                     label = " ".join([f"score {ident}", *options.values()])
                     self.samples.append((label, benchmark, sample))
 

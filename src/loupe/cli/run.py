@@ -28,6 +28,7 @@ from loupe.cli.shared.reading import headline_of, read_all
 from loupe.cli.shared.repeated_runs import show_repeats, spreads
 from loupe.cli.shared.suites import benchmarks_argument, refuse, run_series, series_of, suite_options
 from loupe.cli.shared.summaries import Summaries, summary_options
+from loupe.cli.shared.until import asked_until, read_until, until_options, with_pages
 from loupe.errors import DatasetError, RunError
 from loupe.typed import convert
 from loupe.types import PublishedRow, Result
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 @allow_unverified
 @strict_option
 @fail_under_option
+@until_options
 @published_option
 @by_option
 @summary_options
@@ -61,11 +63,12 @@ def command(
     """
     strict, fail_under, skip_missing = (flags.pop(name) for name in ("strict", "fail_under", "skip_missing"))
     by, with_published = flags.pop("by"), flags.pop("with_published")
+    goal = {name: flags.pop(name) for name in ("until", "until_difference", "max_pages")}
     summaries = Summaries(junit=flags.pop("junit"), markdown=flags.pop("markdown"))
     reading = convert(flags, Flags)
     series = series_of(benchmarks, suite, skip_missing=skip_missing)
     if series is not None:
-        refuse({"--fail-under": fail_under, "--by": by, "--with-published": with_published})
+        refuse({"--fail-under": fail_under, "--by": by, "--with-published": with_published, "--until": goal["until"]})
         code, folders = run_series(series, reading, strict=strict, json=json, plain=plain)
         summaries.of_runs(folders)
         context.exit(code)
@@ -74,13 +77,14 @@ def command(
         headline = headline_of(benchmark)
         floor = parse_floor(fail_under, headline)
         published = published_of(benchmark_id(benchmark), get_benchmark(benchmark).version) if with_published else []
-        plans = make_plans(benchmark, reading)
+        until = asked_until(benchmark, goal["until"], goal["until_difference"], goal["max_pages"])
+        plans = make_plans(benchmark, with_pages(reading, until) if until else reading)
         if by:
             check_tag(by, plans[0])
         from loupe.pipeline import run
 
         say_of_cache(benchmark)
-        carried = read_all(plans, run, plain=plain)
+        carried = read_until(plans, until, plain=plain) if until else read_all(plans, run, plain=plain)
     results = [(folder.path, result) for folder in carried.results if (result := folder.result()) is not None]
     summaries.of_runs(carried.results, floor)
     codes = [carried.code, *(verdict(result, floor, strict=strict) for _, result in results)]
@@ -133,9 +137,11 @@ def json_document(
 def show_result(path: Path, result: Result, *, plain: bool) -> None:
     """The tables of one result with its worst samples, its signature, and where it is stored."""
     from loupe.results.class_tables import class_sections
+    from loupe.results.ladder_tables import ladder_sections
     from loupe.results.sections import result_sections
 
-    tables([*result_sections(result, _worst_samples(path)), *class_sections(result)], plain=plain)
+    sections = [*result_sections(result, _worst_samples(path)), *class_sections(result), *ladder_sections(result)]
+    tables(sections, plain=plain)
     print_line(result.signature)
     print_line(f"saved in {path}")
     suggest_adapters(path)

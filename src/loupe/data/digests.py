@@ -34,6 +34,11 @@ def source_digest(source: PageSource) -> str:
     return file_digest(source)
 
 
+def drawn_digest(source: PageSource) -> str:
+    """The same of a page that its benchmark draws when it is needed: its name is its digest (`Benchmark.draw`)."""
+    return (source if isinstance(source, Path) else source.path).name
+
+
 def _container_digest(path: Path) -> str:
     try:
         facts = path.stat()

@@ -15,7 +15,7 @@ import msgspec
 
 from loupe.benchmarks import benchmark_id, benchmark_of_run, filed_as
 from loupe.benchmarks.registry import benchmark_ids, changed_options, check_options
-from loupe.data.digests import source_digest
+from loupe.data.digests import drawn_digest, source_digest
 from loupe.engines.pages.anchor_text import MARK
 from loupe.engines.pages.anchored_prompts import anchored_by
 from loupe.engines.registry import Profile, profile_names, slug
@@ -193,7 +193,9 @@ def survey(
             elif MARK in sample.prompt and not anchored:
                 anchored.append(sample.prompt)
             if pages:
-                images.extend(map(source_digest, sample.images))
+                # A page that is yet to be drawn is called by its digest.
+                digest = drawn_digest if benchmark.draw else source_digest
+                images.extend(map(digest, sample.images))
                 files.extend(image if isinstance(image, Path) else image.path for image in sample.images if not files)
             slicing.update(repr((sample.group, sorted(sample.tags.items()))).encode("utf-8", "surrogatepass"))
             question = [sample.id, sample.prompt, sample.text, task, len(sample.images)]

@@ -21,6 +21,7 @@ from loupe.engines.registry import Profile
 from loupe.errors import DatasetError, LoupeError, word
 from loupe.files.folder import Folder
 from loupe.inference.budget import BudgetSpentError
+from loupe.inference.drawer import Drawer
 from loupe.inference.journal import Journal
 from loupe.inference.progress import Progress
 from loupe.inference.prompts import make_request
@@ -225,12 +226,14 @@ async def _ask(work: _Work, left: Remaining, opened: AbstractAsyncContextManager
     part = folder.info.limit, folder.info.sample
 
     def requests() -> Iterator[Request]:
-        for sample in left.in_order(lambda: samples_of(benchmark, plan.data, plan.options, *part)):
+        ordered = left.in_order(lambda: samples_of(benchmark, plan.data, plan.options, *part))
+        for sample in drawer.following(ordered):
             if work.scoring:
                 waiting[sample.id] = sample
             yield make_request(sample, profile=plan.profile, benchmark=benchmark, benchmark_id=ident)
 
-    async with opened as engine, _live_scoring(work) as score:
+    drawer = Drawer(plan.benchmark if benchmark.draw else "")
+    async with opened as engine, drawer, _live_scoring(work) as score:
         work.progress.tell(chosen_server(engine.facts))
         folder.record_facts(engine.facts)
         if new := [note for note in _notes_of(engine.facts) if note not in folder.info.notes]:
@@ -249,7 +252,7 @@ async def _ask(work: _Work, left: Remaining, opened: AbstractAsyncContextManager
                 if work.scoring:
                     await score(waiting.pop(prediction.sample), prediction)
 
-            await Scheduler(engine, policy, work.progress, keep, budget).ask_all(requests())
+            await Scheduler(drawer.before(engine), policy, work.progress, keep, budget).ask_all(requests())
 
 
 def _notes_of(facts: Mapping[str, str]) -> Iterator[str]:

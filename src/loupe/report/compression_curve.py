@@ -12,7 +12,7 @@ from html import escape
 from textwrap import wrap
 
 from loupe.benchmarks.fox.compression import Binning, CurvePoint, compression_curve
-from loupe.report.svg_parts import shortened
+from loupe.report.svg_parts import COLOURS, GREY, closed, line, mark, opening, shortened, text
 from loupe.results.groups import Group
 from loupe.types import Result
 
@@ -20,9 +20,6 @@ WIDTH, HEIGHT = 760, 440
 #: Across a whole page, and on telephones: the letters are as large in both.
 _SIZES = (("wide", 1240), ("narrow", 380))
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 18, 18, 52
-#: Readable on white and on near black, told apart without colours by the marks.
-_COLOURS = ("#2a78c2", "#c9611a", "#2f9160", "#a4529c", "#8a7a1e", "#6d6d6d")
-_GREY = "#808890"
 _LEGEND_LINE = 18
 _NOTE = "hollow, dashed: the paper (arXiv 2510.18234) for the same bins. Bars: 95 % interval. n: pages of the bin."
 
@@ -72,10 +69,7 @@ def curve_svg(drawn: Sequence[Curve], *, background: str = "", width: int = WIDT
     scale = _Scale.of(drawn, width)
     height = HEIGHT + _LEGEND_LINE * (len(drawn) + len(_notes(width)))
     label = "Precision against compression: " + "; ".join(_in_words(curve) for curve in drawn)
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'role="img" aria-label="{escape(label)}" font-family="system-ui, sans-serif" font-size="12">'
-    ]
+    parts = [opening(width, height, label)]
     if background:
         parts.append(f'<rect width="100%" height="100%" fill="{background}"/>')
     parts += scale.axes()
@@ -84,7 +78,7 @@ def curve_svg(drawn: Sequence[Curve], *, background: str = "", width: int = WIDT
     for number, curve in enumerate(drawn):
         parts += _curve(curve, scale, number, shift=_shift(number, len(drawn)))
     parts += _legend(drawn, width)
-    return "\n".join([*parts, "</svg>", ""])
+    return closed(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,19 +120,17 @@ class _Scale:
         parts = []
         for tenth in range(round(10 * self.floor), 11):
             y = self.y(tenth / 10)
-            parts.append(
-                f'<line x1="{_LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}" stroke="{_GREY}" stroke-opacity="0.3"/>'
-            )
-            parts.append(_text(_LEFT - 8, y + 4, f"{10 * tenth} %", "end"))
+            parts.append(line(_LEFT, y, right, y, 'stroke-opacity="0.3"'))
+            parts.append(text(_LEFT - 8, y + 4, f"{10 * tenth} %", "end"))
         ratio = self.lowest
         while ratio <= self.highest:
             x = self.x(ratio)
-            parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{bottom}" y2="{bottom + 5}" stroke="{_GREY}"/>')
-            parts.append(_text(x, bottom + 19, f"{ratio:g}×", "middle"))
+            parts.append(line(x, bottom, x, bottom + 5))
+            parts.append(text(x, bottom + 19, f"{ratio:g}×", "middle"))
             ratio += self.step
-        parts.append(f'<line x1="{_LEFT}" x2="{right}" y1="{bottom}" y2="{bottom}" stroke="{_GREY}"/>')
-        parts.append(_text((_LEFT + right) / 2, bottom + 40, "text tokens per vision token (compression)", "middle"))
-        parts.append(_text(_LEFT, _TOP - 5, "precision", "start"))
+        parts.append(line(_LEFT, bottom, right, bottom))
+        parts.append(text((_LEFT + right) / 2, bottom + 40, "text tokens per vision token (compression)", "middle"))
+        parts.append(text(_LEFT, _TOP - 5, "precision", "start"))
         return parts
 
 
@@ -148,13 +140,13 @@ def _shift(number: int, count: int) -> float:
 
 
 def _curve(curve: Curve, scale: _Scale, number: int, *, shift: float) -> list[str]:
-    colour = _COLOURS[number % len(_COLOURS)]
+    colour = COLOURS[number % len(COLOURS)]
     places = [
         (scale.x(point.compression or 0.0) + shift, scale.y(point.precision.value or 0.0), point)
         for point in curve.points
     ]
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in places)
-    parts = [f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.5" stroke-opacity="0.6"/>']
+    joined = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in places)
+    parts = [f'<polyline points="{joined}" fill="none" stroke="{colour}" stroke-width="1.5" stroke-opacity="0.6"/>']
     for x, y, point in places:
         precision = point.precision
         parts.append(f"<g><title>{escape(_point_in_words(curve.name, point))}</title>")
@@ -165,15 +157,15 @@ def _curve(curve: Curve, scale: _Scale, number: int, *, shift: float) -> list[st
                 f'<path d="M{x:.1f} {high:.1f}V{below:.1f}M{x - 4:.1f} {high:.1f}h8M{x - 4:.1f} {below:.1f}h8" '
                 f'stroke="{colour}" stroke-width="1.5" fill="none"/>'
             )
-        parts.append(_mark(number, x, y, colour, filled=True))
-        parts.append(_text(x, max(below, y + 4) + 13, f"n={point.pages:,}", "middle", colour))
+        parts.append(mark(number, x, y, colour, filled=True))
+        parts.append(text(x, max(below, y + 4) + 13, f"n={point.pages:,}", "middle", colour))
         parts.append("</g>")
     return parts
 
 
 def _paper(curve: Curve, scale: _Scale, number: int) -> list[str]:
     """The paper's precision for the same bins: hollow marks on a dashed line."""
-    colour = _COLOURS[number % len(_COLOURS)]
+    colour = COLOURS[number % len(COLOURS)]
     places = [
         (scale.x(point.compression or 0.0), scale.y(point.expected))
         for point in curve.points
@@ -181,20 +173,11 @@ def _paper(curve: Curve, scale: _Scale, number: int) -> list[str]:
     ]
     if not places:
         return []
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    joined = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     dashed = f'stroke="{colour}" stroke-dasharray="4 4" stroke-opacity="0.7"'
-    return [f'<polyline points="{line}" fill="none" {dashed}/>'] + [
-        _mark(number, x, y, colour, filled=False) for x, y in places
+    return [f'<polyline points="{joined}" fill="none" {dashed}/>'] + [
+        mark(number, x, y, colour, filled=False) for x, y in places
     ]
-
-
-def _mark(number: int, x: float, y: float, colour: str, *, filled: bool) -> str:
-    paint = f'fill="{colour}"' if filled else f'fill="none" stroke="{colour}" stroke-width="1.5"'
-    if number % 3 == 1:
-        return f'<rect x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8" {paint}/>'
-    if number % 3 == 2:
-        return f'<path d="M{x:.1f} {y - 5:.1f}l5 9h-10z" {paint}/>'
-    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" {paint}/>'
 
 
 def _legend(drawn: Sequence[Curve], width: int) -> list[str]:
@@ -204,19 +187,15 @@ def _legend(drawn: Sequence[Curve], width: int) -> list[str]:
     for number, curve in enumerate(drawn):
         y = HEIGHT + _LEGEND_LINE * number
         pages = f" ({sum(point.pages for point in curve.points):,} pages)"
-        parts.append(_mark(number, _LEFT + 6, y - 4, _COLOURS[number % len(_COLOURS)], filled=True))
-        parts.append(_text(_LEFT + 18, y, shortened(curve.name, min(80, longest - len(pages))) + pages, "start"))
-    for place, line in enumerate(_notes(width), len(drawn)):
-        parts.append(_text(_LEFT, HEIGHT + _LEGEND_LINE * place, line, "start", _GREY))
+        parts.append(mark(number, _LEFT + 6, y - 4, COLOURS[number % len(COLOURS)], filled=True))
+        parts.append(text(_LEFT + 18, y, shortened(curve.name, min(80, longest - len(pages))) + pages, "start"))
+    for place, words in enumerate(_notes(width), len(drawn)):
+        parts.append(text(_LEFT, HEIGHT + _LEGEND_LINE * place, words, "start", GREY))
     return parts
 
 
 def _notes(width: int) -> list[str]:
     return wrap(_NOTE, int((width - _LEFT) / 6.5))
-
-
-def _text(x: float, y: float, text: str, anchor: str, colour: str = "currentColor") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}">{escape(text)}</text>'
 
 
 def _in_words(curve: Curve) -> str:

@@ -20,6 +20,7 @@ from loupe import __version__
 from loupe.report import leaderboard
 from loupe.report.collect import SampledGroup
 from loupe.report.compression_curve import group_curves
+from loupe.report.ladder_curves import keys, panels
 from loupe.report.tradeoffs import FULL, NARROW, WIDTH, left_over, tradeoff_svg, tradeoffs
 from loupe.results import losses
 from loupe.results.class_tables import classes_of, truth_states
@@ -88,7 +89,7 @@ def environment(*folders: Path) -> Environment:
         lstrip_blocks=True,
     )
     found.filters["breakable"] = _breakable
-    found.globals |= {"sample_address": _sample_address, "row_address": None, "parts": ()}
+    found.globals |= {"sample_address": _sample_address, "row_address": None, "parts": (), "keys": keys}
     return found
 
 
@@ -208,6 +209,7 @@ def group_context(group: SampledGroup) -> JsonObject:
         "visible": None if unverified_warning(group.results) else visible_to_best(group, compared),
         "classes": classes_of([(entrant.label, entrant.result) for entrant in group.entrants if entrant.result]),
         "curves": [(kind, Markup(picture)) for kind, picture in group_curves(group)],
+        "ladders": panels(group),
         "tradeoffs": _pictures(group),
         "slices": (slices := leaderboard.slice_tables(group)),
         "slices_margin": any(cell.margin[:1] == "±" for table in slices for row in table.rows for cell in row[3]),

@@ -26,6 +26,16 @@ def line(x1: float, y1: float, x2: float, y2: float, extra: str = "") -> str:
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{GREY}" {extra}/>'
 
 
+def mark(number: int, x: float, y: float, colour: str, *, filled: bool) -> str:
+    """A point of the curve of this number: circle, square or triangle, so that curves differ without colours."""
+    paint = f'fill="{colour}"' if filled else f'fill="none" stroke="{colour}" stroke-width="1.5"'
+    if number % 3 == 1:
+        return f'<rect x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8" {paint}/>'
+    if number % 3 == 2:
+        return f'<path d="M{x:.1f} {y - 5:.1f}l5 9h-10z" {paint}/>'
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" {paint}/>'
+
+
 def text_width(words: str) -> float:
     """About how wide words are, rather too much: wide characters count twice."""
     return sum(12.5 if unicodedata.east_asian_width(char) in "WF" else 7.0 for char in words)
@@ -79,11 +89,11 @@ class Scale:
         return [step * number for number in range(math.ceil(self.low / step), math.floor(self.high / step) + 1)]
 
 
-def opening(width: float, height: float, label: str, extra: str = "") -> str:
-    """The start of a picture, with what it says in words for who does not see it."""
+def opening(width: float, height: float, label: str, extra: str = "", *, role: str = "img") -> str:
+    """The start of a picture, with what it says in words for who does not see it; `role` "group" if it has links."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
-        f'height="{height:g}" role="img" aria-label="{escape(label)}" font-family="system-ui, sans-serif" '
+        f'height="{height:g}" role="{role}" aria-label="{escape(label)}" font-family="system-ui, sans-serif" '
         f'font-size="{FONT_SIZE}"{extra}>'
     )
 

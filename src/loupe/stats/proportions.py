@@ -1,13 +1,14 @@
-"""Shares of yes-or-no outcomes: an interval for one, an exact test for two over the same documents.
+"""Shares of yes-or-no outcomes: intervals for one, an exact test for two over the same documents.
 
-Sources: E. B. Wilson, JASA 22 (1927), the score interval; Q. McNemar, Psychometrika 12 (1947), in its exact form: of
+Sources: E. B. Wilson, JASA 22 (1927), the score interval; C. J. Clopper and E. S. Pearson, Biometrika 26 (1934), the
+exact one; Q. McNemar, Psychometrika 12 (1947), in its exact form: of
 the documents on which two models differ, either is right equally often.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import NormalDist
 
 CONFIDENCE = 0.95
@@ -26,6 +27,36 @@ def wilson_interval(successes: float, n: int, *, confidence: float = CONFIDENCE)
     middle = (share + square / 2) / (1 + square)
     half = z / (1 + square) * math.sqrt(share * (1 - share) / n + square / (4 * n))
     return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def exact_interval(successes: int, n: int, *, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
+    """The interval of a share by the binomial distribution itself, which covers at least as often as it says.
+
+    None for n = 0.
+
+    >>> tuple(round(end, 4) for end in exact_interval(6, 6))
+    (0.5407, 1.0)
+    """
+    if n <= 0:
+        return None
+    tail = (1 - confidence) / 2
+    low = 0.0 if successes == 0 else _solved(lambda share: 1 - _at_most(successes - 1, n, share) - tail)
+    high = 1.0 if successes == n else _solved(lambda share: tail - _at_most(successes, n, share))
+    return low, high
+
+
+def _at_most(successes: int, n: int, share: float) -> float:
+    """The chance of so many successes or fewer out of n."""
+    return math.fsum(math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(successes + 1))
+
+
+def _solved(rising: Callable[[float], float]) -> float:
+    """Where a function that rises from below 0 to above 0 on 0..1 is 0."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if rising(middle) > 0 else (middle, high)
+    return (low + high) / 2
 
 
 def mcnemar_exact(a: Sequence[bool], b: Sequence[bool]) -> float:

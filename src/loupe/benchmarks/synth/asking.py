@@ -1,0 +1,67 @@
+"""What a user asked for, checked before anything is made: one line says what is wrong and what there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from loupe.benchmarks.synth.choosing import Choice
+from loupe.benchmarks.synth.text.language import language
+from loupe.benchmarks.synth.tracks import TRACKS
+from loupe.benchmarks.synth.typeset.compiler import need_typesetter
+from loupe.benchmarks.synth.typeset.fonts import face_of, missing
+from loupe.benchmarks.synth.typeset.templates import checked_template
+from loupe.errors import MissingToolError, UsageError, did_you_mean
+
+#: A run of more is many runs.
+_MOST = 1_000_000
+
+
+def choice_of(
+    tracks: str, seed: int, pages: int, languages: str, form: str, text: str = "", template: str = ""
+) -> Choice:
+    """The choice. Raises UsageError for what does not exist, MissingToolError for a font or typesetter that is missing.
+
+    Fonts of languages must be there only where the user names the languages.
+    """
+    need_typesetter()
+    if not 1 <= pages <= _MOST:
+        raise UsageError(f"pages={pages}: not from 1 to {_MOST:,}", hint="-o pages=250")
+    codes = _listed(languages)
+    for code in codes:
+        _check_font(code)
+    names = list(TRACKS) if tracks == "all" else _listed(tracks)
+    for name in names:
+        if name not in TRACKS:
+            raise UsageError(
+                f"synth has no track {name!r}{did_you_mean(name, TRACKS)}", hint=f"tracks: {', '.join(TRACKS)}"
+            )
+    if not names:
+        raise UsageError("tracks: none named", hint=f"tracks: {', '.join(TRACKS)}")
+    texts = None
+    if text:
+        from loupe.benchmarks.synth.text.own_texts import own_prose
+
+        texts = own_prose(Path(text), codes[0] if codes else "en")
+    return Choice(
+        tracks=tuple(names),
+        seed=seed,
+        pages=pages,
+        codes=tuple(codes),
+        texts=texts,
+        template=checked_template(Path(template)) if template else None,
+        pdf=form == "pdf",
+    )
+
+
+def _check_font(code: str) -> None:
+    face = face_of(code)
+    if lacking := missing([face]):
+        (package,) = lacking
+        raise MissingToolError(
+            f"{language(code).name} ({code}) needs the font {face.family}, which is not installed",
+            hint=f"sudo apt-get install {package}; or a folder that has it: TYPST_FONT_PATHS=DIR",
+        )
+
+
+def _listed(names: str) -> list[str]:
+    return list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))

@@ -1,0 +1,1 @@
+"""What an answer to a generated page is worth: text, values, tables, formulas, order, and yes or no."""

@@ -1,0 +1,46 @@
+"""The tracks: each turns one thing up and leaves all others alone. One file each, one function: base page → pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from loupe.benchmarks.synth.page import Page
+from loupe.benchmarks.synth.tracks import (
+    damaged,
+    density,
+    detail,
+    formulas,
+    languages,
+    legibility,
+    order,
+    plain,
+    prior,
+    tables,
+    traps,
+)
+from loupe.benchmarks.synth.tracks.setting import Setting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Track:
+    """`share` is how many of about 250 pages are of this track; `worded` says that its text may be in any language."""
+
+    pages: Callable[[Setting], list[Page]]
+    share: int
+    worded: bool = True
+
+
+TRACKS: Mapping[str, Track] = {
+    "plain": Track(pages=plain.pages, share=12),
+    "prior": Track(pages=prior.pages, share=20),
+    "detail": Track(pages=detail.pages, share=4, worded=False),
+    "legibility": Track(pages=legibility.pages, share=28),
+    "density": Track(pages=density.pages, share=10),
+    "degrade": Track(pages=damaged.pages, share=82),
+    "tables": Track(pages=tables.pages, share=18, worded=False),
+    "formulas": Track(pages=formulas.pages, share=12, worded=False),
+    "order": Track(pages=order.pages, share=12),
+    "languages": Track(pages=languages.pages, share=16, worded=False),
+    "traps": Track(pages=traps.pages, share=30, worded=False),
+}

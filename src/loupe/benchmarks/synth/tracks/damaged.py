@@ -1,0 +1,51 @@
+"""A clean page, and the same page after each degradation at rising severity."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from loupe.benchmarks.synth.page import PIXELS_PER_POINT, Page, Truth
+from loupe.benchmarks.synth.tracks.layouts import MARGIN, WIDTH, Column, height_of, running, sheet
+from loupe.benchmarks.synth.tracks.setting import Setting
+from loupe.benchmarks.synth.typeset.fonts import face_of
+
+CLEAN = "clean"
+_SIZE = 12.0
+_LINES = 16
+#: A base page comes back until it has all severities: two pages have the first set before any has the next.
+_TURNS = ((3, 5), (1, 4), (2,))
+_BASES = 2
+
+
+def pages(setting: Setting) -> list[Page]:
+    """Every degradation at some of its severities; the same text comes back at the others, and clean the first time."""
+    from loupe.benchmarks.synth.degrade import DEGRADATIONS
+
+    turn = setting.number // _BASES % len(_TURNS)
+    number = setting.number // (_BASES * len(_TURNS)) * _BASES + setting.number % _BASES
+    clean = _clean(replace(setting, number=number))
+    worse = [
+        replace(clean, kind=name, rung=str(severity), rank=severity, damage=(name, severity))
+        for name in DEGRADATIONS
+        for severity in _TURNS[turn]
+    ]
+    return [clean, *worse] if turn == 0 else worse
+
+
+def _clean(setting: Setting) -> Page:
+    face = face_of(setting.code)
+    height = height_of(_LINES, _SIZE) + 1
+    column = Column(x=MARGIN, y=MARGIN, width=WIDTH - 2 * MARGIN, height=height, size=_SIZE, face=face)
+    text = column.filled(setting.prose, setting.dice())
+    return Page(
+        track="degrade",
+        base=setting.base,
+        kind=CLEAN,
+        rung="0",
+        rank=0,
+        language=setting.code,
+        layout=sheet(column.pieces(text), face, _SIZE, setting.code, height=2 * MARGIN + height),
+        truth=Truth(text=running(text)),
+        x_height=_SIZE * face.x_height * PIXELS_PER_POINT,
+        faces=(face.family,),
+    )

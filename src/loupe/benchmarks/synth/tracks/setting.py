@@ -1,0 +1,33 @@
+"""What a track makes a base page from: its number, its chance, and its text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loupe.benchmarks.synth.dice import Dice
+from loupe.benchmarks.synth.text.prose import Prose
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """Base page `number` (from 0) of a track; `codes` are the languages to choose from, `prose` is its text."""
+
+    track: str
+    seed: int
+    number: int
+    codes: tuple[str, ...]
+    prose: Prose
+
+    @property
+    def base(self) -> str:
+        """The name of the base page, which is the group of its samples."""
+        return f"{self.track}-{self.number:04}"
+
+    @property
+    def code(self) -> str:
+        """The language of the text."""
+        return self.prose.code
+
+    def dice(self, *names: object) -> Dice:
+        """Chance of its own for whatever has these names."""
+        return Dice(self.seed, self.track, self.number, *names)

@@ -1,0 +1,127 @@
+"""Page designs of the user's own, in typst: they are given made-up data, and say what stands on the page.
+
+The typesetter reads the template and nothing else, a file alone or the folder of a `main.typ`: docs/synth.md#templates.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from loupe.benchmarks.synth.dice import Dice
+from loupe.benchmarks.synth.text.language import language
+from loupe.benchmarks.synth.text.prose import Prose
+from loupe.benchmarks.synth.text.tokens import text_of
+from loupe.benchmarks.synth.typeset.compiler import TypesetError, compiled, first_line, no_packages
+from loupe.benchmarks.synth.typeset.fonts import font_folders
+from loupe.errors import UsageError
+from loupe.files.folder import write_file
+from loupe.files.foreign import read_data
+from loupe.typed import convert
+
+MAIN = "main.typ"
+_MOST_BYTES = 1 << 20
+_PACKAGE = re.compile(rb'"@[A-Za-z]')
+_COUNT = 24
+
+
+class Said(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """What a template says of its page in `#metadata((…)) <truth>`: values that must be exact, and its text."""
+
+    fields: dict[str, str] = {}
+    text: str = ""
+
+
+def checked_template(path: Path) -> Path:
+    """The template, a file or a folder with a `main.typ`. Raises UsageError where it is none, or asks for a package."""
+    main = path / MAIN if path.is_dir() else path
+    if not main.is_file():
+        raise UsageError(f"{path}: no such template", hint=f"--template FILE.typ, or a folder with {MAIN}")
+    for file in sorted(path.rglob("*.typ")) if path.is_dir() else [path]:
+        for number, line in enumerate(read_data(file, limit=_MOST_BYTES).split(b"\n"), 1):
+            if _PACKAGE.search(line):
+                raise UsageError(f"{file}:{number}: packages are not loaded", hint="copy what it needs into the folder")
+    return path
+
+
+def template_digest(path: Path) -> str:
+    """Identifies a template by the bytes of its files."""
+    digest = hashlib.sha256()
+    for file in sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]:
+        name = str(file.relative_to(path)) if path.is_dir() else ""
+        digest.update(f"{name}\0{hashlib.sha256(read_data(file)).hexdigest()}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def made_up_data(code: str, dice: Dice, number: int) -> dict[str, Any]:
+    """What a template is given as `json(bytes(sys.inputs.data))`: names, sentences, titles, numbers and dates."""
+    prose, one = Prose.of(code), language(code)
+    dates = [f"{dice.between(1951, 1999)}-{dice.between(1, 12):02}-{dice.between(1, 28):02}" for _ in range(_COUNT)]
+    return {
+        "number": number,
+        "language": code,
+        "names": dice.shuffled(one.names)[:_COUNT],
+        "sentences": [text_of(prose.sentence(dice)) for _ in range(_COUNT)],
+        "titles": [prose.words(dice, 3) for _ in range(_COUNT)],
+        "cents": [dice.between(100, 99_999) for _ in range(_COUNT)],
+        "counts": [dice.between(1, 12) for _ in range(_COUNT)],
+        "digits": [dice.digits(8) for _ in range(_COUNT)],
+        "dates": dates,
+    }
+
+
+def typeset_template(path: str, data: dict[str, Any]) -> bytes:
+    """The PDF of a page of a template. Raises TypesetError, with the first line of what is wrong."""
+    return compiled(_compiler(path, template_digest(Path(path))), _inputs(data), path)
+
+
+def said_of(path: str, data: dict[str, Any]) -> Said:
+    """What the template says of this page. Raises TypesetError where it says it in no form that is known."""
+    import typst
+
+    root, main = _places(path, template_digest(Path(path)))
+    try:
+        found = typst.query(
+            str(main), "<truth>", field="value", root=str(root), font_paths=font_folders(), sys_inputs=_inputs(data)
+        )
+    except RuntimeError as error:
+        raise TypesetError(f"{path}: {first_line(str(error))}", hint="docs/synth.md#templates") from None
+    values = json.loads(found) if isinstance(found, str | bytes) else found
+    if not values:
+        return Said()
+    try:
+        return convert(values[0], Said)
+    except msgspec.ValidationError as error:
+        raise TypesetError(f"{path}: <truth>: {error}", hint='#metadata((fields: (total: "1.00"))) <truth>') from None
+
+
+def _inputs(data: dict[str, Any]) -> dict[str, str]:
+    return {"data": json.dumps(data, ensure_ascii=False, sort_keys=True)}
+
+
+@functools.lru_cache(maxsize=8)
+def _compiler(path: str, digest: str) -> Any:
+    import typst
+
+    root, main = _places(path, digest)
+    return typst.Compiler(str(main), root=str(root), font_paths=font_folders(), package_path=no_packages())
+
+
+@functools.lru_cache(maxsize=8)
+def _places(path: str, digest: str) -> tuple[Path, Path]:
+    """The folder that the typesetter may read, and the file to begin with: a file alone is copied into an empty one.
+
+    `digest` is that of the template: one that was edited meanwhile is another.
+    """
+    if Path(path).is_dir():
+        return Path(path).absolute(), Path(path).absolute() / MAIN
+    alone = Path(tempfile.mkdtemp(prefix="loupe-template-"))
+    write_file(alone / Path(path).name, read_data(Path(path), limit=_MOST_BYTES))
+    return alone, alone / Path(path).name

@@ -1,0 +1,98 @@
+"""Generated pages as short tables: where print becomes illegible, what each degradation costs, which traps are passed.
+
+From the figures of the benchmark `synth` (docs/synth.md#figures).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from loupe.results.ladders import Ladder, ReadOff, Share, ladders_of, read_off, share_of
+from loupe.results.sections import Section, format_value
+from loupe.types import Result
+
+_LIMITS = {
+    ("legibility", "size", "limit"): "legible down to (px of x-height)",
+    ("legibility", "contrast", "limit"): "legible down to (contrast)",
+    ("density", "", "collapse"): "half of the accuracy is gone at (tokens)",
+}
+
+
+def ladder_sections(result: Result) -> list[Section]:
+    """The tables of one result for a terminal; nothing for results without ladders."""
+    ladders = ladders_of(result)
+    sections = [_limits(ladders), _reliance(ladders), _degradations(ladders), _traps(result.figures)]
+    return [each for each in sections if each is not None]
+
+
+def _limits(ladders: Sequence[Ladder]) -> Section | None:
+    rows = []
+    for ladder in ladders:
+        for name, stored in ladder.summary.items():
+            title, found = _LIMITS.get((ladder.track, ladder.kind, name)), read_off(stored)
+            if title and found:
+                rows.append((title, _crossing(found), _ends(found, "number"), f"{found.n}"))
+    return Section(title="limits", header=("", "value", "95 % interval", "pages"), rows=rows) if rows else None
+
+
+def _reliance(ladders: Sequence[Ladder]) -> Section | None:
+    rows = []
+    for ladder in ladders:
+        stored = ladder.summary.get("reliance")
+        for point, each in zip(ladder.points, stored if isinstance(stored, list) else [], strict=False):
+            if more := read_off(each):
+                above = format_value(more.value, "fraction")
+                rows.append((point.rung, format_value(point.value, "fraction"), above, _ends(more, "fraction")))
+    header = ("text", "CER", "above natural", "95 % interval")
+    return Section(title="prior reliance, by how little the text means", header=header, rows=rows) if rows else None
+
+
+def _degradations(ladders: Sequence[Ladder]) -> Section | None:
+    rows = []
+    for ladder in ladders:
+        area, half = read_off(ladder.summary.get("area")), read_off(ladder.summary.get("half_loss"))
+        if area and half and area.value is not None:
+            curve = " ".join(f"{100 * point.value:.0f}" for point in ladder.points if point.value is not None)
+            value, ends = format_value(area.value, "fraction"), _ends(area, "fraction")
+            rows.append((area.value, (ladder.kind.replace("_", " "), value, ends, curve, _crossing(half))))
+    header = ("degradation", "area", "95 % interval", "% right, clean to worst", "half is gone at")
+    listed = [row for _, row in sorted(rows)]
+    return Section(title="robustness, worst first", header=header, rows=listed) if listed else None
+
+
+def _traps(figures: Mapping[str, Any]) -> Section | None:
+    stored = figures.get("traps")
+    found = {kind: share_of(each) for kind, each in stored.items()} if isinstance(stored, dict) else {}
+    known = [(share.passed / share.n, kind, share) for kind, share in found.items() if share]
+    rows = [
+        (kind, f"{share.passed} of {share.n}", _ends(share, "fraction"))
+        for _, kind, share in sorted(known, key=lambda each: each[:2])
+    ]
+    if corrected := share_of(figures.get("corrected")):
+        count = f"{corrected.corrected} of {corrected.n}"
+        rows.append(("wrong check digits put right", count, _ends(corrected, "fraction")))
+    return Section(title="traps", header=("kind", "passed", "95 % interval, exact"), rows=rows) if rows else None
+
+
+def _crossing(found: ReadOff) -> str:
+    """The place of a crossing, or on which side of the ladder it lies."""
+    if found.where == "never":
+        return f"beyond {found.hardest:g}"
+    if found.where == "always":
+        return f"before {found.easiest:g}"
+    return "–" if found.value is None else _number(found.value)
+
+
+def _number(value: float) -> str:
+    """Three digits that mean something: more would only look exact."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _ends(found: ReadOff | Share, unit: str) -> str:
+    """The interval; an end that lies beyond the ladder is left open."""
+    known = [end for end in (found.low, found.high) if end is not None]
+    shown = [_number(end) if unit == "number" else format_value(end, unit).replace(" %", "") for end in known]
+    if len(shown) < 2:
+        return "" if not shown else f"up to {shown[0]}" if found.low is None else f"from {shown[0]} on"
+    return " … ".join(shown)
