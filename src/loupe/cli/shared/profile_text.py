@@ -17,9 +17,10 @@ from loupe.servers.wanted import wanted_server
 
 #: Groups of keys in the order in which they are shown; all others follow them.
 _GROUPS = {
-    "description": ("kind", "title", "version", "sources"),
+    "description": ("kind", "title", "version", "sources", "licence", "needs"),
     "request": (
         *("base_url", "model", "image", "max_tokens", "max_tokens_field", "retry_truncated", "temperature", "top_p"),
+        *("retry_temperatures", "retry_if"),
         *("top_k", "min_p", "repetition_penalty", "seed", "stop", "system", "content_order", "extra_body"),
     ),
     "how a page is split into regions and reassembled": (
@@ -71,10 +72,10 @@ def _grouped(settings: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _setting(key: str, value: Any) -> Iterator[str]:
-    if key != "sources":
+    if key not in ("sources", "needs"):
         yield f"{key} = {as_toml(value)}"
         return
-    yield "sources = ["
+    yield f"{key} = ["
     yield from (f"    {as_toml(each)}," for each in value)
     yield "]"
 
