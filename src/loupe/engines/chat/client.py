@@ -179,7 +179,8 @@ async def is_up(session: aiohttp.ClientSession, model: str, place: Place) -> boo
 
 
 def _is_spoiled(output: Output, reasons: Sequence[str]) -> bool:
-    """Whether an answer was cut off, or is a loop, as far as these are reasons to ask again."""
+    """Whether an answer was cut off, or is a loop, as far as these are reasons to ask again; none named: both are."""
+    reasons = reasons or ("truncated", "repeated")
     if "truncated" in reasons and output.finish_reason == "length":
         return True
     return "repeated" in reasons and find_loop(output.text) is not None

@@ -31,7 +31,7 @@ class Settings(Profile, frozen=True, kw_only=True):
     max_tokens_field: str = ""
     retry_truncated: int | None = None
     retry_temperatures: list[float] = msgspec.field(default_factory=list)
-    retry_if: list[Literal["truncated", "repeated"]] = msgspec.field(default_factory=lambda: ["truncated", "repeated"])
+    retry_if: list[Literal["truncated", "repeated"]] = msgspec.field(default_factory=list)
     temperature: float | Literal["server"] = 0.0
     top_p: float | None = None
     top_k: int | None = None
@@ -63,6 +63,8 @@ class Settings(Profile, frozen=True, kw_only=True):
                 raise ValueError(f"{key} = {value}: must be above 0")
         if self.retry_temperatures and self.retry_truncated is not None:
             raise ValueError("retry_truncated and retry_temperatures: one of the two")
+        if self.retry_if and not self.retry_temperatures:
+            raise ValueError("retry_if says when retry_temperatures are used, and there are none")
         if wrong := [each for each in self.retry_temperatures if not 0 <= each <= 2]:
             raise ValueError(f"retry_temperatures: {wrong[0]:g} is not from 0 to 2")
 
@@ -88,7 +90,7 @@ class Settings(Profile, frozen=True, kw_only=True):
         if self.retry_truncated is not None:
             fixed["retry_max"] = str(self.retry_truncated)
         if self.retry_temperatures:
-            fixed["retry_t"] = f"{'-'.join(f'{each:g}' for each in self.retry_temperatures)}:{'+'.join(self.retry_if)}"
+            fixed["retry_t"] = "-".join([*(f"{each:g}" for each in self.retry_temperatures), *self.retry_if])
         fixed["t"] = self.temperature if isinstance(self.temperature, str) else f"{self.temperature:g}"
         fixed |= {key: f"{getattr(self, key):g}" for key in SAMPLING if getattr(self, key) is not None}
         if self.content_order != "image_first":
@@ -99,9 +101,7 @@ class Settings(Profile, frozen=True, kw_only=True):
     def defining(self) -> dict[str, Any]:
         """Where a server stands, and how long we wait for it, changes no answer; one that we start says what does."""
         skipped = {"base_url", "api_key_env", "connect_timeout", *_STARTED_SERVER, "unproven"}
-        found = {key: value for key, value in super().defining().items() if key not in skipped}
-        # Without temperatures it says nothing.
-        return found if self.retry_temperatures else {key: found[key] for key in found if key != "retry_if"}
+        return {key: value for key, value in super().defining().items() if key not in skipped}
 
     def stored(self) -> dict[str, Any]:
         """All settings but keys; an address may come without `http://`."""
