@@ -89,9 +89,9 @@ class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=T
     """Keys that every engine kind has. Each kind's module extends this class as `Settings`.
 
     `version` names a published set of settings (`glm-ocr/1`), followed by the settings that differ from it; `sources`
-    says where they come from, `licence` what the weights are under. `needs` says what a usual server lacks, with the command
-    that starts the right one. `prompts` is keyed by benchmark id or by task. `adapters` names the steps that prepare a
-    raw answer for scoring.
+    says where they come from, `licence` what the weights are under. `needs` says what a usual server lacks, with
+    the command that starts the right one. `prompts` is keyed by benchmark id or by task. `adapters` names the steps
+    that prepare a raw answer for scoring.
     `concurrency` is how many requests are in flight; "auto" follows what makes a server faster.
     `timeout` is in seconds per request; `retries` counts further attempts after a transient error. After
     `errors_before_check` errors in a row the server's health is checked; `max_timeouts` time-outs end the benchmark.

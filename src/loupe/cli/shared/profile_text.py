@@ -36,7 +36,9 @@ def lines_of(name: str, profile: Profile) -> Iterator[str]:
     """The profile as lines of TOML; what is not set stands in a comment, and so do commands."""
     stored = profile.stored()
     # An empty system message is sent; nothing else is said by nothing.
-    settings = {key: value for key, value in stored.items() if value not in (None, "", [], {}) or (key, value) == ("system", "")}
+    settings = {
+        key: value for key, value in stored.items() if value not in (None, "", [], {}) or (key, value) == ("system", "")
+    }
     plain = {key: value for key, value in settings.items() if key not in ("prompts", "servers", "unproven")}
     if unproven := caution(profile):
         yield f"# {unproven}"
