@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -167,7 +169,9 @@ def test_a_package_is_called_with_the_settings_of_its_source(name: str) -> None:
 def test_a_profile_names_its_source_and_itself(name: str, tmp_path: Path) -> None:
     label, profile = load_profile(name)
     assert label == name == slug(name) and profile.version == f"{name}/1" and built_in(profile.version) == profile
-    assert profile.title and profile.sources and all(":" in each or "@" in each for each in profile.sources)
+    assert profile.title and any(re.search(r"\b20\d\d-\d\d\b", each) for each in profile.sources), (
+        "a source, and its date"
+    )
     assert list(check_adapters(profile.adapters)) == profile.adapters
     assert f"`{name}`" in (ROOT / "docs/engines/models.md").read_text(encoding="utf-8")
     assert all("vllm serve" in command for command in server_commands(profile).values())
@@ -276,6 +280,13 @@ def test_blocks_of_chandra_become_a_page() -> None:
         "Cut off",
     ]
     assert apply_adapters("# Plain <div>text</div>", ["chandra_layout"]) == "# Plain <div>text</div>"
+
+
+def test_dots_keeps_or_leaves_out_the_margins_as_the_source_does() -> None:
+    areas = [{"bbox": [0, 0, 9, 9], "category": kind, "text": kind} for kind in ("Page-header", "Text", "Page-footer")]
+    read = {name: apply_adapters(json.dumps(areas), load_profile(name)[1].adapters) for name in NAMES if "dots" in name}
+    assert read.pop("dots-mocr@mdpbench") == "Page-header\n\nText\n\nPage-footer"
+    assert set(read.values()) == {"Text"}
 
 
 @pytest.mark.parametrize(("step", "least"), [("hunyuan_repeats", 8000), ("hunyuan15_repeats", 2000)])

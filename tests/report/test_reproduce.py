@@ -195,6 +195,7 @@ def test_the_four_deciding_settings_come_first_and_what_nobody_can_reproduce_is_
             "if repeated, again at temperature 0.2, 0.4, 0.6, 0.8, 0.8, 0.8",
         ),
         ("dots-ocr@vendor", "an empty line", "left out", "none"),
+        ("dots-mocr@mdpbench", "an empty line", "kept", "none"),
         ("glm-ocr@opb", "an empty line", "left out", "none"),
         ("paddleocr-vl-1.6@opb", "", "left out", "none"),
         ("paddleocr-vl-pipeline", "an empty line", "left out", "paddle_repeats cuts loops"),

@@ -19,8 +19,8 @@ DECIDING: Mapping[str, str] = MappingProxyType(
     }
 )
 _BY_MODEL = "as the model writes them"
-#: Steps that make a page of blocks, with an empty line between them and without headers and footers.
-_BLOCK_STEPS = frozenset({"dots_layout", "chandra_layout"})
+#: Steps that make a page of blocks, with an empty line between them, and what becomes of headers and footers.
+_BLOCK_STEPS = {"dots_layout": "left out", "chandra_layout": "left out", "dots_layout_whole": "kept"}
 #: What a server takes from the model's own generation_config where a request is silent.
 _DEFAULTED = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
 
@@ -33,12 +33,12 @@ def deciding(kind: str, defining: Mapping[str, Any], adapters: Sequence[str]) ->
     way = said_of(kind, "WAY")
     if not way:
         return {}
-    in_blocks = bool(_BLOCK_STEPS.intersection(adapters))
+    in_blocks = next((margins for step, margins in _BLOCK_STEPS.items() if step in adapters), "")
     by_model = _BY_MODEL if way == "direct" else ""
     left = [key for key in _DEFAULTED if defining.get(key) in (None, "server")]
     return {
         "joins": "an empty line" if in_blocks else said_of(kind, "JOINS") or by_model,
-        "margins": "left out" if in_blocks else said_of(kind, "MARGINS") or by_model,
+        "margins": in_blocks or said_of(kind, "MARGINS") or by_model,
         "defaults": (", ".join(left) or "none") if "temperature" in defining else "",
         "guards": "; ".join(_guards(defining, adapters)) or "none",
     }

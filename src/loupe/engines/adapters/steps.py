@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from loupe.engines.adapters.chandra import chandra_layout
 from loupe.engines.adapters.deepseek import deepseek_grounding
-from loupe.engines.adapters.dots import dots_layout
+from loupe.engines.adapters.dots import dots_layout, dots_layout_whole
 from loupe.engines.adapters.front_matter import front_matter
 from loupe.engines.adapters.html_text import html_text
 from loupe.engines.adapters.hunyuan import hunyuan15_repeats, hunyuan_repeats
@@ -155,6 +155,7 @@ STEPS: Mapping[str, Callable[[str], str]] = MappingProxyType(
         "olmocr_json": olmocr_json,
         "deepseek_grounding": deepseek_grounding,
         "dots_layout": dots_layout,
+        "dots_layout_whole": dots_layout_whole,
         "chandra_layout": chandra_layout,
         "hunyuan_repeats": hunyuan_repeats,
         "hunyuan15_repeats": hunyuan15_repeats,
