@@ -505,7 +505,7 @@ class PublishedRow(msgspec.Struct, frozen=True, kw_only=True):
     `name` is the engine's at the source; `engines` are the ids that Loupe knows it by, its own first, then others of
     the same model. `published=False`: told to us, and nobody else can look it up. `half_width` is half of the
     headline's official interval. `settings` is what the source says of how the numbers were made, `options` and
-    `limit` how the same samples and rules are had here.
+    `limit` how the same samples and rules are had here. `not_reproducible` is why nobody else can make the number.
     """
 
     benchmark: str
@@ -515,6 +515,7 @@ class PublishedRow(msgspec.Struct, frozen=True, kw_only=True):
     values: dict[str, float]
     source: str
     published: bool = True
+    not_reproducible: str = ""
     half_width: float | None = None
     options: dict[str, str] = {}
     limit: int | None = None

@@ -39,6 +39,8 @@ NAMES = {
 NOTED = {"text_similarity_whole"}
 #: Not in the collection: the leaderboard, as the protocol of DP-Bench has it.
 LEADERBOARD = "upstage/dp-bench README"
+#: Not in it: collected later, with the settings of model families.
+LATER = "Tencent-Hunyuan/HunyuanOCR"
 #: Not in it either: it was made before OmniDocBench 1.6, whose figures are those of their sources.
 NEWER = ("omnidocbench", "1.6")
 
@@ -55,7 +57,7 @@ def test_every_figure_of_the_collection_is_in_the_package_and_no_other() -> None
         ours = [
             row
             for row in published_rows(benchmark)
-            if not row.source.startswith(LEADERBOARD) and (benchmark, row.version) != NEWER
+            if not row.source.startswith((LEADERBOARD, LATER)) and (benchmark, row.version) != NEWER
         ]
         assert sorted(row.name for row in ours) == sorted(row["engine"] for row in theirs)
         for row in theirs:

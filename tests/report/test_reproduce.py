@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import shutil
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from loupe.benchmarks import get_benchmark
+from loupe.benchmarks import get_benchmark, published
 from loupe.benchmarks.published import published_rows
 from loupe.cli.reproduce import reproductions
+from loupe.engines.registry import load_profile
 from loupe.errors import UsageError
+from loupe.results.deciding import deciding
 from loupe.results.published import NOT_MEASURED, listing
 from tests.support.chat_server import Reply, in_thread
 from tests.support.command_line import loupe
 from tests.support.synthetic import write_prepared
 
+PUBLISHED = Path(published.__file__).parent
 MODEL = "zai-org/GLM-OCR"
 MODELS = {"object": "list", "data": [{"id": MODEL, "object": "model", "max_model_len": 16384}]}
 
@@ -104,7 +108,9 @@ def test_the_command_names_the_version_that_was_published(tmp_path: Path) -> Non
 
 def test_all_that_is_published_is_listed_with_its_sources(tmp_path: Path) -> None:
     rows = json.loads(loupe("reproduce", "--json", cwd=tmp_path).stdout)
-    assert len(rows) == 201 and all(row["source"] and row["values"] for row in rows)
+    files = (tomllib.loads(path.read_text()) for path in PUBLISHED.glob("*.toml"))
+    assert len(rows) == sum(len(table["rows"]) for file in files for table in file["table"]) > 200
+    assert all(row["source"] and row["values"] for row in rows)
     found = published_rows("olmocr_bench")
     table, rest, sources = listing("olmocr_bench", found, get_benchmark("olmocr_bench").measures)
     assert len(table.rows) == len(rest.rows) == len(found) and len(sources.rows) == 2
@@ -157,3 +163,68 @@ def test_score_shows_them_beside_a_run(here: Path) -> None:
     done = loupe("score", "runs/glm-ocr/ocrbench", "--with-published", "--plain", cwd=here)
     assert "\nGLM-OCR\tpublished [2]\t" in done.stdout
     assert any(line.startswith("glm-ocr\there\t") for line in done.stdout.splitlines())
+
+
+def test_the_four_deciding_settings_come_first_and_what_nobody_can_reproduce_is_said(here: Path) -> None:
+    done = loupe("reproduce", "hunyuan-ocr@vendor/omnidocbench@1.5", "--plain", cwd=here)
+    lines = [line.split("\t") for line in done.stdout.splitlines()]
+    start = lines.index(["# what decides most gaps"])
+    assert lines[start + 2 : start + 6] == [
+        ["joining of blocks", "unknown", "as the model writes them", "unknown"],
+        ["headers and footers", "unknown", "as the model writes them", "unknown"],
+        ["sampling left to the server", "unknown", "min_p", "unknown"],
+        ["retries and loop guards", "unknown", "hunyuan_repeats cuts loops", "unknown"],
+    ]
+    assert lines[start - 1] == ["overall", "94.1 %"], "only the numbers stand before them"
+    assert [
+        "not reproducible",
+        "measured with TensorRT inside the vendor, and formulas were matched again, some by hand",
+    ] in lines
+    found = published_rows("omnidocbench", "1.6")
+    table, *_ = listing("omnidocbench", found, get_benchmark("omnidocbench").measures)
+    marked = {row[1] for row in table.rows if row[-1].endswith(", not reproducible")}
+    assert marked == {"GLM-OCR"}
+    assert {row.name for row in published_rows("omnidocbench", "1.5") if row.not_reproducible} == {
+        "GLM-OCR (pipeline)",
+        "GLM-OCR (cloud API re-run)",
+        "HunyuanOCR",
+    }
+    (ours, _) = reproduced(here, "glm-ocr/ocrbench")
+    first = {each["name"]: each["here"] for each in ours["settings"][:4]}
+    written = "as the model writes them"
+    assert first == {"joins": written, "margins": written, "defaults": "min_p", "guards": "none"}
+
+
+@pytest.mark.parametrize(
+    ("engine", "joins", "margins", "guards"),
+    [
+        (
+            "chandra-2@vendor",
+            "an empty line",
+            "left out",
+            "if repeated, again at temperature 0.2, 0.4, 0.6, 0.8, 0.8, 0.8",
+        ),
+        ("dots-ocr@vendor", "an empty line", "left out", "none"),
+        ("dots-mocr@mdpbench", "an empty line", "kept", "none"),
+        ("glm-ocr@opb", "an empty line", "left out", "none"),
+        ("paddleocr-vl-1.6@opb", "", "left out", "none"),
+        ("paddleocr-vl-pipeline", "an empty line", "left out", "paddle_repeats cuts loops"),
+        (
+            "deepseek-ocr@pdf",
+            "as the model writes them",
+            "as the model writes them",
+            "no n-gram twice: size 20, window 50",
+        ),
+        (
+            "deepseek-ocr-2@batch-eval",
+            "as the model writes them",
+            "as the model writes them",
+            "no n-gram twice: size 40, window 90",
+        ),
+    ],
+)
+def test_what_decides_follows_from_the_settings(engine: str, joins: str, margins: str, guards: str) -> None:
+    profile = load_profile(engine)[1]
+    found = deciding(profile.kind, profile.defining(), profile.adapters)
+    assert (found["joins"], found["margins"], found["guards"]) == (joins, margins, guards)
+    assert deciding("rapidocr", {}, []) == {}

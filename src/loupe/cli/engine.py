@@ -135,6 +135,8 @@ def test(
     ((label, profile),) = sized([(label, profile)], given.size, overrides)
     if unproven := caution(profile):
         say(f"{label}: {unproven}")
+    for need in profile.needs:
+        say(f"{label} needs: {need}")
     _tell_steps()
     began = time.monotonic()
     output, seconds = asyncio.run(_read(label, profile, _requests(image, profile, prompt)))

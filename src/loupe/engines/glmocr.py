@@ -33,6 +33,7 @@ from loupe.errors import EngineError, EngineUnavailableError, UsageError
 from loupe.types import Engine, Output, Request
 
 WAY = "pipeline"
+JOINS, MARGINS = "an empty line", "left out"
 UNPROVEN = "never run with its models: glmocr 0.1.5 ran with a stand-in for its layout model and for the model server"
 _EXTRA = "glmocr"
 #: Where the package looks for its server.

@@ -48,6 +48,7 @@ from loupe.types import Division, Engine, Joined, Output, Prediction, Request
 ARGUMENT = "model"
 #: The model sees regions, not pages (`loupe reproduce` tells the two apart).
 WAY = "pipeline"
+JOINS, MARGINS = "an empty line", "left out"
 #: Said on screen before a run, and in the profile as it is shown.
 UNPROVEN = (
     "PP-DocLayoutV3 never ran here with its weights: calls are checked with transformers 5.23 and random weights, the "

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from loupe.engines.vendors.mineru_tiers import Tiers
 
 WAY = "pipeline"
+MARGINS = "left out"
 UNPROVEN = "never run with its models: mineru 4.0.12 read the text of PDFs (tier flash), 3.4.5 is checked by signature"
 _EXTRA = "mineru"
 _START = "mineru-openai-server --port 30000"

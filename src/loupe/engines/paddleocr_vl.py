@@ -27,6 +27,7 @@ from loupe.errors import EngineError
 from loupe.types import Engine, Output, Request
 
 WAY = "pipeline"
+MARGINS = "left out"
 UNPROVEN = "never run with its models: calls and results are checked against paddleocr 3.7.0 and paddlex 3.7.2"
 _EXTRA = "paddleocr"
 _START = "paddleocr genai_server --model_name PaddleOCR-VL-1.5-0.9B --backend vllm --port 8080"

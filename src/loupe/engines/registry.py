@@ -52,6 +52,8 @@ _NOT_DEFINING = frozenset(
         "title",
         "version",
         "sources",
+        "licence",
+        "needs",
         "concurrency",
         "timeout",
         "retries",
@@ -69,7 +71,7 @@ PLAIN_TEXT = frozenset({"text", "markdown"})
 WHOLE_PAGES = PLAIN_TEXT | {"table", "formula"}
 
 #: Texts of ours and of the user's, which are shown as they are.
-_SAID = frozenset({"title", "sources", "prompts"})
+_SAID = frozenset({"title", "sources", "licence", "needs", "prompts"})
 
 
 class WorkerNeeds(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
@@ -89,8 +91,9 @@ class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=T
     """Keys that every engine kind has. Each kind's module extends this class as `Settings`.
 
     `version` names a published set of settings (`glm-ocr/1`), followed by the settings that differ from it; `sources`
-    says where they come from. `prompts` is keyed by benchmark id or by task. `adapters` names the steps that prepare a
-    raw answer for scoring.
+    says where they come from, `licence` what the weights are under. `needs` says what a usual server lacks, with
+    the command that starts the right one. `prompts` is keyed by benchmark id or by task. `adapters` names the steps
+    that prepare a raw answer for scoring.
     `concurrency` is how many requests are in flight; "auto" follows what makes a server faster.
     `timeout` is in seconds per request; `retries` counts further attempts after a transient error. After
     `errors_before_check` errors in a row the server's health is checked; `max_timeouts` time-outs end the benchmark.
@@ -108,6 +111,8 @@ class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=T
     title: str = ""
     version: str = ""
     sources: list[str] = []
+    licence: str = ""
+    needs: list[str] = []
     prompts: dict[str, str] = {}
     adapters: list[str] = []
     concurrency: int | Literal["auto"] | None = None

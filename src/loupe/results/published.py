@@ -6,11 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from loupe.results.deciding import DECIDING
 from loupe.results.sections import Section, format_estimate, format_range
 from loupe.types import Measure, PublishedRow
 
 if TYPE_CHECKING:
-    from loupe.results.reproduction import Reproduction
+    from loupe.results.reproduction import Reproduction, Setting
 
 NOT_MEASURED = "published figures, not measured here; samples and settings may differ (loupe reproduce)"
 _MOST_COLUMNS = 6
@@ -45,7 +46,11 @@ def published_sections(
 
 def origin(row: PublishedRow, number: int) -> str:
     """What stands beside a figure of others: that it was published, or only told, and the number of its source."""
-    return f"{_kind(row)} [{number}]"
+    return f"{_kind(row)} {_cited(row, number)}"
+
+
+def _cited(row: PublishedRow, number: int) -> str:
+    return f"[{number}], not reproducible" if row.not_reproducible else f"[{number}]"
 
 
 def _kind(row: PublishedRow) -> str:
@@ -79,7 +84,7 @@ def _tables(
             (
                 *name,
                 *(format_published(row, each, units[each]) for each in block),
-                f"[{numbers[source_of(row)]}]",
+                _cited(row, numbers[source_of(row)]),
             )
             for name, row in zip(names, rows, strict=True)
         ]
@@ -119,21 +124,26 @@ def reproduction_sections(found: Reproduction) -> list[Section]:
     known = len(header) if found.run else 2
     numbers = [_numbers(found, place)[:known] for place in range(len(row.values))]
     sections = [Section(title=title, header=header[:known], rows=numbers)]
-    apart = [
-        (each.title, _short(each.published), _short(each.here), each.verdict)
-        for each in found.settings
-        if each.verdict != "same" and each.published
-    ]
+    settings = ("setting", kind, "here", "")
+    first = [_shown(each) for each in found.settings if each.name in DECIDING]
+    if first:
+        sections.append(Section(title="what decides most gaps", header=settings, rows=first))
+    others = [each for each in found.settings if each.name not in DECIDING]
+    apart = [_shown(each) for each in others if each.verdict != "same" and each.published]
     if apart:
-        settings = ("setting", kind, "here", "")
         sections.append(Section(title="settings that differ or are unknown", header=settings, rows=apart))
-    same = [each.title for each in found.settings if each.verdict == "same"]
-    notes = [("the same in both", ", ".join(same))] if same else []
-    untold = [each.title for each in found.settings if not each.published]
+    notes = [("not reproducible", row.not_reproducible)] if row.not_reproducible else []
+    same = [each.title for each in others if each.verdict == "same"]
+    notes += [("the same in both", ", ".join(same))] if same else []
+    untold = [each.title for each in others if not each.published]
     notes += [("the source does not say", ", ".join(untold))] if untold else []
     notes += [("failed here", f"{found.failed:,} of {found.total:,}, scored as empty answers")] if found.failed else []
     notes += [("note", note) for note in row.notes]
     return [*sections, Section(title="", rows=notes)] if notes else sections
+
+
+def _shown(setting: Setting) -> tuple[str, str, str, str]:
+    return setting.title, _short(setting.published), _short(setting.here), setting.verdict
 
 
 def _numbers(found: Reproduction, place: int) -> tuple[str, ...]:

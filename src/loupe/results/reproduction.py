@@ -15,9 +15,10 @@ import msgspec
 
 from loupe import __version__
 from loupe.benchmarks.registry import filed_as
-from loupe.engines.registry import Profile, engine_module, load_profile, slug
-from loupe.errors import LoupeError, ProfileError, RunError, UsageError, word
+from loupe.engines.registry import Profile, load_profile, slug
+from loupe.errors import LoupeError, RunError, UsageError, word
 from loupe.inference.prompts import prompts_by_task
+from loupe.results.deciding import DECIDING, deciding, said_of
 from loupe.results.sections import failed_count
 from loupe.runs.folder import RunFolder, find_runs
 from loupe.runs.info import RunInfo
@@ -28,6 +29,7 @@ Verdict: TypeAlias = Literal["same", "differs", "unknown"]
 #: What decides about a number, in the words of the tables; the keys are those of `PublishedRow.settings`.
 SETTINGS: Mapping[str, str] = MappingProxyType(
     {
+        **DECIDING,
         "way": "direct or pipeline",
         "layout": "layout detector",
         "model": "model",
@@ -48,7 +50,7 @@ OWN_QUESTIONS = "each sample's own question"
 #: Only listed where the source speaks of them: by themselves they change no answer.
 _ONLY_IF_PUBLISHED = frozenset({"timeout", "options"})
 #: Only listed where either side has one.
-_ONLY_IF_KNOWN = frozenset({"layout"})
+_ONLY_IF_KNOWN = frozenset({"layout", *DECIDING})
 _SAMPLING = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "seed")
 
 
@@ -187,6 +189,7 @@ def _of_run(info: RunInfo) -> dict[str, str]:
     server = " ".join(info.facts[key] for key in ("server", "server_version") if key in info.facts)
     return {
         **_common(str(info.profile.get("kind", "")), info.defining, info.parts, info.prompts),
+        **deciding(str(info.profile.get("kind", "")), info.defining, info.adapters),
         **({"model": info.facts["model"]} if "model" in info.facts else {}),
         "server": server,
         "timeout": f"{timeout:g}" if isinstance(timeout := info.profile.get("timeout"), int | float) else "",
@@ -209,6 +212,7 @@ def _of_profile(engine: str, benchmark: Benchmark, benchmark_id: str) -> dict[st
         defining["max_tokens"] = benchmark.max_tokens
     return {
         **_common(profile.kind, defining, profile.signature(), {task: text for task, text in asked.items() if text}),
+        **deciding(profile.kind, defining, profile.adapters),
         "timeout": f"{profile.timeout:g}",
         "post_processing": " ".join(profile.adapters) or "none",
         "evaluator": f"loupe {__version__}",
@@ -222,7 +226,7 @@ def _common(
     several = "; ".join(f"{task}: {text}" for task, text in prompts.items())
     sampling = [f"{key} {defining[key]}" for key in _SAMPLING if defining.get(key) is not None]
     return {
-        "way": _way(kind),
+        "way": said_of(kind, "WAY"),
         "layout": parts.get("layout", ""),
         "model": str(defining.get("model") or ""),
         "prompt": (asked[0] if len(set(asked)) == 1 else several) if asked else OWN_QUESTIONS,
@@ -230,14 +234,6 @@ def _common(
         "max_tokens": str(defining.get("max_tokens") or ""),
         "sampling": ", ".join(sampling),
     }
-
-
-def _way(kind: str) -> str:
-    """How a page becomes a text, as the engine's kind says it in `WAY`."""
-    try:
-        return str(getattr(engine_module(kind), "WAY", "")) if kind else ""
-    except ProfileError:
-        return ""
 
 
 def _pairs(options: Mapping[str, str]) -> str:

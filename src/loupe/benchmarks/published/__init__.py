@@ -23,6 +23,7 @@ class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     values: list[float]
     engines: list[str] = []
+    not_reproducible: str = ""
     half_width: float | None = None
     options: dict[str, str] = {}
     settings: dict[str, str] = {}
@@ -35,6 +36,7 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rows: list[_Row]
     version: str = ""  # of the benchmark, where it is not that of the file
     published: bool = True
+    not_reproducible: str = ""
     options: dict[str, str] = {}
     limit: int | None = None
     settings: dict[str, str] = {}
@@ -76,6 +78,7 @@ def _row(benchmark: str, version: str, table: _Table, row: _Row) -> PublishedRow
         half_width=None if row.half_width is None else round(row.half_width / 100, 6),
         source=table.source,
         published=table.published,
+        not_reproducible=row.not_reproducible or table.not_reproducible,
         options={**table.options, **row.options},
         limit=table.limit,
         settings={**table.settings, **row.settings},

@@ -56,6 +56,8 @@ def open_engines(flags: Flags) -> list[tuple[str, Profile]]:
             say(f"{label} is not as in {profile.version.partition('+')[0]}: {line}")
         if unproven := caution(profile):
             say(f"{label}: {unproven}")
+        for need in profile.needs:
+            say(f"{label} needs: {need}")
     check_server_settings(override_table(flags), engines)
     check_variables(engines)
     agree_to_send([profile for _, profile in engines], yes=flags.yes)

@@ -17,13 +17,14 @@ from loupe.servers.wanted import wanted_server
 
 #: Groups of keys in the order in which they are shown; all others follow them.
 _GROUPS = {
-    "description": ("kind", "title", "version", "sources"),
+    "description": ("kind", "title", "version", "sources", "licence", "needs"),
     "the environment: what is installed, and from where weights come": (
-        *("environment", "packages", "lock", "python", "licence", "weights", "unproven", "programs"),
+        *("environment", "packages", "lock", "python", "weights", "unproven", "programs"),
         *("reader", "reads", "variables", "sends_to", "may_reach"),
     ),
     "request": (
         *("base_url", "model", "image", "max_tokens", "max_tokens_field", "retry_truncated", "temperature", "top_p"),
+        *("retry_temperatures", "retry_if"),
         *("top_k", "min_p", "repetition_penalty", "seed", "stop", "system", "content_order", "extra_body"),
     ),
     "how a page is split into regions and reassembled": (
@@ -38,8 +39,11 @@ _GROUPS = {
 def lines_of(name: str, profile: Profile) -> Iterator[str]:
     """The profile as lines of TOML; what is not set stands in a comment, and so do commands."""
     stored = profile.stored()
-    settings = {key: value for key, value in stored.items() if value not in (None, "", [], {})}
-    plain = {key: value for key, value in settings.items() if key not in ("prompts", "servers")}
+    # An empty system message is sent; nothing else is said by nothing.
+    settings = {
+        key: value for key, value in stored.items() if value not in (None, "", [], {}) or (key, value) == ("system", "")
+    }
+    plain = {key: value for key, value in settings.items() if key not in ("prompts", "servers", "unproven")}
     if unproven := caution(profile):
         yield f"# {unproven}"
     for title, keys in _grouped(plain).items():
@@ -75,10 +79,10 @@ def _grouped(settings: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _setting(key: str, value: Any) -> Iterator[str]:
-    if key != "sources":
+    if key not in ("sources", "needs"):
         yield f"{key} = {as_toml(value)}"
         return
-    yield "sources = ["
+    yield f"{key} = ["
     yield from (f"    {as_toml(each)}," for each in value)
     yield "]"
 

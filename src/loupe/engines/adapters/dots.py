@@ -37,11 +37,20 @@ def dots_layout(text: str) -> str:
 
     From an answer that is no whole JSON the areas that are whole are taken, without repeated ones, their texts joined.
     """
+    return _page(text, margins=False)
+
+
+def dots_layout_whole(text: str) -> str:
+    """The same with page headers and footers: the vendor's plain `.md`, where the other is its `_nohf.md`."""
+    return _page(text, margins=True)
+
+
+def _page(text: str, *, margins: bool) -> str:
     if not _AREA.search(text):
         return text
     areas = _json(text)
     if isinstance(areas, list) and areas and all(map(_is_area, areas)):
-        return layout_markdown(areas)
+        return layout_markdown(areas, margins=margins)
     found = [area for piece in _pieces(text) if isinstance(area := _json_at_start(piece), dict)]
     return "\n\n".join(str(area["text"]) for area in _without_repeats(found) if "text" in area)
 

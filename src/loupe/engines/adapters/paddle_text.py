@@ -55,7 +55,7 @@ def _start_of_repeated_end(line: str) -> int | None:
 
     Of all units the longest counts, whatever share of the line its copies make.
     """
-    same = _common_beginnings(line[::-1], len(line) // _TAIL_TIMES)
+    same = common_beginnings(line[::-1], len(line) // _TAIL_TIMES)
     for length in range(len(line) // _TAIL_TIMES, _TAIL_UNIT - 1, -1):
         if same[length] >= (_TAIL_TIMES - 1) * length:
             copies = (same[length] // length + 1) * length
@@ -63,7 +63,7 @@ def _start_of_repeated_end(line: str) -> int | None:
     return None
 
 
-def _common_beginnings(text: str, most: int) -> list[int]:
+def common_beginnings(text: str, most: int) -> list[int]:
     """For each place up to `most`: how far the text from there agrees with its beginning (Z function, linear)."""
     same = [len(text)] + [0] * most
     left = right = 0

@@ -10,10 +10,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
+from loupe.engines.adapters.chandra import chandra_layout
 from loupe.engines.adapters.deepseek import deepseek_grounding
-from loupe.engines.adapters.dots import dots_layout
+from loupe.engines.adapters.dots import dots_layout, dots_layout_whole
 from loupe.engines.adapters.front_matter import front_matter
 from loupe.engines.adapters.html_text import html_text
+from loupe.engines.adapters.hunyuan import hunyuan15_repeats, hunyuan_repeats
 from loupe.engines.adapters.nanonets import nanonets_page_numbers, nanonets_tags
 from loupe.engines.adapters.olmocr_json import olmocr_json
 from loupe.engines.adapters.paddle_otsl import paddle_tables
@@ -153,6 +155,10 @@ STEPS: Mapping[str, Callable[[str], str]] = MappingProxyType(
         "olmocr_json": olmocr_json,
         "deepseek_grounding": deepseek_grounding,
         "dots_layout": dots_layout,
+        "dots_layout_whole": dots_layout_whole,
+        "chandra_layout": chandra_layout,
+        "hunyuan_repeats": hunyuan_repeats,
+        "hunyuan15_repeats": hunyuan15_repeats,
         "paddle_repeats": paddle_repeats,
         "paddle_math": paddle_math,
         "paddle_tables": paddle_tables,

@@ -48,6 +48,10 @@ class ChatBodies:
         """A body that asks for at most `new` tokens instead of `old` ones."""
         return self._head(new) + memoryview(body)[len(self._head(old)) :]
 
+    def like(self, body: bytes, other: ChatBodies, limit: int) -> bytes:
+        """A body that `other` settings made for the same messages, with these."""
+        return self._head(limit) + memoryview(body)[len(other._head(limit)) :]
+
     def _head(self, limit: int) -> bytes:
         """The body up to its messages."""
         settings = self.settings
@@ -76,7 +80,7 @@ class ChatBodies:
 
         marks = [secrets.token_hex(16) for _ in images]
         messages = [{"role": "user", "content": self._content(request, images, marks)}]
-        if self.settings.system:
+        if self.settings.system is not None:
             messages.insert(0, {"role": "system", "content": self.settings.system})
         rest = encode_json(messages)
         parts: list[bytes] = [self._head(limit), b',"messages":']

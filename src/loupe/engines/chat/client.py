@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from loupe.engines.chat.answers import FirstToken, read_answer
 from loupe.engines.chat.bodies import ChatBodies
@@ -20,6 +23,7 @@ from loupe.engines.chat.exchange import Exchange
 from loupe.engines.chat.http_failures import NoConnectionError, OutOfMemoryError, fitting_max_tokens
 from loupe.engines.chat.settings import Settings
 from loupe.errors import EngineTimeoutError, RejectedError, TransientEngineError
+from loupe.metrics.repetition import find_loop
 from loupe.types import Output, Request
 
 if TYPE_CHECKING:
@@ -61,6 +65,8 @@ class ChatClient:
         more_is_wanted = (self.settings.retry_truncated or 0) > limit and _REDUCED not in (output.response or {})
         if output.finish_reason == "length" and more_is_wanted:
             return await self._ask_longer(body, limit, output)
+        if self.settings.retry_temperatures:
+            return await self._ask_hotter(body, limit, output)
         if not output.text.strip():
             self._keep(request, body)
         return output
@@ -75,6 +81,26 @@ class ChatClient:
         billed = (cut.input_tokens or 0, cut.output_tokens or 0)
         response = {**(output.response or {}), "max_tokens_raised_to": longer}
         return replace(output, response=response, discarded_tokens=billed)
+
+    async def _ask_hotter(self, body: bytes, limit: int, output: Output) -> Output:
+        """Ask again at each temperature in turn while the answer is no good; the last answer that came counts.
+
+        What was answered before is paid for, and stands in `discarded_tokens`.
+        """
+        read = written = 0
+        for temperature in self.settings.retry_temperatures:
+            if not await asyncio.to_thread(_is_spoiled, output, self.settings.retry_if):
+                break
+            settings = msgspec.structs.replace(self.settings, temperature=temperature)
+            hotter = replace(self, settings=settings, bodies=replace(self.bodies, settings=settings))
+            try:
+                answer = await hotter._ask_within_context(hotter.bodies.like(body, self.bodies, limit), limit)
+            except (TransientEngineError, RejectedError, EngineTimeoutError):
+                break
+            read, written = read + (output.input_tokens or 0), written + (output.output_tokens or 0)
+            response = {**(answer.response or {}), "temperature_raised_to": temperature}
+            output = replace(answer, response=response, discarded_tokens=(read, written))
+        return output
 
     async def healthy(self) -> bool:
         """Whether at least one server lists its models; where all were out, those that do may have requests again."""
@@ -150,3 +176,11 @@ async def is_up(session: aiohttp.ClientSession, model: str, place: Place) -> boo
     if place.must_list and endpoint.model_ids and not is_listed(model, endpoint.model_ids):
         return False
     return endpoint.models is not None if place.lists_models else endpoint.status < 500
+
+
+def _is_spoiled(output: Output, reasons: Sequence[str]) -> bool:
+    """Whether an answer was cut off, or is a loop, as far as these are reasons to ask again; none named: both are."""
+    reasons = reasons or ("truncated", "repeated")
+    if "truncated" in reasons and output.finish_reason == "length":
+        return True
+    return "repeated" in reasons and find_loop(output.text) is not None

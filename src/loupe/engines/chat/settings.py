@@ -30,6 +30,8 @@ class Settings(Profile, frozen=True, kw_only=True):
     max_tokens: int | None = None
     max_tokens_field: str = ""
     retry_truncated: int | None = None
+    retry_temperatures: list[float] = msgspec.field(default_factory=list)
+    retry_if: list[Literal["truncated", "repeated"]] = msgspec.field(default_factory=list)
     temperature: float | Literal["server"] = 0.0
     top_p: float | None = None
     top_k: int | None = None
@@ -38,7 +40,8 @@ class Settings(Profile, frozen=True, kw_only=True):
     seed: int | None = None
     stop: list[str] = msgspec.field(default_factory=list)
     extra_body: dict[str, Any] = msgspec.field(default_factory=dict)
-    system: str = ""
+    system: str | None = None
+    unproven: str = ""
     content_order: Literal["image_first", "text_first"] = "image_first"
     connect_timeout: float = 30.0
     serve: str = ""
@@ -58,6 +61,12 @@ class Settings(Profile, frozen=True, kw_only=True):
             value = getattr(self, key)
             if isinstance(value, (int, float)) and value <= 0:
                 raise ValueError(f"{key} = {value}: must be above 0")
+        if self.retry_temperatures and self.retry_truncated is not None:
+            raise ValueError("retry_truncated and retry_temperatures: one of the two")
+        if self.retry_if and not self.retry_temperatures:
+            raise ValueError("retry_if says when retry_temperatures are used, and there are none")
+        if wrong := [each for each in self.retry_temperatures if not 0 <= each <= 2]:
+            raise ValueError(f"retry_temperatures: {wrong[0]:g} is not from 0 to 2")
 
     @property
     def base_urls(self) -> list[str]:
@@ -80,16 +89,18 @@ class Settings(Profile, frozen=True, kw_only=True):
             fixed["max"] = str(self.max_tokens)
         if self.retry_truncated is not None:
             fixed["retry_max"] = str(self.retry_truncated)
+        if self.retry_temperatures:
+            fixed["retry_t"] = "-".join([*(f"{each:g}" for each in self.retry_temperatures), *self.retry_if])
         fixed["t"] = self.temperature if isinstance(self.temperature, str) else f"{self.temperature:g}"
         fixed |= {key: f"{getattr(self, key):g}" for key in SAMPLING if getattr(self, key) is not None}
         if self.content_order != "image_first":
             fixed["order"] = self.content_order
-        long = {"stop": self.stop, "system": self.system, "body": redacted(self.extra_body)}
-        return fixed | {key: digest_of([value])[:8] for key, value in long.items() if value}
+        long = {"stop": self.stop or None, "system": self.system, "body": redacted(self.extra_body) or None}
+        return fixed | {key: digest_of([value])[:8] for key, value in long.items() if value is not None}
 
     def defining(self) -> dict[str, Any]:
         """Where a server stands, and how long we wait for it, changes no answer; one that we start says what does."""
-        skipped = {"base_url", "api_key_env", "connect_timeout", *_STARTED_SERVER}
+        skipped = {"base_url", "api_key_env", "connect_timeout", *_STARTED_SERVER, "unproven"}
         return {key: value for key, value in super().defining().items() if key not in skipped}
 
     def stored(self) -> dict[str, Any]:
