@@ -134,11 +134,13 @@ def is_running(process: int) -> bool:
 
 
 def test_what_a_reader_says(quill: dict[str, object], page: Path) -> None:
-    busy, refused, nothing, lines, badbox, reach = ask(
+    busy, refused, nothing, several, facts, lines, badbox, reach = ask(
         settings(quill, weights="downloaded from a hub"),
         "busy",
         "refused",
         "nothing",
+        "list",
+        "facts",
         "lines",
         "badbox",
         "reach 192.0.2.1",
@@ -148,6 +150,8 @@ def test_what_a_reader_says(quill: dict[str, object], page: Path) -> None:
     assert isinstance(refused, RejectedError) and refused.message == "no such language"
     assert refused.hint == ""  # That weights may be missing is said of an engine that cannot be loaded alone.
     assert isinstance(nothing, EngineError) and "invalid answer" in nothing.message
+    assert isinstance(several, EngineError) and "for one page" in several.message
+    assert isinstance(facts, EngineError) and "no answer" in facts.message
     assert isinstance(lines, Output) and lines.text == "above below"
     assert lines.response and lines.response["lines"][1] == ("above", 0.0, 0.1, 0.9, 0.2, 0.5)
     assert isinstance(badbox, EngineError)

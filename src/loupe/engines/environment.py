@@ -147,7 +147,10 @@ class _Reading:
 
     async def _ask(self, path: Path, form: str, request: Request, *, pages: int = 1) -> Output:
         page = Page(path=str(path), type=form, prompt=request.prompt, pages=pages)
-        return await self.pool.ask(page, timeout=pages * self.settings.timeout)
+        output = await self.pool.ask(page, timeout=pages * self.settings.timeout)
+        if form != "document" and "pages" in (output.response or {}):
+            raise EngineError("the reader gave a list, as of a document, for one page")
+        return output
 
     async def _of_document(self, source: PdfPage, request: Request) -> Output:
         """The page's text out of its document, which is read once, however many of its pages are asked for."""
