@@ -85,9 +85,10 @@ def test_clients_of_running_servers_stay_on_this_machine() -> None:
         "glm-ocr": {"serve": "vllm", "base_url": ""},
         "mistral-ocr": {},
         "pypdf": {},
+        "textract-text": {},
     }
     found = [runs_on_nodes(load_profile(name, given)[1]) for name, given in engines.items()]
-    assert found == [True, False, True, False, True]
+    assert found == [True, False, True, False, True, False]
 
 
 @pytest.mark.parametrize(("key", "value"), [("gpus", "0,1"), ("server_port", 8000)])

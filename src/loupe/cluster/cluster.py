@@ -90,7 +90,7 @@ def runs_on_nodes(profile: Profile) -> bool:
     """
     if isinstance(profile, ChatSettings):
         return bool(profile.serve)
-    return profile.kind not in ("predictions", "http")
+    return profile.kind not in ("predictions", "http") and not profile.services
 
 
 def check_profile(profile: Profile) -> None:
