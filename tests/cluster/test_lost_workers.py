@@ -14,6 +14,7 @@ import pytest
 from loupe.cluster import engine_pool as pools
 from loupe.cluster.engine_host import EngineHost, NodeError, Opened, Order
 from loupe.cluster.engine_pool import EnginePool, engine_pool
+from loupe.cluster.nodes import LostClusterError, Nodes
 from loupe.cluster.pages import Packing
 from loupe.engines.registry import WorkerNeeds, load_profile
 from loupe.errors import EngineError, EngineUnavailableError, LoupeError
@@ -97,6 +98,31 @@ def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 async def asked(engine: Engine, *idents: str) -> dict[str, Output | BaseException]:
     found = await asyncio.gather(*(engine.predict(Request(id=each)) for each in idents), return_exceptions=True)
     return dict(zip(idents, found, strict=True))
+
+
+def test_a_cluster_that_is_gone_ends_the_run_and_fails_no_page() -> None:
+    def gone() -> list[dict[str, Any]]:
+        raise ConnectionError("the head is gone")
+
+    row = {"NodeID": "a" * 56, "Alive": True, "Resources": {"CPU": 1.0}, "NodeManagerAddress": "a"}
+    ray = SimpleNamespace(nodes=lambda: [row])
+    nodes = Nodes(ray)
+    ray.nodes = gone
+
+    async def slow(node: str, ident: str) -> Output:
+        await asyncio.sleep(60)
+        return Output(text=ident)
+
+    async def main() -> None:
+        async with opened(StubNodes(a=1), slow, deadly="p") as (engine, pool):
+            pool.nodes = nodes
+            with pytest.raises(LostClusterError, match="the head is gone"):
+                await engine.predict(Request(id="p"))
+
+    try:
+        asyncio.run(main())
+    finally:
+        nodes.close()
 
 
 SERVER: dict[str, Any] = {"engine": "openai", "serve": "vllm:m", "model": "m", "concurrency": 12}

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
+from loupe.cluster import pages
 from loupe.cluster.cluster import check_profile, runs_on_nodes
 from loupe.cluster.connection import _hush, check_address
 from loupe.cluster.engine_host import Order, code_of
 from loupe.cluster.nodes import Node
-from loupe.cluster.pages import Packing, Spool, named_again
+from loupe.cluster.pages import Packing, Shipped, Spool, named_again
 from loupe.cluster.sameness import differences, differing, versions
 from loupe.cluster.scoring_host import carrying, files_of
 from loupe.engines.registry import load_profile
@@ -82,8 +83,12 @@ def test_clients_of_running_servers_stay_on_this_machine() -> None:
         "pdf_text": {},
         "openai": {"base_url": "http://127.0.0.1:1/v1", "model": "m"},
         "glm-ocr": {"serve": "vllm", "base_url": ""},
+        "mistral-ocr": {},
+        "pypdf": {},
+        "textract-text": {},
     }
-    assert [runs_on_nodes(load_profile(name, given)[1]) for name, given in engines.items()] == [True, False, True]
+    found = [runs_on_nodes(load_profile(name, given)[1]) for name, given in engines.items()]
+    assert found == [True, False, True, False, True, False]
 
 
 @pytest.mark.parametrize(("key", "value"), [("gpus", "0,1"), ("server_port", 8000)])
@@ -230,3 +235,27 @@ def test_a_document_that_a_request_names_twice_is_released_and_one_that_was_cut_
     assert {page.path.read_bytes() for page in moved.images if isinstance(page, PdfPage)} == {document.read_bytes()}
     spool.release(names)
     assert not spool._used and len(spool._idle) == 1
+
+
+def test_a_file_that_is_read_stays_when_the_same_content_by_another_name_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "_KEPT", 0)
+    spool = Spool(tmp_path, fetched)
+    first, second = Shipped("key", "a.png", 1), Shipped("key", "b.png", 1)
+
+    async def laid(file: Shipped) -> tuple[dict[str, str], Path]:
+        names = spool.hold([file])
+        request = await spool.unpack(Request(id="s", images=(Path(file.shown),)), [file], [b"page"])
+        (image,) = request.images
+        assert isinstance(image, Path)
+        return names, image
+
+    async def main() -> None:
+        (done, gone), (reading, read) = await laid(first), await laid(second)
+        spool.release(done)
+        assert not gone.exists() and read.read_bytes() == b"page"
+        spool.release(reading)
+
+    asyncio.run(main())
+    assert list(tmp_path.iterdir()) == []

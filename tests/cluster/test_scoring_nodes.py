@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import resource
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -113,7 +114,7 @@ def test_a_node_that_dies_costs_no_score_and_one_that_joins_is_waited_for(benchm
         with ScorePool(benchmark, hands=hands) as pool:
             futures = [pool.submit(*each) for each in answers]
             while not said:
-                pass
+                time.sleep(0.01)
             with pytest.raises(NobodyYetError):
                 hands.line()
             nodes.cpus = {"second": 1}

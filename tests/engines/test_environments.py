@@ -83,6 +83,16 @@ def ask(profile: Settings, *prompts: str, page: PageSource) -> list[Output | Bas
     return asyncio.run(run())
 
 
+def facts_of(profile: Settings) -> dict[str, str]:
+    """What the engine says of itself."""
+
+    async def run() -> dict[str, str]:
+        async with open_engine(profile) as engine:
+            return dict(engine.facts)
+
+    return asyncio.run(run())
+
+
 def test_what_goes_wrong_costs_one_page(quill: dict[str, object], page: Path) -> None:
     words = ["crash", "a", "hang", "b", "memory", "c", "noise", "fork", "d"]
     found = ask(settings(quill, memory=1.0, timeout=3.0), *words, page=page)
@@ -134,11 +144,13 @@ def is_running(process: int) -> bool:
 
 
 def test_what_a_reader_says(quill: dict[str, object], page: Path) -> None:
-    busy, refused, nothing, lines, badbox, reach = ask(
+    busy, refused, nothing, several, facts, lines, badbox, reach = ask(
         settings(quill, weights="downloaded from a hub"),
         "busy",
         "refused",
         "nothing",
+        "list",
+        "facts",
         "lines",
         "badbox",
         "reach 192.0.2.1",
@@ -148,6 +160,8 @@ def test_what_a_reader_says(quill: dict[str, object], page: Path) -> None:
     assert isinstance(refused, RejectedError) and refused.message == "no such language"
     assert refused.hint == ""  # That weights may be missing is said of an engine that cannot be loaded alone.
     assert isinstance(nothing, EngineError) and "invalid answer" in nothing.message
+    assert isinstance(several, EngineError) and "for one page" in several.message
+    assert isinstance(facts, EngineError) and "no answer" in facts.message
     assert isinstance(lines, Output) and lines.text == "above below"
     assert lines.response and lines.response["lines"][1] == ("above", 0.0, 0.1, 0.9, 0.2, 0.5)
     assert isinstance(badbox, EngineError)
@@ -176,12 +190,8 @@ def test_one_worker_for_each_gpu(quill: dict[str, object], page: Path) -> None:
 def test_a_run_can_be_continued(quill: dict[str, object]) -> None:
     """What is recorded of an engine is the same every time: a run is only continued with the same facts."""
 
-    async def facts() -> dict[str, str]:
-        async with open_engine(settings(quill)) as engine:
-            return dict(engine.facts)
-
-    first = asyncio.run(facts())
-    assert first == asyncio.run(facts())
+    first = facts_of(settings(quill))
+    assert first == facts_of(settings(quill))
     assert first["quill"] == "1.0" and {"lock", "source", "python"} <= first.keys()
 
 
@@ -234,6 +244,10 @@ def test_without_a_lock_one_is_made(home: Path, quill: dict[str, object]) -> Non
     record = making.make(profile)
     assert locked((wanted(profile).folder / "locked.txt").read_bytes()) == {"quill": {"1.0"}}
     assert making.make(profile) == record  # Nothing is made twice.
+    before = facts_of(profile)
+    with (wanted(profile).folder / "locked.txt").open("a") as lock:
+        lock.write("# what else the packages may bring at another time\n")
+    assert [key for key, value in facts_of(profile).items() if value != before[key]] == ["lock"]
     assert making.remove("free") > 0 and "free" not in {name for name, _, _ in made()}
 
 

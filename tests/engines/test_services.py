@@ -425,6 +425,21 @@ def test_a_document_that_met_a_busy_service_is_sent_again(pdf: Path, monkeypatch
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("name", [name for name in WHOLE if name in POLLING])
+def test_the_job_of_a_document_is_not_paid_twice_whichever_page_asks_next(
+    name: str, pdf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        async with opened(name, monkeypatch, changes={"send": "document"}) as (engine, server, _):
+            server.poll_faults[:] = [Answer({"error": "busy"}, 503)] * 5
+            assert isinstance(await failing(engine, PdfPage(pdf, 1)), TransientEngineError)
+            begun = server.begun
+            assert read(name, await engine.predict(asked(PdfPage(pdf, 2), "b"))) == "page 2"
+            assert server.begun == begun
+
+    asyncio.run(main())
+
+
 def test_a_document_with_pages_left_out_fails_instead_of_shifting_them(
     pdf: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

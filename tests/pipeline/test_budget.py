@@ -19,10 +19,11 @@ import pytest
 
 from loupe.engines.registry import load_profile
 from loupe.engines.shared.prices import Price, Usage, busy_seconds
-from loupe.errors import EngineUnavailableError, ProfileError
+from loupe.errors import EngineUnavailableError, ProfileError, UsageError
 from loupe.inference.budget import Budget, money
 from loupe.inference.progress import Progress
 from loupe.pipeline import Plan, infer
+from loupe.pipeline.spending import priced
 from loupe.pipeline.spent import speed_of
 from loupe.runs.folder import RunFolder
 from tests.support.chat_server import Received, Reply, in_thread
@@ -150,11 +151,22 @@ def test_without_prices_or_tokens_a_limit_is_refused(tmp_path: Path) -> None:
     assert "cost" not in blind.figures and blind.warnings == ("no cost: tokens of 3 answers are not known",)
 
 
+def test_what_reads_here_costs_nothing_and_a_service_through_its_package_needs_a_price() -> None:
+    def price_of(engine: str) -> Price:
+        label, profile = load_profile(engine)
+        return priced(Plan(benchmark="sample_pages", label=label, profile=profile))
+
+    assert price_of("pypdf") == price_of("pdf_text") == Price(page=0.0)
+    for engine in ("textract-text", "azure-layout", "glm-ocr"):
+        with pytest.raises(UsageError, match="no prices are known"):
+            price_of(engine)
+
+
 def test_prices_change_no_answer_and_mistakes_in_them_are_named(tmp_path: Path) -> None:
     _, plain = load_profile("glm-ocr")
-    _, priced = load_profile("glm-ocr", {"price": {"input": 1, "hour": 2.5}})
-    assert priced.version == plain.version and priced.defining() == plain.defining()
-    assert priced.stored()["price"] == {"input": 1.0, "hour": 2.5}
+    _, dear = load_profile("glm-ocr", {"price": {"input": 1, "hour": 2.5}})
+    assert dear.version == plain.version and dear.defining() == plain.defining()
+    assert dear.stored()["price"] == {"input": 1.0, "hour": 2.5}
     for wrong, said in (({"input": -1}, "from 0 on"), ({}, "names no price"), ({"output": "1"}, "must be a number")):
         with pytest.raises(ProfileError, match=said):
             load_profile("glm-ocr", {"price": wrong})

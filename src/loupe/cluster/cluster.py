@@ -84,10 +84,13 @@ class Cluster:
 
 
 def runs_on_nodes(profile: Profile) -> bool:
-    """Whether an engine runs on the nodes. A client of a server that stands somewhere needs no cluster."""
+    """Whether an engine runs on the nodes. A client of a server that stands somewhere needs no cluster.
+
+    Nor do its keys go there, and a service that allows so many requests a second is asked from one place.
+    """
     if isinstance(profile, ChatSettings):
         return bool(profile.serve)
-    return profile.kind != "predictions"
+    return profile.kind not in ("predictions", "http") and not profile.services
 
 
 def check_profile(profile: Profile) -> None:

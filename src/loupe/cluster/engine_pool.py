@@ -41,7 +41,7 @@ _CLOSE, _LIVE = 30.0, 30.0
 _VOTING = 20.0
 
 
-class WorkerLostError(Exception):
+class ActorLostError(Exception):
     """A worker is gone with what it was doing. Never leaves the pool."""
 
 
@@ -160,7 +160,7 @@ class EnginePool:
                 worker = await self._take()
                 try:
                     answer = await self._ask(worker, request)
-                except WorkerLostError as error:
+                except ActorLostError as error:
                     suspect = worker.was_reading(id(request), self.order.places)
                     lost.note(str(error), node=await self._retire(worker), suspect=suspect)
                     continue
@@ -208,19 +208,19 @@ class EnginePool:
         travelling, files, pieces = await asyncio.to_thread(self.packing.pack, request)
         worker.asked[id(request)] = None
         answer = await self._call(worker.actor.ask.remote(travelling, files, *pieces))
-        if isinstance(answer, WorkerLostError):
+        if isinstance(answer, ActorLostError):
             raise answer
         found: Output | LoupeError = answer
         return found
 
     async def _call(self, reference: Any) -> Any:
-        """What a call gives back; WorkerLostError, as a value, where its actor is gone."""
+        """What a call gives back; ActorLostError, as a value, where its actor is gone."""
         try:
             return await reference
         except self.ray.exceptions.RayTaskError as error:
             return EngineError(f"the worker failed: {str(error).strip().splitlines()[-1][:300]}")
         except self.ray.exceptions.RayError as error:
-            return WorkerLostError(str(error).strip().splitlines()[0][:200])
+            return ActorLostError(str(error).strip().splitlines()[0][:200])
 
     async def _take(self) -> _Worker:
         """The worker with the fewest requests, once one has room."""
@@ -328,7 +328,7 @@ class EnginePool:
                 self._fits[node.id] = opened.fits
                 self._opened[_Worker(actor, node)] = opened
                 kept = True
-            elif isinstance(opened, WorkerLostError):
+            elif isinstance(opened, ActorLostError):
                 if await self._is_alive(node):
                     died = EngineUnavailableError(f"the engine's worker died while it started: {opened}")
                     await self._note_failure(node, died)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from loupe.errors import EngineUnavailableError
+from loupe.errors import EngineUnavailableError, in_words
 
 #: Seconds between two looks, each of which costs some ten milliseconds.
 _LOOK = 2.0
@@ -53,8 +53,11 @@ class Nodes:
         return self._found
 
     def look(self) -> dict[str, Node]:
-        """Look at this moment; blocks, and raises what Ray raises."""
-        rows = [row for row in self._ray.nodes() if row["Alive"] and row["Resources"].get("CPU", 0) > 0]
+        """Look at this moment; blocks. Raises LostClusterError where the cluster does not answer."""
+        try:
+            rows = [row for row in self._ray.nodes() if row["Alive"] and row["Resources"].get("CPU", 0) > 0]
+        except Exception as error:  # noqa: BLE001  whatever Ray raises where its head is gone
+            raise LostClusterError(f"the Ray cluster does not answer: {in_words(error)}", hint="ray status") from None
         with self._lock:
             self._found = {row["NodeID"]: self._node(row) for row in rows}
             return self._found
@@ -71,7 +74,7 @@ class Nodes:
         while not self._over.wait(_LOOK):
             try:
                 self.look()
-            except Exception:  # noqa: BLE001  whatever Ray raises where its head is gone
+            except LostClusterError:
                 self._over.set()
 
     def _node(self, row: Mapping[str, Any]) -> Node:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-import shutil
 import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -146,7 +146,9 @@ class Spool:
                 self._idle[path] = path.stat().st_size if path.is_file() else 0
         while sum(self._idle.values()) > _KEPT:
             oldest, _ = self._idle.popitem(last=False)
-            shutil.rmtree(oldest.parent, ignore_errors=True)
+            oldest.unlink(missing_ok=True)
+            with suppress(OSError):  # The same content by another name is there, too.
+                oldest.parent.rmdir()
 
     def _path(self, file: Shipped) -> Path:
         return self.folder / file.key / Path(file.shown).name

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from loupe.engines.environments.places import Environment, installed, reader_of
+from loupe.engines.environments.places import LOCKED, Environment, installed, reader_of
 from loupe.engines.environments.settings import Settings
 from loupe.engines.environments.speech import ForeignInterpreter, Page, Start
 from loupe.engines.pages.page_files import page_file, single_page
@@ -56,9 +56,10 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
         conversions() as documents,
     ):
         environment, _ = installed(settings)
-        facts = {"lock": environment.folder.name.rpartition("-")[2], "source": short_digest([reader_of(settings)])}
+        # Of what was installed: without a lock of the profile's, the same packages may bring others at another time.
+        lock, source = (short_digest([file]) for file in (environment.folder / LOCKED, reader_of(settings)))
         engine = _Reading(settings, pool, reader, documents)
-        yield Engine(predict=engine.predict, facts={**pool.facts, **facts})
+        yield Engine(predict=engine.predict, facts={**pool.facts, "lock": lock, "source": source})
 
 
 @asynccontextmanager
@@ -147,7 +148,10 @@ class _Reading:
 
     async def _ask(self, path: Path, form: str, request: Request, *, pages: int = 1) -> Output:
         page = Page(path=str(path), type=form, prompt=request.prompt, pages=pages)
-        return await self.pool.ask(page, timeout=pages * self.settings.timeout)
+        output = await self.pool.ask(page, timeout=pages * self.settings.timeout)
+        if form != "document" and "pages" in (output.response or {}):
+            raise EngineError("the reader gave a list, as of a document, for one page")
+        return output
 
     async def _of_document(self, source: PdfPage, request: Request) -> Output:
         """The page's text out of its document, which is read once, however many of its pages are asked for."""

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import AsyncIterator, Hashable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -132,7 +132,8 @@ class _Service:
         if len(data) > _MOST_DOCUMENT_BYTES:
             raise PageError(f"{path}: larger than {_MOST_DOCUMENT_BYTES // 10**6} MB")
         sent = Sent(data, "application/pdf", "document.pdf")
-        whole = replace(request, id=str(path))
+        # The same for all its pages: whichever of them comes next asks about a job that was begun, and begins none.
+        whole = Request(id=str(path), prompt=request.prompt)
         read = await self.client.read(whole, sent, timeout=count * self.settings.timeout, whole=True)
         if read.cut:
             raise EngineError("the service cut the document off")

@@ -20,7 +20,8 @@ def budget_of(plan: Plan, folder: RunFolder) -> Budget | None:
 def priced(plan: Plan) -> Price:
     """The prices of a plan; OCR on this machine costs nothing. Raises UsageError where there are none."""
     profile = plan.profile
-    if profile.price is None and profile.gives is not None and not hasattr(profile, "base_url"):
+    reads_here = profile.gives is not None and not hasattr(profile, "base_url") and not profile.hosts
+    if profile.price is None and reads_here:
         return Price(page=0.0)
     if profile.price is None:
         raise UsageError(

@@ -105,7 +105,8 @@ def described(error: BaseException, start: dict[str, Any]) -> dict[str, Any]:
     """An exception as it is sent: in one line, with its place in the reader."""
     if isinstance(error, MemoryError):
         exhausted.append(True)
-        return {"error": f"the page needs more than {start['memory'] / 1e9:.3g} GB of memory"}
+        has = f"{start['memory'] / 1e9:.3g} GB of memory" if start["memory"] else "the memory that there is"
+        return {"error": f"the page needs more than {has}"}
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == start["reader"]]
     place = "".join(f"{os.path.basename(frame.filename)}:{frame.lineno}: " for frame in frames[-1:])  # noqa: PTH119
     message = f"{type(error).__name__}: {error}".rstrip(": ")

@@ -66,6 +66,9 @@ def _leads_out(url: URL, *, from_here: bool) -> bool:
     """Whether an address of another host may be asked. A service on this machine may name others on this machine."""
     if not url.host or url.user is not None:
         return False
+    if url.host.replace(".", "").isdigit() and not is_ip(url.host):
+        # Systems read `127.1` and `2130706433` as addresses, and aiohttp asks no resolver for them.
+        return False
     if is_local(url.host):
         return from_here and url.scheme in ("http", "https")
     return url.scheme == "https" and (not is_ip(url.host) or is_public(url.host))
