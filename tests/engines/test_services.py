@@ -385,6 +385,15 @@ def test_a_page_without_text_is_empty_and_no_error(page: Path, monkeypatch: pyte
     asyncio.run(main())
 
 
+def test_how_soon_a_job_is_asked_about_is_no_other_run() -> None:
+    polled = load_profile("azure-layout")[1]
+    written = msgspec.to_builtins(polled.poll)
+    other = load_profile("azure-layout", {"poll": {**written, "every": 7.0}})[1]
+    assert other.poll != polled.poll and other.defining() == polled.defining()
+    elsewhere = load_profile("azure-layout", {"poll": {**written, "error": "error.code"}})[1]
+    assert elsewhere.defining() != polled.defining()
+
+
 def test_a_service_that_is_asked_something_may_answer_anything() -> None:
     assert load_profile("mistral-ocr")[1].gives == {"text", "markdown", "table", "formula"}
     asked = {"submit": {"url": "/x", "json": {"image": "{page:data_url}", "ask": "{prompt}"}}}

@@ -28,6 +28,8 @@ _NOT_DEFINING = frozenset(
         "start",
     }
 )
+#: Keys of `poll` that say how soon is asked again, not what the answer is.
+_PACE = frozenset({"every", "backoff", "at_most"})
 #: Tables that hold no key: `check_texts` has seen to it.
 _CLEAN = ("headers", "upload", "submit", "document", "poll", "fetch", "secrets", "optional_secrets")
 
@@ -126,7 +128,10 @@ class Settings(Profile, frozen=True, kw_only=True):
     def defining(self) -> dict[str, Any]:
         """All that can change an answer; what is sent for documents only where documents are sent."""
         idle = {"document"} if self.send == "page" else {"submit"}
-        return {key: value for key, value in super().defining().items() if key not in _NOT_DEFINING | idle}
+        kept = {key: value for key, value in super().defining().items() if key not in _NOT_DEFINING | idle}
+        if poll := kept.get("poll"):
+            kept["poll"] = {key: value for key, value in poll.items() if key not in _PACE}
+        return kept
 
     def stored(self) -> dict[str, Any]:
         """All settings; the names of variables that hold keys, and placeholders for keys, are no keys."""
