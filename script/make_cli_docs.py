@@ -28,7 +28,7 @@ an exit code:
 | code | meaning |
 |---|---|
 | 0 | done |
-| 1 | done, but the headline is worse than `--fail-under`, or a check found something (`compare --fail-on-regression`, `verify`, `lint`) |
+| 1 | done, but the headline is worse than `--fail-under`, or a check failed (`--fail-on-…`, `verify`) |
 | 2 | wrong usage: an unknown name, a missing file, settings that do not fit together |
 | 3 | every sample failed; with `--strict`, at least one did; or `loupe select` was quit at a question |
 | 4 | something needed is missing: a program, an extra, a server that answers, memory |
