@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.support.ray_cluster import RayCluster
+from tests.support.cluster.ray_cluster import RayCluster
 
 WAIT = 0.5
 #: Bytes of a page, and pages for each worker.

@@ -28,9 +28,9 @@ an exit code:
 | code | meaning |
 |---|---|
 | 0 | done |
-| 1 | done, but the headline is worse than `--fail-under` |
+| 1 | done, but the headline is worse than `--fail-under`, or a check failed (`--fail-on-…`, `verify`) |
 | 2 | wrong usage: an unknown name, a missing file, settings that do not fit together |
-| 3 | done, but some samples failed, with `--strict`; or `loupe select` was quit at a question |
+| 3 | every sample failed; with `--strict`, at least one did; or `loupe select` was quit at a question |
 | 4 | something needed is missing: a program, an extra, a server that answers, memory |
 | 5 | something could not be written: the disk is full or read-only, no permission, too many open files |
 | 130 | interrupted (143 by SIGTERM, 129 by SIGHUP); what was done is kept, and how to continue is printed |

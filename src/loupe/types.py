@@ -218,6 +218,10 @@ class Measure:
     of_parts: bool = False
     sampled: bool = True
 
+    def merit(self, value: float) -> float:
+        """The value with a sign by which more is better: what is sorted by, and what gains are differences of."""
+        return value if self.higher_is_better else -value
+
 
 class Edit(NamedTuple):
     """What takes the place of the characters from `start` up to `end`."""

@@ -21,7 +21,7 @@ from loupe.errors import EngineError, EngineUnavailableError, LoupeError
 from loupe.inference.concurrency import AdaptivePlaces
 from loupe.inference.progress import Progress
 from loupe.types import Engine, Output, Request
-from tests.support.ray_stub import RayError, StubNodes, StubRay
+from tests.support.cluster.ray_stub import RayError, StubNodes, StubRay
 
 pytest.importorskip("ray")
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from PIL import Image, ImageDraw
 
+from tests.support.cluster.ray_cluster import RayCluster
 from tests.support.command_line import command, environment
-from tests.support.ray_cluster import RayCluster
 
 pytest.importorskip("ray")
 pytestmark = pytest.mark.slow

@@ -19,8 +19,8 @@ from loupe.errors import LoupeError
 from loupe.scoring.pool import ScorePool
 from loupe.scoring.process import NobodyYetError
 from loupe.types import Prediction, Sample, SampleScores
+from tests.support.cluster.ray_stub import RayError, StubNodes, StubRay
 from tests.support.command_line import make_folder
-from tests.support.ray_stub import RayError, StubNodes, StubRay
 
 pytest.importorskip("ray")
 

@@ -105,7 +105,7 @@ def make_own(dice: random.Random, world: World) -> Sequence[Command]:
 def selection_template(world: World) -> None:
     """Documents of one type and others, with ground truth beside them, and a saved selection."""
     from tests.support.pages import draw_page
-    from tests.support.review_app import PDF
+    from tests.support.web.review_app import PDF
 
     for name, match in (("positive", True), ("negative", False)):
         folder = world.case / "papers" / name
@@ -170,7 +170,7 @@ def make_selection(dice: random.Random, world: World) -> Sequence[Command]:
 
 def settings_template(world: World) -> None:
     """A folder in which somebody works: profiles, prompts, a model's configuration, queries and regions."""
-    from tests.support.review_app import make_set
+    from tests.support.web.review_app import make_set
 
     (world.case / "loupe.toml").write_text(ENGINES)
     (world.case / "profile.toml").write_text(PROFILE)

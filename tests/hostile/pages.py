@@ -292,7 +292,7 @@ def pdfs_template(world: World) -> None:
 def make_pdfs(dice: random.Random, world: World) -> Sequence[Command]:
     """Bent PDFs and bombs."""
     from loupe.benchmarks.sample_pages import DATA
-    from tests.support.review_app import PDF
+    from tests.support.web.review_app import PDF
 
     real = sorted(Path(DATA).rglob("*.pdf"))
     bombs = _pdf_bombs()

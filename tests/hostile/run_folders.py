@@ -35,7 +35,7 @@ date = "date"
 def write_docs(folder: Path) -> None:
     """A folder of one's own with a sample of every task, pages included."""
     from tests.support.pages import draw_page
-    from tests.support.review_app import PDF
+    from tests.support.web.review_app import PDF
 
     (folder / "scans").mkdir(parents=True)
     draw_page(folder / "scans" / "a.png", ("Invoice 12345",))

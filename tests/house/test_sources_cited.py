@@ -27,6 +27,8 @@ CITED = re.compile(
 BARE = re.compile(
     r"\b[Ss]ections? (?:\d+(?:\.\d+)*|[A-H]\d?)\b|\b\w+\.md,? (?:§|[A-H]\d?\b)|[Pp]rotocol page|§ ?\d"
     r"|(?<!docs/)(?<!\.\./)\bprotocols/\w+\.md"
+    # `(8.5 b)`, `(protocol, 8.4)`, `(4, steps 8 and 11)`.
+    r"|\b\d+\.\d+ [a-k](?=[).,;:])|\bprotocol,? \d|\(\d+(?:\.\d+)*, (?:steps?|rules?|points?) \d[^)]*\)"
 )
 RFC = re.compile(r"RFC \d+,\s+section [\d.]+")
 
@@ -59,11 +61,42 @@ def test_sections_in_brackets_are_those_of_the_benchmarks_own_protocol(benchmark
     cited = {mark[1:] for text in texts for marks in OWN.findall(text) for mark in marks.split(", ")}
     assert cited
     assert cited - anchors(ROOT / f"docs/protocols/{benchmark}.md") == set()
-    assert [
-        found
-        for text in texts
-        for found in re.findall(r"\(\d+, step \d+[^)]*\)|\((?:[2-9]|1\d)\.\d[^)]*\)[.,;:]", text)
-    ] == []
+    assert [found for text in texts for found in re.findall(r"\((?:[2-9]|1\d)\.\d[^)]*\)[.,;:]", text)] == []
+
+
+#: `step 2`, `(steps 6 to 10)`: items of the list in the section that the module cites first.
+STEP = re.compile(r"\bsteps? (\d+)(?: (?:to|and) (\d+))?\b(?=[).:,])")
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.suffix == ".py"], ids=lambda path: path.name)
+def test_steps_by_number_are_those_of_the_section_that_the_module_cites(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert missing_steps(text) == []
+
+
+def missing_steps(text: str) -> list[str]:
+    """Numbers of steps that are no item of the section cited before them, or else of the first one in the text."""
+    cited = [each for each in CITED.finditer(text) if each["marks"]]
+    found = []
+    for step in STEP.finditer(text):
+        before = [each for each in cited if each.end() <= step.start()]
+        near = [each for each in before if step.start() - each.end() < 10]
+        items = numbered_items((near or before[:1])[-1]) if before else set()
+        found += [number for number in step.groups() if number and number not in items]
+    return found
+
+
+def numbered_items(cited: re.Match[str]) -> set[str]:
+    mark = cited["marks"].split()[0].strip("#,")
+    section = (ROOT / "docs" / cited["page"]).read_text("utf-8").partition(f'<a id="{mark}"></a>')[2]
+    return set(re.findall(r"^ *(\d+)\. ", re.split(r"\n<a id=[^>]*></a>\n##", section)[0], re.MULTILINE))
+
+
+def test_a_step_that_is_not_there_is_found() -> None:
+    cited = "docs/protocols/cdm.md#normaliser; the comments name its steps."
+    assert missing_steps(f"{cited} (steps 6 to 10)") == []
+    assert missing_steps(f"{cited} (step 99).") == ["99"]
+    assert missing_steps("Environments are one token (step 3).") == ["3"]
 
 
 @pytest.mark.parametrize(
@@ -78,6 +111,9 @@ def test_sections_in_brackets_are_those_of_the_benchmarks_own_protocol(benchmark
         "docs/protocols/engines.md#outcomes (markers), #nowhere",
         "docs/protocols/nothing.md",
         "§8.4",
+        "as in 8.5 b, both ways",
+        "whose neighbours differ (protocol, 8.4)",
+        "not always comparable (4, steps 8 and 11)",
     ],
 )
 def test_a_citation_that_cannot_be_followed_is_found(text: str) -> None:

@@ -26,7 +26,7 @@ from loupe.stats.analysis import Analysis
 from loupe.stats.estimates import estimate
 from loupe.types import Estimate, Prediction, Sample
 from tests.support.command_line import complaint, loupe
-from tests.support.omnidoc_pages import TABLE, WORDS, block
+from tests.support.omnidocbench.small_pages import TABLE, WORDS, block
 from tests.support.tex import need_tex
 
 HINDI = "हिन्दी में लिखा है"

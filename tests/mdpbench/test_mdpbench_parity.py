@@ -35,7 +35,7 @@ from loupe.scoring.scorer import score_sample
 from loupe.stats.analysis import Analysis
 from loupe.stats.estimates import estimate
 from loupe.types import Conclusion, Prediction, Sample, SampleScores
-from tests.support.omnidoc_oracles import differences
+from tests.support.omnidocbench.oracle_pages import differences
 from tests.support.shared import cases
 
 ORACLES = "oracles/mdpbench"

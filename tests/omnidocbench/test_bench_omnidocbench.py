@@ -21,7 +21,7 @@ from loupe.stats.analysis import Analysis
 from loupe.stats.estimates import estimate
 from loupe.types import Prediction, Sample, Scored
 from tests.support.command_line import complaint, loupe
-from tests.support.omnidoc_pages import LATEX, TABLE, WORDS, block, page
+from tests.support.omnidocbench.small_pages import LATEX, TABLE, WORDS, block, page
 from tests.support.tex import need_tex
 
 PAGES = [

@@ -18,7 +18,7 @@ from loupe.benchmarks.omnidocbench.scores.attribute_slices import attribute_slic
 from loupe.benchmarks.omnidocbench.scores.headline import headline_row, unrounded_row
 from loupe.benchmarks.omnidocbench.scores.scored_pages import ScoredPage, samples_by_element
 from loupe.scoring.oracles import read_oracle
-from tests.support.omnidoc_oracles import differences, page_of_samples
+from tests.support.omnidocbench.oracle_pages import differences, page_of_samples
 from tests.support.shared import cases, shared, shared_cases, shared_parameters
 
 ORACLES = "oracles/omnidocbench"

@@ -17,7 +17,7 @@ from loupe.benchmarks.omnidocbench.scores.latex_table_html import latex_table_to
 from loupe.benchmarks.omnidocbench.scores.page_flags import page_flags
 from loupe.scoring.scorer import score_sample
 from loupe.types import Prediction, Sample
-from tests.support.omnidoc_pages import LATEX, TABLE, WORDS, block, page
+from tests.support.omnidocbench.small_pages import LATEX, TABLE, WORDS, block, page
 
 
 def warnings_of(answer: str, *blocks: dict[str, Any]) -> list[str]:

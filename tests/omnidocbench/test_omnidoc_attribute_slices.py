@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command_line import loupe
-from tests.support.omnidoc_pages import TABLE, WORDS, block, page
+from tests.support.omnidocbench.small_pages import TABLE, WORDS, block, page
 
 
 @pytest.fixture(scope="module")

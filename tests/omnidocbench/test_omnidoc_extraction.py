@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import tests.support.omnidoc_plain as plain
+import tests.support.omnidocbench.plain_extraction as plain
 from loupe.benchmarks.omnidocbench.extract.bar_tables import bar_tables_to_html, stretches_of_bars
 from loupe.benchmarks.omnidocbench.extract.extraction import by_category, extract
 from loupe.benchmarks.omnidocbench.extract.formulas import take_formulas

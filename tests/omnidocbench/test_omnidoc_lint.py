@@ -17,7 +17,7 @@ from loupe.benchmarks.omnidocbench.lint import FAULTS
 from loupe.studies.lint.mended_answers import line_numbers, mend, mend_all
 from loupe.types import Prediction, Sample, Scored
 from tests.hostile.strings import hostile
-from tests.support.omnidoc_pages import LATEX, TABLE, WORDS, block, page
+from tests.support.omnidocbench.small_pages import LATEX, TABLE, WORDS, block, page
 
 BY_NAME = {fault.name: fault for fault in FAULTS}
 MORE = "Fishermen mend their nets along the wall, while children count the gulls above them."

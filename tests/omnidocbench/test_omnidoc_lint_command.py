@@ -12,7 +12,7 @@ from loupe.benchmarks.registry import benchmark_ids, get_benchmark
 from loupe.studies.lint import lint
 from tests.omnidocbench.test_omnidoc_lint import CASES, TEXTS, values
 from tests.support.command_line import complaint, loupe
-from tests.support.omnidoc_pages import page
+from tests.support.omnidocbench.small_pages import page
 
 
 def write(folder: Path) -> Path:

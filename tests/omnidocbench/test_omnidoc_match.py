@@ -25,7 +25,7 @@ from loupe.benchmarks.omnidocbench.page_match import match_page
 from loupe.benchmarks.omnidocbench.records import Block, Item, PageMatch, PredictedItem
 from loupe.benchmarks.omnidocbench.rules import V1_5
 from loupe.benchmarks.omnidocbench.work import TooMuchWorkError, Work
-from tests.support import textbook_quick_match as textbook
+from tests.support.omnidocbench import textbook_match as textbook
 
 #: Few characters, so that windows fit by chance and distances are often equal.
 words = st.text("abcß真", min_size=1, max_size=6)

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import tests.support.omnidoc_plain as plain
+import tests.support.omnidocbench.plain_extraction as plain
 from loupe.benchmarks.omnidocbench.text.formula_normalization import inside_of_brackets, normalize_formula
 from loupe.benchmarks.omnidocbench.text.table_normalization import normalize_table
 from loupe.benchmarks.omnidocbench.text.text_normalization import (

@@ -21,7 +21,7 @@ from loupe.benchmarks.shared.formula_images.cdm_options import with_cdm
 from loupe.errors import DatasetError, UsageError
 from loupe.types import Prediction, Sample, SampleScores, Scored
 from tests.support.command_line import complaint, loupe
-from tests.support.omnidoc_pages import TABLE, WORDS, block, page
+from tests.support.omnidocbench.small_pages import TABLE, WORDS, block, page
 
 TRUTH = page(
     "a.jpg",

@@ -9,7 +9,7 @@ import pytest
 
 from loupe.benchmarks.omnidocbench import load
 from loupe.errors import DatasetError
-from tests.support.omnidoc_pages import WORDS, block, page
+from tests.support.omnidocbench.small_pages import WORDS, block, page
 
 PAGES = [page(name, block(1, "text_block", text=WORDS)) for name in ("harbour.jpg", "weather.png", "sums.jpg")]
 

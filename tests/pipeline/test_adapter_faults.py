@@ -17,7 +17,7 @@ from loupe.studies.lint.adapter_faults import FAULTS
 from loupe.studies.lint.mended_answers import edits_between, mend
 from tests.omnidocbench.test_omnidoc_lint import MORE, PARTS, TEXTS
 from tests.support.command_line import loupe, make_folder
-from tests.support.omnidoc_pages import WORDS, block, page
+from tests.support.omnidocbench.small_pages import WORDS, block, page
 
 #: Fault → a perfect answer to a page of two paragraphs below a heading, in a form that costs points.
 FORMS = {

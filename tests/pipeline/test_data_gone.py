@@ -18,9 +18,9 @@ from loupe.pipeline import Plan, score_run
 from loupe.types import Prediction
 from tests.support.answered import answered_run
 from tests.support.command_line import complaint, loupe
-from tests.support.review_app import Served
 from tests.support.synthetic import MAKERS, write_prepared
-from tests.support.view_app import viewed
+from tests.support.web.review_app import Served
+from tests.support.web.view_app import viewed
 
 GONE = [ident for ident in MAKERS if ident != "unimer_test"]
 

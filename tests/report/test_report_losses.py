@@ -14,7 +14,7 @@ from loupe.explanation import Explanation, Flag, Region, Unit
 from loupe.report.matches import BUDGET, UNIT_LIMIT, packed_match, packed_page
 from loupe.report.table_grids import CELL_LIMIT, table_grids
 from loupe.results.costs import Counts, costs
-from loupe.results.flags import Flags
+from loupe.results.flag_cells import Flags
 from loupe.results.losses import official_rows
 from loupe.types import Measure, Result, SampleScores, Score, Values
 

@@ -14,12 +14,12 @@ from loupe.errors import RunError, UsageError
 from loupe.files.folder import Folder
 from loupe.report import leaderboard
 from loupe.report.collect import SampledGroup
+from loupe.report.grid_cells import rightly_empty
 from loupe.report.html import write_report
 from loupe.report.page import inline_json
 from loupe.report.samples import SampleJob, pack, pack_all
-from loupe.report.summaries import rightly_empty
 from loupe.results.groups import Entrant, tell_apart
-from loupe.results.values import sample_values
+from loupe.results.sample_values import sample_values
 from loupe.runs.folder import RunFolder
 from loupe.runs.info import RunInfo
 from loupe.types import Estimate, Measure, Prediction, SampleScores, Score

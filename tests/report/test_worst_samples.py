@@ -16,7 +16,12 @@ from loupe.types import Measure, SampleScores, Score
 from tests.support.command_line import loupe, make_folder
 
 #: How many counts the scores of a measure have, where these are not two.
-WIDTHS = {"ocrbench": {"score": 1}, "olmocr_bench": {"overall": 16}, "omnidocbench": {"text_edit": 3}}
+WIDTHS = {
+    "ocrbench": {"score": 1},
+    "olmocr_bench": {"overall": 16},
+    "omnidocbench": {"text_edit": 3},
+    "cc_ocr": {"micro_f1": 3},
+}
 #: The page scores of MDPBench: value, 1, and how many formulas could not be scored.
 PAGE = -3
 WIDTHS["mdpbench"] = dict.fromkeys(

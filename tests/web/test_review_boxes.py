@@ -18,7 +18,7 @@ from loupe.web.review import boxes as review_boxes
 from loupe.web.review.boxes import FILE, PLACE, Boxes, keep_boxes
 from tests.support.command_line import loupe
 from tests.support.pages import LINES, draw_page
-from tests.support.review_app import served
+from tests.support.web.review_app import served
 
 SEEN: list[tuple[str, float, float, float, float]] = [
     ("Invoice number 12345", 0.1, 0.1, 0.9, 0.2),

@@ -14,8 +14,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from loupe.data.hub.katex import katex_folder, read_katex
 from loupe.errors import MissingToolError
-from tests.support.review_app import LINES, make_set
-from tests.support.review_browser import Reviewing, at, opened, press
+from tests.support.web.review_app import LINES, make_set
+from tests.support.web.review_browser import Reviewing, at, opened, press
 
 HOSTILE = (
     json.dumps(

@@ -22,7 +22,7 @@ from loupe.web.review.json_line import with_values
 from loupe.web.review.line_file import ConflictError, LineFile
 from loupe.web.review.review_target import open_tests
 from loupe.web.review.session import Review
-from tests.support.review_app import LINES, make_set
+from tests.support.web.review_app import LINES, make_set
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.floats(allow_nan=False),

@@ -11,9 +11,9 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, Route, expect
 
 from loupe.benchmarks.folders.own import check_folder, open_folder
-from tests.support.review_app import PDF, Served, served, start
-from tests.support.review_browser import at, opened, press
 from tests.support.served import wait_for
+from tests.support.web.review_app import PDF, Served, served, start
+from tests.support.web.review_browser import at, opened, press
 
 FIELDS = """[benchmark]
 title = "Bills"

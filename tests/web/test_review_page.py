@@ -8,8 +8,8 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect
 
 from loupe.web.review.review_target import open_folder, open_tests
-from tests.support.review_app import make_set, served
-from tests.support.review_browser import at, press
+from tests.support.web.review_app import make_set, served
+from tests.support.web.review_browser import at, press
 from tests.web.test_review_own import FIELDS, ONE, draft, make
 
 VERIFIED = {"status": "verified", "by": "Ada", "at": "2026-11-22T08:01:43Z", "engines": ["tesseract", "a model"]}

@@ -24,7 +24,7 @@ from loupe.web.review.review_target import open_folder
 from loupe.web.review.selection_files import SelectionFiles, find_selection
 from loupe.web.review.session import Review
 from tests.support.command_line import loupe
-from tests.support.review_browser import at, opened, press
+from tests.support.web.review_browser import at, opened, press
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from loupe.errors import PageError
 from loupe.types import PdfPage
 from loupe.web.review.shown_documents import Documents, documents_folder
 from tests.support.command_line import loupe
-from tests.support.review_app import LINES, Served, make_set, served, start
+from tests.support.web.review_app import LINES, Served, make_set, served, start
 
 HOSTILE = (
     '{"pdf": "../secret.png", "page": 1, "id": "up", "type": "present", "text": "x"}\n',

@@ -8,8 +8,8 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect
 
 from loupe.benchmarks.folders.own.tables import read_table
-from tests.support.review_browser import opened, press
 from tests.support.served import wait_for
+from tests.support.web.review_browser import opened, press
 from tests.web.test_review_own import draft, go, make, samples
 
 TABLE = (

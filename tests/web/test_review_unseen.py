@@ -14,9 +14,9 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, Route, expect
 
-from tests.support.review_app import served
-from tests.support.review_browser import at, opened, press
 from tests.support.served import wait_for
+from tests.support.web.review_app import served
+from tests.support.web.review_browser import at, opened, press
 
 SETTINGS = '[benchmark]\ntask = "fields"\n[fields]\ntotal = "amount"\nseller = "text"\n'
 

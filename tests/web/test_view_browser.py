@@ -13,8 +13,8 @@ from loupe.pipeline.spent import speed_of
 from loupe.results.speed import speed_text
 from loupe.runs.folder import RunFolder
 from tests.support.report_runs import Toy
-from tests.support.review_app import Served
-from tests.support.view_app import begun_run, make_runs, viewed
+from tests.support.web.review_app import Served
+from tests.support.web.view_app import begun_run, make_runs, viewed
 
 pytestmark = pytest.mark.browser
 

@@ -15,9 +15,9 @@ import pytest
 from loupe.cli.view import what_opens
 from tests.support.command_line import loupe
 from tests.support.report_runs import Toy
-from tests.support.review_app import Served
 from tests.support.served import wait_for
-from tests.support.view_app import ATTACK, begun_run, make_runs, viewed
+from tests.support.web.review_app import Served
+from tests.support.web.view_app import ATTACK, begun_run, make_runs, viewed
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ from loupe.api.temporary import TemporaryFolder
 from loupe.benchmarks.registry import benchmark_of_run
 from loupe.errors import RunError, UsageError, did_you_mean, word
 from loupe.pipeline.plan import open_samples
+from loupe.results.sample_values import sample_values
 from loupe.results.sections import format_headline
-from loupe.results.values import sample_values
 from loupe.runs.info import RunInfo
 from loupe.runs.opening import open_run
 from loupe.runs.places import Place

@@ -121,7 +121,7 @@ def _entry_line(entry: str | Entry) -> str:
 def check(folder: Path, data: Path | None, json: bool) -> None:
     """Check a FOLDER of your own pages; every problem is named with its file and line.
 
-    Of a benchmark in FILE.py: what it declares, its samples, and how it scores the right answers of the first ones.
+    For a benchmark in FILE.py: checks what it declares, its samples, and the scores of right answers to the first ones.
     """
     from loupe.benchmarks.folders.own import check_folder, count_drafts
     from loupe.benchmarks.folders.own.survey import review_command

@@ -61,10 +61,10 @@ def command(
 ) -> None:
     """Put runs of one benchmark side by side, with paired differences.
 
-    The first RUN is what the others are compared with; of folders of runs it is the best run. Runs of different
-    benchmarks, versions or data are refused; everything else that differs is named. Without any RUN, or with a folder
-    of runs alone: every run there as one table, engines by benchmarks. A run that cannot be read is named and left out;
-    the command then ends with 2.
+    The others are compared with the first RUN; with folders of runs, with the best run. Runs of different benchmarks,
+    versions or data are refused; everything else that differs is named. Without any RUN, or with a folder of runs
+    alone: every run there as one table, engines by benchmarks. A run that cannot be read is named and left out; the
+    command then ends with 2.
     """
     wanted, summaries = Gate(**gate), Summaries(junit=junit, markdown=markdown)
     if baseline is None and len(runs) == 1 and is_root(runs[0]):

@@ -32,8 +32,8 @@ jobs_option = click.option(
 def command() -> None:
     """Fetch, check and pack the data of benchmarks, also for machines without network.
 
-    It lies in $LOUPE_DATA, by default ~/.cache/loupe/data; a run finds it there. HF_ENDPOINT names a mirror of the
-    hub, HF_TOKEN the token for data sets whose terms must be accepted.
+    Data lies in $LOUPE_DATA, by default ~/.cache/loupe/data, where runs find it. HF_ENDPOINT names a mirror of the hub,
+    HF_TOKEN the token for data sets whose terms must be accepted.
     """
 
 
@@ -60,7 +60,7 @@ def list_data(json: bool, plain: bool) -> None:
 def where(name: str | None, json: bool) -> None:
     """Print the folder of data set NAME, or of the store.
 
-    It need not exist.
+    The folder need not exist.
     """
     from loupe.benchmarks.registry import find_data_set
     from loupe.data.hub.store import default_root, store_root
@@ -97,7 +97,7 @@ def get(
 ) -> None:
     """Fetch the data sets NAMES from the hub.
 
-    What a branch is now is pinned as a commit, and every file is checked against the hub's digests. The same command
+    A branch is pinned to its current commit, and every file is checked against the hub's digests. The same command
     continues after a failure. Any data set of the hub can be named as OWNER/NAME.
     """
     from loupe.benchmarks.registry import find_data_set
@@ -126,7 +126,7 @@ def get(
 def verify(names: tuple[str, ...], json: bool, plain: bool) -> None:
     """Check every byte of data sets.
 
-    It is compared with what came from the hub. Default: all data sets that are here.
+    They are compared with the digests that came from the hub. Default: all data sets on this machine.
     """
     from loupe.data.hub.manifest import check, read_manifest
     from loupe.engines.workers.cores import cores
@@ -191,7 +191,7 @@ def pack(name: str, output: Path | None, json: bool, plain: bool) -> None:
 def unpack(file: Path, to: Path | None, json: bool, plain: bool) -> None:
     """Unpack FILE, which `pack` wrote, into the store.
 
-    Every digest is checked; the data set is there whole, or not at all.
+    Every digest is checked; the data set is unpacked whole or not at all.
     """
     from loupe.data.hub.archives import unpack as read
     from loupe.data.hub.store import default_root
@@ -224,7 +224,7 @@ def prepare(
 ) -> None:
     """Write BENCHMARK as metadata.jsonl and JPEG images.
 
-    Any script reads this form, and so does `loupe run BENCHMARK --data DIR`. The folder must be new.
+    Any script can read this form, and so can `loupe run BENCHMARK --data DIR`. The folder must be new.
     """
     from itertools import islice
 

@@ -48,8 +48,8 @@ ENGINES = ("rapidocr", "tesseract")
 def command(context: click.Context, /, runs: Path, output: Path, limit: int, json: bool, plain: bool) -> None:
     """Read the sample pages with the local engines, and write a report.
 
-    RapidOCR and Tesseract read them. Where only one is installed, it reads them again made small (300 pixels): the
-    table says what that costs, how sure it is and how long it took. Nothing is fetched.
+    RapidOCR and Tesseract read them. If only one is installed, it also reads them reduced to 300 pixels, and the table
+    shows what that costs, with its interval and the time taken. Nothing is downloaded.
     """
     from loupe.cli.compare import sections
     from loupe.report.html import write_report

@@ -40,6 +40,13 @@ _STATES = {
 @click.command("draft")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
 @drafting_options
+@click.option(
+    "--runs",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("runs"),
+    metavar="DIR",
+    help="Root of the runs. Default: DIR/.loupe/drafts.",
+)
 @json_option
 @plain_option
 @click.pass_context

@@ -64,10 +64,12 @@ LISTED = 5
     type=click.Choice(["system", "instruct", "plain"]),
     help="How queries carry the instruction. Default: as the model's family wants it.",
 )
-@click.option("--instruction", metavar="TEXT", help="Of queries; part of the fingerprint.")
+@click.option("--instruction", metavar="TEXT", help="Instruction for queries; part of the fingerprint.")
 @click.option("--text-batch", type=_POSITIVE, metavar="N", help="Texts per request. Default: 32.")
 @click.option("--image-batch", type=_POSITIVE, metavar="N", help="Images in flight. Default: 30, or as --size plans.")
-@click.option("--max-model-len", type=click.IntRange(min=64), metavar="N", help="Tokens at most. Default: 8192.")
+@click.option(
+    "--max-model-len", type=click.IntRange(min=64), metavar="N", help="Maximum tokens of a text. Default: 8192."
+)
 @click.option("--dimension", type=_POSITIVE, metavar="N", help="Dimension of the vectors. Default: the model's.")
 @click.option(
     "--page-ids",
@@ -91,10 +93,10 @@ LISTED = 5
 @plain_option
 @click.pass_context
 def command(context: click.Context, /, run: Path, json: bool, plain: bool, **flags: Any) -> None:
-    """Embed page texts, figures with their captions, and queries; score what is found.
+    """Embed page texts, figures with their captions, and queries; score retrieval.
 
-    RUN is a run of any engine; the same command again asks only for what is missing. With a FOLDER of vectors that
-    exist (corpus_ocr_text.npy, page_ids.json, queries.npy, ...) these are checked and scored, without any model.
+    RUN is a run of any engine; the same command again asks only for what is missing. A FOLDER of existing vectors
+    (corpus_ocr_text.npy, page_ids.json, queries.npy, ...) is checked and scored without a model.
     """
     if not (run / "run.json").exists() and (run / "corpus_ocr_text.npy").exists():
         _show(run, None, flags, context, json=json, plain=plain)

@@ -30,7 +30,7 @@ def command() -> None:
 @json_option
 @plain_option
 def list_engines(json: bool, plain: bool) -> None:
-    """List the profiles by name, and the kinds that they and you can use."""
+    """List all profiles, and the kinds of engine that a profile can use."""
     from loupe.api.listing import engine_rows
 
     rows = [

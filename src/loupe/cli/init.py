@@ -62,9 +62,9 @@ def command(
     """Turn a folder of images and PDF files into a benchmark.
 
     Writes loupe.toml and samples.jsonl into DIR: for text, markdown, table and facts one line per page, for fields and
-    class one per document. In a terminal it asks what is not given. Documents in `positive/` and `negative/` have
-    their class by that; everything else is left to `loupe draft` and `loupe review`. Nothing is overwritten: a
-    loupe.toml that is there says what is asked, and only samples.jsonl is written.
+    class one per document. In a terminal it asks what is not given. Documents in `positive/` and `negative/` get their
+    class from the folder; everything else is left to `loupe draft` and `loupe review`. Nothing is overwritten: an
+    existing loupe.toml decides the task, and only samples.jsonl is written.
     """
     from loupe.benchmarks.folders.own.config import CONFIG
     from loupe.benchmarks.folders.own.starting import begin, find_documents, refuse_existing, settled

@@ -29,8 +29,8 @@ _ALL = "loupe reproduce lists all there are"
 def command(target: str, run: Path | None, runs: Path, json: bool, plain: bool) -> None:
     """Compare published figures with measured ones, and list settings that differ or are unknown.
 
-    Of ENGINE on BENCHMARK (`glm-ocr/omnidocbench@1.5`) the newest finished run is taken; without one, the command that
-    would make it is printed. Without a target: every published figure that comes with Loupe, with its source.
+    For ENGINE/BENCHMARK (`glm-ocr/omnidocbench@1.5`) the newest finished run is taken; if there is none, the command
+    that would make it is printed. Without a target: every published figure that comes with Loupe, with its source.
     """
     if not target:
         if run is not None:

@@ -59,7 +59,7 @@ def _serving(function: Callable[..., None]) -> Callable[..., None]:
 @click.option("--as", "name", metavar="NAME", help="Name of the reviewer. Default: your account name.")
 @_serving
 def folder(folder: Path, document_type: str | None, negative: bool, name: str | None, **serving: Any) -> None:
-    """Review the truth of your own documents: accept, edit, skip, beside the page.
+    """Review the ground truth of your own documents: accept, edit, skip, beside the page.
 
     DIR has loupe.toml and samples.jsonl; or documents with the ground-truth files of `loupe select` beside them, in
     `positive` and `negative` or in DIR itself. Samples with differing drafts come first. Each decision is written

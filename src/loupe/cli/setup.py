@@ -20,8 +20,8 @@ from loupe.errors import DatasetError, WriteError
 def command(what: str, only: tuple[str, ...], dry_run: bool, jobs: int, json: bool, plain: bool) -> None:
     """Get the data of all benchmarks, as `loupe data get` does; or, with `math`, KaTeX for math tests.
 
-    A data set that cannot be had (its terms want accepting, there is no room) does not stop the others; it is named
-    at the end, and the exit code is 2. The same command continues.
+    If a data set cannot be fetched (its terms must be accepted, the disk is full), the others still are; it is named at
+    the end, and the exit code is 2. The same command continues.
 
     KaTeX comes in the releases that olmOCR-Bench and omni_parse_bench score with: two files each of an npm package,
     checked by their digests, and fonts for `loupe review`.

@@ -57,8 +57,8 @@ _COLUMNS: Mapping[str, Callable[[Sizing], str | int | None]] = {
 @click.option(
     "--util", default="0.9", show_default=True, metavar="X", help="Share of GPU memory that the server may use."
 )
-@click.option("--tokens", type=click.IntRange(1, 10**9), metavar="N", help="Of a typical request, input and output.")
-@click.option("--parameters", metavar="BILLIONS", help="Of a model whose weights are not in its folder.")
+@click.option("--tokens", type=click.IntRange(1, 10**9), metavar="N", help="Tokens of a typical request, in and out.")
+@click.option("--parameters", metavar="BILLIONS", help="Size of the model, if its weights are not in its folder.")
 @json_option
 @plain_option
 @click.pass_context

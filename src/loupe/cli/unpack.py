@@ -14,10 +14,10 @@ from loupe.cli.shared.output import as_json, json_option, print_data
 @click.argument("target", metavar="[DIR]", type=click.Path(path_type=Path, file_okay=False), default=Path("runs"))
 @json_option
 def command(pack: Path, target: Path, json: bool) -> None:
-    """Make a run of an archive that `loupe pack` wrote.
+    """Turn an archive that `loupe pack` wrote back into a run.
 
-    The run goes into DIR/ENGINE/BENCHMARK (DIR: runs), where no run may be yet. Nothing in the archive is run, and one
-    that is not what `loupe pack` writes is refused as a whole.
+    The run goes into DIR/ENGINE/BENCHMARK (default DIR: runs), which must not hold a run yet. Nothing in the archive is
+    executed. Any archive that `loupe pack` could not have written is refused as a whole.
     """
     from loupe.pipeline.packs import unpack
 

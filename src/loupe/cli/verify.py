@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def command(context: click.Context, /, benchmarks: tuple[str, ...], everything: bool, json: bool, plain: bool) -> None:
     """Score the parity cases that come with Loupe, and compare with what the official evaluators returned.
 
-    A checkout of Loupe has many more cases in tests/oracles; --all scores them, too. Benchmarks for which none come are
+    A checkout of Loupe has many more cases in tests/oracles; --all scores them, too. Benchmarks without cases are
     named. Exits with 1 if any case differs by more than its tolerance, with 4 if a benchmark that was named could not
     be checked.
     """

@@ -19,9 +19,9 @@ from loupe.files.foreign import real_path
 def command(runs: tuple[Path, ...], port: int, no_browser: bool) -> None:
     """View runs in a browser on this machine, even while they run.
 
-    RUN is a run folder, or a folder of runs; without any, ./runs. Leaderboards, what differs and how it went, slices,
-    every sample, two runs against each other, and what an answer would score if it were another. Nothing is written.
-    The address works on this machine alone, and only with its token. Ctrl-C ends.
+    RUN is a run folder, or a folder of runs; without any, ./runs. Shows leaderboards, settings that differ, progress,
+    slices, every sample, two runs side by side, and what an edited answer would score. Nothing is written. The address
+    works on this machine alone, and only with its token. Ctrl-C ends.
     """
     from loupe.data.extras import need
 

@@ -68,6 +68,7 @@ def ask(task: str, *arguments: Any, **options: Any) -> Any:
     """The value of a task of `loupe.data.tasks`; the first argument is what it reads. Raises what it raises, PageError
     where it takes too much memory or time, or breaks its reader."""
     if is_bounded():
+        # What tasks.py reads with asks here in turn (a page in a parquet file), so neither can import the other first.
         from loupe.data.tasks import perform
 
         return perform(task, arguments, options)

@@ -11,18 +11,18 @@ from typing import Any, TypeAlias
 from loupe.explanation import Explanation, JudgedField
 from loupe.pipeline import open_samples
 from loupe.report.drawn_formulas import Formulas
+from loupe.report.grid_cells import rightly_empty, shown_diagnostic, summary_row
 from loupe.report.judged_fields import fields_of
 from loupe.report.markup import without_surrogates
 from loupe.report.pictures import picture_bytes
 from loupe.report.samples import Answer, SampleJob
 from loupe.report.stored_facts import FactIndex
-from loupe.report.summaries import rightly_empty, shown_diagnostic, summary_row
-from loupe.results.flags import Flags
+from loupe.results.flag_cells import Flags
 from loupe.results.groups import Entrant, Group, group_runs
 from loupe.results.missing_data import missing_data
 from loupe.results.references import shown_reference
+from loupe.results.sample_values import sample_values, shown_values
 from loupe.results.sections import format_value
-from loupe.results.values import sample_values, shown_values
 from loupe.runs.folder import RunFolder
 from loupe.types import Prediction, Sample, SampleScores
 

@@ -65,8 +65,7 @@ class Tradeoff:
         return mine != theirs and mine[0] >= theirs[0] and mine[1] >= theirs[1]
 
     def _merits(self, point: Point) -> tuple[float, float]:
-        quality = point.value if self.measure.higher_is_better else -point.value
-        return quality, -point.x if self.less_is_better else point.x
+        return self.measure.merit(point.value), -point.x if self.less_is_better else point.x
 
     def in_words(self, point: Point) -> str:
         """A point as a line of text."""

@@ -134,6 +134,9 @@ def _costs(
     needed = tuple(measure.name for measure in measures if measure.name not in known and _matters(whole, measure.name))
     base = whole({})
     total = whole({name: mended[name] for name in known}) - base
+    if not total.ndim:
+        # It is made of measures alone that nobody can mend sample by sample, as a mean over subsets is.
+        return Costs()
     parts = {name: np.broadcast_to(whole({name: mended[name]}) - base, total.shape) for name in known}
     # The samples are sorted, and a stable order leaves them so where they cost the same.
     dearest_first = np.argsort(-total, kind="stable")

@@ -163,7 +163,7 @@ def make_group(entrants: list[Entrant], kind: type[AnyGroup], *, uncompared: str
 
     def goodness(entrant: Entrant) -> float:
         value = _value(entrant, told) if told else None
-        return float("-inf") if value is None or told is None else value if told.higher_is_better else -value
+        return float("-inf") if value is None or told is None else told.merit(value)
 
     group.entrants.sort(key=goodness, reverse=True)
     group.uncompared = uncompared

@@ -55,7 +55,7 @@ def verdict(
         return Verdict()
     values = {each.key: value for each in contenders if (value := each.value(headline.name)) is not None}
     ranked = [each for each in contenders if each.key in values]
-    ranked.sort(key=lambda each: values[each.key], reverse=headline.higher_is_better)
+    ranked.sort(key=lambda each: headline.merit(values[each.key]), reverse=True)
     if not ranked:
         return Verdict()
     if any(unverified(each.result) for each in ranked):
@@ -131,7 +131,7 @@ def _is_level(found: Difference | None, headline: Measure) -> bool:
 def _is_behind(found: Difference | None, headline: Measure) -> bool:
     """Whether the leader is behind another run, on what both have read."""
     difference = getattr(found, "difference", None) or 0.0
-    return difference < 0 if headline.higher_is_better else difference > 0
+    return headline.merit(difference) < 0
 
 
 def _with(level: Sequence[Contender], headline: Measure) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from loupe.results.sections import Section, format_range
-from loupe.stats.comparison import FEWEST, LEVEL, Difference, is_clear
+from loupe.stats.comparison import FEWEST, LEVEL, Difference, clearly_better, is_clear
 
 #: With more documents than this (or groups of them) intervals are narrow enough to speak for themselves.
 FEW = 200
@@ -54,9 +54,8 @@ def verdict(found: Difference, higher_is_better: bool) -> str:
     """What the difference says of the first of the two runs."""
     if found.p_holm is None or found.difference is None:
         return "too few to tell"
-    if not is_clear(found):
-        return "no clear difference"
-    return "better" if (found.difference > 0) == higher_is_better else "worse"
+    better = clearly_better(found, higher_is_better=higher_is_better)
+    return "no clear difference" if better is None else "better" if better else "worse"
 
 
 def signed(difference: float | None, unit: str) -> str:

@@ -58,11 +58,10 @@ def movement(
     measure = next((one for one in benchmark.measures if one.name == now.measure == then.measure), None)
     if measure is None:
         return Movement()
-    sign = 1.0 if measure.higher_is_better else -1.0
     found = [
         Moved(
             sample=sample,
-            difference=sign * (then.by_sample.get(sample, 0.0) - now.by_sample.get(sample, 0.0)),
+            difference=measure.merit(then.by_sample.get(sample, 0.0) - now.by_sample.get(sample, 0.0)),
             cost=now.by_sample.get(sample, 0.0),
             cost_before=then.by_sample.get(sample, 0.0),
         )
@@ -71,7 +70,7 @@ def movement(
     moved = sorted(
         (one for one in found if abs(one.difference) > TIE), key=lambda one: (-abs(one.difference), one.sample)
     )
-    worse = [one for one in moved if sign * one.difference < 0]
+    worse = [one for one in moved if measure.merit(one.difference) < 0]
     return Movement(measure=measure.name, count=len(moved), most=moved[:WORST], worse=worse[:WORST])
 
 

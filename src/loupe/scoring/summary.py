@@ -69,29 +69,14 @@ def summarise(
         measures={each.name: found.get(each.name, Estimate(value=None)) for each in measures},
         directions={each.name: each.higher_is_better for each in measures},
         units={each.name: each.unit for each in measures},
-        slices={
-            tag: {
-                value: _slice(analysis, seen.scores.clustered(analysis.names, places))
-                for value, places in sorted(values.items())
-            }
-            for tag, values in sorted(seen.slices.items())
-            if values is not None
-        }
-        | conclusion.slices,
+        slices=_slices(analysis, seen) | conclusion.slices,
         total=origin.total,
         part=origin.part,
         outcomes=dict(seen.outcomes + Counter(missing=len(missing))),
         failures=seen.failures,
         diagnostics=_diagnostics(seen),
         speed=dict(speed or {}),
-        statistics={
-            "method": "bootstrap over clusters, accelerated percentiles",
-            "draws": analysis.draws,
-            "seed": analysis.seed,
-            "level": 0.95,
-            "clusters": seen.scores.clusters,
-            "samples": seen.with_scores,
-        },
+        statistics=_statistics(analysis, seen),
         figures=conclusion.figures,
         failed_are=conclusion.failed_are,
         official=conclusion.official,
@@ -150,9 +135,31 @@ class _Seen:
             values.setdefault(value, {}).setdefault(measure, array("I")).append(place)
 
 
+def _slices(analysis: Analysis, seen: _Seen) -> dict[str, dict[str, dict[str, Estimate]]]:
+    """By tag and value: every measure that the scores with it have a value of."""
+    return {
+        tag: {
+            value: _slice(analysis, seen.scores.clustered(analysis.names, places))
+            for value, places in sorted(values.items())
+        }
+        for tag, values in sorted(seen.slices.items())
+        if values is not None
+    }
+
+
 def _slice(analysis: Analysis, scores: Clustered) -> dict[str, Estimate]:
-    """Every measure that these scores have a value of."""
     return {name: one for name, one in estimate_clustered(analysis, scores).items() if one.value is not None}
+
+
+def _statistics(analysis: Analysis, seen: _Seen) -> dict[str, str | int | float]:
+    return {
+        "method": "bootstrap over clusters, accelerated percentiles",
+        "draws": analysis.draws,
+        "seed": analysis.seed,
+        "level": 0.95,
+        "clusters": seen.scores.clusters,
+        "samples": seen.with_scores,
+    }
 
 
 def _diagnostics(seen: _Seen) -> dict[str, float]:

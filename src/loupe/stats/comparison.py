@@ -141,6 +141,13 @@ def is_clear(found: Difference) -> bool:
     return found.p_holm is not None and found.p_holm < LEVEL
 
 
+def clearly_better(found: Difference, *, higher_is_better: bool) -> bool | None:
+    """Whether the first of the two runs is the better one, beyond chance; None where neither is."""
+    if found.difference is None or not is_clear(found):
+        return None
+    return (found.difference > 0) == higher_is_better
+
+
 def same_test(one: Difference, other: Difference) -> bool:
     """Whether two measures are the same figures under two names: an overall that only one measure is behind."""
     return (one.value_a, one.value_b, one.p) == (other.value_a, other.value_b, other.p)

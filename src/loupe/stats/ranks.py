@@ -15,10 +15,10 @@ from loupe.stats.comparison import (
     Difference,
     Side,
     Sides,
+    clearly_better,
     compare_sides,
     decided,
     holm,
-    is_clear,
     same_test,
     side,
 )
@@ -64,15 +64,14 @@ def standings(
     gone through once.
     """
     headline = analysis.headline
-    higher_is_better = next(measure.higher_is_better for measure in analysis.measures if measure.name == headline)
-
+    measure = next(measure for measure in analysis.measures if measure.name == headline)
     scored = {run: ScoredRun(samples) for run, samples in runs.items()}
 
     def gain(run: ScoredRun) -> float:
         found = resample(analysis.without_draws(), run.clustered(analysis.names)).get(headline)
         if found is None or not math.isfinite(found.point):
             return -math.inf
-        return found.point if higher_is_better else -found.point
+        return measure.merit(found.point)
 
     # Holm's correction multiplies the smallest p-value by the number of pairs: without more exchanges than usual no
     # difference among many runs could be called clear.
@@ -85,9 +84,9 @@ def standings(
     ranked = _rankable(valued, {frozenset(pair) for pair, found in pairs.items() if found[headline].p is not None})
     beaten = dict.fromkeys(ranked, 0)
     for (later, earlier), found in pairs.items():
-        one = found[headline]
-        if later in beaten and earlier in beaten and one.difference is not None and is_clear(one):
-            beaten[earlier if (one.difference > 0) == higher_is_better else later] += 1
+        better = clearly_better(found[headline], higher_is_better=measure.higher_is_better)
+        if later in beaten and earlier in beaten and better is not None:
+            beaten[earlier if better else later] += 1
     ranks = {run: 1 + beaten[run] for run in sorted(ranked, key=beaten.__getitem__)}
     others = [run for run in by_value if run not in beaten]
     return Standings(ranks | dict.fromkeys(others), pairs, untold=bool(valued) and not ranked, failed=failed)

@@ -46,7 +46,7 @@ class Item:
     """A piece of a prediction: `text_all`, `equation_isolated`, `html_table` or `latex_table`.
 
     Protocol: docs/protocols/omnidocbench.md#extraction.
-    `start` and `end` are where it stands; those of different steps are not always comparable (4, steps 8 and 11).
+    `start` and `end` are where it stands; not always comparable across steps (#markdown-tables, #paragraphs).
     """
 
     category: str
@@ -185,7 +185,7 @@ class FormFacts:
     table_cells_lost: int = 0
     lines_above_tables_lost: int = 0
     stray_bars: int = 0
-    #: What is left after all that was taken out has no empty line, so each line is a block (step 11).
+    #: What is left after all that was taken out has no empty line, so each line is a block (#paragraphs).
     split_by_lines: bool = False
     text_blocks: int = 0
     #: Version 1.6 only: formulas rescued from images, cells and texts, by kind; inline formulas dropped; descriptions

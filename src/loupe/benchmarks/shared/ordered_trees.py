@@ -25,9 +25,10 @@ class Node(NamedTuple, Generic[Label]):
 
 
 class _Numbered(NamedTuple, Generic[Label]):
-    """The nodes of a tree from the leaves up: labels, the leftmost leaf below each, and the roots of distances."""
+    """The nodes of a tree from the leaves up: label, price and leftmost leaf of each, and the roots of distances."""
 
     labels: list[Label]
+    prices: list[int]
     leftmost: list[int]
     roots: list[int]
 
@@ -39,15 +40,14 @@ def tree_distance(
 
     Raises TreeTooLargeError.
     """
-    one, other = _numbered(first), _numbered(second)
+    one, other = _numbered(first, price), _numbered(second, price)
     steps = _steps(one) * _steps(other)
     if steps > MOST_STEPS:
         raise TreeTooLargeError(f"the trees are too large to compare: {steps:,} steps, {MOST_STEPS:,} at most")
-    prices = [price(label) for label in one.labels], [price(label) for label in other.labels]
     known = [[0] * len(other.labels) for _ in one.labels]
     for a in one.roots:
         for b in other.roots:
-            _compare(a, b, one, other, prices, known, relabel)
+            _compare(a, b, one, other, known, relabel)
     return known[-1][-1]
 
 
@@ -55,7 +55,7 @@ def _steps(tree: _Numbered[Label]) -> int:
     return sum(root - tree.leftmost[root] + 1 for root in tree.roots)
 
 
-def _numbered(root: Node[Label]) -> _Numbered[Label]:
+def _numbered(root: Node[Label], price: Callable[[Label], int]) -> _Numbered[Label]:
     labels: list[Label] = []
     leftmost: list[int] = []
     waiting: list[tuple[Node[Label], int]] = [(root, -1)]
@@ -68,7 +68,7 @@ def _numbered(root: Node[Label]) -> _Numbered[Label]:
             waiting.append((node, len(labels)))
             waiting += [(child, -1) for child in reversed(node.children)]
     last = {leaf: node for node, leaf in enumerate(leftmost)}
-    return _Numbered(labels, leftmost, sorted(last.values()))
+    return _Numbered(labels, [price(label) for label in labels], leftmost, sorted(last.values()))
 
 
 def _compare(
@@ -76,22 +76,21 @@ def _compare(
     b: int,
     one: _Numbered[Label],
     other: _Numbered[Label],
-    prices: tuple[list[int], list[int]],
     known: list[list[int]],
     relabel: Callable[[Label, Label], int],
 ) -> None:
     """Fill in the distances of all pairs of subtrees that end at the roots `a` and `b`."""
-    (labels_a, left_a, _), (labels_b, left_b, _) = one, other
+    (labels_a, prices_a, left_a, _), (labels_b, prices_b, left_b, _) = one, other
     start_a, start_b = left_a[a], left_b[b]
     first = [0]
     for j in range(start_b, b + 1):
-        first.append(first[-1] + prices[1][j])
+        first.append(first[-1] + prices_b[j])
     rows = [first]
     for i in range(start_a, a + 1):
-        above, row = rows[-1], [rows[-1][0] + prices[0][i]]
+        above, row = rows[-1], [rows[-1][0] + prices_a[i]]
         whole, known_row, before = left_a[i] == start_a, known[i], rows[left_a[i] - start_a]
         for j in range(start_b, b + 1):
-            best = min(above[j - start_b + 1] + prices[0][i], row[-1] + prices[1][j])
+            best = min(above[j - start_b + 1] + prices_a[i], row[-1] + prices_b[j])
             if whole and left_b[j] == start_b:
                 best = min(best, above[j - start_b] + relabel(labels_a[i], labels_b[j]))
                 known_row[j] = best

@@ -54,7 +54,7 @@ _PATH = click.Path(path_type=Path)
     default=MAX_TILES,
     show_default=True,
     metavar="N",
-    help="Of gundam: 9 in Transformers' infer(), 6 in vLLM.",
+    help="Maximum tiles in mode gundam: 9 in Transformers' infer(), 6 in vLLM.",
 )
 @click.option("-e", "--engine", metavar="NAME", help=f"Engine to use. Default: {DEFAULT_ENGINE}.")
 @click.option("--base-url", multiple=True, metavar="URL", help="OpenAI-compatible server; again for several.")

@@ -28,7 +28,7 @@ function = "extract.py:tesseract"
 
 @click.group("example", cls=SuggestingGroup)
 def command() -> None:
-    """Make the documents of the worked example, and their truth (docs/own-documents.md)."""
+    """Make the documents of the worked example, and their ground truth (docs/own-documents.md)."""
 
 
 @command.command("pages")
@@ -37,8 +37,8 @@ def command() -> None:
 def pages(folder: Path, json: bool) -> None:
     """Draw thirty invoices and thirty other papers into DIR/papers.
 
-    PDF files and scans in five languages, always the same ones; their truth is not written. Also writes
-    extract.py, an engine by rules, and loupe.toml with its two profiles. DIR must not hold any of these yet.
+    PDF files and scans in five languages, always the same ones, without ground truth. Also writes extract.py, a
+    rule-based engine, and loupe.toml with its two profiles. DIR must not hold any of these yet.
     """
     from loupe.data.example_documents.papers import draw_papers
     from loupe.files.folder import Folder, write_all_or_none
@@ -70,10 +70,10 @@ def _holds_something(path: Path) -> bool:
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
 @json_option
 def truth(folder: Path, json: bool) -> None:
-    """Write what is known of the example's invoices into DIR/samples.jsonl, as verified by `loupe example`.
+    """Write the ground truth of the example's invoices into DIR/samples.jsonl, marked as verified.
 
-    It replaces the person who checks drafts with `loupe review`. Only fields that DIR/loupe.toml names are
-    written, and lines that are verified already stay. Documents of these names that are not those of the example are
+    It stands in for the person who checks drafts with `loupe review`. Only fields that DIR/loupe.toml names are
+    written; lines that are already verified stay. Documents that share a name with the example's but differ are
     refused.
     """
     from loupe.benchmarks.folders.own.checking import missing_samples
@@ -112,10 +112,10 @@ def truth(folder: Path, json: bool) -> None:
 @command.command("models")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Default: 0, a free one.")
 def models(port: int) -> None:
-    """Offer two made-up models that know the example's papers, for `loupe select`.
+    """Serve two made-up models that know the example's papers, for `loupe select`.
 
-    They look the paper up in a table, by its picture or its words: `example/careful` is wrong on one question of
-    thirty, `example/hasty` on one of five. They read nothing else. Loopback only; Ctrl-C ends.
+    They look each paper up in a table, by its picture or its words, and read nothing else: `example/careful` is wrong
+    on one question of thirty, `example/hasty` on one of five. This machine only; Ctrl-C ends.
     """
     from loupe.cli.example.made_up_models import serve_models
 

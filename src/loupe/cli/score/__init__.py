@@ -74,12 +74,12 @@ def command(
 ) -> None:
     """Score the predictions of runs again, without an engine.
 
-    A folder of runs stands for every run below it. Unchanged runs are only read; a table says what moved.
-    With --data, a RUN takes the same data from DIR from then on, for example after it was copied from another machine;
-    for several runs, DIR holds one folder for each benchmark. An archive of `loupe pack` is unpacked and scored anew.
-    A RUN on a folder of your own is scored against its current references, including any that were corrected since.
-    With -o, a RUN is scored under other options of its benchmark, which are its own from then on, as long as its engine
-    would have been asked the same.
+    A folder of runs stands for every run below it. Unchanged runs are only read; a table says what moved. With --data,
+    a RUN takes the same data from DIR from then on, for example after it was copied from another machine; for several
+    runs, DIR holds one folder for each benchmark. An archive of `loupe pack` is unpacked and scored anew. A RUN on a
+    folder of your own is scored against its current references, including any that were corrected since. With -o, a RUN
+    is scored under other options of its benchmark, and keeps them. Options that change what its engine is asked are
+    refused.
 
     With a BENCHMARK, ANSWERS are filed as a run and scored: a folder with one text file per sample, JSON lines with id
     and text, or JSON in the benchmark's official layout. Several ANSWERS are shown in one table.

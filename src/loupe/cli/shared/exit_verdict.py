@@ -73,7 +73,7 @@ def parse_floor(text: str | None, headline: Measure) -> Floor | None:
 def is_below(result: Result, floor: Floor) -> bool:
     """Whether the headline does not reach the floor; one without a value does not."""
     value = result.measures[floor.headline.name].value
-    return value is None or (value < floor.value if floor.headline.higher_is_better else value > floor.value)
+    return value is None or floor.headline.merit(value) < floor.headline.merit(floor.value)
 
 
 def verdict(result: Result, floor: Floor | None, *, strict: bool) -> int:

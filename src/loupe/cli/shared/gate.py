@@ -26,7 +26,7 @@ def gate_options(function: F) -> F:
     kind: Any = click.Path(path_type=Path)
     text = (
         "For --fail-on-regression: fail unless the interval of the headline excludes a loss of X or more (in percent "
-        "points, or in the measure's own unit). Too few samples to exclude it fail, too."
+        "points, or in the measure's own unit). Also fails with too few samples to exclude it."
     )
     function = click.option("--margin", metavar="X", help=text)(function)
     text = "Exit with 1 where a RUN is worse than the baseline in any measure, by the paired test with correction."

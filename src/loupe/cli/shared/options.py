@@ -189,8 +189,8 @@ _OF_RUNS = frozenset(
 _OF_SAMPLES = frozenset({"engine", "limit", "data", "download", "option", "image"})
 
 
-#: Options that drafts have no use for: a folder is its own data, and nothing is scored.
-_NOT_OF_DRAFTS = frozenset({"data", "download", "jobs"})
+#: Options that drafts have no use for: a folder is its own data, nothing is scored, and runs lie in it.
+_NOT_OF_DRAFTS = frozenset({"data", "download", "jobs", "runs"})
 
 
 def drafting_options(function: F) -> F:

@@ -1,6 +1,7 @@
 """What all commands share when they speak: data on standard output, chatter on standard error, JSON on request.
 
-Nothing else in Loupe prints (`tests/cli/test_terminal.py` walks the source). What is foreign is made printable here.
+Nothing else in Loupe prints (`tests/untrusted/test_terminal.py` walks the source).
+What is foreign is made printable here.
 """
 
 from __future__ import annotations

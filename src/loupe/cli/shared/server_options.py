@@ -42,8 +42,8 @@ SERVER_OPTIONS = (
         help="With vllm: the settings that `loupe size` plans for this machine's GPU, or for the named card; auto:bf16 "
         "keeps the weights unquantised.",
     ),
-    click.option("--server-arg", multiple=True, metavar="ARG", help="Argument for it, such as --max-model-len=8192."),
-    click.option("--server-port", callback=_port, metavar="N", help="Its port, or auto for a free one."),
+    click.option("--server-arg", multiple=True, metavar="ARG", help="Argument for that server: --max-model-len=8192."),
+    click.option("--server-port", callback=_port, metavar="N", help="Port of that server, or auto for a free one."),
     click.option(
         "--gpus",
         metavar="0,1",
@@ -53,7 +53,7 @@ SERVER_OPTIONS = (
         "--startup-timeout",
         type=click.FloatRange(min=0, min_open=True),
         metavar="S",
-        help="Seconds to wait until it is ready. Default: 1200.",
+        help="Seconds to wait until that server is ready. Default: 1200.",
     ),
 )
 F = TypeVar("F", bound="Callable[..., Any]")

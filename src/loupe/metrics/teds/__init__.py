@@ -18,7 +18,7 @@ def teds(prediction: str, reference: str, *, variant: Variant = "omnidocbench") 
     no table that is a child of `body`, as officially: wrap a bare one first, f"<html><body>{table}</body></html>"
     (`variant="dpbench"` does so itself). Symmetric. Variants differ in what
     they do to the strings before; docs/metrics/teds.md. Raises TedsError where the official evaluator raises,
-    TableTooLargeError (one of these) where the work is not bounded by what one sample may take.
+    its subclass TableTooLargeError where comparing would take more work than one sample may.
 
     >>> page = "<html><body><table><tr><td>{}</td></tr></table></body></html>"
     >>> round(teds(page.format("kitten"), page.format("sitting")), 12)

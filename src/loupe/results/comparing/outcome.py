@@ -6,16 +6,15 @@ from typing import Literal, TypeAlias
 
 from loupe.results.sections import format_range, format_value
 from loupe.results.visible_differences import needed, probability, signed
-from loupe.stats.comparison import Difference, is_clear
+from loupe.stats.comparison import Difference, clearly_better
 
 Outcome: TypeAlias = Literal["better", "worse", "cannot tell yet"]
 
 
 def outcome_of(found: Difference, *, higher_is_better: bool) -> Outcome:
     """What the paired test, with its correction, says of the first of the two runs."""
-    if found.difference is None or not is_clear(found):
-        return "cannot tell yet"
-    return "better" if (found.difference > 0) == higher_is_better else "worse"
+    better = clearly_better(found, higher_is_better=higher_is_better)
+    return "cannot tell yet" if better is None else "better" if better else "worse"
 
 
 def outcome_sentence(names: tuple[str, str], measure: str, found: Difference, unit: str, outcome: Outcome) -> str:

@@ -21,7 +21,7 @@ from loupe.runs.folder import RunFolder
 from loupe.runs.opening import open_run
 from loupe.stats.analysis import Analysis
 from loupe.stats.ranks import Standings, standings
-from loupe.types import Result, SampleScores
+from loupe.types import Benchmark, Result, SampleScores
 
 
 def compare_runs(paths: Sequence[Path], *, to_best: bool = False) -> Compared:
@@ -52,7 +52,6 @@ def compare_runs(paths: Sequence[Path], *, to_best: bool = False) -> Compared:
         for path, result, left in zip(paths, results, apart, strict=True)
         if first.headline not in left
     ]
-    read = {run: _Read.of(folder.scores()) for run, folder in runs.items()}
     outcome = verdict(taking_part, headline, found, apart=any(apart), review=review_of(folders[0].info))
     return Compared(
         benchmark=first.benchmark,
@@ -63,20 +62,7 @@ def compare_runs(paths: Sequence[Path], *, to_best: bool = False) -> Compared:
         directions=first.directions,
         differing=differing_parts(folders),
         runs=_ranked(names, results, found),
-        pairs=[
-            Pair(
-                run=run,
-                engine=result.engine,
-                name=names[run],
-                samples=len(shared := read[run].scored & read[baseline].scored),
-                shared=max((one.shared for one in found.minus(run, baseline).values()), default=0),
-                measures=found.minus(run, baseline),
-                unscored=len(read[baseline].scored - read[run].looked_at),
-                moved=movement(benchmark, runs[run].scores(), runs[baseline].scores(), shared),
-            )
-            for run, result in zip(runs, results, strict=True)
-            if run != baseline
-        ],
+        pairs=_pairs(benchmark, runs, dict(zip(runs, results, strict=True)), names, baseline, found),
         notes=[
             *left_out_sentences(list(zip(names.values(), apart, strict=True)), measures),
             *unranked_sentences(
@@ -112,6 +98,32 @@ class _Read(NamedTuple):
     def of(cls, samples: Iterable[SampleScores]) -> _Read:
         looked_at = {item.sample: bool(item.scores) for item in samples if item.scores or not item.error}
         return cls(frozenset(sample for sample, scored in looked_at.items() if scored), frozenset(looked_at))
+
+
+def _pairs(
+    benchmark: Benchmark,
+    runs: Mapping[str, RunFolder],
+    results: Mapping[str, Result],
+    names: Mapping[str, str],
+    baseline: str,
+    compared: Standings,
+) -> list[Pair]:
+    """Every other run against the baseline, over the samples that both have scored."""
+    read = {run: _Read.of(folder.scores()) for run, folder in runs.items()}
+    return [
+        Pair(
+            run=run,
+            engine=results[run].engine,
+            name=names[run],
+            samples=len(shared := read[run].scored & read[baseline].scored),
+            shared=max((one.shared for one in compared.minus(run, baseline).values()), default=0),
+            measures=compared.minus(run, baseline),
+            unscored=len(read[baseline].scored - read[run].looked_at),
+            moved=movement(benchmark, folder.scores(), runs[baseline].scores(), shared),
+        )
+        for run, folder in runs.items()
+        if run != baseline
+    ]
 
 
 def _ranked(names: Mapping[str, str], results: list[Result], compared: Standings) -> list[RunRow]:

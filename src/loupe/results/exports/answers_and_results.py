@@ -22,8 +22,8 @@ from loupe.engines.registry import slug
 from loupe.errors import RunError, UsageError, word
 from loupe.files.folder import Folder
 from loupe.results.matrix import make_matrix
+from loupe.results.sample_values import sample_values
 from loupe.results.sections import failed_count
-from loupe.results.values import sample_values
 from loupe.runs.folder import RunFolder
 from loupe.typed import encode_json
 from loupe.types import Benchmark, Estimate, Result, SampleScores

@@ -20,7 +20,7 @@ from loupe.engines.adapters.steps import apply_adapters
 from loupe.errors import RunError, word
 from loupe.files.folder import Folder
 from loupe.results.references import references_of
-from loupe.results.values import sample_values
+from loupe.results.sample_values import sample_values
 from loupe.runs.folder import RunFolder
 from loupe.types import Prediction, SampleScores
 

@@ -292,9 +292,8 @@ def _values(benchmark: Benchmark, pages: Iterable[_Linted], version: str) -> Val
 
 def _gain(benchmark: Benchmark, before: Values, after: Values) -> float:
     """How much better the second is, all measures together: an order to show things in, and no number to report."""
-    signs = {measure.name: 1 if measure.higher_is_better else -1 for measure in benchmark.measures}
-    gains: list[float] = [signs[name] * (after[name] - value) for name, value in before.items() if name in after]
-    return sum(gains)
+    measures = {measure.name: measure for measure in benchmark.measures}
+    return sum(measures[name].merit(after[name] - value) for name, value in before.items() if name in after)
 
 
 def _places(page: PageLint) -> int:

@@ -17,11 +17,11 @@ from loupe.pipeline import open_samples
 from loupe.report import page
 from loupe.report.collect import SAMPLE_LIMIT, SampledGroup, sample_job, values_of
 from loupe.report.drawn_formulas import Formulas
+from loupe.report.grid_cells import rightly_empty, shown_outcome, shown_value
 from loupe.report.samples import SampleJob
 from loupe.report.stored_facts import FactIndex
-from loupe.report.summaries import rightly_empty, shown_outcome, shown_value
 from loupe.results.changed_references import CHANGED, is_other_truth
-from loupe.results.flags import Flags
+from loupe.results.flag_cells import Flags
 from loupe.results.groups import make_group
 from loupe.results.missing_data import missing_data
 from loupe.types import Measure, Sample, SampleScores

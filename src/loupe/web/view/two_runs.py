@@ -80,8 +80,7 @@ def pairs_of(board: Board, a: int, b: int, measure: Measure) -> list[Pair]:
         value_a, value_b = _value(first, measure), _value(second, measure)
         if value_a is None or value_b is None:
             continue
-        gain = value_b - value_a if measure.higher_is_better else value_a - value_b
-        pairs.append(Pair(row, first, second, value_a, value_b, gain))
+        pairs.append(Pair(row, first, second, value_a, value_b, gain=measure.merit(value_b - value_a)))
     return pairs
 
 

@@ -113,7 +113,7 @@ def _lines(
                 "after": format_value(new, measure.unit, of=samples),
                 "change": _change(change, measure),
                 "changed": change is None or abs(change) > _SAME,
-                "better": change is not None and abs(change) > _SAME and (change > 0) == measure.higher_is_better,
+                "better": change is not None and measure.merit(change) > _SAME,
             }
         )
     return lines

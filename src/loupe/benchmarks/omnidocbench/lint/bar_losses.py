@@ -1,4 +1,4 @@
-"""What the official conversion of Markdown tables loses: what was there is held against what came out.
+"""What the official conversion of Markdown tables loses: the answer's tables compared with the converted ones.
 
 Protocol: docs/protocols/omnidocbench.md#bar-tables.
 """

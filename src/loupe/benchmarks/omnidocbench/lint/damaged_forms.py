@@ -1,4 +1,4 @@
-"""What in an answer's form the official extraction damages; it changes no score.
+"""Parts of an answer that the official extraction damages because of their form; no score changes.
 
 Flags: docs/protocols/omnidocbench.md#modes.
 """

@@ -1,1 +1,1 @@
-"""What matched pairs are worth, and what is said of all pages together."""
+"""Scores of matched pairs, and the figures, headline and warnings made from all pages."""

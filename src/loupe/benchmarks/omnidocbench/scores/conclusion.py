@@ -1,4 +1,4 @@
-"""What is said of all pages together: the official figures, the headline, and what a reader must know of them."""
+"""From all scored pages to the official figures, the headline, and the warnings beside them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader of an official number must know of how it came about: counts and page names, no scores.
+"""Warnings beside the official numbers, from the flags of pages: counts and page names; no score changes.
 
 Protocol: docs/protocols/omnidocbench.md#modes.
 """

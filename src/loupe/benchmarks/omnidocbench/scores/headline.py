@@ -1,4 +1,4 @@
-"""The headline table of OmniDocBench, made of the figures of its evaluator.
+"""The headline table of OmniDocBench, computed from its evaluator's figures.
 
 Protocol: docs/protocols/omnidocbench.md#aggregation.
 """

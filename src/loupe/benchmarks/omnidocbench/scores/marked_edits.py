@@ -1,4 +1,4 @@
-"""Edits of the text with the marks that the official comparison drops: how many errors it does not see."""
+"""The edit rate with the marks that the official comparison drops: errors that it does not see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What samples are worth: edit distance, TEDS, and TEDS of the structure alone.
+"""Scores of samples: edit distance, TEDS, and TEDS of the structure alone.
 
 Protocol: docs/protocols/omnidocbench.md#metrics.
 """

@@ -1,4 +1,4 @@
-"""What the versions make of samples, side by side: which figures there are, and which pages count in them.
+"""How each version gets from samples to figures, side by side: which figures exist, and which pages count.
 
 Protocol: docs/protocols/omnidocbench.md#aggregation; docs/protocols/omnidocbench_v16.md#aggregation.
 How a page becomes samples stands in rules.py.

@@ -1,4 +1,4 @@
-"""What the evaluator of version 1.6 says of a run in `P_run_summary.json`: how many pages count, and the headline.
+"""`P_run_summary.json`, which version 1.6 writes about a run: how many pages count, and the headline.
 
 Protocol: docs/protocols/omnidocbench_v16.md#aggregation.
 """

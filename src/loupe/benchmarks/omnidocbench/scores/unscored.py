@@ -1,4 +1,4 @@
-"""What was predicted and is in no score (flag unmatched-prediction, docs/protocols/omnidocbench.md#modes)."""
+"""Parts of an answer that no score covers (flag unmatched-prediction, docs/protocols/omnidocbench.md#modes)."""
 
 from __future__ import annotations
 

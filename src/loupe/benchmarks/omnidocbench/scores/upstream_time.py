@@ -1,4 +1,4 @@
-"""How long the official evaluator would take for a page, by counting: whether its 30 s might end.
+"""An estimate of the official evaluator's time for a page: whether its limit of 30 s might be reached.
 
 Protocol: docs/protocols/omnidocbench.md#time-limit.
 Nearly all of its time goes to windows (#neighbours, #containment), one edit distance each. Of 37 fragmented pages the

@@ -1,7 +1,8 @@
 """Equations for people to see: as they were drawn to be compared, with the symbols marked that have no counterpart.
 
-The outcome of a test says only whether all symbols can be assigned. What is marked here is the longest common
-subsequence of both equations' symbols, and of what that pairs, the pairs whose neighbours differ (protocol, 8.4).
+The outcome of a test says only whether all symbols can be assigned. Marked here are the symbols outside
+the longest common subsequence of both equations, and inside it the pairs whose neighbours differ
+(#comparing-equations).
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from tests.support import command_line
 from tests.support.report_runs import Toy, misread, toy_pages
-from tests.support.review_app import Served, address_of
 from tests.support.served import wait_for
+from tests.support.web.review_app import Served, address_of
 
 ATTACK = "**bold** <script>document.title='owned'</script><img src=x onerror=alert(1)> \u202e"
 #: Right-to-left and CJK text, and an answer that attacks.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page, expect
 
-from tests.support.review_app import Served, served
+from tests.support.web.review_app import Served, served
 
 
 @dataclass

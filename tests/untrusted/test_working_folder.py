@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command_line import environment, make_folder
-from tests.support.review_app import address_of
+from tests.support.web.review_app import address_of
 
 LOUPE = Path(sys.executable).with_name("loupe")
 #: Every module of Python's, every package that is installed, and what Python looks for when it starts.
