@@ -154,6 +154,28 @@ def test_what_a_reader_says(quill: dict[str, object], page: Path) -> None:
     assert isinstance(reach, EngineError) and "192.0.2.1" in reach.message and "does not let" in reach.message
 
 
+ODD_ANSWERS: list[dict[str, object] | list[str]] = [
+    {"facts": {"a": "b"}},
+    {"facts": {"a": "b"}, "text": "lost"},
+    ["one", "two"],
+    [],
+    {"text": "x", "input_tokens": -5},
+    {"text": "x", "output_tokens": 10**30},
+    {"lines": [{"text": "x", "box": [[0, 0], [9, 9]]}], "size": [0, 100]},
+    {"lines": [{"text": "x", "box": [[0, 0], [9, 9]]}], "size": [-100, 100]},
+]
+
+
+def test_an_odd_answer_is_an_error_and_no_empty_page(quill: dict[str, object], page: Path) -> None:
+    whole: list[dict[str, object] | list[str]] = [["alone"], {"lines": [{"text": "flat", "box": [[0, 5], [9, 5]]}] * 2}]
+    words = [f"answer {json.dumps(each)}" for each in (*ODD_ANSWERS, *whole)]
+    *odd, alone, flat = ask(settings(quill), *words, page=page)
+    for said, word in zip(odd, words, strict=False):
+        assert type(said) is EngineError, f"{word}: {said}"
+    assert isinstance(alone, Output) and alone.text == "alone" and alone.response is None
+    assert isinstance(flat, Output) and flat.text == "flat\nflat"
+
+
 def test_a_worker_sees_nothing_of_loupe(quill: dict[str, object], page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     (seen,) = ask(settings(quill, variables={"QUILL": "1"}), "seen", page=page)

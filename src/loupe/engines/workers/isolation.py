@@ -100,7 +100,9 @@ class WorkerPool:
             self._free.put_nowait(place)
         if reply.error:
             raise _as_error(reply)
-        return reply.output or Output(text="")
+        if reply.output is None:
+            raise EngineError("the engine process returned no answer on this page")
+        return reply.output
 
     async def open(self) -> None:
         """Start the first worker. Raises what loading the engine raises, EngineUnavailableError if it dies of it."""
