@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from PIL import Image
 
@@ -281,6 +282,18 @@ def test_a_lock_names_nothing_but_packages(home: Path, quill: dict[str, object],
 def test_names_lead_nowhere_else(quill: dict[str, object], name: str) -> None:
     with pytest.raises(Exception, match="environment = "):
         settings(quill, environment=name)
+
+
+def test_a_line_of_a_lock_is_read_in_one_go() -> None:
+    with pytest.raises(ValueError, match="with digests"):
+        locked(b"quill==1.0" + b" " * 1_000_000 + b"x")
+
+
+@pytest.mark.parametrize("key", ["memory", "dpi", "startup_timeout"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])
+def test_numbers_that_are_none_are_refused(quill: dict[str, object], key: str, value: float) -> None:
+    with pytest.raises(msgspec.ValidationError, match=f"{key} = "):
+        settings(quill, **{key: value})
 
 
 def test_a_lock_for_other_versions_is_refused(home: Path, quill: dict[str, object]) -> None:

@@ -425,6 +425,20 @@ def test_a_document_that_met_a_busy_service_is_sent_again(pdf: Path, monkeypatch
     asyncio.run(main())
 
 
+def test_a_document_whose_end_was_not_learnt_is_not_begun_again_by_another_of_its_pages(
+    pdf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        changes = {"send": "document"}
+        faults = [Answer({"detail": "x"}, 500)] * 5
+        async with opened("datalab", monkeypatch, changes=changes, poll_faults=faults) as (engine, server, _):
+            assert isinstance(await failing(engine, PdfPage(pdf, 1)), TransientEngineError)
+            second, first = [await engine.predict(asked(PdfPage(pdf, number))) for number in (2, 1)]
+            assert (second.text, first.text) == ("page 2", "page 1") and server.begun == 1
+
+    asyncio.run(main())
+
+
 def test_a_document_with_pages_left_out_fails_instead_of_shifting_them(
     pdf: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

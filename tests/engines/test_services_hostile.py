@@ -205,6 +205,23 @@ def test_a_key_that_a_service_echoes_is_nowhere(status: int, page: Path, monkeyp
     assert SECRET not in shown and "[key]" in shown
 
 
+ESCAPED = "".join(f"\\u{ord(character):04x}" for character in SECRET)
+IN_ESCAPES = [
+    {"poll_faults": [Answer(f'{{"status": "failed", "error": "bad {ESCAPED}"}}'.encode())]},
+    {"poll_faults": [Answer(f'{{"status": "complete", "{ESCAPED}": 1}}'.encode())]},
+    {"poll_faults": [Answer(f'{{"status": "{ESCAPED}"}}'.encode())] * 9, "changes": {"timeout": 2.5}},
+    {"faults": [Answer(f'{{"request_check_url": "https://10.0.0.1/{ESCAPED}"}}'.encode())]},
+]
+
+
+@pytest.mark.parametrize("state", IN_ESCAPES)
+def test_a_key_that_comes_back_in_escapes_is_in_no_message(
+    state: dict[str, Any], page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, _ = ask("datalab", page, monkeypatch, **state)
+    assert isinstance(found, LoupeError) and SECRET not in found.message + found.hint + str(found)
+
+
 @pytest.mark.parametrize("value", ["sk-a\nX-Evil: 1", "sk a", "sk-é", "sk-\x00"])
 def test_a_key_that_would_begin_another_header_is_refused(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("os").environ, "MISTRAL_API_KEY", value.replace("\x00", "\x7f"))
@@ -322,6 +339,7 @@ BAD: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
     (lambda one: one | {"base_url": "http://ocr.example"}, "unencrypted"),
     (lambda one: one | {"base_url": f"https://me:{SECRET}@ocr.example"}, "without query and password"),
     (lambda one: one | {"base_url": f"https://ocr.example/?key={SECRET}"}, "without query and password"),
+    (lambda one: one | {"connect_timeout": float("nan")}, "above 0 seconds, and an end"),
     (lambda one: one | {"base_url": "file:///etc"}, "one address with https"),
     (lambda one: one | {"base_url": ["https://a.example", "https://b.example"]}, "one address"),
     (lambda one: one | {"answer": {"text": "a.["}}, "is no JMESPath"),

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import AsyncIterator, Hashable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -98,11 +98,13 @@ class _Service:
     async def predict(self, request: Request) -> Output:
         """What the service reads on a page, or what it read there when it had the whole document."""
         page = single_page(request)
-        if self.settings.send == "document" and isinstance(page, PdfPage) and not page.variant:
-            output = await self._of_document(request, page)
-        else:
-            output = await self._of_page(request, page)
-        return self.client.caller.redaction.output(output)
+        redaction = self.client.caller.redaction
+        with redaction.errors():
+            if self.settings.send == "document" and isinstance(page, PdfPage) and not page.variant:
+                output = await self._of_document(request, page)
+            else:
+                output = await self._of_page(request, page)
+        return redaction.output(output)
 
     async def _of_page(self, request: Request, page: PageSource) -> Output:
         from loupe.engines.services.calls import Sent
@@ -132,7 +134,8 @@ class _Service:
         if len(data) > _MOST_DOCUMENT_BYTES:
             raise PageError(f"{path}: larger than {_MOST_DOCUMENT_BYTES // 10**6} MB")
         sent = Sent(data, "application/pdf", "document.pdf")
-        whole = replace(request, id=str(path))
+        # The same whichever of its pages asks, so that another attempt finds the job that was begun.
+        whole = Request(id=str(path), prompt=request.prompt)
         read = await self.client.read(whole, sent, timeout=count * self.settings.timeout, whole=True)
         if read.cut:
             raise EngineError("the service cut the document off")
