@@ -242,6 +242,36 @@ def test_not_installed_is_said(quill: dict[str, object], page: Path) -> None:
     assert caught.value.hint == "loupe engine install quill"
 
 
+def test_no_key_comes_to_what_is_installed(
+    quill: dict[str, object], page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOP_SECRET_KEY", "kept-from-packages")
+    monkeypatch.setenv("UV_INDEX_MINE_PASSWORD", "for-uv-alone")
+    profile = settings(quill, environment="curious")
+    record = making.make(profile)
+    assert record.python.startswith("3.")
+    assert isinstance(ask(profile, "a", page=page)[0], Output)
+    seen = (wanted(profile).folder / "seen").read_text()
+    assert "PATH" in seen and "kept-from-packages" not in seen
+
+    program = tmp_path / "uv"
+    program.write_text(
+        f"#!{sys.executable} -I\nimport os, sys\nsys.exit(' '.join(n for n in os.environ if n[-4:] in ('_KEY', 'WORD')))\n"
+    )
+    program.chmod(0o755)
+    with pytest.raises(LoupeError) as caught:
+        making._run([str(program)], tmp_path, lambda line: None)
+    assert "UV_INDEX_MINE_PASSWORD" in caught.value.message and "TOP_SECRET_KEY" not in caught.value.message
+
+
+def test_an_environment_that_lies_elsewhere_is_let_go(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    root().mkdir(parents=True, exist_ok=True)
+    (root() / "afar-0123456789ab").symlink_to(tmp_path)
+    making.remove("afar")
+    assert (tmp_path / "kept").is_dir() and not (root() / "afar-0123456789ab").is_symlink()
+
+
 def test_only_the_locked_file_is_installed(home: Path, quill: dict[str, object]) -> None:
     lock = home / "wrong.txt"
     lock.write_text("quill==1.0 \\\n    --hash=sha256:" + "0" * 64 + "\n")

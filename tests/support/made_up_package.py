@@ -68,6 +68,8 @@ def read(page):
         return [f"page {number} of {page.pages}" for number in range(1, page.pages + 1)]
     return quill.write(page.type, os.path.basename(page.path)) + " \\ud800"
 """
+#: Runs whenever the environment's Python starts.
+PTH = "import os, sys; open(os.path.join(sys.prefix, 'seen'), 'a').write(repr(dict(os.environ)) + '\\n')\n"
 CODE = 'def write(form, name):\n    return f"{form} {name}"\n'
 
 
@@ -76,6 +78,7 @@ def make_wheel(folder: Path, version: str = "1.0") -> Path:
     info = f"quill-{version}.dist-info"
     files = {
         "quill.py": CODE,
+        "quill.pth": PTH,
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: quill\nVersion: {version}\n",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
