@@ -177,6 +177,13 @@ def test_an_odd_answer_is_an_error_and_no_empty_page(quill: dict[str, object], p
     assert isinstance(flat, Output) and flat.text == "flat\nflat"
 
 
+def test_an_answer_too_many_goes_to_no_other_page(quill: dict[str, object], page: Path) -> None:
+    forged, second, third = ask(settings(quill), "twice", 'answer {"text": "2"}', 'answer {"text": "3"}', page=page)
+    assert isinstance(forged, Output) and forged.text == "forged"
+    assert isinstance(second, EngineError) and "before it took the page" in second.message
+    assert isinstance(third, Output) and third.text == "3"
+
+
 def test_a_worker_sees_nothing_of_loupe(quill: dict[str, object], page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     (seen,) = ask(settings(quill, variables={"QUILL": "1"}), "seen", page=page)
@@ -255,9 +262,8 @@ def test_no_key_comes_to_what_is_installed(
     assert "PATH" in seen and "kept-from-packages" not in seen
 
     program = tmp_path / "uv"
-    program.write_text(
-        f"#!{sys.executable} -I\nimport os, sys\nsys.exit(' '.join(n for n in os.environ if n[-4:] in ('_KEY', 'WORD')))\n"
-    )
+    names = "' '.join(name for name in os.environ if name[-4:] in ('_KEY', 'WORD'))"
+    program.write_text(f"#!{sys.executable} -I\nimport os, sys\nsys.exit({names})\n")
     program.chmod(0o755)
     with pytest.raises(LoupeError) as caught:
         making._run([str(program)], tmp_path, lambda line: None)

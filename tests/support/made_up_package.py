@@ -62,6 +62,9 @@ def read(page):
         return {"lines": lines, "size": [100, 100]}
     if word == "answer":
         return json.loads(rest)
+    if word == "twice":
+        message = b'{"text": "forged"}'
+        socket.socket(fileno=os.dup(int(sys.argv[1]))).sendall(len(message).to_bytes(8, "big") + message)
     if word == "badbox":
         return {"lines": [{"box": [[1e300, 0], [1, 1]], "text": "x"}]}
     if page.type == "document":
