@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -18,7 +19,7 @@ from PIL import Image
 
 from loupe.engines.http import open_engine
 from loupe.engines.registry import load_profile
-from loupe.engines.services import calls
+from loupe.engines.services import calls, client
 from loupe.engines.services.addresses import address_of, open_elsewhere
 from loupe.engines.services.client import ServiceClient
 from loupe.engines.services.settings import Settings
@@ -267,6 +268,40 @@ def test_an_answer_too_long_too_deep_or_too_fine_is_an_error(page: Path, monkeyp
     assert isinstance(found, EngineError)
 
 
+def test_an_answer_that_is_slow_to_look_through_holds_up_nobody(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        body = b'{"pages": [' + b"1," * 400_000 + b'{"markdown": "x"}]}'
+        async with service("mistral-ocr", faults=[Answer(body)]) as server:
+            profile = load_profile("mistral-ocr", {"base_url": server.url})[1]
+            async with open_engine(cast(Settings, profile)) as engine:
+                asked = asyncio.create_task(engine.predict(Request(id="a", images=(page,))))
+                turns = 0
+                while not asked.done():
+                    turns += looking.is_set()
+                    await asyncio.sleep(0.001)
+                assert (await asked).text == "x" and turns > 2
+
+    looking = threading.Event()
+    real = client.text_at
+
+    def text_at(path: str, data: Any) -> list[Any]:
+        looking.set()
+        try:
+            return real(path, data)
+        finally:
+            looking.clear()
+
+    monkeypatch.setattr(client, "text_at", text_at)
+    monkeypatch.setenv("MISTRAL_API_KEY", SECRET)
+    asyncio.run(main())
+
+
+def test_an_answer_of_too_many_values_is_an_error(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "MOST_VALUES", 1_000)
+    found, _ = ask("mistral-ocr", page, monkeypatch, faults=[Answer(b'{"pages": [' + b"1," * 2_000 + b"1]}")])
+    assert isinstance(found, EngineError) and "more than 1,000 values" in found.message
+
+
 @pytest.mark.parametrize("body", [b"\xff\xfe", b"", b"<html>busy</html>", b'{"pages": [', b"NaN", b'"text"', b"null"])
 def test_what_is_no_answer_is_an_error_of_its_page(body: bytes, page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("mistral-ocr", "rapidocr-api", "unstructured", "paddlex", "datalab"):
@@ -304,10 +339,10 @@ CLIENTS = {
 
 @given(JSON)
 def test_any_json_is_a_text_or_an_error_of_ours(data: Any) -> None:
-    for client in CLIENTS.values():
+    for asked in CLIENTS.values():
         for whole in (False, True):
             try:
-                read = client._taken(data, 0.0, whole=whole)
+                read = asked._taken(data, 0.0, whole=whole)
             except EngineError as error:
                 assert error.message.isprintable()
                 continue
