@@ -19,7 +19,7 @@ from PIL import Image
 
 from loupe.engines.http import open_engine
 from loupe.engines.registry import load_profile
-from loupe.engines.services import calls, client
+from loupe.engines.services import calls, client, paths
 from loupe.engines.services.addresses import address_of, open_elsewhere
 from loupe.engines.services.client import ServiceClient
 from loupe.engines.services.settings import Settings
@@ -274,7 +274,7 @@ def test_an_answer_that_is_slow_to_look_through_holds_up_nobody(page: Path, monk
         async with service("mistral-ocr", faults=[Answer(body)]) as server:
             profile = load_profile("mistral-ocr", {"base_url": server.url})[1]
             async with open_engine(cast(Settings, profile)) as engine:
-                asked = asyncio.create_task(engine.predict(Request(id="a", images=(page,))))
+                asked: asyncio.Future[Output] = asyncio.ensure_future(engine.predict(Request(id="a", images=(page,))))
                 turns = 0
                 while not asked.done():
                     turns += looking.is_set()
@@ -282,7 +282,7 @@ def test_an_answer_that_is_slow_to_look_through_holds_up_nobody(page: Path, monk
                 assert (await asked).text == "x" and turns > 2
 
     looking = threading.Event()
-    real = client.text_at
+    real = paths.text_at
 
     def text_at(path: str, data: Any) -> list[Any]:
         looking.set()
