@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from PIL import Image
 
@@ -168,6 +169,35 @@ def test_what_a_reader_says(quill: dict[str, object], page: Path) -> None:
     assert isinstance(reach, EngineError) and "192.0.2.1" in reach.message and "does not let" in reach.message
 
 
+ODD_ANSWERS: list[dict[str, object] | list[str]] = [
+    {"facts": {"a": "b"}},
+    {"facts": {"a": "b"}, "text": "lost"},
+    ["one", "two"],
+    [],
+    {"text": "x", "input_tokens": -5},
+    {"text": "x", "output_tokens": 10**30},
+    {"lines": [{"text": "x", "box": [[0, 0], [9, 9]]}], "size": [0, 100]},
+    {"lines": [{"text": "x", "box": [[0, 0], [9, 9]]}], "size": [-100, 100]},
+]
+
+
+def test_an_odd_answer_is_an_error_and_no_empty_page(quill: dict[str, object], page: Path) -> None:
+    whole: list[dict[str, object] | list[str]] = [["alone"], {"lines": [{"text": "flat", "box": [[0, 5], [9, 5]]}] * 2}]
+    words = [f"answer {json.dumps(each)}" for each in (*ODD_ANSWERS, *whole)]
+    *odd, alone, flat = ask(settings(quill), *words, page=page)
+    for said, word in zip(odd, words, strict=False):
+        assert type(said) is EngineError, f"{word}: {said}"
+    assert isinstance(alone, Output) and alone.text == "alone" and alone.response is None
+    assert isinstance(flat, Output) and flat.text == "flat\nflat"
+
+
+def test_an_answer_too_many_goes_to_no_other_page(quill: dict[str, object], page: Path) -> None:
+    forged, second, third = ask(settings(quill), "twice", 'answer {"text": "2"}', 'answer {"text": "3"}', page=page)
+    assert isinstance(forged, Output) and forged.text == "forged"
+    assert isinstance(second, EngineError) and "before it took the page" in second.message
+    assert isinstance(third, Output) and third.text == "3"
+
+
 def test_a_worker_sees_nothing_of_loupe(quill: dict[str, object], page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     (seen,) = ask(settings(quill, variables={"QUILL": "1"}), "seen", page=page)
@@ -229,6 +259,35 @@ def test_not_installed_is_said(quill: dict[str, object], page: Path) -> None:
     assert caught.value.hint == "loupe engine install quill"
 
 
+def test_no_key_comes_to_what_is_installed(
+    quill: dict[str, object], page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOP_SECRET_KEY", "kept-from-packages")
+    monkeypatch.setenv("UV_INDEX_MINE_PASSWORD", "for-uv-alone")
+    profile = settings(quill, environment="curious")
+    record = making.make(profile)
+    assert record.python.startswith("3.")
+    assert isinstance(ask(profile, "a", page=page)[0], Output)
+    seen = (wanted(profile).folder / "seen").read_text()
+    assert "PATH" in seen and "kept-from-packages" not in seen
+
+    program = tmp_path / "uv"
+    names = "' '.join(name for name in os.environ if name[-4:] in ('_KEY', 'WORD'))"
+    program.write_text(f"#!{sys.executable} -I\nimport os, sys\nsys.exit({names})\n")
+    program.chmod(0o755)
+    with pytest.raises(LoupeError) as caught:
+        making._run([str(program)], tmp_path, lambda line: None)
+    assert "UV_INDEX_MINE_PASSWORD" in caught.value.message and "TOP_SECRET_KEY" not in caught.value.message
+
+
+def test_an_environment_that_lies_elsewhere_is_let_go(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    root().mkdir(parents=True, exist_ok=True)
+    (root() / "afar-0123456789ab").symlink_to(tmp_path)
+    making.remove("afar")
+    assert (tmp_path / "kept").is_dir() and not (root() / "afar-0123456789ab").is_symlink()
+
+
 def test_only_the_locked_file_is_installed(home: Path, quill: dict[str, object]) -> None:
     lock = home / "wrong.txt"
     lock.write_text("quill==1.0 \\\n    --hash=sha256:" + "0" * 64 + "\n")
@@ -273,6 +332,18 @@ def test_a_lock_names_nothing_but_packages(home: Path, quill: dict[str, object],
 def test_names_lead_nowhere_else(quill: dict[str, object], name: str) -> None:
     with pytest.raises(Exception, match="environment = "):
         settings(quill, environment=name)
+
+
+def test_a_line_of_a_lock_is_read_in_one_go() -> None:
+    with pytest.raises(ValueError, match="with digests"):
+        locked(b"quill==1.0" + b" " * 1_000_000 + b"x")
+
+
+@pytest.mark.parametrize("key", ["memory", "dpi", "startup_timeout"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])
+def test_numbers_that_are_none_are_refused(quill: dict[str, object], key: str, value: float) -> None:
+    with pytest.raises(msgspec.ValidationError, match=f"{key} = "):
+        settings(quill, **{key: value})
 
 
 def test_a_lock_for_other_versions_is_refused(home: Path, quill: dict[str, object]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -18,7 +19,7 @@ from PIL import Image
 
 from loupe.engines.http import open_engine
 from loupe.engines.registry import load_profile
-from loupe.engines.services import calls
+from loupe.engines.services import calls, client, paths
 from loupe.engines.services.addresses import address_of, open_elsewhere
 from loupe.engines.services.client import ServiceClient
 from loupe.engines.services.settings import Settings
@@ -209,6 +210,23 @@ def test_a_key_that_a_service_echoes_is_nowhere(status: int, page: Path, monkeyp
     assert SECRET not in shown and "[key]" in shown
 
 
+ESCAPED = "".join(f"\\u{ord(character):04x}" for character in SECRET)
+IN_ESCAPES = [
+    {"poll_faults": [Answer(f'{{"status": "failed", "error": "bad {ESCAPED}"}}'.encode())]},
+    {"poll_faults": [Answer(f'{{"status": "complete", "{ESCAPED}": 1}}'.encode())]},
+    {"poll_faults": [Answer(f'{{"status": "{ESCAPED}"}}'.encode())] * 9, "changes": {"timeout": 2.5}},
+    {"faults": [Answer(f'{{"request_check_url": "https://10.0.0.1/{ESCAPED}"}}'.encode())]},
+]
+
+
+@pytest.mark.parametrize("state", IN_ESCAPES)
+def test_a_key_that_comes_back_in_escapes_is_in_no_message(
+    state: dict[str, Any], page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, _ = ask("datalab", page, monkeypatch, **state)
+    assert isinstance(found, LoupeError) and SECRET not in found.message + found.hint + str(found)
+
+
 @pytest.mark.parametrize("value", ["sk-a\nX-Evil: 1", "sk a", "sk-é", "sk-\x00"])
 def test_a_key_that_would_begin_another_header_is_refused(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("os").environ, "MISTRAL_API_KEY", value.replace("\x00", "\x7f"))
@@ -254,6 +272,40 @@ def test_an_answer_too_long_too_deep_or_too_fine_is_an_error(page: Path, monkeyp
     assert isinstance(found, EngineError)
 
 
+def test_an_answer_that_is_slow_to_look_through_holds_up_nobody(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        body = b'{"pages": [' + b"1," * 400_000 + b'{"markdown": "x"}]}'
+        async with service("mistral-ocr", faults=[Answer(body)]) as server:
+            profile = load_profile("mistral-ocr", {"base_url": server.url})[1]
+            async with open_engine(cast(Settings, profile)) as engine:
+                asked: asyncio.Future[Output] = asyncio.ensure_future(engine.predict(Request(id="a", images=(page,))))
+                turns = 0
+                while not asked.done():
+                    turns += looking.is_set()
+                    await asyncio.sleep(0.001)
+                assert (await asked).text == "x" and turns > 2
+
+    looking = threading.Event()
+    real = paths.text_at
+
+    def text_at(path: str, data: Any) -> list[Any]:
+        looking.set()
+        try:
+            return real(path, data)
+        finally:
+            looking.clear()
+
+    monkeypatch.setattr(client, "text_at", text_at)
+    monkeypatch.setenv("MISTRAL_API_KEY", SECRET)
+    asyncio.run(main())
+
+
+def test_an_answer_of_too_many_values_is_an_error(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "MOST_VALUES", 1_000)
+    found, _ = ask("mistral-ocr", page, monkeypatch, faults=[Answer(b'{"pages": [' + b"1," * 2_000 + b"1]}")])
+    assert isinstance(found, EngineError) and "more than 1,000 values" in found.message
+
+
 @pytest.mark.parametrize("body", [b"\xff\xfe", b"", b"<html>busy</html>", b'{"pages": [', b"NaN", b'"text"', b"null"])
 def test_what_is_no_answer_is_an_error_of_its_page(body: bytes, page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("mistral-ocr", "rapidocr-api", "unstructured", "paddlex", "datalab"):
@@ -291,10 +343,10 @@ CLIENTS = {
 
 @given(JSON)
 def test_any_json_is_a_text_or_an_error_of_ours(data: Any) -> None:
-    for client in CLIENTS.values():
+    for asked in CLIENTS.values():
         for whole in (False, True):
             try:
-                read = client._taken(data, 0.0, whole=whole)
+                read = asked._taken(data, 0.0, whole=whole)
             except EngineError as error:
                 assert error.message.isprintable()
                 continue
@@ -326,6 +378,7 @@ BAD: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
     (lambda one: one | {"base_url": "http://ocr.example"}, "unencrypted"),
     (lambda one: one | {"base_url": f"https://me:{SECRET}@ocr.example"}, "without query and password"),
     (lambda one: one | {"base_url": f"https://ocr.example/?key={SECRET}"}, "without query and password"),
+    (lambda one: one | {"connect_timeout": float("nan")}, "above 0 seconds, and an end"),
     (lambda one: one | {"base_url": "file:///etc"}, "one address with https"),
     (lambda one: one | {"base_url": ["https://a.example", "https://b.example"]}, "one address"),
     (lambda one: one | {"answer": {"text": "a.["}}, "is no JMESPath"),

@@ -11,7 +11,7 @@ from loupe.engines.environments.settings import Settings
 
 #: What the reader does is what the page's question says.
 READER = """
-import os, signal, socket, sys, time
+import json, os, signal, socket, sys, time
 import quill
 
 os.write(1, b"\\x00\\xff native noise at import\\n")
@@ -64,12 +64,19 @@ def read(page):
         low, high = [[0, 50], [90, 60]], [[0, 10], [90, 20]]
         lines = [{"box": low, "text": "below"}, {"box": high, "text": "above", "score": 0.5}]
         return {"lines": lines, "size": [100, 100]}
+    if word == "answer":
+        return json.loads(rest)
+    if word == "twice":
+        message = b'{"text": "forged"}'
+        socket.socket(fileno=os.dup(int(sys.argv[1]))).sendall(len(message).to_bytes(8, "big") + message)
     if word == "badbox":
         return {"lines": [{"box": [[1e300, 0], [1, 1]], "text": "x"}]}
     if page.type == "document":
         return [f"page {number} of {page.pages}" for number in range(1, page.pages + 1)]
     return quill.write(page.type, os.path.basename(page.path)) + " \\ud800"
 """
+#: Runs whenever the environment's Python starts.
+PTH = "import os, sys; open(os.path.join(sys.prefix, 'seen'), 'a').write(repr(dict(os.environ)) + '\\n')\n"
 CODE = 'def write(form, name):\n    return f"{form} {name}"\n'
 
 
@@ -78,6 +85,7 @@ def make_wheel(folder: Path, version: str = "1.0") -> Path:
     info = f"quill-{version}.dist-info"
     files = {
         "quill.py": CODE,
+        "quill.pth": PTH,
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: quill\nVersion: {version}\n",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }

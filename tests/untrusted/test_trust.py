@@ -172,6 +172,10 @@ def test_without_a_terminal_nothing_is_trusted_unless_it_is_said(here: Path, wor
         ('kind = "openai"\nbase_url = "URL"\napi_key_env = "MINE"', "the secret in the environment variable MINE"),
         ('kind = "openai"\nserve = "vllm:m"\nserver_program = "./x"', "starts the program ./x and starts a server of"),
         ('kind = "pdf_text"', "reads with pdf_text"),
+        (
+            'kind = "environment"\nreader = "x.py"\noptions = {server = "http://far"}',
+            "options {'server': 'http://far'}",
+        ),
     ],
 )
 def test_every_engine_of_a_folder_needs_trust_whatever_it_is_called(here: Path, settings: str, said: str) -> None:

@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -149,9 +149,12 @@ class _Reading:
     async def _ask(self, path: Path, form: str, request: Request, *, pages: int = 1) -> Output:
         page = Page(path=str(path), type=form, prompt=request.prompt, pages=pages)
         output = await self.pool.ask(page, timeout=pages * self.settings.timeout)
-        if form != "document" and "pages" in (output.response or {}):
-            raise EngineError("the reader gave a list, as of a document, for one page")
-        return output
+        texts = (output.response or {}).get("pages")
+        if form == "document" or texts is None:
+            return output
+        if len(texts) != 1:
+            raise EngineError(f"{len(texts):,} texts for one page")
+        return replace(output, text=texts[0], response=None)
 
     async def _of_document(self, source: PdfPage, request: Request) -> Output:
         """The page's text out of its document, which is read once, however many of its pages are asked for."""

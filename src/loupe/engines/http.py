@@ -98,11 +98,13 @@ class _Service:
     async def predict(self, request: Request) -> Output:
         """What the service reads on a page, or what it read there when it had the whole document."""
         page = single_page(request)
-        if self.settings.send == "document" and isinstance(page, PdfPage) and not page.variant:
-            output = await self._of_document(request, page)
-        else:
-            output = await self._of_page(request, page)
-        return self.client.caller.redaction.output(output)
+        redaction = self.client.caller.redaction
+        with redaction.errors():
+            if self.settings.send == "document" and isinstance(page, PdfPage) and not page.variant:
+                output = await self._of_document(request, page)
+            else:
+                output = await self._of_page(request, page)
+        return redaction.output(output)
 
     async def _of_page(self, request: Request, page: PageSource) -> Output:
         from loupe.engines.services.calls import Sent

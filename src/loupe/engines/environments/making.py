@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from loupe.engines.environments.places import LOCKED, RECORD, Environment, Record, made, root, wanted
 from loupe.engines.environments.settings import Settings
-from loupe.engines.workers.child_environment import without_keys
+from loupe.engines.workers.child_environment import without_secrets
 from loupe.errors import LoupeError, MissingToolError, cannot_write
 from loupe.files.folder import Folder
 from loupe.typed import encode_json
@@ -67,7 +68,13 @@ def remove(name: str) -> int:
     for found, folder, _ in made():
         if found == name:
             freed += size_of(folder)
-            shutil.rmtree(folder)
+            try:
+                if folder.is_symlink():
+                    folder.unlink()  # It lies elsewhere because somebody wanted it there.
+                else:
+                    shutil.rmtree(folder)
+            except OSError as error:
+                raise cannot_write(folder, error) from None
             Folder(root()).remove(f"{folder.name}.lock")
     return freed
 
@@ -106,7 +113,9 @@ def _python(settings: Settings) -> str:
 
 def _run(command: list[str], folder: Path, note: Callable[[str], None]) -> None:
     """Run uv in an empty folder, so that no project takes part. Raises LoupeError with its own words."""
-    variables = {name: value for name, value in without_keys().items() if name not in _OTHERS}
+    # Uv may need a password for an index; what it builds has no business with other keys.
+    shared = {*without_secrets(), *(name for name in os.environ if name.startswith("UV_"))} - _OTHERS
+    variables = {name: value for name, value in os.environ.items() if name in shared}
     # Another Python is not fetched: it would come from a place that nobody has named.
     variables |= {"UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1", "UV_NO_PROGRESS": "1"}
     said: list[str] = []
@@ -146,10 +155,11 @@ def _advice(said: str) -> str:
 
 def _finish(settings: Settings, environment: Environment, seconds: float) -> Record:
     folder = environment.folder
-    version = subprocess.run(
-        [str(environment.python), "-I", "-c", "import platform; print(platform.python_version())"],
-        capture_output=True, text=True, check=True, timeout=60,
-    ).stdout.strip()  # fmt: skip
+    # What uv wrote, without starting anything: packages may have laid down code that runs with the Python.
+    found = re.search(
+        r"^version_info = (\d[\d.]{0,20})", Folder(folder).read("pyvenv.cfg", limit=1 << 16).decode(), re.M
+    )
+    version = found[1] if found else "unknown"
     digest = environment.folder.name.rpartition("-")[2]
     record = Record(
         environment=settings.environment, python=version, lock=digest, size=size_of(folder), seconds=seconds

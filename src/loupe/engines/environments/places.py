@@ -25,7 +25,7 @@ READERS = Path(__file__).parent / "readers"
 RECORD = "loupe.json"
 LOCKED = "locked.txt"
 _LOCK_LINE = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[A-Za-z0-9.!+_-]+)(?: ; [^\\#\n]+?)?")
-_HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
+_HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _TO_DOWNLOAD = re.compile(r"To download [^\n]*?: (\d+) bytes")
 _FOLDER = re.compile(r"(?P<name>[a-z0-9][a-z0-9_-]*)-[0-9a-f]{12}")
 
@@ -123,10 +123,10 @@ def locked(lock: bytes) -> dict[str, set[str]]:
     for line in text.replace("\\\n", " ").splitlines():
         if not line.strip() or line.startswith("#"):
             continue
-        package, *hashes = re.split(r"\s+(?=--hash)", line.strip())
-        match = _LOCK_LINE.fullmatch(package.strip())
-        if match is None or not hashes or not all(_HASH.fullmatch(each.strip()) for each in hashes):
-            raise ValueError(f"{package.strip()[:100]!r} is no `name==version` with digests")
+        package, *hashes = " ".join(line.split()).split(" --hash=")
+        match = _LOCK_LINE.fullmatch(package)
+        if match is None or not hashes or not all(map(_HASH.fullmatch, hashes)):
+            raise ValueError(f"{package[:100]!r} is no `name==version` with digests")
         found.setdefault(normal(match["name"]), set()).add(match["version"])
     return found
 

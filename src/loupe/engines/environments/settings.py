@@ -70,10 +70,10 @@ class Settings(Profile, frozen=True, kw_only=True):
             raise ValueError(f"python = {self.python!r}: must be like '>=3.11' or '>=3.11,<3.14'")
         if not (self.packages and self.reads):
             raise ValueError(f"{'reads' if self.packages else 'packages'} is empty")
-        for key in ("dpi", "startup_timeout", "memory"):
+        for key in ("dpi", "startup_timeout", "memory", "longest"):
             value = getattr(self, key)
-            if value is not None and value <= 0:
-                raise ValueError(f"{key} = {value}: must be above 0")
+            if value is not None and not 0 < value <= 1e6:
+                raise ValueError(f"{key} = {value}: must be above 0, and at most a million")
         if self.concurrency is None:  # One worker for each GPU; else one, which may need all of the machine.
             msgspec.structs.force_setattr(self, "concurrency", len(self.gpu_list) or 1)
 

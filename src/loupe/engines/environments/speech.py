@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
@@ -19,6 +19,10 @@ from loupe.types import Output
 #: How the worker begins what it says where a reader cannot be loaded.
 NOT_LOADED = "the engine cannot be loaded: "
 WORKER = Path(__file__).parent / "foreign_worker.py"
+#: What no page has, and what would take minutes to put into reading order.
+_MOST_LINES = 10_000
+_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=10**12)]
+_Pixels: TypeAlias = Annotated[float, msgspec.Meta(ge=1, le=1e7)]
 #: What an exception of a reader says of its page, and the error of Loupe's that it becomes.
 _ERRORS = {
     "rejected": "RejectedError",
@@ -70,9 +74,9 @@ class Answer(msgspec.Struct, kw_only=True):
     text: str | None = None
     pages: list[str] | None = None
     lines: list[Line] | None = None
-    size: tuple[float, float] | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
+    size: tuple[_Pixels, _Pixels] | None = None
+    input_tokens: _Count | None = None
+    output_tokens: _Count | None = None
     error: str = ""
     outcome: str = ""
 
@@ -114,7 +118,7 @@ class ForeignInterpreter:
 def _output(answer: Answer) -> Output:
     """Raises msgspec.ValidationError where the answer holds neither text nor lines."""
     if answer.pages is not None:
-        return Output(text="", response={"pages": answer.pages})
+        return Output(text="", finish_reason="stop", response={"pages": answer.pages})
     text, placed = answer.text, None
     if answer.lines is not None:
         _check(answer.lines)
@@ -132,7 +136,9 @@ def _output(answer: Answer) -> Output:
 
 
 def _check(lines: Sequence[Line]) -> None:
-    """Raises msgspec.ValidationError for a box that is none."""
+    """Raises msgspec.ValidationError for a box that is none, and for more lines than a page has."""
+    if len(lines) > _MOST_LINES:
+        raise msgspec.ValidationError(f"{len(lines):,} lines, and {_MOST_LINES:,} is the most")
     for line in lines:
         if len(line.box) < 2 or not all(math.isfinite(value) and abs(value) < 1e7 for xy in line.box for value in xy):
             raise msgspec.ValidationError(f"no box: {line.box}")

@@ -64,7 +64,7 @@ def _runs_on(previous: Row, row: Row, texts: Sequence[str], *, left: float, righ
     A typesetter breaks a line where the next word does not fit; where it would have fitted, the break has a meaning.
     """
     size, next_size = _height(previous), _height(row)
-    if not 0.75 < size / next_size < 1.33 or is_tabular(previous) or is_tabular(row):
+    if not 0.75 * next_size < size < 1.33 * next_size or is_tabular(previous) or is_tabular(row):
         return False
     if row[0].left - left > _INDENT * size:
         return False

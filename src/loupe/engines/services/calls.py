@@ -7,12 +7,13 @@ the profile's `[errors]` say.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import io
 import logging
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -37,6 +38,8 @@ from loupe.types import UNDECODABLE
 STEPS = logging.getLogger("loupe.services")
 #: Longer answers are no answers, nor are those of so many lists and objects: each takes more memory than its text.
 MOST_BYTES, MOST_PARTS = 64_000_000, 2_000_000
+#: Nor are those of so many values: it takes microseconds to look at each.
+MOST_VALUES = 10_000_000
 #: What a service answers that has forgotten a job; what a host answers whose presigned address has expired.
 _GONE, _EXPIRED = frozenset({404, 410}), frozenset({400, 401, 403, 404, 410})
 _AGAIN = "finished samples are kept, and the same command continues"
@@ -141,11 +144,17 @@ class Caller:
             if status in (pending or []):
                 return Reply(status, told, None)
             if not 200 <= status < 300:
-                raise self._failure(status, told, data, is_own=address.is_own, asks=pending is not None)
-            reply = Reply(status, told, _read(data, form))
-            if address.is_own:
-                self._refuse_failed(reply.data)
-            return reply
+                asks = pending is not None
+                raise await asyncio.to_thread(self._failure, status, told, data, is_own=address.is_own, asks=asks)
+            # In a thread: of an answer made to be slow, the other pages and the time limit must not know.
+            return await asyncio.to_thread(self._replied, Reply(status, told, data), form, is_own=address.is_own)
+
+    def _replied(self, reply: Reply, form: Format, *, is_own: bool) -> Reply:
+        """The answer with its body read. Raises the error of one that is a failure although its code says otherwise."""
+        read = replace(reply, data=_read(reply.data, form))
+        if is_own:
+            self._refuse_failed(read.data)
+        return read
 
     async def _answered(
         self, method: str, address: Address, headers: Mapping[str, str], body: Any
@@ -248,6 +257,8 @@ def _read(body: bytes, form: Format) -> Any:
             return body.decode("utf-8")
         if body.count(b"[") + body.count(b"{") > MOST_PARTS:
             raise EngineError(f"the service's answer is made of more than {MOST_PARTS:,} lists and objects")
+        if body.count(b",") + body.count(b"\n") > MOST_VALUES:
+            raise EngineError(f"the service's answer is made of more than {MOST_VALUES:,} values")
         return (
             [decode_json(line) for line in body.splitlines() if line.strip()] if form == "jsonl" else decode_json(body)
         )

@@ -87,7 +87,7 @@ class ServiceClient:
         for fetch in settings.fetch:
             if not fetch.when or look(fetch.when, last.data):
                 last = await self.caller.ask(fetch, find)
-        return self._taken(last.data, time.monotonic() - job.began, whole=whole)
+        return await asyncio.to_thread(self._taken, last.data, time.monotonic() - job.began, whole=whole)
 
     def _finder(self, request: Request, sent: Sent, replies: Mapping[str, Reply]) -> Find:
         """What each placeholder stands for; None for what the service has not said."""

@@ -30,6 +30,8 @@ def hosts_beyond(urls: str | Iterable[str]) -> tuple[str, ...]:
 
     >>> hosts_beyond(["http://127.0.0.1:8000/v1", "gpu.example:8000/v1", "https://me@api.example", "auto"])
     ('gpu.example', 'api.example')
+    >>> hosts_beyond("https://auto/v1")
+    ('auto',)
     """
     found: dict[str, None] = {}
     for url in [urls] if isinstance(urls, str) else urls:
@@ -38,6 +40,6 @@ def hosts_beyond(urls: str | Iterable[str]) -> tuple[str, ...]:
             host = urlsplit(place.removeprefix("//auto:")).hostname
         except ValueError:
             continue
-        if host and host not in ("auto", "0.0.0.0") and not is_local(host):
+        if host and host != "0.0.0.0" and url != "auto" and not is_local(host):
             found[host] = None
     return tuple(found)

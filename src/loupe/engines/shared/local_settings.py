@@ -37,6 +37,7 @@ _DOES = {
     "variables": "sets the environment variables",
     "sends_to": "sends pages to",
     "may_reach": "may reach",
+    "options": "gives it the options",
     "server_program": "starts the program",
     "serve": "starts a server of",
     "server_args": "starts it with",

@@ -214,7 +214,7 @@ class _Worker:
     async def load(self, *, timeout: float) -> Reply:
         """Wait until the engine is loaded."""
         self._streams = await asyncio.open_connection(sock=self._socket)
-        return await self._exchange(self._interpreter.greeting(), timeout, "while it was loaded")
+        return await self._exchange(self._interpreter.greeting(), timeout, "while it was loaded", takes=False)
 
     async def ask(self, message: bytes, *, timeout: float) -> Reply:
         """Hand over a request and wait for its answer."""
@@ -243,11 +243,11 @@ class _Worker:
         end = os.pread(self._log.fileno(), 1000, max(0, size - 1000))
         return " ".join(end.decode(errors="replace").split())[-300:]
 
-    async def _exchange(self, message: bytes, timeout: float, when: str) -> Reply:
+    async def _exchange(self, message: bytes, timeout: float, when: str, *, takes: bool = True) -> Reply:
         assert self._streams is not None
         self._streams[1].write(frame(message))
         self._taken = False
-        reading = asyncio.ensure_future(self._read_frame(self._streams[0]))
+        reading = asyncio.ensure_future(self._read_frame(self._streams[0], takes=takes))
         deadline = time.monotonic() + timeout
         try:
             while not reading.done():
@@ -274,15 +274,20 @@ class _Worker:
             raise EngineError(f"the page {TOO_MUCH_OR_CRASH}")
         raise kind(f"the engine process died ({how}) {when}")
 
-    async def _read_frame(self, reader: asyncio.StreamReader) -> bytes:
-        """The next answer; an empty frame before it says that the request was taken."""
-        while True:
-            (size,) = HEAD.unpack(await reader.readexactly(HEAD.size))
-            self._taken = True
-            if size > _LARGEST_REPLY:
-                raise EngineError(f"the answer is larger than {_LARGEST_REPLY >> 20} MB")
+    async def _read_frame(self, reader: asyncio.StreamReader, *, takes: bool) -> bytes:
+        """The next answer; an empty frame before it says that the request was taken (`takes`).
+
+        An answer without it is one too many to the request before, and would shift those of all pages that follow.
+        """
+        (size,) = HEAD.unpack(await reader.readexactly(HEAD.size))
+        self._taken = True
+        if takes:
             if size:
-                return await reader.readexactly(size)
+                raise EngineError("the engine process answered before it took the page")
+            (size,) = HEAD.unpack(await reader.readexactly(HEAD.size))
+        if size > _LARGEST_REPLY:
+            raise EngineError(f"the answer is larger than {_LARGEST_REPLY >> 20} MB")
+        return await reader.readexactly(size)
 
     async def _death(self) -> tuple[int, str]:
         """How it ended: its exit code, and in words. What it left behind is ended before its number is free again."""
