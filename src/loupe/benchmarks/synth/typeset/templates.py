@@ -161,8 +161,13 @@ def _compiler(path: str, digest: str) -> Any:
     import typst
 
     root, main = _places(path, digest)
-    places = {"package_path": no_packages(), "package_cache_path": no_packages()}
-    return typst.Compiler(str(main), root=str(root), font_paths=font_folders(), **places)
+    return typst.Compiler(
+        str(main),
+        root=str(root),
+        font_paths=font_folders(),
+        package_path=no_packages(),
+        package_cache_path=no_packages(),
+    )
 
 
 @functools.lru_cache(maxsize=8)
