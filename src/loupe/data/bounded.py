@@ -34,7 +34,11 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 #: All that the child needs of the environment; nothing in it is a secret, and it starts no program.
-_ENVIRONMENT: Final = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+_ENVIRONMENT: Final = (
+    *("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"),
+    # Where fonts are.
+    *("TYPST_FONT_PATHS", "XDG_DATA_HOME", "XDG_CONFIG_HOME"),
+)
 #: The child's memory is counted, so nothing may be set aside; and it does one thing at a time.
 _SETTINGS: Final = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 #: Pixels of a picture that travel at a time.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import pickle
 
-from loupe.data.bounds import bound_process, outlive_signals
+from loupe.data.bounds import bound_process, bound_seconds, outlive_signals
 from loupe.data.messages import die_with_parent, frame, inbox_of
 
 
@@ -28,6 +28,7 @@ def main() -> None:
     assert benchmark.draw is not None
     while True:
         sample = pickle.loads(inbox.get())
+        bound_seconds()
         try:
             benchmark.draw(sample)
             problem = ""

@@ -14,8 +14,9 @@ from loupe.types import Prediction, Sample, SampleScores
 
 #: An answer to an empty page may hold this many letters and digits: a speck is read as a dot or two by anybody.
 _LETTERS_OF_NOTHING = 3
-#: What is no text of a page: pictures and comments, as Markdown and HTML write them.
-_NO_TEXT = re.compile(r"!\[[^\]]*\]\([^)]*\)|<!--.*?-->|<img[^>]*>", re.DOTALL)
+#: What is no text of a page: pictures and comments, as Markdown and HTML write them. None is looked for beyond
+#: the beginning of the next: an answer may be a long row of beginnings.
+_NO_TEXT = re.compile(r"!\[[^\]\[]*\]\([^)\[]*\)|<!--(?:(?!<!--).)*?-->|<img[^<>]*>", re.DOTALL)
 _WORD = re.compile(r"\w+")
 #: Words this long may have one wrong letter and still be told from others.
 _LONG = 6

@@ -12,16 +12,16 @@ from loupe.benchmarks.synth.text.language import language
 from loupe.benchmarks.synth.text.prose import Prose
 from loupe.benchmarks.synth.text.tokens import Text, Token, tokens_of
 from loupe.errors import UsageError
-from loupe.files.foreign import read_data
+from loupe.files.foreign import is_inside, read_data
 
 _KINDS = (".txt", ".md", ".markdown")
-_MOST_FILES, _MOST_CHARACTERS = 2_000, 20_000_000
+_MOST_FILES, _MOST_BYTES = 2_000, 20_000_000
 _LEAST_WORDS, _MOST_WORDS = 3, 60
 #: Markdown that is no text: fences, tables, headings' and lists' marks, emphasis, pictures; of links the words stay.
 _FENCE = re.compile(r"^(```|~~~).*?^\1[^\n]*$", re.DOTALL | re.MULTILINE)
-_NO_TEXT = re.compile(r"^\s*\|.*$|^\s*[-=*_]{3,}\s*$|!\[[^\]]*\]\([^)]*\)|<[^>\n]*>", re.MULTILINE)
-_MARKS = re.compile(r"^\s*(?:#{1,6}|[-*+]|\d+[.)]|>)\s+|[*_`]+", re.MULTILINE)
-_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_NO_TEXT = re.compile(r"^[ \t]*\|.*$|^[ \t]*[-=*_]{3,}[ \t]*$|!\[[^\]\[]*\]\([^)\[]*\)|<[^<>\n]*>", re.MULTILINE)
+_MARKS = re.compile(r"^[ \t]*(?:#{1,6}|[-*+]|\d+[.)]|>)[ \t]+|[*_`]+", re.MULTILINE)
+_LINK = re.compile(r"\[([^\]\[]*)\]\([^)\[]*\)")
 _SENTENCE = re.compile(r"(?<=[.!?。！？।])\s+|(?<=[。！？])|\n\s*\n")
 
 
@@ -45,16 +45,23 @@ def _files(folder: Path) -> list[Path]:
     found = sorted(path for path in folder.rglob("*") if path.suffix.lower() in _KINDS and path.is_file())
     if not found:
         raise UsageError(f"{folder}: no .txt or .md file in it", hint="--text DIR with .txt or .md files")
-    return found[:_MOST_FILES]
+    for path in found:
+        if not is_inside(path, folder):
+            raise UsageError(f"{path}: a link that leads out of the folder", hint="copy the text into the folder")
+    if len(found) > _MOST_FILES or sum(path.stat().st_size for path in found) > _MOST_BYTES:
+        raise UsageError(
+            f"{folder}: over {_MOST_FILES:,} texts, or {_MOST_BYTES // 10**6} MB of them", hint="name a part of it"
+        )
+    return found
 
 
 def _sentences(path: Path, code: str) -> Iterator[Text]:
     try:
-        text = read_data(path).decode("utf-8-sig")
+        text = read_data(path, limit=_MOST_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise UsageError(f"{path}:{line}: not UTF-8", hint="save the file as UTF-8") from None
-    text = text.replace("\r\n", "\n")[:_MOST_CHARACTERS]
+    text = text.replace("\r\n", "\n")
     _refuse_controls(path, text)
     if path.suffix.lower() != ".txt":
         text = _MARKS.sub("", _LINK.sub(r"\1", _NO_TEXT.sub(" ", _FENCE.sub(" ", text))))

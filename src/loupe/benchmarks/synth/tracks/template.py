@@ -7,17 +7,13 @@ from pathlib import Path
 from loupe.benchmarks.synth.dice import Dice
 from loupe.benchmarks.synth.page import Field, Page, Truth
 from loupe.benchmarks.synth.text.language import language
-from loupe.benchmarks.synth.typeset.templates import made_up_data, said_of, template_digest, typeset_template
-from loupe.benchmarks.synth.typeset.text_layer import text_layer
+from loupe.benchmarks.synth.typeset.templates import made_up_data, said_of, template_digest
 
 
 def template_page(path: Path, seed: int, number: int, code: str) -> Page:
     """Page `number` of a template; its text is what the template says, else that of its text layer."""
     data = made_up_data(code, Dice(seed, "template", number), number)
-    # First: its errors say where they are.
-    pdf = typeset_template(str(path), data)
     said = said_of(str(path), data)
-    text = said.text or "\n".join(text_layer(pdf)).replace("\r", "")
     recipe = {"template": str(path), "data": data, "digest": template_digest(path)}
     return Page(
         track="template",
@@ -27,7 +23,7 @@ def template_page(path: Path, seed: int, number: int, code: str) -> Page:
         language=code,
         layout={},
         truth=Truth(
-            text=text,
+            text=said.text,
             fields=tuple(Field(name=name, value=value) for name, value in said.fields.items()),
             glue=language(code).glue,
             recipe=recipe,

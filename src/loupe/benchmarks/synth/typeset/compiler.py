@@ -49,6 +49,8 @@ def compiled(compiler: Any, inputs: dict[str, str], name: str) -> bytes:
 
 def first_line(message: str) -> str:
     """The first line of what the typesetter has to say, without the folder that it searched."""
+    if "failed to download package" in message:
+        return "packages are not loaded: copy what it needs into the folder"
     line = next((line.strip() for line in message.splitlines() if line.strip()), "cannot be typeset")
     return re.sub(r" \(searched at [^)]*\)", "", line)[:300]
 

@@ -1,6 +1,7 @@
 """Page designs of the user's own, in typst: they are given made-up data, and say what stands on the page.
 
 The typesetter reads the template and nothing else, a file alone or the folder of a `main.typ`: docs/synth.md#templates.
+A template is a program of whoever wrote it: it runs in a process with bounds of memory and time, and without network.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import os
 import re
 import tempfile
 from pathlib import Path
@@ -21,15 +23,18 @@ from loupe.benchmarks.synth.text.prose import Prose
 from loupe.benchmarks.synth.text.tokens import text_of
 from loupe.benchmarks.synth.typeset.compiler import TypesetError, compiled, first_line, no_packages
 from loupe.benchmarks.synth.typeset.fonts import font_folders
+from loupe.benchmarks.synth.typeset.text_layer import text_layer
+from loupe.data.bounded import ask
 from loupe.errors import UsageError
 from loupe.files.folder import write_file
-from loupe.files.foreign import read_data
+from loupe.files.foreign import is_inside, read_data
 from loupe.typed import convert
 
 MAIN = "main.typ"
 _MOST_BYTES = 1 << 20
 _PACKAGE = re.compile(rb'"@[A-Za-z]')
 _COUNT = 24
+_HELP = "docs/synth.md#templates"
 
 
 class Said(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -44,6 +49,11 @@ def checked_template(path: Path) -> Path:
     main = path / MAIN if path.is_dir() else path
     if not main.is_file():
         raise UsageError(f"{path}: no such template", hint=f"--template FILE.typ, or a folder with {MAIN}")
+    for file in sorted(path.rglob("*")) if path.is_dir() else []:
+        if not is_inside(file, path):
+            raise UsageError(
+                f"{file}: a link that leads out of the template", hint="copy what it needs into the folder"
+            )
     for file in sorted(path.rglob("*.typ")) if path.is_dir() else [path]:
         for number, line in enumerate(read_data(file, limit=_MOST_BYTES).split(b"\n"), 1):
             if _PACKAGE.search(line):
@@ -78,21 +88,61 @@ def made_up_data(code: str, dice: Dice, number: int) -> dict[str, Any]:
 
 
 def typeset_template(path: str, data: dict[str, Any]) -> bytes:
-    """The PDF of a page of a template. Raises TypesetError, with the first line of what is wrong."""
-    return compiled(_compiler(path, template_digest(Path(path))), _inputs(data), path)
+    """The PDF of a page of a template. Raises UsageError or PageError, with the first line of what is wrong."""
+    pdf: bytes = ask(f"{__name__}:pdf_here", path, data)
+    return pdf
 
 
 def said_of(path: str, data: dict[str, Any]) -> Said:
-    """What the template says of this page. Raises TypesetError where it says it in no form that is known."""
+    """What the template says of this page, its text being that of the text layer where it says none.
+
+    Raises UsageError or PageError where it says it in no form that is known, or is no single page.
+    """
+    fields, text = ask(f"{__name__}:said_here", path, data)
+    return Said(fields, text)
+
+
+def pdf_here(path: str, data: dict[str, Any]) -> bytes:
+    """`typeset_template` in this process, which has its bounds."""
+    _leave_network()
+    return compiled(_compiler(path, template_digest(Path(path))), _inputs(data), path)
+
+
+def said_here(path: str, data: dict[str, Any]) -> tuple[dict[str, str], str]:
+    """`said_of` in this process, which has its bounds. First the page: its errors say where they are."""
+    layers = text_layer(pdf_here(path, data))
+    if len(layers) != 1:
+        raise TypesetError(f"{path}: {len(layers):,} pages; a template is one page", hint=_HELP)
+    said = _said(path, data)
+    if empty := next((name for name, value in said.fields.items() if not value.strip()), None):
+        raise TypesetError(f"{path}: <truth>: the field {empty!r} has no value", hint=_HELP)
+    return said.fields, said.text or layers[0].replace("\r", "")
+
+
+def _leave_network() -> None:
+    """Let packages be asked for at an address where nobody can be: the typesetter has no switch for that."""
+    for name in ("no_proxy", "NO_PROXY"):
+        os.environ.pop(name, None)
+    os.environ.update(dict.fromkeys(("https_proxy", "HTTPS_PROXY"), "http://127.0.0.1:0"))
+
+
+def _said(path: str, data: dict[str, Any]) -> Said:
     import typst
 
     root, main = _places(path, template_digest(Path(path)))
     try:
         found = typst.query(
-            str(main), "<truth>", field="value", root=str(root), font_paths=font_folders(), sys_inputs=_inputs(data)
+            str(main),
+            "<truth>",
+            field="value",
+            root=str(root),
+            font_paths=font_folders(),
+            sys_inputs=_inputs(data),
+            package_path=no_packages(),
+            package_cache_path=no_packages(),
         )
     except RuntimeError as error:
-        raise TypesetError(f"{path}: {first_line(str(error))}", hint="docs/synth.md#templates") from None
+        raise TypesetError(f"{path}: {first_line(str(error))}", hint=_HELP) from None
     values = json.loads(found) if isinstance(found, str | bytes) else found
     if not values:
         return Said()
@@ -111,7 +161,13 @@ def _compiler(path: str, digest: str) -> Any:
     import typst
 
     root, main = _places(path, digest)
-    return typst.Compiler(str(main), root=str(root), font_paths=font_folders(), package_path=no_packages())
+    return typst.Compiler(
+        str(main),
+        root=str(root),
+        font_paths=font_folders(),
+        package_path=no_packages(),
+        package_cache_path=no_packages(),
+    )
 
 
 @functools.lru_cache(maxsize=8)
