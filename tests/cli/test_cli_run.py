@@ -197,7 +197,7 @@ def test_an_engine_that_reads_none_of_the_samples_is_not_asked_again_and_one_tha
     words = ("run", "sample_pages", "-e", "pdf_text", "-e", "command:nosuchprogram {image}", "--limit", "2")
     done = loupe(*words, cwd=tmp_path)
     assert "it reads none of these samples" in done.stderr and "try again" not in done.stderr
-    assert done.stderr.splitlines()[-1].startswith("not read, for the errors above: command")
+    assert done.stderr.splitlines()[-1].startswith("not read, for the errors above: nosuchprogram")
     speed = json.loads((tmp_path / "runs/pdf_text/sample_pages/result.json").read_text())["speed"]
     assert "seconds_per_page" not in speed, "no page was answered, so no page took 0 seconds"
 

@@ -115,7 +115,7 @@ def official_rows(results: Sequence[tuple[str, Result | None]]) -> tuple[list[st
     for engine, result in results:
         figures = result.figures if result else {}
         for name, table in figures.items():
-            if isinstance(table, dict) and not _ENDS <= table.keys() and all(map(_is_figure, table.values())):
+            if isinstance(table, dict) and not table.keys() >= _ENDS and all(map(_is_figure, table.values())):
                 title = name.replace("_", " ")
                 shown = {row: _figure(value) for row, value in table.items()}
                 columns.append((title if len(results) == 1 else f"{engine}: {title}", shown))
