@@ -85,9 +85,13 @@ def test_the_summary_of_a_command_is_the_first_line_of_its_help(name: str) -> No
         (
             ("run", "sample_pages", "-e", "rapidoc"),
             "no engine 'rapidoc'; did you mean 'rapidocr'?",
-            "loupe engine list",
+            "loupe engine list; profiles of your own are ~/.config/loupe/engines/NAME.toml",
         ),
-        (("engine", "show", "rapidoc"), "no engine 'rapidoc'; did you mean 'rapidocr'?", "loupe engine list"),
+        (
+            ("engine", "show", "rapidoc"),
+            "no engine 'rapidoc'; did you mean 'rapidocr'?",
+            "loupe engine list; profiles of your own are ~/.config/loupe/engines/NAME.toml",
+        ),
         (
             ("run", "sample_pages", "--limit", "0"),
             "invalid value for '--limit': 0 is not in the range x>=1",

@@ -191,6 +191,17 @@ def test_a_run_without_a_single_answer_is_no_success_and_the_list_of_runs_shows_
     assert json.loads(loupe("runs", "--json", cwd=here).stdout)[0]["failed"] == 2
 
 
+def test_an_engine_that_reads_none_of_the_samples_is_not_asked_again_and_one_that_cannot_start_is_named_last(
+    tmp_path: Path,
+) -> None:
+    words = ("run", "sample_pages", "-e", "pdf_text", "-e", "command:nosuchprogram {image}", "--limit", "2")
+    done = loupe(*words, cwd=tmp_path)
+    assert "it reads none of these samples" in done.stderr and "try again" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("not read, for the errors above: nosuchprogram")
+    speed = json.loads((tmp_path / "runs/pdf_text/sample_pages/result.json").read_text())["speed"]
+    assert "seconds_per_page" not in speed, "no page was answered, so no page took 0 seconds"
+
+
 FAILING = """
 from loupe.types import Benchmark, Measure, Sample, Score
 

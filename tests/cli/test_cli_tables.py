@@ -197,6 +197,14 @@ def test_lengths_have_a_unit_and_the_time_of_scoring_is_not_shown() -> None:
     assert not any("scoring" in line for line in shown)
 
 
+def test_values_without_an_interval_are_named() -> None:
+    bare = {"score": Estimate(value=0.5, low=0.4, high=0.6, n=40), "cer": Estimate(value=1.0, n=1)}
+    without = "no interval for cer: too few pages or documents, or all alike"
+    assert without in lines(msgspec.structs.replace(RESULT, headline="score", measures=bare))
+    bare |= {"cer": Estimate(value=None)}
+    assert without not in lines(msgspec.structs.replace(RESULT, headline="score", measures=bare))
+
+
 def test_the_path_of_a_run_is_never_broken() -> None:
     path = "runs/an-engine-with-a-long-name/and-a-folder-with-a-long-name"
     section = Section(title="", header=("engine", "run"), rows=[("reader " * 9, path)])

@@ -190,3 +190,5 @@ def test_official_figures_are_the_score_with_its_own_interval_pass_rates_and_who
         ["headline"],
         [("CDM", ["0.500"]), ("TEDS", ["not computed"]), ("pages", ["3"])],
     )
+    share = {"corrected": {"corrected": 0, "n": 2, "low": 0.0, "high": 0.842}}
+    assert official_rows([("engine", result_with(share))]) == ([], []), "a share of ours is nobody's official figure"

@@ -102,6 +102,8 @@ def command(
         show_repeats(several, plain=plain)
         codes.append(show_beside([result for _, result in results], published, by, plain=plain))
         _say_next([path for path, _ in results])
+        if carried.failed:
+            say(f"not read, for the errors above: {', '.join(carried.failed)}")
     context.exit(worst_code(codes))
 
 

@@ -281,7 +281,8 @@ def _find(name: str) -> tuple[str, dict[str, Any], str]:
     if "," in name:
         raise UsageError(f"no engine {name!r}: each has an -e of its own", hint=f"--engines {word(name)}")
     raise UsageError(
-        f"no engine {name!r}{did_you_mean(name, [*profile_names(), *engine_kinds()])}", hint="loupe engine list"
+        f"no engine {name!r}{did_you_mean(name, [*profile_names(), *engine_kinds()])}",
+        hint=f"loupe engine list; profiles of your own are {USER_CONFIG}/NAME.toml",
     )
 
 

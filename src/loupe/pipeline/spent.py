@@ -58,9 +58,9 @@ def speed_of(folder: RunFolder, places: Mapping[str, Place]) -> Speed:
 
 
 def latency_figures(seconds: Sequence[float]) -> dict[str, float]:
-    """Mean and percentiles of the seconds that answered pages took."""
+    """Mean and percentiles of the seconds that answered pages took; nothing where no page was answered."""
     if not seconds:
-        return {"seconds_per_page": 0.0}
+        return {}
     found = np.percentile(seconds, PERCENTILES)
     figures = {f"latency_p{each}": float(value) for each, value in zip(PERCENTILES, found, strict=True)}
     return {"seconds_per_page": sum(seconds) / len(seconds)} | figures

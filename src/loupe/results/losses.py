@@ -14,6 +14,8 @@ from loupe.types import Measure, Result
 LISTED = 12
 #: The table of `figures` that holds an interval, and no figures of its own.
 _INTERVAL = "interval"
+#: A table with these is an interval, or a share with one that Loupe made itself.
+_ENDS = {"low", "high"}
 _ONE_OF = {"categories": "category", "types": "type"}
 
 
@@ -113,7 +115,7 @@ def official_rows(results: Sequence[tuple[str, Result | None]]) -> tuple[list[st
     for engine, result in results:
         figures = result.figures if result else {}
         for name, table in figures.items():
-            if name != _INTERVAL and isinstance(table, dict) and all(map(_is_figure, table.values())):
+            if isinstance(table, dict) and not table.keys() >= _ENDS and all(map(_is_figure, table.values())):
                 title = name.replace("_", " ")
                 shown = {row: _figure(value) for row, value in table.items()}
                 columns.append((title if len(results) == 1 else f"{engine}: {title}", shown))

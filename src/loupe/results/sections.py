@@ -55,6 +55,7 @@ def result_sections(result: Result, worst: Section | None = None) -> list[Sectio
     """Everything a person should see of one result, most important first; `worst` are its worst samples."""
     found = [
         _measures(result),
+        _without_interval(result),
         *_below_measures(result),
         _not_computed(result),
         worst,
@@ -194,6 +195,15 @@ def _measures(result: Result) -> Section:
     if not any(row[2] for row in rows):
         header, rows = (*header[:2], *header[3:]), [(*row[:2], *row[3:]) for row in rows]
     return Section(title=title, header=header, rows=rows)
+
+
+def _without_interval(result: Result) -> Section | None:
+    """Which values have no interval, so that an empty cell is not taken for certainty (docs/statistics.md)."""
+    names = [name for name, found in result.measures.items() if found.value is not None and found.low is None]
+    if not names or unread_count(result):
+        return None
+    few = "too few pages or documents, or all alike"
+    return Section(title="", rows=[(f"no interval for {', '.join(names)}: {few}",)])
 
 
 def _below_measures(result: Result) -> list[Section]:

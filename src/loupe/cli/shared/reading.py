@@ -145,9 +145,7 @@ def read_one(plan: Plan, stage: Stage, *, plain: bool, overall: Overall | None =
         show_error(f"{name_of(plan)}: {folder.info.stopped}", hint)
         return folder, MISSING
     if progress.failed == progress.done and (every := _nothing_answered(folder)):
-        show_error(
-            f"{name_of(plan)}: {every}", "these numbers say nothing about the engine; repeat the command to try again"
-        )
+        show_error(f"{name_of(plan)}: {every}", f"these numbers say nothing about the engine; {_what_helps(folder)}")
         return folder, SOME_FAILED
     return folder, 0
 
@@ -163,6 +161,13 @@ def _nothing_answered(folder: RunFolder) -> str:
         return ""
     first = folder.read_prediction(next(iter(places.values())))
     return f"all {len(places):,} samples failed; the first: {first.error or first.outcome}"
+
+
+def _what_helps(folder: RunFolder) -> str:
+    """Where every sample failed: whether asking again can help (a refusal is final)."""
+    if all(place.mark == "rejected" for place in folder.prediction_places().values()):
+        return "it reads none of these samples: give it others (a parser of PDF text needs PDF files)"
+    return "repeat the command to try again"
 
 
 def continue_command(*, max_cost: str = "") -> str:
