@@ -15,8 +15,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from loupe.metrics.cdm.drawing.broken_formulas import Judged, broken_document, read_trial
+from loupe.metrics.cdm.drawing.broken_formulas import MARK, Judged, broken_document, read_trial
+from loupe.metrics.cdm.drawing.endless_errors import Helper
 from loupe.metrics.cdm.drawing.harmless_formulas import NUMBERED, unheard_names
+from loupe.metrics.cdm.drawing.limited_processes import Answers
 from loupe.metrics.cdm.drawing.pdf_pages import PageReader
 from loupe.metrics.cdm.drawing.tex_documents import (
     PageReport,
@@ -152,7 +154,8 @@ class _Shared:
         while len(batch) > 1 or lost:
             nonce = secrets.token_hex(12)
             texts = [self.formulas[index] for index in batch]
-            run = _run(self.template, broken_document(self.template, texts, _CANARY, nonce=nonce), texts)
+            document = broken_document(self.template, texts, _CANARY, nonce=nonce)
+            run = _run(self.template, document, texts, Helper(MARK))
             trial = read_trial(texts, run.log, run.pdf, nonce)
             if trial.stopped_at >= 0:
                 lost += [batch[trial.stopped_at]] * (trial.is_lost and not run.failure)
@@ -177,8 +180,9 @@ def _is_sound(run: TexRun, reports: Sequence[PageReport], formulas: int) -> bool
     return bool(first.colours) and (first.size, first.colours) == (last.size, last.colours)
 
 
-def _run(template: Template, document: str, texts: Sequence[str]) -> TexRun:
-    return run_tex(template, document, seconds=_BATCH_SECONDS + sum(map(len, texts)) // _CHARACTERS_A_SECOND)
+def _run(template: Template, document: str, texts: Sequence[str], answers: Answers | None = None) -> TexRun:
+    seconds = _BATCH_SECONDS + sum(map(len, texts)) // _CHARACTERS_A_SECOND
+    return run_tex(template, document, seconds=seconds, answers=answers)
 
 
 def _set_alone(template: Template, tex: str) -> PageSource:
