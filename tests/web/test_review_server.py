@@ -188,21 +188,23 @@ def test_a_server_that_is_ended_before_it_has_answered_says_nothing(
 
     async def ended_while_asked() -> None:
         addresses: list[str] = []
-        serving = asyncio.create_task(
-            web_server.serve(never, name="review", ports=[0], on_ready=addresses.append, stop=stop)
-        )
-        while not addresses:
-            await asyncio.sleep(0.01)
+
+        def ready(address: str) -> None:
+            addresses.append(address)
+            listening.set()
+
+        serving = asyncio.create_task(web_server.serve(never, name="review", ports=[0], on_ready=ready, stop=stop))
+        await asyncio.wait_for(listening.wait(), 20)
         port, token = addresses[0].partition("127.0.0.1:")[2].split("/?token=")
         cookie = f"loupe-review-{port}={Keys(token).cookie}"
-        reader, writer = await asyncio.open_connection("127.0.0.1", int(port))
+        _, writer = await asyncio.open_connection("127.0.0.1", int(port))
         writer.write(f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nCookie: {cookie}\r\n\r\n".encode())
         await asyncio.wait_for(asked.wait(), 20)
         stop.set()
         await serving
         writer.close()
 
-    asked, stop = asyncio.Event(), asyncio.Event()
+    listening, asked, stop = asyncio.Event(), asyncio.Event(), asyncio.Event()
     asyncio.run(ended_while_asked())
     assert [record.getMessage() for record in caplog.records if record.name.startswith("uvicorn")] == []
 
