@@ -150,6 +150,20 @@ def test_what_a_formula_leaves_on_the_stack_of_colours_does_not_reach_the_next(d
     assert not first.failure and shown(second) == shown(alone)
 
 
+@pytest.mark.slow
+def test_what_a_formula_makes_of_the_commands_that_colour_does_not_reach_the_next() -> None:
+    need_tex("unimernet")
+    leaking = (
+        r"\begin{array}{l|c|} \mathcolor[RGB]{0,0,60}{q_{\sum} \mathcolor[RGB]{0,0,75}{\partial}^\hat{y}}}"
+        r" \mathcolor[RGB]{0,0,90}{\sigma} & \mathcolor[RGB]{0,0,135}{,} \mathcolor[RGB]{0,0,180}{h_{\partial}"
+        r" \mathcolor[RGB]{0,0,195}{\hat{y}}^{+}} \end{array}"
+    )
+    reached = r"\left( \mathcolor[RGB]{0,0,15}{x} ^ { \mathcolor[RGB]{0,0,30}{2} } a"
+    _, second = set_formulas(PDFTEX, [leaking, reached])
+    (alone,) = set_formulas(PDFTEX, [reached])
+    assert shown(second) == shown(alone)
+
+
 def test_a_formula_that_never_ends_is_whole_up_to_the_command_that_does_not() -> None:
     start = r"\left( \begin{matrix} \mathcolor[RGB]{0,0,15}{a} {"
     found = begun(start + r" \mathcolor[RGB]{0,0,30}{\frac{b}{c}")

@@ -47,6 +47,8 @@ _CANARY: Final = (
     r"\mathcolor[RGB]{0,0,15}{x} \mathcolor[RGB]{0,0,30}{\frac{\mathrm{y}}{\mathbf{z}}}"
     r"\mathcolor[RGB]{0,0,45}{\sum_{i}^{n}} \mathcolor[RGB]{0,0,60}{\sqrt{2}} \mathcolor[RGB]{0,0,75}{"
     r"\left( \begin{array}{cc} a & b \\ c & \text{d} \end{array} \right)} = q"
+    r"\mathcolor[RGB]{0,0,90}{x} ^ { \mathcolor[RGB]{0,0,105}{2} } _ { i }"
+    r"\mathcolor[RGB]{0,0,120}{\int} \limits ^ { b } ' \mathcolor[RGB]{0,0,135}{\hat{y}} ' _ 1"
 )
 
 
