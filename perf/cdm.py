@@ -205,14 +205,13 @@ def parity_of_pairs() -> None:
                     (result.reference, case["expected"].get("gt")),
                     (result.prediction, case["expected"].get("pred")),
                 )
-                for one, official in zip(
-                    drawn, [box for _, box in (expected or {"boxes": []})["boxes"] if box], strict=True
-                )
+                if expected
+                for one, official in zip(drawn, [box for _, box in expected["boxes"] if box], strict=True)
             ]
             same = sum(one.f1 == case["expected"]["F1_score"] for case, one in zip(pairs, found, strict=True))
-            seen = f"boxes equal {boxes.count(0):,} of {len(boxes):,}, largest difference {max(boxes)} px; " * bool(
-                boxes
-            )
+            seen = ""
+            if boxes:
+                seen = f"boxes equal {boxes.count(0):,} of {len(boxes):,}, largest difference {max(boxes)} px; "
             print(f"{profile:14} {renderer:12} {seen}F1 equal {same} of {len(pairs)}", flush=True)
 
 

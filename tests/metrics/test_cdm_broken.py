@@ -7,7 +7,9 @@ import pytest
 from loupe.metrics.cdm import PROFILES
 from loupe.metrics.cdm.colouring import colour
 from loupe.metrics.cdm.drawing import tex_runs
+from loupe.metrics.cdm.drawing.endless_errors import Helper, is_endless
 from loupe.metrics.cdm.drawing.harmless_formulas import unheard_names
+from loupe.metrics.cdm.drawing.limited_processes import Answers
 from loupe.metrics.cdm.drawing.pdf_pages import PageReader
 from loupe.metrics.cdm.drawing.tex_documents import Template
 from loupe.metrics.cdm.drawing.tex_processes import TexRun, run_tex
@@ -17,6 +19,11 @@ from tests.support.tex import need_tex
 
 PDFTEX = Template("pdflatex", ("booktabs", "amsmath", "upgreek", "amssymb", "xcolor"), "a5")
 XETEX = Template("xelatex", ("amsmath", "upgreek", "amssymb", "xcolor"), "a5")
+#: TeX gives up on these: it inserts what it then refuses, in one way and in another.
+ENDLESS = (
+    r"\begin{matrix} \frac{= \leq}{)} d & b",
+    r"\begin{array}{cc} \frac{= \leq}{)} \frac{= b}{\sum (} \frac{2 \int}{= a} & b \\ c",
+)
 #: As models write them: cut off, a brace or an end too few or too many, unheard commands, wrappers.
 BROKEN = (
     r"a + {\mathrm{b} + c",
@@ -39,6 +46,8 @@ BROKEN = (
     r"x_a_b^c^d",
     r"\frac{a}{b} $ c",
     r"\begin{array}{c} a \hline \text{b} = \frac{\text{c} \end{array}",
+    r"\unheard x " * 105,
+    *ENDLESS,
 )
 #: Black ink among coloured: it would show what a neighbour leaves on the stack of colours.
 WHOLE = r"\mathcolor[RGB]{0,0,15}{x} + \mathcolor[RGB]{0,0,30}{\frac {y} {z} } = q"
@@ -60,9 +69,9 @@ def coloured(profile: str) -> list[str]:
 def documents(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
 
-    def seeing(template: Template, document: str, *, seconds: int) -> TexRun:
+    def seeing(template: Template, document: str, *, seconds: int, answers: Answers | None = None) -> TexRun:
         seen.append(document)
-        return run_tex(template, document, seconds=seconds)
+        return run_tex(template, document, seconds=seconds, answers=answers)
 
     monkeypatch.setattr(tex_runs, "run_tex", seeing)
     return seen
@@ -81,6 +90,48 @@ def test_broken_formulas_are_the_same_together_as_alone_in_a_quarter_of_the_runs
     assert together == [alone[tex] for tex in formulas]
 
 
+def test_formulas_on_which_tex_gives_up_share_one_run(documents: list[str]) -> None:
+    need_tex("unimernet")
+    formulas = [colour(tex, PROFILES["unimernet"]).tex for tex in ENDLESS]
+    formulas = [part for tex in formulas for part in (tex, rf"\left( {WHOLE}")]
+    failures = [page.failure for page in set_formulas(PDFTEX, formulas, doubtful=range(len(formulas)))]
+    assert failures == ["no page", ""] * len(ENDLESS) and len(documents) == 1
+
+
+def test_errors_are_endless_only_if_a_hundred_of_a_known_pair_come_last() -> None:
+    pair = "! Missing } inserted.\n<text>\n! Extra }, or forgotten $.\n"
+    assert is_endless(pair * 50) and is_endless("! Other.\n" + pair * 50 + "l.3\n")
+    assert not is_endless(pair * 49) and not is_endless(pair * 50 + "! Other.\n")
+    assert not is_endless("! Missing } inserted.\n" * 100)
+    assert not is_endless("! Missing $ inserted.\n! Extra }, or forgotten $.\n" * 50)
+
+
+def test_tex_is_helped_out_of_endless_errors_alone_and_left_to_give_up_on_others() -> None:
+    helper = Helper(r"\Mark")
+    assert helper("! Missing } inserted.\n") == "", "not yet asked"
+    said = ["! Missing } inserted.\n? ", "! Extra }, or forgotten $.\n? "] * 52
+    answers = [helper(each) for each in said]
+    assert answers[:99] == ["\n"] * 99
+    assert answers[99].startswith(r"i\Mark\iffalse{\fi") and r"\Mark" not in str(answers[100:])
+    assert helper("[7]\n! Missing } inserted.\n? ") == "\n", "another formula"
+    assert [helper("! Other.\n? ") for _ in range(400)][-1] == "q\n"
+    assert helper("! I can't find file `x'.\nPlease type another input file name: ") is None
+
+
+@pytest.mark.slow
+def test_colours_of_a_shared_run_are_read_as_alone(documents: list[str]) -> None:
+    need_tex("unimernet")
+    ink = r"\mathcolor[RGB]{0,0,15}"
+    formulas = [
+        rf"{ink}{{(}} {ink}{{n}} ^ {{ p }} {ink}{{\sum}} \limits _ {{ i }} ' ^ 2",
+        rf"\frac{ink}{{a}}{{b}} x ^ {ink}{{q}} \text{{c {ink}{{d}} }}",
+        r"\mathcolor{red}{a} \mathcolor [rgb]{.5,0,1}{b} \mathcolor[RGB]{0,0,999}{c} \textcolor[RGB]{0,0,30}{d}",
+    ]
+    together = list(map(shown, set_formulas(PDFTEX, formulas)))
+    assert len(documents) == 1
+    assert together == [shown(set_formulas(PDFTEX, [tex])[0]) for tex in formulas]
+
+
 def test_a_command_that_tex_knows_and_loupe_does_not_stays_alone(documents: list[str]) -> None:
     need_tex("unimernet")
     hostile = [r"\gdef\frac{q} a", r"\global\let\mathcolor\relax b", r"\catcode`\}=12 c}", r"\setcounter{page}{7} d"]
@@ -97,6 +148,20 @@ def test_what_a_formula_leaves_on_the_stack_of_colours_does_not_reach_the_next(d
     assert len(documents) == 1
     (alone,) = set_formulas(XETEX, [WHOLE])
     assert not first.failure and shown(second) == shown(alone)
+
+
+@pytest.mark.slow
+def test_what_a_formula_makes_of_the_commands_that_colour_does_not_reach_the_next() -> None:
+    need_tex("unimernet")
+    leaking = (
+        r"\begin{array}{l|c|} \mathcolor[RGB]{0,0,60}{q_{\sum} \mathcolor[RGB]{0,0,75}{\partial}^\hat{y}}}"
+        r" \mathcolor[RGB]{0,0,90}{\sigma} & \mathcolor[RGB]{0,0,135}{,} \mathcolor[RGB]{0,0,180}{h_{\partial}"
+        r" \mathcolor[RGB]{0,0,195}{\hat{y}}^{+}} \end{array}"
+    )
+    reached = r"\left( \mathcolor[RGB]{0,0,15}{x} ^ { \mathcolor[RGB]{0,0,30}{2} } a"
+    _, second = set_formulas(PDFTEX, [leaking, reached])
+    (alone,) = set_formulas(PDFTEX, [reached])
+    assert shown(second) == shown(alone)
 
 
 def test_a_formula_that_never_ends_is_whole_up_to_the_command_that_does_not() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import socket
@@ -9,9 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from starlette.types import Receive, Scope, Send
 
 from loupe.errors import PageError
 from loupe.types import PdfPage
+from loupe.web import server as web_server
+from loupe.web.guard import Keys
 from loupe.web.review.shown_documents import Documents, documents_folder
 from tests.support.command_line import loupe
 from tests.support.web.review_app import LINES, Served, make_set, served, start
@@ -167,7 +171,42 @@ def test_one_line_says_what_is_wrong_and_ctrl_c_ends_quietly(folder: Path, tmp_p
     assert "broken.jsonl, line 1: not JSON" in process.stderr.readline()
     process.send_signal(signal.SIGTERM)
     out, said = process.communicate(timeout=20)
-    assert (process.returncode, out) == (0, "") and "Traceback" not in said
+    assert (process.returncode, out) == (0, ""), out
+    assert "Traceback" not in said, said
+
+
+def test_a_server_that_is_ended_before_it_has_answered_says_nothing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("loupe.web.server._PATIENCE", 0.05)
+
+    async def never(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            return
+        asked.set()
+        await asyncio.Event().wait()
+
+    async def ended_while_asked() -> None:
+        addresses: list[str] = []
+
+        def ready(address: str) -> None:
+            addresses.append(address)
+            listening.set()
+
+        serving = asyncio.create_task(web_server.serve(never, name="review", ports=[0], on_ready=ready, stop=stop))
+        await asyncio.wait_for(listening.wait(), 20)
+        port, token = addresses[0].partition("127.0.0.1:")[2].split("/?token=")
+        cookie = f"loupe-review-{port}={Keys(token).cookie}"
+        _, writer = await asyncio.open_connection("127.0.0.1", int(port))
+        writer.write(f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nCookie: {cookie}\r\n\r\n".encode())
+        await asyncio.wait_for(asked.wait(), 20)
+        stop.set()
+        await serving
+        writer.close()
+
+    listening, asked, stop = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    asyncio.run(ended_while_asked())
+    assert [record.getMessage() for record in caplog.records if record.name.startswith("uvicorn")] == []
 
 
 def test_json_of_a_change_shows_what_came_of_it(server: Served) -> None:

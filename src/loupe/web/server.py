@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
 from collections.abc import Callable, Iterator, Sequence
 
@@ -36,6 +37,22 @@ class _Server(uvicorn.Server):
         yield
 
 
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether a line of uvicorn says more than that the server stopped before a request was answered."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not (isinstance(error, asyncio.CancelledError) or "graceful shutdown exceeded" in record.getMessage())
+
+
+@contextlib.contextmanager
+def _quiet_end() -> Iterator[None]:
+    log = logging.getLogger("uvicorn.error")
+    log.addFilter(_is_news)
+    try:
+        yield
+    finally:
+        log.removeFilter(_is_news)
+
+
 async def serve(
     app: ASGIApp,
     *,
@@ -50,7 +67,7 @@ async def serve(
     It listens at the first of `ports` that is free; 0 stands for any. `name` is that of the command. Raises UsageError
     where all are taken.
     """
-    with _bound(ports) as listener:
+    with _bound(ports) as listener, _quiet_end():
         keys = Keys()
         number = listener.getsockname()[1]
         config = uvicorn.Config(

@@ -154,4 +154,5 @@ def address_of(process: subprocess.Popen[str], *, ends_within: float = 20) -> It
             process.send_signal(signal.SIGINT)
         out, said = process.communicate(timeout=ends_within)
     assert process.returncode == 0, said
-    assert "Traceback" not in said and out == ""
+    assert "Traceback" not in said, said
+    assert out == "", out

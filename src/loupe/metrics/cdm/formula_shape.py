@@ -37,7 +37,7 @@ class _Open:
 def is_whole(tex: str) -> bool:
     """Whether everything that is opened is closed in its turn, as far as is seen."""
     opened: list[_Open] = []
-    for found in _PIECE.finditer(tex):
+    for found in _pieces(tex):
         if (one := _opening(found)) is not None:
             opened.append(one)
         elif (closing := _closing(found)) and (not opened or opened.pop().closing != closing):
@@ -50,7 +50,7 @@ def begun(tex: str) -> Begun | None:
     if "%" in tex.replace(r"\%", ""):
         return None  # what follows on the line is no part of the formula
     braces: list[_Open] = []
-    for found in _PIECE.finditer(tex):
+    for found in _pieces(tex):
         one = _opening(found)
         if one is not None and one.closing == "}":
             braces.append(one)
@@ -63,12 +63,17 @@ def begun(tex: str) -> Begun | None:
 def _still_open(tex: str) -> Iterator[str]:
     """What would close everything that is open, the innermost first."""
     opened: list[str] = []
-    for found in _PIECE.finditer(tex):
+    for found in _pieces(tex):
         if (one := _opening(found)) is not None:
             opened.append(one.closing)
         elif opened and opened[-1] == _closing(found):
             opened.pop()
     return (r"\right." if closing == r"\right" else closing for closing in reversed(opened))
+
+
+def _pieces(tex: str) -> Iterator[re.Match[str]]:
+    """All that opens or closes something; commands and escaped braces are passed over."""
+    return (found for found in _PIECE.finditer(tex) if found.lastgroup)
 
 
 def _opening(found: re.Match[str]) -> _Open | None:

@@ -115,10 +115,8 @@ def _token_cost(reference: list[str], prediction: list[str], profile: CdmProfile
 
 def _equal(reference: list[str], prediction: list[str], name: Callable[[str], str]) -> NDArray[np.bool_]:
     numbers: dict[str, int] = {}
-    true, predicted = (
-        np.array([numbers.setdefault(name(token), len(numbers)) for token in tokens])
-        for tokens in (reference, prediction)
-    )
+    number = {token: numbers.setdefault(name(token), len(numbers)) for token in {*reference, *prediction}}
+    true, predicted = (np.array([number[token] for token in tokens]) for tokens in (reference, prediction))
     equal: NDArray[np.bool_] = true[:, None] == predicted[None, :]
     return equal
 

@@ -4,7 +4,8 @@ Alone, a formula is followed by the end of its document, and what TeX makes of a
 too, each is followed by `\end{document}`, which does all that it does alone except to end the run; then open groups
 are closed, and a known formula is set. A verdict is believed if every known formula before it looks like the first, so
 that it began in the state in which it would have begun alone, and if TeX came to the end of the document with nothing
-left on the page. A broken formula from which TeX does not come back ends the run.
+left on the page. Where errors are endless, TeX is helped out (see `endless_errors`); a broken formula from which it
+does not come back ends the run.
 
 Most are broken in one way: the argument of a `\mathcolor` never ends. Alone TeX looks for the end of it until there is
 no more file, and makes no page. Here a mark stands in place of that command, and what is open there is closed. If TeX
@@ -18,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from loupe.metrics.cdm.drawing.endless_errors import is_endless, would_give_up
 from loupe.metrics.cdm.drawing.pdf_pages import PageReader
 from loupe.metrics.cdm.drawing.tex_documents import BLACK, Template, displayed, is_overfull, preamble
 from loupe.metrics.cdm.formula_shape import begun
@@ -37,12 +39,15 @@ _SET_UP: Final = r"""\makeatletter\let\LoupeInput\@@input
 \begingroup\@endpefalse\def\@currenvir{document}}
 \makeatother\def\LoupeWhere{over}\let\LoupeReached\LoupeWhere\def\LoupeHere{here}
 \protected\def\LoupeRunsOn#1{\ifx#1\LoupeHere\LoupeSay{ran}\fi}
-\def\LoupeClose{\ifnum\currentgrouplevel>0
-\ifnum\currentgrouptype=14 \endgroup\else\egroup\fi\expandafter\LoupeClose\fi}
+\def\LoupeLoop{\LoupeSay{loop}\gdef\LoupeWhere{over}}
+\def\LoupeClose{\ifnum\currentgrouplevel>0 \ifcase\numexpr\currentgrouptype-14\relax
+\endgroup\or$\or\right.\else\egroup\fi\expandafter\LoupeClose\fi}
 \outer\def\LoupePage#1.{\ifx\LoupeWhere\LoupeReached\else\LoupeSay{lost}\LoupeInput LoupeStop \fi
-\LoupeClose\global\count0=1 \setcounter{equation}{0}BLACK\gdef\LoupeWhere{#1}\LoupeSay{#1}}
-\errorcontextlines=-1
+\LoupeSay{close}\LoupeClose\global\count0=1 \setcounter{equation}{0}BLACK\gdef\LoupeWhere{#1}\LoupeSay{#1}}
+\errorcontextlines=-1 \errorstopmode
 """
+#: What the helper says in the log of endless errors.
+MARK: Final = r"\LoupeLoop"
 _SWALLOWED: Final = re.compile(r"^! (?:Forbidden control sequence found|Incomplete \\if)", re.MULTILINE)
 _GIVEN_UP: Final = re.compile(r"^(?:\(That makes 100 errors|\*\*\* \(interwoven)", re.MULTILINE)
 
@@ -122,9 +127,9 @@ def _spans(log: str, nonce: str) -> list[list[_Event]]:
         event = _Event(name, int(pages), state, text)
         if name == str(len(spans)):
             spans.append([event])
-        elif name.isdigit() or not spans:
+        elif name.isdigit():
             break
-        else:
+        elif spans:
             spans[-1].append(event)
     return spans
 
@@ -142,8 +147,11 @@ def _judged(tex: str, span: Sequence[_Event], pages_then: int, state: str) -> Ju
     began = span[0].pages
     if begun(tex) is not None:
         return Judged("no page" if _ran(span) else "unsure", began)
+    if span[1:] and span[1].name == "loop":
+        is_lost = span[1].pages == began and is_endless(span[0].text)
+        return Judged("no page" if is_lost else "unsure", began)
     end = next((event for event in span if event.name == "over"), None)
-    if end is None or end.state != state or end.pages != pages_then:
+    if end is None or end.state != state or end.pages != pages_then or would_give_up(span[0].text):
         return Judged("unsure", began)
     if end.pages == began:
         return Judged("no page", began)

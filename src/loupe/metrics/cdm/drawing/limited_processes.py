@@ -8,17 +8,24 @@ from __future__ import annotations
 
 import contextlib
 import os
+import selectors
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import IO, Final, Literal, TypeAlias
 
 Ending = Literal["", "too slow", "too much output", "killed", "crashed"]
+#: From what a program has said since it was last answered: the answer; "" if it has not asked, None if none is left.
+Answers: TypeAlias = Callable[[str], "str | None"]
 
 _MEMORY_KIB: Final = 3 << 20
 _OUTPUT_BLOCKS: Final = 64 << 11  # of 512 bytes
 _READ_BYTES: Final = 64 << 20
+_HEARD_BYTES: Final = 64 << 10
+#: Seconds without a word until a program is told that nobody will answer.
+_PATIENCE: Final = 20
 #: Nobody computes that long within the limits of CPU time; what waits for something is ended.
 _WALL_SECONDS: Final = 600
 # The hard limit ends with SIGKILL, which anybody can send; the soft one says that it was the time.
@@ -28,19 +35,33 @@ _LIMITED: Final = (
 )
 
 
-def run_limited(words: Sequence[str], folder: Path, *, seconds: int, environment: Mapping[str, str]) -> Ending:
-    """Run a program in this folder, and say how it ended. Raises OSError where no process can be started."""
+def run_limited(
+    words: Sequence[str],
+    folder: Path,
+    *,
+    seconds: int,
+    environment: Mapping[str, str],
+    answers: Answers | None = None,
+) -> Ending:
+    """Run a program in this folder, and say how it ended. Raises OSError where no process can be started.
+
+    `answers`: what to say to a program that asks on its terminal. Without it, there is none.
+    """
+    terminal = subprocess.PIPE if answers else subprocess.DEVNULL
     process = subprocess.Popen(
         ["/bin/sh", "-c", _LIMITED, "limited", str(seconds), str(_MEMORY_KIB), str(_OUTPUT_BLOCKS), *words],
         cwd=folder,
         env=dict(environment),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
+        stdin=terminal,
+        stdout=terminal,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
+    end = time.monotonic() + _WALL_SECONDS
     try:
-        code = process.wait(_WALL_SECONDS)
+        if answers:
+            _talk(process, answers, end)
+        code = process.wait(max(0, end - time.monotonic()))
     except subprocess.TimeoutExpired:
         code = -signal.SIGKILL
     finally:
@@ -48,7 +69,41 @@ def run_limited(words: Sequence[str], folder: Path, *, seconds: int, environment
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
     return _ended(code)
+
+
+def _talk(process: subprocess.Popen[bytes], answers: Answers, end: float) -> None:
+    """Answer until the program says no more. Raises TimeoutExpired after that moment of the monotonic clock."""
+    if process.stdin is None or process.stdout is None:
+        return
+    said = ""
+    with selectors.DefaultSelector() as waiting:
+        waiting.register(process.stdout, selectors.EVENT_READ)
+        while time.monotonic() < end:
+            if not waiting.select(_PATIENCE):
+                process.stdin.close()  # It may wait for what nobody will say.
+                continue
+            read = os.read(process.stdout.fileno(), _HEARD_BYTES)
+            if not read:
+                return
+            said = (said + read.decode("latin-1"))[-_HEARD_BYTES:]
+            answer = None if process.stdin.closed else answers(said)
+            if answer != "":
+                said = ""
+                _tell(process.stdin, answer)
+    raise subprocess.TimeoutExpired(process.args, _WALL_SECONDS)
+
+
+def _tell(terminal: IO[bytes], answer: str | None) -> None:
+    with contextlib.suppress(BrokenPipeError):
+        if answer is None:
+            terminal.close()
+        else:
+            os.write(terminal.fileno(), answer.encode("ascii"))
 
 
 def _ended(code: int) -> Ending:

@@ -130,6 +130,36 @@ class PageReport:
         return self.pages == 1 and self.groups == 0 and self.stayed
 
 
+#: A colour is worked out once, and a `\mathcolor` that names its model is read without LaTeX's general reader of
+#: arguments: both take most of the time of a page. What TeX does then is the same, to the byte of the PDF. The first
+#: thing that `\mathcolor` does must not be expandable, as commands before it look ahead by expanding.
+_QUICK: Final = r"""\makeatletter\ifdefined\XC@display\let\LoupeMix\@undeclaredcolor
+\def\LoupeKeep#1{\begingroup\let\XC@display\relax\LoupeMix[RGB]{#1}%
+\expandafter\xdef\csname Loupe\detokenize{RGB:#1}\endcsname{\dimen0=\the\dimen0\relax
+\def\noexpand\@tempa{\unexpanded\expandafter{\@tempa}}\def\noexpand\@tempb{\unexpanded\expandafter{\@tempb}}%
+\def\noexpand\@tempc{\unexpanded\expandafter{\@tempc}}%
+\def\noexpand\current@color{\unexpanded\expandafter{\current@color}}%
+\def\noexpand\XC@current@color{\unexpanded\expandafter{\XC@current@color}}}\endgroup}
+\def\@undeclaredcolor[#1]#2{\ifcsname Loupe\detokenize{#1:#2}\endcsname
+\expandafter\@firstoftwo\else\expandafter\@secondoftwo\fi
+{\csname Loupe\detokenize{#1:#2}\endcsname\XC@display}{\LoupeMix[#1]{#2}}}
+COLOURS\fi
+\ifcsname mathcolor code\endcsname\let\LoupeSlow\mathcolor
+\expandafter\let\expandafter\LoupeCode\csname mathcolor code\endcsname
+\protected\def\mathcolor{\futurelet\LoupeNext\LoupeColour}
+\def\LoupeColour{\ifx\LoupeNext[\expandafter\LoupeModel\else\expandafter\LoupeSlow\fi}
+\def\LoupeModel[#1]#2#3{\LoupeCode{#1}{#2}{#3}}\fi
+\makeatother
+"""
+_COLOUR: Final = re.compile(r"color\[RGB\]\{((?:(?:25[0-5]|2[0-4]\d|1?\d?\d),){2}(?:25[0-5]|2[0-4]\d|1?\d?\d))\}")
+
+
+def _quick_colours(formulas: Sequence[str]) -> str:
+    """What makes the colours of these formulas cheap."""
+    colours = sorted({colour for tex in formulas for colour in _COLOUR.findall(tex)})
+    return _QUICK.replace("COLOURS", "".join(rf"\LoupeKeep{{{colour}}}" for colour in colours))
+
+
 def batch_document(template: Template, formulas: Sequence[str], *, nonce: str, names: Collection[str] = ()) -> str:
     r"""A document with one page a formula; before each page and after the last the log has a line of the state of TeX.
 
@@ -151,7 +181,8 @@ def batch_document(template: Template, formulas: Sequence[str], *, nonce: str, n
     )
     turn += "\n".join([*asked, ""])
     pages = (f"\\LoupePage{index}.\n{displayed(template, tex)}" for index, tex in enumerate(formulas))
-    return f"{preamble(template)}{turn}{''.join(pages)}\\LoupePage{len(formulas)}.\n\\endgroup\\end{{document}}\n"
+    start = f"{preamble(template)}{_quick_colours(formulas)}{turn}"
+    return f"{start}{''.join(pages)}\\LoupePage{len(formulas)}.\n\\endgroup\\end{{document}}\n"
 
 
 def page_reports(log: str, nonce: str) -> list[PageReport]:

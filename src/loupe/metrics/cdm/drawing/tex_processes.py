@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from loupe.metrics.cdm.drawing.limited_processes import Ending, read_bounded, run_limited
+from loupe.metrics.cdm.drawing.limited_processes import Answers, Ending, read_bounded, run_limited
 from loupe.metrics.cdm.drawing.pdf_pages import page_count
 from loupe.metrics.cdm.drawing.tex_documents import Template
 from loupe.metrics.cdm.drawing.xdv_specials import is_harmless_xdv
@@ -27,15 +27,18 @@ class TexRun:
     failure: Failure
 
 
-def run_tex(template: Template, document: str, *, seconds: int) -> TexRun:
-    """Set a document, within so many seconds of CPU time. Raises OSError where TeX cannot be started."""
+def run_tex(template: Template, document: str, *, seconds: int, answers: Answers | None = None) -> TexRun:
+    """Set a document, within so many seconds of CPU time. Raises OSError where TeX cannot be started.
+
+    `answers`: what to say where a document that turns to `\\errorstopmode` asks.
+    """
     with tempfile.TemporaryDirectory(prefix="loupe-tex-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         (folder / "formulas.tex").write_text(document, encoding="utf-8")
         surroundings = environment(folder, template.program)
         driven = template.program == "xelatex"
         words = [template.program, "-no-shell-escape", "-interaction=batchmode", *["-no-pdf"] * driven, "formulas.tex"]
-        failure: Failure = run_limited(words, folder, seconds=seconds, environment=surroundings)
+        failure: Failure = run_limited(words, folder, seconds=seconds, environment=surroundings, answers=answers)
         pdf = b"" if driven else read_bounded(folder / "formulas.pdf")
         if driven and not failure and (xdv := read_bounded(folder / "formulas.xdv")):
             pdf, failure = _driven(xdv, seconds=seconds) if is_harmless_xdv(xdv) else (b"", "refused")

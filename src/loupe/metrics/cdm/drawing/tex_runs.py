@@ -15,8 +15,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from loupe.metrics.cdm.drawing.broken_formulas import Judged, broken_document, read_trial
+from loupe.metrics.cdm.drawing.broken_formulas import MARK, Judged, broken_document, read_trial
+from loupe.metrics.cdm.drawing.endless_errors import Helper
 from loupe.metrics.cdm.drawing.harmless_formulas import NUMBERED, unheard_names
+from loupe.metrics.cdm.drawing.limited_processes import Answers
 from loupe.metrics.cdm.drawing.pdf_pages import PageReader
 from loupe.metrics.cdm.drawing.tex_documents import (
     PageReport,
@@ -45,6 +47,8 @@ _CANARY: Final = (
     r"\mathcolor[RGB]{0,0,15}{x} \mathcolor[RGB]{0,0,30}{\frac{\mathrm{y}}{\mathbf{z}}}"
     r"\mathcolor[RGB]{0,0,45}{\sum_{i}^{n}} \mathcolor[RGB]{0,0,60}{\sqrt{2}} \mathcolor[RGB]{0,0,75}{"
     r"\left( \begin{array}{cc} a & b \\ c & \text{d} \end{array} \right)} = q"
+    r"\mathcolor[RGB]{0,0,90}{x} ^ { \mathcolor[RGB]{0,0,105}{2} } _ { i }"
+    r"\mathcolor[RGB]{0,0,120}{\int} \limits ^ { b } ' \mathcolor[RGB]{0,0,135}{\hat{y}} ' _ 1"
 )
 
 
@@ -152,7 +156,8 @@ class _Shared:
         while len(batch) > 1 or lost:
             nonce = secrets.token_hex(12)
             texts = [self.formulas[index] for index in batch]
-            run = _run(self.template, broken_document(self.template, texts, _CANARY, nonce=nonce), texts)
+            document = broken_document(self.template, texts, _CANARY, nonce=nonce)
+            run = _run(self.template, document, texts, Helper(MARK))
             trial = read_trial(texts, run.log, run.pdf, nonce)
             if trial.stopped_at >= 0:
                 lost += [batch[trial.stopped_at]] * (trial.is_lost and not run.failure)
@@ -177,8 +182,9 @@ def _is_sound(run: TexRun, reports: Sequence[PageReport], formulas: int) -> bool
     return bool(first.colours) and (first.size, first.colours) == (last.size, last.colours)
 
 
-def _run(template: Template, document: str, texts: Sequence[str]) -> TexRun:
-    return run_tex(template, document, seconds=_BATCH_SECONDS + sum(map(len, texts)) // _CHARACTERS_A_SECOND)
+def _run(template: Template, document: str, texts: Sequence[str], answers: Answers | None = None) -> TexRun:
+    seconds = _BATCH_SECONDS + sum(map(len, texts)) // _CHARACTERS_A_SECOND
+    return run_tex(template, document, seconds=seconds, answers=answers)
 
 
 def _set_alone(template: Template, tex: str) -> PageSource:
