@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Check every flag that Loupe passes, names or documents for model servers against the real programs' own parsers.
 
-`python script/check_server_arguments.py FOLDER`, where FOLDER has the environments of `script/test-servers`, which runs
-this. Checked: the command line of each kind (with name and for vectors), of each profile with `[servers.KIND]`, those in
+`python script/check_server_arguments.py FOLDER`, where FOLDER has the environments of `script/test-servers`, which
+runs this. Checked: the command line of each kind (with name and for vectors), of each profile with `[servers.KIND]`, those in
 `needs`, and the flags of `templates.toml` outside a command line. A Python server is run up to the moment at which it
 reads its words (parse_only.py); llama-server and `loupe serve` read them before `--version` or `--help` ends them.
 Exit code 1: a flag was refused. What cannot be checked here is printed as unchecked.
@@ -38,7 +38,8 @@ PARSERS = {
 }
 #: Start commands in texts: up to the end, or to what stands behind them in brackets.
 COMMAND = re.compile(
-    r"(?:^|[\s:])(?P<words>(?:vllm serve|llama-server|python3? -m sglang\.launch_server|mlx_vlm\.server|mlx_lm\.server)\s.+)"
+    r"(?:^|[\s:])"
+    r"(?P<words>(?:vllm serve|llama-server|python3? -m sglang\.launch_server|mlx_vlm\.server|mlx_lm\.server)\s.+)"
 )
 KINDS = {"vllm": "vllm", "llama-server": "llama-server", "python": "sglang", "python3": "sglang"}
 KINDS |= {"mlx_vlm.server": "mlx_vlm", "mlx_lm.server": "mlx_lm"}
@@ -64,9 +65,13 @@ def main(folder: Path) -> int:
             continue
         known, errors = parse(kind, [line.words for line in lines], folder)
         refused += [
-            f"{line.where}: {error}\n    {shlex.join(line.words)}" for line, error in zip(lines, errors, strict=True) if error
+            f"{line.where}: {error}\n    {shlex.join(line.words)}"
+            for line, error in zip(lines, errors, strict=True)
+            if error
         ]
-        refused += [f"templates.toml [{kind}]: no flag {name}" for name in spoken_of(template) if bare(name) not in known]
+        refused += [
+            f"templates.toml [{kind}]: no flag {name}" for name in spoken_of(template) if bare(name) not in known
+        ]
         print(f"{kind} {version(kind, folder)}: {len(lines)} command lines read, {len(known)} flags known", flush=True)
     print("\n".join(f"REFUSED: {each}" for each in refused) or "no flag is refused")
     return int(bool(refused))
@@ -76,7 +81,9 @@ def template_lines() -> Iterator[Line]:
     """What Loupe starts without a profile: a model under another name, and for vectors where there are any."""
     for kind, template in templates().items():
         for embedding in (False, True) if template.embedding is not None else (False,):
-            wanted = wanted_of("openai", kind, model="a/name", serve=f"{kind}:a/b-GGUF", embedding=embedding, gpus="0,1")
+            wanted = wanted_of(
+                "openai", kind, model="a/name", serve=f"{kind}:a/b-GGUF", embedding=embedding, gpus="0,1"
+            )
             yield Line(f"templates.toml [{kind}]{' embedding' * embedding}", kind, words_of(wanted))
 
 
@@ -92,7 +99,9 @@ def needed_lines() -> Iterator[Line]:
     for file, content in profiles():
         for text in content.get("needs", []):
             for words in commands(text):
-                yield Line(f"{file.name} needs", KINDS[words[0]], words[3:] if words[0].startswith("python") else words[1:])
+                yield Line(
+                    f"{file.name} needs", KINDS[words[0]], words[3:] if words[0].startswith("python") else words[1:]
+                )
 
 
 def commands(text: str) -> Iterator[list[str]]:

@@ -1,9 +1,9 @@
 """Run the entry of a Python server until it reads its words; then let its argparse parser read command lines instead.
 
 `python parse_only.py MODULE:FUNCTION|MODULE`, with the Python of the server's environment and a JSON list of command
-lines on standard input. The last line is JSON: the options of the parser and of its subcommand `serve`, and what it says
-against each command line ("": nothing). Packages of an accelerator that SGLang imports and that are not here are stood in
-for.
+lines on standard input. The last line is JSON: the options of the parser and of its subcommand `serve`, and what it
+says against each command line ("": nothing). Packages of an accelerator that SGLang imports and that are not here are
+stood in for.
 """
 
 from __future__ import annotations
