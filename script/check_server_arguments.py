@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Check every flag that Loupe passes, names or documents for model servers against the real programs' own parsers.
 
-`python script/check_server_arguments.py FOLDER`, where FOLDER has the environments of `script/test-servers`, which
-runs this. Checked: the command line of each kind (with name and for vectors), of each profile with `[servers.KIND]`, those in
+`python script/check_server_arguments.py FOLDER`: FOLDER has the environments of `script/test-servers`, which runs this.
+Checked: the command line of each kind (with name and for vectors), of each profile with `[servers.KIND]`, those in
 `needs`, and the flags of `templates.toml` outside a command line. A Python server is run up to the moment at which it
 reads its words (parse_only.py); llama-server and `loupe serve` read them before `--version` or `--help` ends them.
 Exit code 1: a flag was refused. What cannot be checked here is printed as unchecked.
@@ -105,15 +105,20 @@ def needed_lines() -> Iterator[Line]:
 
 
 def commands(text: str) -> Iterator[list[str]]:
-    """The start command in a sentence, in words; what stands behind it in brackets belongs to the sentence.
+    """The start command in a sentence, in words; it ends at a bracket, and behind a comma or semicolon.
 
     >>> list(commands("vLLM 0.18: vllm serve a/b --max-model-len 9 (weights @ 4)"))
     [['vllm', 'serve', 'a/b', '--max-model-len', '9']]
     """
     for found in COMMAND.finditer(text):
-        words = shlex.split(found["words"])
-        end = next((number for number, word in enumerate(words) if word.startswith("(")), len(words))
-        yield [word.removesuffix(";").removesuffix(",") for word in words[:end]]
+        words: list[str] = []
+        for word in shlex.split(found["words"]):
+            if word.startswith("("):
+                break
+            words.append(word.rstrip(",;"))
+            if word[-1:] in {",", ";"}:
+                break
+        yield words
 
 
 def profiles() -> Iterator[tuple[Path, dict[str, Any]]]:
