@@ -66,8 +66,8 @@ def test_an_option_is_typed_the_same_everywhere(name: str) -> None:
     assert len({str(each) for each in usual.values()}) <= 1, usual
 
 
-#: `engine test` asks about a page, `draft` about a folder that is its own data.
-WITHOUT_DATA = {("engine test", "--option"), ("draft", "--option")}
+#: `engine test` asks about a page, `engine install` about none, `draft` about a folder that is its own data.
+WITHOUT_DATA = {("engine test", "--option"), ("engine install", "--option"), ("draft", "--option")}
 
 
 def test_what_is_said_to_differ_differs_and_is_there() -> None:
@@ -88,7 +88,8 @@ def test_a_command_has_what_goes_with_its_options(path: str) -> None:
 def test_run_takes_what_its_two_halves_take() -> None:
     run, infer, score, draft = (set(COMMANDS[name]) for name in ("run", "infer", "score", "draft"))
     assert infer | score <= run
-    assert run - infer == {"--fail-under", "--with-published", "--by", "--junit", "--markdown"}
+    until = {"--until", "--until-difference", "--max-pages"}
+    assert run - infer == {"--fail-under", "--with-published", "--by", "--junit", "--markdown", *until}
     # Drafts have no score, truth is what they are to become, and the folder is their data.
     without = {"--allow-unverified", "--strict", "--suite", "--skip-missing", "--data", "--download", "--jobs"}
     assert infer - draft == without

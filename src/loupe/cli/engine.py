@@ -80,7 +80,8 @@ def show(name: str, json: bool) -> None:
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option("--weights", is_flag=True, help="Fetch weights, too: load it once with the network open.")
 @click.option("-o", "--option", multiple=True, metavar="KEY=VALUE", help="Setting of the engine (engine show).")
-def install(names: tuple[str, ...], weights: bool, option: tuple[str, ...]) -> None:
+@json_option
+def install(names: tuple[str, ...], weights: bool, option: tuple[str, ...], json: bool) -> None:
     """Make the environment of engine NAME with uv: exactly the locked packages, apart from Loupe's own.
 
     Licence, size and place are said first. It needs the network once; `loupe run -e NAME` never does.
@@ -88,16 +89,21 @@ def install(names: tuple[str, ...], weights: bool, option: tuple[str, ...]) -> N
     from loupe.cli.shared.engine_settings import settings_from
     from loupe.cli.shared.installing import install_engines
 
-    install_engines(names, settings_from(option, names[0]), weights=weights)
+    made = install_engines(names, settings_from(option, names[0]), weights=weights)
+    if json:
+        as_json(made)
 
 
 @command.command("remove")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-def remove(names: tuple[str, ...]) -> None:
+@json_option
+def remove(names: tuple[str, ...], json: bool) -> None:
     """Delete the environment of engine NAME."""
     from loupe.cli.shared.installing import remove_engines
 
-    remove_engines(names)
+    removed = remove_engines(names)
+    if json:
+        as_json(removed)
 
 
 @command.command("test")

@@ -15,18 +15,17 @@ from loupe.engines.registry import load_profile, profile_names
 from loupe.errors import EngineError, LoupeError, UsageError, word
 
 
-def install_engines(names: Sequence[str], overrides: Mapping[str, object], *, weights: bool) -> None:
-    """Make the environments of these engines, each tried once, and say of each what it is.
+def install_engines(names: Sequence[str], overrides: Mapping[str, object], *, weights: bool) -> list[dict[str, object]]:
+    """Make the environments of these engines, each tried once, and say and return of each what it is.
 
     Raises UsageError for an engine that needs none, before anything is installed.
     """
     chosen = [(name, environment_settings(name, overrides)) for name in names]
     uv_command()
-    for name, settings in chosen:
-        _install(name, settings, weights=weights)
+    return [_install(name, settings, weights=weights) for name, settings in chosen]
 
 
-def _install(name: str, settings: Settings, *, weights: bool) -> None:
+def _install(name: str, settings: Settings, *, weights: bool) -> dict[str, object]:
     environment = wanted(settings)
     say(f"{name}: {settings.title or settings.environment}, licence {settings.licence or 'not stated'}")
     if environment.record is None:
@@ -36,11 +35,18 @@ def _install(name: str, settings: Settings, *, weights: bool) -> None:
     say(f"{name}: {megabytes(record.size)} on disk, Python {record.python}, made in {record.seconds:g} s")
     if settings.weights:
         say(f"{name}: weights: {settings.weights}")
-    _try(name, settings, weights=weights)
+    return {
+        "engine": name,
+        "environment": settings.environment,
+        "folder": str(environment.folder),
+        "bytes": record.size,
+        "python": record.python,
+        "problem": _try(name, settings, weights=weights),
+    }
 
 
-def _try(name: str, settings: Settings, *, weights: bool) -> None:
-    """Start one worker, and say how long that took, or what it lacks."""
+def _try(name: str, settings: Settings, *, weights: bool) -> str:
+    """Start one worker, and say how long that took, or what it lacks; that is returned, "" for nothing."""
     if weights:
         say(f"{name}: loading with the network open, so that missing weights are fetched")
     began = time.monotonic()
@@ -52,8 +58,9 @@ def _try(name: str, settings: Settings, *, weights: bool) -> None:
         say(f"{name}: installed, but it does not start yet: {error.message}")
         if settings.fetches:
             say(f"{name}: loupe engine install {word(name)} --weights")
-    else:
-        say(f"{name}: starts in {time.monotonic() - began:.1f} s")
+        return error.message
+    say(f"{name}: starts in {time.monotonic() - began:.1f} s")
+    return ""
 
 
 async def _started(settings: Settings, *, download: bool) -> None:
@@ -61,14 +68,18 @@ async def _started(settings: Settings, *, download: bool) -> None:
         pass
 
 
-def remove_engines(names: Sequence[str]) -> None:
-    """Delete the environments of these engines. Raises UsageError for one that has none."""
+def remove_engines(names: Sequence[str]) -> list[dict[str, object]]:
+    """Delete the environments of these engines, and say and return what each had. Raises UsageError for one without."""
     there = {name for name, _, _ in made()}
     chosen = [name if name in there else environment_settings(name, {}).environment for name in names]
+    removed: list[dict[str, object]] = []
     for name, environment in zip(names, chosen, strict=True):
         if environment not in there:
             raise UsageError(f"no environment of {name} is installed", hint="loupe engine list")
-        say(f"{name}: removed, {megabytes(remove(environment))} freed (or shared with uv's cache: uv cache clean)")
+        freed = remove(environment)
+        say(f"{name}: removed, {megabytes(freed)} freed (or shared with uv's cache: uv cache clean)")
+        removed.append({"engine": name, "environment": environment, "bytes": freed})
+    return removed
 
 
 def environment_settings(name: str, overrides: Mapping[str, object]) -> Settings:
