@@ -70,4 +70,4 @@ def _get_katex(*, dry_run: bool, json: bool) -> None:
     if dry_run:
         say(f"KaTeX {names}, 3 MB, would go to {folders}")
     else:
-        say(f"KaTeX {names} is in {folders}; loupe doctor says what else math tests need")
+        say(f"KaTeX {names}: {folders}; loupe doctor says what else math tests need")
