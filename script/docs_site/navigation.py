@@ -45,12 +45,15 @@ def listed() -> list[tuple[str, str]]:
 
 
 def parent(page: str) -> str | None:
-    """`docs/engines` for `docs/engines/vlm`, `docs/protocols/README` for `docs/protocols/fox`, None for the rest."""
-    folder = Path(page).parent
-    if page.endswith("/README"):
-        folder = folder.parent
-    for candidate in (folder, folder / "README"):
-        named = candidate.as_posix()
-        if named not in {HOME, OVERVIEW, page} and (ROOT / f"{named}.md").is_file():
-            return named
+    """The page of the nearest folder around it that has one, or None.
+
+    `docs/engines` for `docs/engines/vlm`, `docs/engines/profiles` for `docs/engines/profiles/models/chandra@vendor`,
+    `docs/protocols/README` for `docs/protocols/fox`.
+    """
+    around = list(Path(page).parents)
+    for folder in around[1:] if page.endswith("/README") else around:
+        for candidate in (folder, folder / "README"):
+            named = candidate.as_posix()
+            if named not in {HOME, OVERVIEW, page} and (ROOT / f"{named}.md").is_file():
+                return named
     return None
