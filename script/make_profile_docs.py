@@ -242,9 +242,11 @@ def _start(name: str, profile: Profile) -> Iterator[str]:
 
 
 def _address(profile: Profile) -> str:
-    """The option that names a server where the profile names none."""
+    """The option for what the profile leaves to its user: a server, a model."""
     if isinstance(profile, Environment):
-        return " -o 'options={server=\"http://127.0.0.1:8000/v1\"}'" if profile.options.get("server") == "" else ""
+        given = {"server": "http://127.0.0.1:8000/v1"}
+        options = {key: given.get(key, "…") if value == "" else value for key, value in profile.options.items()}
+        return f" -o {shlex.quote(f'options={as_toml(options)}')}" if options != profile.options else ""
     if getattr(profile, "base_url", ""):
         return ""
     if profile.kind == "http":
