@@ -1,5 +1,6 @@
 """Where every page stands in the navigation of the website: in the order of docs/README.md."""
 
+import functools
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ OVERVIEW = "docs/README"
 PROJECT = ("CONTRIBUTING", "CHANGELOG", "SECURITY", "tests/oracles/README")
 
 
+@functools.cache
 def pages() -> list[str]:
     """Every page of the website by path, without `.md`."""
     files = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "tests/oracles").rglob("*.md")]
@@ -33,6 +35,7 @@ def below(page: str) -> list[str]:
     return sorted(inside, key=lambda each: (order.index(each) if each in order else len(order), each))
 
 
+@functools.cache
 def listed() -> list[tuple[str, str]]:
     """(Heading, page) of every link in docs/README.md, once each."""
     found: dict[str, str] = {}
@@ -44,13 +47,17 @@ def listed() -> list[tuple[str, str]]:
     return [(caption, target) for target, caption in found.items()]
 
 
+@functools.cache
 def parent(page: str) -> str | None:
-    """`docs/engines` for `docs/engines/vlm`, `docs/protocols/README` for `docs/protocols/fox`, None for the rest."""
-    folder = Path(page).parent
-    if page.endswith("/README"):
-        folder = folder.parent
-    for candidate in (folder, folder / "README"):
-        named = candidate.as_posix()
-        if named not in {HOME, OVERVIEW, page} and (ROOT / f"{named}.md").is_file():
-            return named
+    """The page of the nearest folder around it that has one, or None.
+
+    `docs/engines` for `docs/engines/vlm`, `docs/engines/profiles` for `docs/engines/profiles/models/chandra@vendor`,
+    `docs/protocols/README` for `docs/protocols/fox`.
+    """
+    around = list(Path(page).parents)
+    for folder in around[1:] if page.endswith("/README") else around:
+        for candidate in (folder, folder / "README"):
+            named = candidate.as_posix()
+            if named not in {HOME, OVERVIEW, page} and (ROOT / f"{named}.md").is_file():
+                return named
     return None

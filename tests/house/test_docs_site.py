@@ -53,3 +53,36 @@ def test_a_page_that_asks_another_site_or_for_a_missing_file_is_found(tmp_path: 
         trouble = check(browser, tmp_path)
     assert "asks http://127.0.0.1:9/font.css" in trouble
     assert any(line.endswith("missing.png") for line in trouble)
+
+
+@pytest.mark.browser
+def test_the_table_of_profiles_is_filtered_by_keyboard(tmp_path: Path) -> None:
+    head = "<thead><tr><th>profile<th>kind<th>reads<th>runs on<th>proven</thead>"
+    rows = (
+        ("one", "http", "image, whole PDF", "cloud", "stand-in"),
+        ("two", "http", "image", "cloud", "reads"),
+        ("three", "rapidocr", "image", "this machine", "reads"),
+    )
+    cells = ["".join(f"<td>{cell}</td>" for cell in row) for row in rows]
+    tables = ("".join(f"<tr>{row}</tr>" for row in part) for part in (cells[:2], cells[2:]))
+    sections = "".join(
+        f"<section><h2>Group</h2><table>{head}<tbody>{body}</tbody></table></section>" for body in tables
+    )
+    code = (SCRIPT / "docs_site/static/profiles.js").read_text("utf-8")
+    file = tmp_path / "page.html"
+    file.write_text(
+        f'{PLAIN}<section id="all-profiles"><h1>All</h1>{sections}</section><script>{code}</script>', "utf-8"
+    )
+    with chromium() as browser:
+        page = browser.new_page()
+        page.goto(file.as_uri())
+        shown = page.locator("tbody tr:visible td:first-child")
+        assert shown.all_text_contents() == ["one", "two", "three"]
+        page.locator("select[name=reads]").focus()
+        page.keyboard.type("whole")
+        assert shown.all_text_contents() == ["one"] and page.locator("h2:visible").count() == 1
+        assert page.locator("output").text_content() == "1 of 3 profiles"
+        page.get_by_role("button", name="Show all").press("Enter")
+        page.get_by_label("contains").fill("machine")
+        assert shown.all_text_contents() == ["three"]
+        page.close()
