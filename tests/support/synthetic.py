@@ -171,14 +171,20 @@ def _of_four_tracks(dice: random.Random, index: int) -> Item:
 
     track, first, end = _TRACKS[index % len(_TRACKS)]
     subset = SUBSETS[first + index // len(_TRACKS) % (end - first)]
+    op = subset.split("_")[0] if track == "doc_parsing" else subset
     text: Any = words(dice, dice.randint(4, 60))
+    if op == "table":
+        text = f"<table>{''.join(table_html(dice, dice.randint(3, 12), dice.randint(2, 6)))}</table>"
     if track == "kie":
         text = {
             "name": words(dice, 3),
             "menu": [{"nm": word(dice), "price": "1.50"} for _ in range(dice.randint(1, 5))],
         }
-    said = misread(json.dumps(text) if track == "kie" else text, dice, rate=0.05)
-    tags = {"track": track, "subset": subset, "op": "doc" if track == "doc_parsing" else subset}
+    said = json.dumps(text) if track == "kie" else text
+    said = (
+        _CELL_TEXT.sub(lambda cell: misread(cell[0], dice), said) if op == "table" else misread(said, dice, rate=0.05)
+    )
+    tags = {"track": track, "subset": subset, "op": op}
     return Item(truth=text, answer=said, metadata={"prompt": "Read it.", "tags": tags})
 
 
