@@ -50,6 +50,11 @@ def run(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False, timeout=300)
 
 
+#: A degradation reads the JPEG that it has just written; readers run in environments of their own, bounded there.
+OPENS_ITS_OWN = {"benchmarks/synth/degrade/camera.py"}
+APART = "engines/environments/readers/"
+
+
 def test_nothing_but_one_function_opens_an_image() -> None:
     """`Image.open` under whatever name: a call of `open` on a module of Pillow, or `open` imported from it."""
     found = []
@@ -71,7 +76,9 @@ def test_nothing_but_one_function_opens_an_image() -> None:
         ]
         found += [f"{path.name}: PIL" for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names
                   if name.name.startswith("PIL")]  # fmt: skip
-    assert found == ["data/rasters.py"] * 2
+    assert [name for name in found if name not in OPENS_ITS_OWN and not name.startswith(APART)] == [
+        "data/rasters.py"
+    ] * 2
 
 
 @pytest.mark.parametrize("kind", IMPOSTORS)

@@ -275,4 +275,4 @@ def test_another_version_of_pylatexenc_is_refused_and_not_taken_for_unreadable_f
     program = "from loupe.benchmarks.shared.latex_text.latex_characters import latex_to_text; latex_to_text('a & b')"
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
-    assert "need pylatexenc 3.0a30" in done.stderr and "version 2.11 is installed" in done.stderr
+    assert "needs pylatexenc 3.0a30" in done.stderr and "version 2.11 is installed" in done.stderr

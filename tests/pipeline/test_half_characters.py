@@ -17,7 +17,7 @@ from tests.support.command_line import loupe, make_folder
 from tests.support.synthetic import MAKERS, write_prepared
 
 
-@pytest.mark.parametrize("ident", sorted(set(MAKERS) - {"unimer_test", "olmocr_bench"}))
+@pytest.mark.parametrize("ident", sorted(set(MAKERS) - {"unimer_test", "olmocr_bench", "omni_parse_bench"}))
 def test_every_benchmark_scores_half_characters_in_ground_truth_and_answers(tmp_path: Path, ident: str) -> None:
     answers = write_prepared(ident, tmp_path / "data", 2)
     file = tmp_path / "data" / "metadata.jsonl"

@@ -29,7 +29,7 @@ Pairs = list[tuple[float, float]]
 def compare_case(case: Mapping[str, Any]) -> Pairs | None:
     """(ours, official) for everything that a case states; what needs KaTeX is left out where it cannot run."""
     if "gold" in case:
-        return list(_page(case))
+        return list(_page(case)) or None
     if "cp" in case:
         return list(_character(case))
     if "verdicts" in case:

@@ -15,8 +15,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
-import PIL
-from PIL import Image, features
+from PIL import Image, __version__, features
 
 from loupe.benchmarks.synth.degrade import camera, geometry, ink, paper
 from loupe.benchmarks.synth.degrade.chance import Bytes, Chance
@@ -68,7 +67,7 @@ def versions() -> dict[str, str]:
     """What the pixels depend on besides the arguments: this catalogue, and the libraries that blur and encode."""
     return {
         "degradations": VERSION,
-        "pillow": PIL.__version__,
+        "pillow": __version__,
         "libjpeg": features.version("libjpeg_turbo") or features.version("jpg") or "unknown",
     }
 
