@@ -378,7 +378,7 @@ BAD: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
     (lambda one: one | {"base_url": "http://ocr.example"}, "unencrypted"),
     (lambda one: one | {"base_url": f"https://me:{SECRET}@ocr.example"}, "without query and password"),
     (lambda one: one | {"base_url": f"https://ocr.example/?key={SECRET}"}, "without query and password"),
-    (lambda one: one | {"connect_timeout": float("nan")}, "above 0 seconds, and an end"),
+    (lambda one: one | {"connect_timeout": float("nan")}, "above 0 seconds and finite"),
     (lambda one: one | {"base_url": "file:///etc"}, "one address with https"),
     (lambda one: one | {"base_url": ["https://a.example", "https://b.example"]}, "one address"),
     (lambda one: one | {"answer": {"text": "a.["}}, "is no JMESPath"),

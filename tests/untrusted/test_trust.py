@@ -129,7 +129,7 @@ def test_engines_that_the_folder_leaves_alone_are_used_without_a_question(here: 
     done = loupe("run", "mydocs", "-e", "python:reader.py:right", cwd=here)
     assert done.returncode == 0, done.stderr
     rows = loupe("engine", "list", "--plain", cwd=here).stdout.splitlines()
-    assert "tesseract\t–\tnot trusted: loupe trust .\tloupe.toml" in rows
+    assert "tesseract\t–\tnot trusted: loupe trust .\tloupe.toml\t" in rows
     assert not (here / "executed").exists()
 
 

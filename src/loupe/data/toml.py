@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import tomllib
 from collections.abc import Mapping
@@ -31,5 +32,7 @@ def as_toml(value: Any) -> str:
         return "{ " + ", ".join(f"{toml_key(key)} = {as_toml(each)}" for key, each in value.items()) + " }"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(as_toml, value)) + "]"
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     # What JSON calls a string, a number or a truth value is the same in TOML, but for one control character.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

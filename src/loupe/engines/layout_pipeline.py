@@ -120,7 +120,7 @@ class Settings(ChatSettings, frozen=True, kw_only=True):
         for key in ("dpi", "longest", "layout_timeout", "layout_batch", "detector_processes"):
             value = getattr(self, key)
             if value is not None and not (0 < value < math.inf):
-                raise ValueError(f"{key} = {value}: must be above 0, and an end")
+                raise ValueError(f"{key} = {value}: must be above 0 and finite")
 
     def for_benchmark(self, benchmark_id: str) -> Settings:
         """Image lines stay where the official numbers were made with them; elsewhere they would be scored as text."""

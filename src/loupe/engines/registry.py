@@ -312,7 +312,7 @@ def _impossible_numbers(profile: Profile) -> Iterator[str]:
         if isinstance(value, (int, float)) and value < least:
             yield f"{key} = {value}: must be at least {least}"
     if not (profile.timeout > 0 and math.isfinite(profile.timeout)):
-        yield f"timeout = {profile.timeout:g}: must be above 0 seconds, and an end"
+        yield f"timeout = {profile.timeout:g}: must be above 0 seconds and finite"
 
 
 def _explain(message: str, table: Mapping[str, Any], settings: type[Profile]) -> str:

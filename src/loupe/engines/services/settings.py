@@ -70,7 +70,7 @@ class Settings(Profile, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         parse_rule(self.image)
         if not 0 < self.connect_timeout < math.inf:
-            raise ValueError(f"connect_timeout = {self.connect_timeout:g}: must be above 0 seconds, and an end")
+            raise ValueError(f"connect_timeout = {self.connect_timeout:g}: must be above 0 seconds and finite")
         check_texts([self.headers])
         if other := next((name for name in names_in(self.headers) if not name.startswith("secret:")), ""):
             raise ValueError(f"headers: {{{other}}} is for the headers of a request, such as [submit.headers]")
