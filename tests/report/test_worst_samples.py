@@ -27,6 +27,9 @@ PAGE = -3
 WIDTHS["mdpbench"] = dict.fromkeys(
     ("overall", "overall_digital", "overall_photographed", "overall_without_suffix_rule"), PAGE
 )
+#: Three families, each with passed and scored tests and whether it counts; and the layout tests, which need blocks.
+FAMILIES, LAYOUT = -4, -5
+WIDTHS["omni_parse_bench"] = {"overall": FAMILIES, "layout": LAYOUT}
 #: Measures that no single sample has counts of, and those of languages.
 LEFT_OUT = ("candidate_errors", "bleu", "bleu_unwrapped", "photo_loss", "latin", "non_latin")
 
@@ -52,8 +55,10 @@ def scored(name: str, shares: list[float]) -> list[SampleScores]:
 
 
 def counts(earned: float, width: int) -> tuple[float, ...]:
-    if width == PAGE:
-        return (earned, 1.0, 0.0)
+    if width in (PAGE, LAYOUT):
+        return (earned, 1.0, float(width == LAYOUT))
+    if width == FAMILIES:
+        return (earned,) * 3 + (1.0,) * 7
     return (earned,) * (width // 2) + (1.0,) * (width - width // 2) if width > 1 else (earned,)
 
 
