@@ -313,7 +313,7 @@ def test_without_a_lock_one_is_made(home: Path, quill: dict[str, object]) -> Non
 @pytest.mark.parametrize(
     "line",
     [
-        "--index-url https://evil.example/simple",
+        "-i https://evil.example/packages",
         "quill @ https://evil.example/quill.whl",
         "-e .",
         "quill==1.0",
