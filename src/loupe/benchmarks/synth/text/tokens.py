@@ -6,7 +6,7 @@ import functools
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, cast
 
 Kind: TypeAlias = Literal["word", "name", "number", "mark", "gap"]
 
@@ -42,7 +42,7 @@ def tokens_of(text: str) -> Text:
     """
     found: Text = []
     for match in _PIECE.finditer(unicodedata.normalize("NFC", text)):
-        kind: Kind = match.lastgroup  # type: ignore[assignment]
+        kind = cast("Kind", match.lastgroup)
         piece = match[kind]
         if kind == "gap":
             found.append(Token(" ", "gap"))

@@ -13,6 +13,8 @@ from loupe.benchmarks.synth.text.tokens import Text, strings
 from loupe.benchmarks.synth.typeset.fonts import Face
 
 Piece: TypeAlias = dict[str, Any]
+#: A line of text; or its parts in order, each a text and its style ("" for none).
+Line: TypeAlias = str | Sequence[Sequence[str]]
 
 #: A4 and its margin, in millimetres.
 WIDTH, HEIGHT, MARGIN = 210.0, 297.0, 20.0
@@ -56,7 +58,7 @@ class Column:
         return found
 
 
-def lines_piece(lines: Sequence[str], x: float, y: float, width: float, **style: Any) -> Piece:
+def lines_piece(lines: Sequence[Line], x: float, y: float, width: float, **style: Any) -> Piece:
     """Lines of text at a place, in millimetres; `style` as in `page.typ`."""
     return {"lines": list(lines), "x": round(x, 3), "y": round(y, 3), "width": round(width, 3), **_rounded(style)}
 

@@ -186,7 +186,7 @@ def _blacked_out(setting: Setting, variant: int) -> _Draft:
     pieces, text, y = _body(setting, "blacked out")
     start, ending = _ENDINGS[variant]
     line = [[f"{start} ", ""], [ending, "black"], [".", ""]]
-    pieces.append(lines_piece([line], MARGIN, y, _INNER))  # type: ignore[list-item]
+    pieces.append(lines_piece([line], MARGIN, y, _INNER))
     unread = " ".join([*start.split()[-2:], ending])
     facts = (Fact(kind="absent", text=unread), _read(f"{text} {start}"))
     return _Draft(pieces, f"{text}\n\n{start} .", facts, drawn=f"{text}\n\n{start} {ending}.")
@@ -200,7 +200,7 @@ def _struck(setting: Setting, variant: int) -> _Draft:
     struck = " ".join(words[first : first + 3])
     before, after = " ".join(words[:first]) + " ", " " + " ".join(words[first + 3 :])
     line = [[before, ""], [struck, "struck"], [after, ""]]
-    pieces.append(lines_piece([line], MARGIN, y, _INNER))  # type: ignore[list-item]
+    pieces.append(lines_piece([line], MARGIN, y, _INNER))
     facts = (_read(text), Fact(kind="read", text=struck, least=0.6))
     return _Draft(pieces, f"{text}\n\n{' '.join(words)}", facts)
 
