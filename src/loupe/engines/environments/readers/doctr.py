@@ -1,21 +1,22 @@
-"""docTR 1.1: detection and recognition with torch. Loupe puts the lines in reading order."""
+"""docTR 1.1, and OnnxTR 0.9 with the same interface on onnxruntime. Loupe puts the lines in reading order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
-from doctr.io import DocumentFile
-from doctr.models import ocr_predictor
+#: The one of the two that this environment has.
+PACKAGE = "doctr" if find_spec("doctr") else "onnxtr"
+DocumentFile = import_module(f"{PACKAGE}.io").DocumentFile
+models = import_module(f"{PACKAGE}.models")
 
 
 def load(options: dict[str, Any]) -> Callable[[Any], dict[str, Any]]:
     """`detection` and `recognition`: names of models."""
-    import torch
-
-    predictor = ocr_predictor(det_arch=options["detection"], reco_arch=options["recognition"], pretrained=True)
-    if torch.cuda.is_available():
-        predictor = predictor.cuda()
+    wanted = {"det_arch": options["detection"], "reco_arch": options["recognition"]}
+    predictor = _with_torch(wanted) if PACKAGE == "doctr" else models.ocr_predictor(**wanted)
 
     def read(page: Any) -> dict[str, Any]:
         (found,) = predictor(DocumentFile.from_images(page.path)).pages
@@ -24,6 +25,13 @@ def load(options: dict[str, Any]) -> Callable[[Any], dict[str, Any]]:
         return {"lines": lines, "size": [width, height]}
 
     return read
+
+
+def _with_torch(wanted: dict[str, Any]) -> Any:
+    import torch
+
+    predictor = models.ocr_predictor(**wanted, pretrained=True)
+    return predictor.cuda() if torch.cuda.is_available() else predictor
 
 
 def line_of(line: Any, width: int, height: int) -> dict[str, Any]:
