@@ -64,18 +64,20 @@ def make(settings: Settings, note: Callable[[str], None] = _NO_NOTE) -> Record:
 
 def remove(name: str) -> int:
     """Delete every environment of this name, for whatever lock it was made; the bytes that they took."""
-    freed = 0
-    for found, folder, _ in made():
-        if found == name:
-            freed += size_of(folder)
-            try:
-                if folder.is_symlink():
-                    folder.unlink()  # It lies elsewhere because somebody wanted it there.
-                else:
-                    shutil.rmtree(folder)
-            except OSError as error:
-                raise cannot_write(folder, error) from None
-            Folder(root()).remove(f"{folder.name}.lock")
+    return sum(_deleted(folder) for found, folder, _ in made() if found == name)
+
+
+def _deleted(folder: Path) -> int:
+    """The lock stays: another command may wait for it."""
+    with _alone(Folder(root()), folder.name):
+        freed = size_of(folder)
+        try:
+            if folder.is_symlink():
+                folder.unlink()  # It lies elsewhere because somebody wanted it there.
+            else:
+                shutil.rmtree(folder)
+        except OSError as error:
+            raise cannot_write(folder, error) from None
     return freed
 
 
