@@ -39,7 +39,7 @@ from loupe.types import Prediction, Sample, SampleScores, Score, Scored
 ALONE = "prior,detail,legibility,tables,formulas,order,traps"
 #: The layouts of the first of them, of seed 7. Where this changes, other pages come from the same seed: then raise
 #: GENERATOR, which is the version of the benchmark.
-PINNED = {"1": "984f4df95d651c4a"}
+PINNED = {"2": "4157273390537d39"}
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,8 @@ Sources: B. Efron, "Better bootstrap confidence intervals", JASA 82 (1987): perc
 that both ends miss equally often when few pages are far worse than the rest; T. Hesterberg, "What teachers should know
 about the bootstrap", The American Statistician 69 (2015): percentiles expanded to Student's t for small samples.
 The bias term of Efron is set to the acceleration, its value for a mean, which spares the noise of estimating it.
+Draws of a few clusters cannot reach far enough: n clusters lie all on one side of their median in 2^(1-n) of all cases.
+Below `FEW` of them the interval reaches as far as Student's, with the standard error of leaving each out.
 Measured coverage: docs/statistics.md.
 """
 
@@ -22,6 +24,8 @@ from loupe.stats.student import t_quantile
 from loupe.types import Measure
 
 CONFIDENCE = 0.95
+#: With fewer clusters, the range of all that can be drawn holds the true value in less than 95 % of all cases.
+FEW = 6
 _NORMAL = NormalDist()
 #: Multiplicities drawn at a time; bounds the memory of a draw to some tens of MB whatever the number of clusters.
 _CHUNK = 2_000_000
@@ -33,13 +37,15 @@ _SLACK = 1e-12
 class Resampled:
     """One measure: its value, its values in every draw, and its values with one cluster left out.
 
-    `draws` and `left_out` are empty if no draws were asked for. `clusters` have a score of this measure.
+    `draws` and `left_out` are empty if no draws were asked for. `clusters` have a score of this measure. `bounds` are
+    what no value can lie beyond.
     """
 
     point: float
     draws: Floats
     left_out: Floats
     clusters: int
+    bounds: tuple[float, float] = (-math.inf, math.inf)
 
 
 class Computed(dict[str, Floats]):
@@ -60,14 +66,26 @@ def resample(analysis: Analysis, scores: Clustered) -> dict[str, Resampled]:
         with np.errstate(all="ignore"):
             composites = analysis.summarize(Computed(arrays))
         arrays |= {name: np.broadcast_to(np.asarray(value, float), length) for name, value in composites.items()}
+    bounds = {measure.name: bounds_of(measure) for measure in analysis.measures if measure.name in clusters}
     first_left_out = analysis.draws + 1
     return {
         name: Resampled(
-            float(values[0]), values[1:first_left_out], values[first_left_out:], clusters.get(name, weakest)
+            float(values[0]),
+            values[1:first_left_out],
+            values[first_left_out:],
+            clusters.get(name, weakest),
+            bounds.get(name, (-math.inf, math.inf)),
         )
         for name in analysis.names
         if (values := arrays.get(name)) is not None
     }
+
+
+def bounds_of(measure: Measure) -> tuple[float, float]:
+    """What no value of a measure can lie beyond; for a measure that is counted, not made of others."""
+    if measure.bounded or (measure.unit == "fraction" and measure.higher_is_better):
+        return 0.0, 1.0
+    return (0.0 if measure.unit == "fraction" else -math.inf), math.inf
 
 
 def _can_vary(values: Resampled) -> bool:
@@ -93,8 +111,12 @@ def interval(values: Resampled, *, share: bool = False) -> tuple[float, float] |
     acceleration = _acceleration(values)
     z = t_quantile((1 + CONFIDENCE) / 2, values.clusters - 1) * _widening(values.clusters)
     levels = [_NORMAL.cdf(_shifted(end, acceleration)) for end in (-z, z)]
-    low, high = np.quantile(draws, levels)
-    return float(low), float(high)
+    low, high = map(float, np.quantile(draws, levels))
+    if values.clusters >= FEW:
+        return low, high
+    reach = t_quantile((1 + CONFIDENCE) / 2, values.clusters - 1) * _standard_error(values)
+    lowest, highest = values.bounds
+    return min(low, max(values.point - reach, lowest)), max(high, min(values.point + reach, highest))
 
 
 def multiplicities(clusters: int, *, draws: int, seed: int) -> Iterator[Floats]:
@@ -157,6 +179,19 @@ def _pooled(measure: Measure, rows: MeasureRows, counts: Floats) -> float:
         raise ValueError(f"measure {measure.name!r} is pooled and needs a `value` function")
     drawn = np.repeat(rows.counts, counts[rows.cluster].astype(np.intp), axis=0)
     return float(measure.value(drawn)) if len(drawn) else math.nan
+
+
+def _standard_error(values: Resampled) -> float:
+    """By leaving each cluster out; 0 for a composite that more clusters move than its weakest part stands on.
+
+    There, the degrees of freedom of the weakest part would make an interval that says nothing.
+    """
+    influence = values.point - values.left_out
+    influence = influence[np.isfinite(influence) & (np.abs(influence) > _SLACK * max(1.0, abs(values.point)))]
+    if influence.size > values.clusters:
+        return 0.0
+    apart = float(np.sum(influence**2)) - float(np.sum(influence)) ** 2 / values.clusters
+    return math.sqrt(max(apart, 0.0) * (values.clusters - 1) / values.clusters)
 
 
 def _acceleration(values: Resampled) -> float:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import msgspec
 import numpy as np
 
 from loupe.stats.analysis import DRAWS
-from loupe.stats.bootstrap import Resampled, interval, multiplicities, value_of
+from loupe.stats.bootstrap import Resampled, bounds_of, interval, multiplicities, value_of
 from loupe.stats.clusters import Floats
 from loupe.types import Estimate, Measure
 
@@ -104,7 +104,8 @@ def curve(
 
 def points(found: Curve) -> list[Estimate]:
     """The value on every rung, each with its own 95 % interval: a band of single intervals, not one for the curve."""
-    return [_estimate(found, found.values[:, rung], bases) for rung, bases in enumerate(found.bases)]
+    bounds = bounds_of(found.measure)
+    return [_estimate(found, found.values[:, rung], bases, bounds) for rung, bases in enumerate(found.bases)]
 
 
 def reliance(found: Curve) -> list[Estimate]:
@@ -119,7 +120,7 @@ def area(found: Curve) -> Estimate:
     """The area under the accuracy between the first and the last place, in 0..1; 1: everything is right everywhere."""
     accuracy, steps = found.accuracy(), np.abs(np.diff(found.places))
     under = ((accuracy[:, 1:] + accuracy[:, :-1]) / 2) @ steps
-    return _estimate(found, under / steps.sum(), found.weakest)
+    return _estimate(found, under / steps.sum(), found.weakest, (0.0, 1.0))
 
 
 def limit(found: Curve, level: float) -> Crossing:
@@ -139,10 +140,12 @@ def half_loss(found: Curve, *, log: bool = False) -> Crossing:
     return _crossing(found, lost, 0.5, log=log)
 
 
-def _estimate(found: Curve, values: Floats, bases: int) -> Estimate:
+def _estimate(
+    found: Curve, values: Floats, bases: int, bounds: tuple[float, float] = (-math.inf, math.inf)
+) -> Estimate:
     if not math.isfinite(values[0]):
         return Estimate(value=None, n=bases)
-    low, high = interval(_resampled(found, values, bases)) or (None, None)
+    low, high = interval(replace(_resampled(found, values, bases), bounds=bounds)) or (None, None)
     return Estimate(value=float(values[0]), low=low, high=high, n=bases)
 
 

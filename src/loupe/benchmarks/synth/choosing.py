@@ -20,7 +20,7 @@ from loupe.benchmarks.synth.typeset.fonts import face_of, is_there, made_with
 from loupe.types import PageSource, PdfPage, Sample
 
 #: A changed generator makes other pages from the same seed: it is another version of the benchmark.
-GENERATOR = "1"
+GENERATOR = "2"
 #: Tracks whose base pages are one text on every rung: their samples belong together.
 PAIRED = frozenset({"prior", "legibility", "density", "degrade"})
 #: With so many ladders in a row of which no font is there, there are no pages.

@@ -65,7 +65,7 @@ def conclude(rows: Sequence[SampleScores]) -> Conclusion:
 
 
 def _members(rows: Sequence[SampleScores]) -> Mapping[tuple[str, str], list[SampleScores]]:
-    """The pages of each ladder; a clean page is the first rung of every degradation."""
+    """The pages of each ladder; a clean page is the first rung of every degradation that its base page has."""
     found: dict[tuple[str, str], list[SampleScores]] = defaultdict(list)
     for row in rows:
         track, kind = row.tags.get("track", ""), row.tags.get("kind", "")
@@ -73,7 +73,8 @@ def _members(rows: Sequence[SampleScores]) -> Mapping[tuple[str, str], list[Samp
             found[track, kind].append(row)
     clean = [row for row in rows if row.tags.get("kind") == CLEAN and row.tags.get("track") == "degrade"]
     for (track, _), members in found.items():
-        members += clean if track == "degrade" else []
+        bases = {_base(row.sample) for row in members}
+        members += [row for row in clean if _base(row.sample) in bases] if track == "degrade" else []
     return found
 
 

@@ -48,11 +48,8 @@ def summarize(values: Values) -> Values:
     tracks = [np.asarray(values[name], float) for name in TRACK_TITLES if values.get(name) is not None]
     found: dict[str, Any] = {}
     if tracks:
-        stacked = np.stack(np.broadcast_arrays(*tracks))
-        known = ~np.isnan(stacked)
-        count = known.sum(axis=0)
-        total = np.where(known, stacked, 0.0).sum(axis=0)
-        found["overall"] = np.where(count > 0, total / np.maximum(count, 1), np.nan)[()]
+        # A draw without any page of a track would be the mean of other tracks: it is no draw of this one.
+        found["overall"] = np.mean(np.stack(np.broadcast_arrays(*tracks)), axis=0)[()]
     if values.get("cer_natural") is not None and values.get("cer_random") is not None:
         found["prior_reliance"] = values["cer_random"] - values["cer_natural"]
     return found

@@ -24,7 +24,7 @@ from loupe.benchmarks.synth.tracks.setting import Setting
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Track:
-    """`share` is how many of about 250 pages are of this track; `worded` says that its text may be in any language."""
+    """`share` says how many pages of this track there are beside those of the others; `worded` says that its text may be in any language."""
 
     pages: Callable[[Setting], list[Page]]
     share: int
@@ -34,13 +34,13 @@ class Track:
 TRACKS: Mapping[str, Track] = {
     "plain": Track(pages=plain.pages, share=12),
     "prior": Track(pages=prior.pages, share=20),
-    "detail": Track(pages=detail.pages, share=4, worded=False),
+    "detail": Track(pages=detail.pages, share=8, worded=False),
     "legibility": Track(pages=legibility.pages, share=28),
     "density": Track(pages=density.pages, share=10),
-    "degrade": Track(pages=damaged.pages, share=82),
+    "degrade": Track(pages=damaged.pages, share=94),
     "tables": Track(pages=tables.pages, share=18, worded=False),
     "formulas": Track(pages=formulas.pages, share=12, worded=False),
     "order": Track(pages=order.pages, share=12),
     "languages": Track(pages=languages.pages, share=16, worded=False),
-    "traps": Track(pages=traps.pages, share=30, worded=False),
+    "traps": Track(pages=traps.pages, share=38, worded=False),
 }

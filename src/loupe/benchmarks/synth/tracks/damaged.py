@@ -12,21 +12,24 @@ from loupe.benchmarks.synth.typeset.fonts import face_of
 CLEAN = "clean"
 _SIZE = 12.0
 _LINES = 16
-#: A base page comes back until it has all severities: two pages have the first set before any has the next.
+#: A base page has every fourth degradation, so that many base pages stand behind the track, and four make a round.
+_STEP = 4
+#: A base page comes back until it has all severities: four rounds have the first set before any page has the next.
 _TURNS = ((3, 5), (1, 4), (2,))
-_BASES = 2
+_BASES = 4 * _STEP
 
 
 def pages(setting: Setting) -> list[Page]:
-    """Every degradation at some of its severities; the same text comes back at the others, and clean the first time."""
+    """A quarter of the degradations at some severities; the same text comes back at the others, and clean at first."""
     from loupe.benchmarks.synth.degrade import DEGRADATIONS
 
+    kinds = list(DEGRADATIONS)[setting.number % _STEP :: _STEP]
     turn = setting.number // _BASES % len(_TURNS)
     number = setting.number // (_BASES * len(_TURNS)) * _BASES + setting.number % _BASES
     clean = _clean(replace(setting, number=number))
     worse = [
         replace(clean, kind=name, rung=str(severity), rank=severity, damage=(name, severity))
-        for name in DEGRADATIONS
+        for name in kinds
         for severity in _TURNS[turn]
     ]
     return [clean, *worse] if turn == 0 else worse
