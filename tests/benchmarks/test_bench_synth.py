@@ -18,6 +18,7 @@ import loupe
 from loupe.benchmarks import synth
 from loupe.benchmarks.registry import benchmark_of_run
 from loupe.benchmarks.synth.choosing import GENERATOR
+from loupe.benchmarks.synth.degrade import DEGRADATIONS
 from loupe.benchmarks.synth.dice import Dice
 from loupe.benchmarks.synth.page import Truth
 from loupe.benchmarks.synth.scores.conclusion import conclude
@@ -40,6 +41,10 @@ ALONE = "prior,detail,legibility,tables,formulas,order,traps"
 #: The layouts of the first of them, of seed 7. Where this changes, other pages come from the same seed: then raise
 #: GENERATOR, which is the version of the benchmark.
 PINNED = {"2": "4157273390537d39"}
+
+
+#: Four rounds of four base pages, each clean and with five degradations at five severities.
+DEGRADED = 4 * 4 * (1 + 5 * 5)
 
 
 @pytest.fixture(scope="module")
@@ -208,10 +213,35 @@ def test_white_on_white_is_white(traps: list[Sample]) -> None:
 
 
 def test_degraded_pages_are_those_of_their_clean_page() -> None:
-    pages = list(synth.load(None, tracks="degrade", pages=40))
-    assert {one.truth.text for one in pages} == {pages[0].truth.text} and len({one.group for one in pages}) == 1
-    names = {one.images[0].name for one in pages}  # type: ignore[union-attr]
-    assert len(names) == len(pages) == 41
+    pages = list(synth.load(None, tracks="degrade", pages=DEGRADED))
+    assert len({one.images[0].name for one in pages}) == len({one.id for one in pages}) == len(pages) == DEGRADED  # type: ignore[union-attr]
+    for base in {one.group for one in pages}:
+        of_base = [one for one in pages if one.group == base]
+        assert len({one.truth.text for one in of_base}) == 1
+        assert [one.tags["kind"] for one in of_base].count("clean") == 1
+        assert {one.tags["rung"] for one in of_base} == {"0", "1", "2", "3", "4", "5"}
+
+
+def test_each_degradation_comes_on_four_base_pages_at_every_severity_before_any_on_a_fifth() -> None:
+    pages = list(synth.load(None, tracks="degrade", pages=DEGRADED))
+    bases = {(kind, rung): set[str]() for kind in DEGRADATIONS for rung in "12345"}
+    for one in pages:
+        if one.tags["kind"] != "clean":
+            bases[one.tags["kind"], one.tags["rung"]].add(one.group)
+    assert {len(each) for each in bases.values()} == {4}
+    assert all(bases[kind, "1"] == bases[kind, rung] for kind in DEGRADATIONS for rung in "2345")
+    # The first pages already hold every degradation at its middle and its worst.
+    first = {(one.tags["kind"], one.tags["rung"]) for one in pages[:44]}
+    assert first == {("clean", "0"), *((kind, rung) for kind in DEGRADATIONS for rung in "35")}
+
+
+def test_a_degradation_is_compared_with_the_clean_pages_of_its_own_bases_alone() -> None:
+    pages = list(synth.load(None, tracks="degrade", pages=22))
+    rows = [SampleScores(sample=one.id, tags=dict(one.tags), scores=scores_of(one, "")) for one in pages]
+    curves = conclude(rows).figures["ladders"]
+    assert len(curves) == 10
+    for curve in curves:
+        assert [(point["rung"], point["bases"]) for point in curve["points"]] == [("0", 1), ("3", 1), ("5", 1)]
 
 
 # --- what each track catches
@@ -302,8 +332,7 @@ def test_figures_have_a_curve_for_every_ladder_and_a_share_for_every_trap(traps:
     rows = []
     for one in samples:
         text = "" if one.tags["rung"] in ("5", "0.1", "random letters") else right_answer(one)
-        found = synth.benchmark.score(one, Prediction(text=text))
-        scores = list(found.scores) if isinstance(found, Scored) else list(found)
+        scores = scores_of(one, text)
         rows.append(SampleScores(sample=one.id, group=one.group, tags=dict(one.tags), scores=scores))
     figures = conclude(rows).figures
     ladders = {(one["track"], one["kind"]): one for one in figures["ladders"]}

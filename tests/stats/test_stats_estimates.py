@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from loupe.errors import LoupeError
 from loupe.metrics import rate_of_sums
 from loupe.stats.analysis import Analysis
-from loupe.stats.bootstrap import multiplicities
+from loupe.stats.bootstrap import FEW, multiplicities
 from loupe.stats.clusters import Row
 from loupe.stats.estimates import estimate
 from loupe.stats.student import t_cumulative, t_quantile
@@ -86,8 +86,45 @@ def test_the_interval_lies_within_the_values_and_around_the_mean(values: list[fl
         assert max(values) - min(values) < 1e-9
         return
     value, low, high = known(found)
-    assert min(values) - 1e-9 <= low <= value + 1e-9
-    assert value - 1e-9 <= high <= max(values) + 1e-9
+    assert low <= value + 1e-9 and value - 1e-9 <= high
+    if len(values) >= FEW:
+        assert min(values) - 1e-9 <= low and high <= max(values) + 1e-9
+
+
+@pytest.mark.parametrize("values", [[0.6, 0.7], [0.5, 0.55, 0.62], [0.4, 0.5, 0.45, 0.6, 0.52]])
+def test_a_few_pages_have_the_interval_of_student(values: list[float]) -> None:
+    # Draws of two pages lie between these pages, and so would half of all means.
+    n = len(values)
+    value, low, high = known(estimate(Analysis([Measure(name="mean", unit="number")]), mean_rows(values))["mean"])
+    half = t_quantile(0.975, n - 1) * float(np.std(values, ddof=1)) / math.sqrt(n)
+    assert (value - low, high - value) == (pytest.approx(half), pytest.approx(half))
+
+
+@pytest.mark.parametrize(
+    ("measure", "ends"),
+    [(MEAN, (0.0, 1.0)), (Measure(name="mean", unit="count"), (0.0, 1.0)), (RATE, (0.0, 0.6 + 12.7062 * 0.3))],
+)
+def test_an_interval_of_a_few_pages_ends_where_the_measure_does(measure: Measure, ends: tuple[float, float]) -> None:
+    rows = [(label, Score(measure=measure.name, counts=score.counts)) for label, score in mean_rows([0.3, 0.9])]
+    assert known(estimate(Analysis([measure]), rows)[measure.name])[1:] == pytest.approx(ends)
+
+
+def test_few_pages_among_many_reach_as_far_as_when_they_are_alone() -> None:
+    alone = mean_rows([0.6, 0.7], "b")
+    others = [(f"other {label}", score) for label, score in mean_rows([index / 50 for index in range(50)], "a")]
+    measures = [Measure(name="a"), Measure(name="b", unit="number")]
+    assert known(estimate(Analysis(measures), [*alone, *others])["b"]) == pytest.approx(
+        known(estimate(Analysis(measures), alone)["b"])
+    )
+
+
+def test_a_composite_that_one_weak_part_hardly_moves_does_not_reach_as_far_as_that_part() -> None:
+    weak = [(f"weak {label}", score) for label, score in mean_rows([0.60, 0.62], "b")]
+    rows = [*weak, *mean_rows([index / 50 for index in range(50)], "a")]
+    found = estimate(Analysis([Measure(name="a"), Measure(name="b"), Measure(name="overall")], summarize=overall), rows)
+    _, low, high = known(found["overall"])
+    assert high - low < 0.2
+    assert known(found["b"])[2] - known(found["b"])[1] == pytest.approx(2 * 12.7062 * 0.01)
 
 
 def test_the_seed_decides_the_interval() -> None:

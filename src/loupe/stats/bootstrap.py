@@ -66,7 +66,7 @@ def resample(analysis: Analysis, scores: Clustered) -> dict[str, Resampled]:
         with np.errstate(all="ignore"):
             composites = analysis.summarize(Computed(arrays))
         arrays |= {name: np.broadcast_to(np.asarray(value, float), length) for name, value in composites.items()}
-    bounds = {measure.name: bounds_of(measure) for measure in analysis.measures if measure.name in clusters}
+    bounds = {each.name: bounds_of(each, counted=each.name in clusters) for each in analysis.measures}
     first_left_out = analysis.draws + 1
     return {
         name: Resampled(
@@ -81,11 +81,12 @@ def resample(analysis: Analysis, scores: Clustered) -> dict[str, Resampled]:
     }
 
 
-def bounds_of(measure: Measure) -> tuple[float, float]:
-    """What no value of a measure can lie beyond; for a measure that is counted, not made of others."""
-    if measure.bounded or (measure.unit == "fraction" and measure.higher_is_better):
+def bounds_of(measure: Measure, *, counted: bool = True) -> tuple[float, float]:
+    """What no value of a measure can lie beyond. One that is not counted, but made of others, may be a difference."""
+    share = measure.unit != "number"
+    if measure.bounded or (share and measure.higher_is_better):
         return 0.0, 1.0
-    return (0.0 if measure.unit == "fraction" else -math.inf), math.inf
+    return (0.0 if share and counted else -math.inf), math.inf
 
 
 def _can_vary(values: Resampled) -> bool:
