@@ -6,6 +6,7 @@ first, and what is one line, is decided in `layout/reading_order.py` (docs/engin
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 from collections.abc import AsyncIterator
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 _MEMORY = 1_200_000_000
 #: Lines that vote on whether a page is upside down.
 _VOTERS = 11
+#: A page is turned if it is then read with so much of the certainty; the wrong way round, far less is left.
+_AS_SURE = 0.9
 
 
 class Settings(Profile, frozen=True, kw_only=True):
@@ -160,7 +163,9 @@ class _Reader:
             turned = self._turned(pixels, page)
             if turned is not None:
                 again = self._recognise(turned[0])
-                page, turns = max((page, 0), (again, turned[1]), key=lambda each: _certainty(each[0]))
+                # RapidOCR reads lines that stand on end as well as lying ones, but not in their order.
+                if _certainty(again) > _AS_SURE * _certainty(page):
+                    page, turns = again, turned[1]
         return page_text(page.boxes, page.texts), _placed(page, turns, pixels.shape[1], pixels.shape[0])
 
     def _recognise(self, pixels: Pixels) -> _Page:
@@ -181,9 +186,9 @@ class _Reader:
         on_side = page.letters(standing) > 0.6 * page.letters([True] * len(standing))
         if on_side:
             pixels = np.ascontiguousarray(np.rot90(pixels))
-            # The same boxes after a quarter turn to the left: x becomes y, y becomes width - x.
+            # The same boxes after a quarter turn to the left: x becomes y, y becomes width - x, the second corner first.
             height = pixels.shape[0]
-            boxes: list[Quad] = [[(y, height - x) for x, y in box] for box in page.boxes]
+            boxes: list[Quad] = [[(y, height - x) for x, y in (*box[1:], box[0])] for box in page.boxes]
         else:
             boxes = page.boxes
         if self._is_upside_down(pixels, boxes):
@@ -191,10 +196,9 @@ class _Reader:
         return (pixels, 1) if on_side else None
 
     def _is_upside_down(self, pixels: Pixels, boxes: list[Quad]) -> bool:
-        rectangles = sorted((_rectangle(box) for box in boxes), key=lambda r: r[0] - r[2])[:_VOTERS]
         votes = total = 0
-        for left, top, right, bottom in rectangles:
-            crop = pixels[max(top, 0) : bottom, max(left, 0) : right]
+        for box in sorted(boxes, key=_length, reverse=True)[:_VOTERS]:
+            crop = _straightened(pixels, box)
             if crop.shape[0] < 8 or crop.shape[1] < 2 * crop.shape[0]:
                 continue
             answer = self._engine(crop, use_det=False, use_cls=True, use_rec=False).cls_res
@@ -220,6 +224,23 @@ def _placed(page: _Page, turns: int, width: int, height: int) -> list[PlacedLine
 def _certainty(page: _Page) -> float:
     """Characters read, weighed by how sure the model is: text read the wrong way round is short or doubtful."""
     return sum(len(text) * score**4 for text, score in zip(page.texts, page.scores, strict=True))
+
+
+def _length(box: Quad) -> float:
+    return max(math.dist(box[0], box[1]), math.dist(box[3], box[2]))
+
+
+def _straightened(pixels: Pixels, box: Quad) -> Pixels:
+    """The pixels of a box alone: the upright rectangle around a sloping line would show parts of its neighbours."""
+    import cv2
+    import numpy as np
+
+    width, height = round(_length(box)), round(max(math.dist(box[0], box[3]), math.dist(box[1], box[2])))
+    if not width or not height:
+        return pixels[:0]
+    corners = np.array([(0, 0), (width, 0), (width, height), (0, height)], np.float32)
+    onto = cv2.getPerspectiveTransform(np.asarray(box, np.float32), corners)
+    return np.asarray(cv2.warpPerspective(pixels, onto, (width, height), borderMode=cv2.BORDER_REPLICATE), np.uint8)
 
 
 def _rectangle(box: Quad) -> tuple[int, int, int, int]:
