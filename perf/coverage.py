@@ -4,9 +4,9 @@ The same for the interval of the difference between two engines, for both where 
 narrow enough (loupe.stats.stopping), for figures read off a curve (loupe.stats.curves), and how often equally good
 engines are called different.
 
-Run: `python perf/coverage.py` (about ten minutes; `--repeats 0.1` for a tenth of the repeats; `--only few`, `stopping` or
-`curves` for these tables alone). Every repeat of a benchmark is one measure of a single call of `estimate`, so what is
-measured is what users get, seed of the draws included.
+Run: `python perf/coverage.py` (about half an hour; `--repeats 0.1` for a tenth of the repeats; `--only few`, `stopping`
+or `curves` for these tables alone). Every repeat of a benchmark is one measure of a single call of `estimate`, so what
+is measured is what users get, seed of the draws included.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import pytest
 
 import loupe
 from loupe.benchmarks import synth
-from loupe.benchmarks.registry import benchmark_of_run
+from loupe.benchmarks.registry import benchmark_of_run, check_options
 from loupe.benchmarks.synth.choosing import GENERATOR
 from loupe.benchmarks.synth.degrade import DEGRADATIONS
 from loupe.benchmarks.synth.dice import Dice
@@ -369,6 +369,11 @@ def test_a_missing_font_is_named_with_the_command_that_brings_it(monkeypatch: py
 def test_what_does_not_exist_is_said_in_one_line(options: dict[str, object], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         synth.load(None, **options)  # type: ignore[arg-type]
+
+
+def test_a_seed_that_is_no_number_is_named_in_words() -> None:
+    with pytest.raises(UsageError, match="option seed=seven: not a whole number"):
+        check_options(synth.benchmark, {"seed": "seven"})
 
 
 # --- the whole way

@@ -40,6 +40,8 @@ _CALLED = {
     "markdown": ("page", "document", "markdown", "parsing"),
 }
 
+#: What an option of this type is, in words.
+_WORDS: Mapping[object, str] = {int: "a whole number", float: "a number", bool: "true or false"}
 #: What else lies in this folder.
 _NO_BENCHMARKS = frozenset({"registry", "shared", "folders", "published"})
 
@@ -328,7 +330,8 @@ def check_options(benchmark: Benchmark, options: Mapping[str, str], *, called: s
             checked[name] = convert(value, kind, strict=False)
         except (msgspec.ValidationError, TypeError) as error:
             if get_origin(kind) is not Literal:
-                raise UsageError(f"option {name}={value}: {error}") from None
+                wrong = f"not {_WORDS[kind]}" if kind in _WORDS else str(error)
+                raise UsageError(f"option {name}={value}: {wrong}") from None
             choices = [str(choice) for choice in get_args(kind)]
             raise UsageError(
                 f"option {name}={value}: no such value{did_you_mean(value, choices)}",

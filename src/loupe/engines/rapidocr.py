@@ -186,7 +186,7 @@ class _Reader:
         on_side = page.letters(standing) > 0.6 * page.letters([True] * len(standing))
         if on_side:
             pixels = np.ascontiguousarray(np.rot90(pixels))
-            # The same boxes after a quarter turn to the left: x becomes y, y becomes width - x, the second corner first.
+            # The boxes after a quarter turn to the left: x becomes y, y becomes width - x, the second corner is first.
             height = pixels.shape[0]
             boxes: list[Quad] = [[(y, height - x) for x, y in (*box[1:], box[0])] for box in page.boxes]
         else:

@@ -24,7 +24,7 @@ from loupe.benchmarks.synth.tracks.setting import Setting
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Track:
-    """`share` says how many pages of this track there are beside those of the others; `worded` says that its text may be in any language."""
+    """`share` is how many pages there are beside those of the others; `worded`: its text may be in any language."""
 
     pages: Callable[[Setting], list[Page]]
     share: int

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import re
-import tempfile
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -66,13 +65,14 @@ def _compiler() -> Any:
     import typst
 
     need_typesetter()
-    folder = Path(str(files("loupe.benchmarks.synth.typeset").joinpath("page.typ"))).parent
-    return typst.Compiler(
-        str(folder / "page.typ"), root=str(folder), font_paths=font_folders(), package_path=no_packages()
-    )
+    page = _page()
+    return typst.Compiler(str(page), root=str(page.parent), font_paths=font_folders(), package_path=no_packages())
 
 
-@functools.cache
 def no_packages() -> str:
-    """An empty folder: nothing is looked for elsewhere."""
-    return tempfile.mkdtemp(prefix="loupe-synth-")
+    """Where no package can be, as it would lie below a file."""
+    return str(_page() / "packages")
+
+
+def _page() -> Path:
+    return Path(str(files("loupe.benchmarks.synth.typeset").joinpath("page.typ")))

@@ -11,7 +11,11 @@ import hashlib
 import json
 import os
 import re
+import secrets
+import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +109,8 @@ def said_of(path: str, data: dict[str, Any]) -> Said:
 def pdf_here(path: str, data: dict[str, Any]) -> bytes:
     """`typeset_template` in this process, which has its bounds."""
     _leave_network()
-    return compiled(_compiler(path, template_digest(Path(path))), _inputs(data), path)
+    with _places(path) as (main, root):
+        return compiled(_compiler(main, root, template_digest(Path(path))), _inputs(data), path)
 
 
 def said_here(path: str, data: dict[str, Any]) -> tuple[dict[str, str], str]:
@@ -129,18 +134,11 @@ def _leave_network() -> None:
 def _said(path: str, data: dict[str, Any]) -> Said:
     import typst
 
-    root, main = _places(path, template_digest(Path(path)))
     try:
-        found = typst.query(
-            str(main),
-            "<truth>",
-            field="value",
-            root=str(root),
-            font_paths=font_folders(),
-            sys_inputs=_inputs(data),
-            package_path=no_packages(),
-            package_cache_path=no_packages(),
-        )
+        with _places(path) as (main, root):
+            found = typst.query(
+                str(main), "<truth>", field="value", root=str(root), sys_inputs=_inputs(data), **_surroundings()
+            )
     except RuntimeError as error:
         raise TypesetError(f"{path}: {first_line(str(error))}", hint=_HELP) from None
     values = json.loads(found) if isinstance(found, str | bytes) else found
@@ -157,27 +155,37 @@ def _inputs(data: dict[str, Any]) -> dict[str, str]:
 
 
 @functools.lru_cache(maxsize=8)
-def _compiler(path: str, digest: str) -> Any:
+def _compiler(main: Path, root: Path, digest: str) -> Any:
+    """`digest` is that of the template: one that was edited meanwhile is another."""
     import typst
 
-    root, main = _places(path, digest)
-    return typst.Compiler(
-        str(main),
-        root=str(root),
-        font_paths=font_folders(),
-        package_path=no_packages(),
-        package_cache_path=no_packages(),
-    )
+    return typst.Compiler(str(main), root=str(root), **_surroundings())
+
+
+def _surroundings() -> dict[str, Any]:
+    return {"font_paths": font_folders(), "package_path": no_packages(), "package_cache_path": no_packages()}
+
+
+@contextmanager
+def _places(path: str) -> Iterator[tuple[Path, Path]]:
+    """The file to begin with, and the folder that the typesetter may read: for a file alone one with nothing else.
+
+    That folder is there only while it is used: a process with bounds may be ended at any time, and cleans up nothing.
+    """
+    whole = Path(path).absolute()
+    if whole.is_dir():
+        yield whole / MAIN, whole
+        return
+    alone = _nowhere(path)
+    alone.mkdir(mode=0o700)
+    try:
+        write_file(alone / whole.name, read_data(whole, limit=_MOST_BYTES))
+        yield alone / whole.name, alone
+    finally:
+        shutil.rmtree(alone)
 
 
 @functools.lru_cache(maxsize=8)
-def _places(path: str, digest: str) -> tuple[Path, Path]:
-    """The folder that the typesetter may read, and the file to begin with: a file alone is copied into an empty one.
-
-    `digest` is that of the template: one that was edited meanwhile is another.
-    """
-    if Path(path).is_dir():
-        return Path(path).absolute(), Path(path).absolute() / MAIN
-    alone = Path(tempfile.mkdtemp(prefix="loupe-template-"))
-    write_file(alone / Path(path).name, read_data(Path(path), limit=_MOST_BYTES))
-    return alone, alone / Path(path).name
+def _nowhere(path: str) -> Path:
+    """A name that nobody can know, the same for each page of a template: its compiler is kept."""
+    return Path(tempfile.gettempdir()) / f"loupe-template-{secrets.token_hex(8)}"
