@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import tracemalloc
+from dataclasses import replace
 from statistics import NormalDist
 from time import process_time
 
@@ -81,14 +82,14 @@ def test_the_order_of_the_rows_changes_nothing(pairs: list[tuple[int, float]], c
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=30))
 def test_the_interval_lies_within_the_values_and_around_the_mean(values: list[float]) -> None:
-    found = estimate(Analysis([Measure(name="mean", unit="number")], draws=400), mean_rows(values))["mean"]
+    found = estimate(Analysis([MEAN], draws=400), mean_rows(values))["mean"]
     if found.low is None:
         assert max(values) - min(values) < 1e-9
         return
     value, low, high = known(found)
-    assert low <= value + 1e-9 and value - 1e-9 <= high
-    if len(values) >= FEW:
-        assert min(values) - 1e-9 <= low and high <= max(values) + 1e-9
+    least, most = (0.0, 1.0) if len(values) < FEW or value in (0.0, 1.0) else (min(values), max(values))
+    assert least - 1e-9 <= low <= value + 1e-9
+    assert value - 1e-9 <= high <= most + 1e-9
 
 
 @pytest.mark.parametrize("values", [[0.6, 0.7], [0.5, 0.55, 0.62], [0.4, 0.5, 0.45, 0.6, 0.52]])
@@ -109,22 +110,57 @@ def test_an_interval_of_a_few_pages_ends_where_the_measure_does(measure: Measure
     assert known(estimate(Analysis([measure]), rows)[measure.name])[1:] == pytest.approx(ends)
 
 
-def test_few_pages_among_many_reach_as_far_as_when_they_are_alone() -> None:
-    alone = mean_rows([0.6, 0.7], "b")
+@pytest.mark.parametrize("pages", [2, 4])
+@pytest.mark.parametrize("measure", [Measure(name="b", unit="number"), replace(RATE, name="b")])
+def test_few_pages_among_many_reach_as_far_as_when_they_are_alone(measure: Measure, pages: int) -> None:
+    alone = mean_rows([0.60, 0.66, 0.61, 0.64][:pages], "b")
     others = [(f"other {label}", score) for label, score in mean_rows([index / 50 for index in range(50)], "a")]
-    measures = [Measure(name="a"), Measure(name="b", unit="number")]
-    assert known(estimate(Analysis(measures), [*alone, *others])["b"]) == pytest.approx(
-        known(estimate(Analysis(measures), alone)["b"])
-    )
+    among = known(estimate(Analysis([Measure(name="a"), measure]), [*alone, *others])["b"])
+    # Draws without any of the few are no draws of them, and no zeros either.
+    assert among == pytest.approx(known(estimate(Analysis([measure]), alone)["b"]), abs=0.01)
 
 
-def test_a_composite_that_one_weak_part_hardly_moves_does_not_reach_as_far_as_that_part() -> None:
-    weak = [(f"weak {label}", score) for label, score in mean_rows([0.60, 0.62], "b")]
-    rows = [*weak, *mean_rows([index / 50 for index in range(50)], "a")]
-    found = estimate(Analysis([Measure(name="a"), Measure(name="b"), Measure(name="overall")], summarize=overall), rows)
+def test_a_pooled_measure_of_a_few_pages_reaches_as_far_as_a_summed_one() -> None:
+    pooled = Measure(name="mean", unit="number", pooled=True, value=lambda rows: np.mean(rows[:, 0]))
+    summed = Measure(name="mean", unit="number")
+    found = [known(estimate(Analysis([each]), mean_rows([0.5, 0.55, 0.62]))["mean"]) for each in (pooled, summed)]
+    assert found[0] == pytest.approx(found[1])
+
+
+def parts(values: Values) -> Values:
+    return {"overall": (values["a"] + values["b"]) / 2, "gap": values["b"] - values["a"], "other": values["a"] * 2}
+
+
+def composites(a: list[float], b: list[float]) -> dict[str, Estimate]:
+    """Of pages with one measure each."""
+    rows = [*((f"b {label}", score) for label, score in mean_rows(b, "b")), *mean_rows(a, "a")]
+    names = ("a", "b", "overall", "gap", "other")
+    return estimate(Analysis([Measure(name=name, unit="number") for name in names], summarize=parts), rows)
+
+
+def test_a_composite_has_the_degrees_of_freedom_of_the_parts_that_move_it() -> None:
+    # b has two pages and hardly varies; a has fifty. Student's factor for two pages is 12.7, for fifty 2.01.
+    found = composites([index / 50 for index in range(50)], [0.60, 0.62])
+    half = 2.01 * math.hypot(0.2886 / math.sqrt(49), 0.01) / 2
     _, low, high = known(found["overall"])
-    assert high - low < 0.2
-    assert known(found["b"])[2] - known(found["b"])[1] == pytest.approx(2 * 12.7062 * 0.01)
+    assert (high - low) / 2 == pytest.approx(half, rel=0.12)
+    # What does not depend on b is not widened by it.
+    assert known(found["other"])[1] == pytest.approx(2 * known(found["a"])[1], rel=0.02)
+
+
+def test_a_composite_whose_weak_part_decides_reaches_as_far_as_that_part() -> None:
+    for steady in ([0.8] * 50, [0.8] * 49 + [0.801]):
+        found = composites(steady, [0.5, 0.9])
+        value, low, high = known(found["overall"])
+        assert (value - low, high - value) == (pytest.approx(12.7062 * 0.2 / 2, rel=0.01),) * 2
+
+
+def test_measures_of_the_same_pages_are_no_more_evidence_than_one() -> None:
+    values = [0.2, 0.5, 0.6, 0.9]
+    rows = mean_rows(values, "a") + mean_rows(values, "b")
+    measures = [Measure(name=name, unit="number") for name in ("a", "b", "overall")]
+    found = estimate(Analysis(measures, summarize=overall), rows)
+    assert known(found["overall"]) == pytest.approx(known(found["a"]))
 
 
 def test_the_seed_decides_the_interval() -> None:

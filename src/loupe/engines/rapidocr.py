@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 _MEMORY = 1_200_000_000
 #: Lines that vote on whether a page is upside down.
 _VOTERS = 11
-#: A page is turned if it is then read with so much of the certainty; the wrong way round, far less is left.
-_AS_SURE = 0.9
 
 
 class Settings(Profile, frozen=True, kw_only=True):
@@ -159,14 +157,16 @@ class _Reader:
     def read(self, pixels: Pixels) -> tuple[str, list[PlacedLine]]:
         """The text of the page, in reading order, and where its lines stand on the page as it was given."""
         page, turns = self._recognise(pixels), 0
-        if self._upright and page.texts:
-            turned = self._turned(pixels, page)
-            if turned is not None:
-                again = self._recognise(turned[0])
-                # RapidOCR reads lines that stand on end as well as lying ones, but not in their order.
-                if _certainty(again) > _AS_SURE * _certainty(page):
-                    page, turns = again, turned[1]
-        return page_text(page.boxes, page.texts), _placed(page, turns, pixels.shape[1], pixels.shape[0])
+        boxes = page.boxes
+        turned = self._turned(pixels, page) if self._upright and page.texts else None
+        if turned is not None:
+            again = self._recognise(turned[0])
+            if _certainty(again) > _certainty(page):
+                page, turns, boxes = again, turned[1], again.boxes
+            elif turned[1] % 2:
+                # RapidOCR reads lines that stand on end, but their order is that of the page on its side.
+                boxes = _left_turned(page.boxes, pixels.shape[1])
+        return page_text(boxes, page.texts), _placed(page, turns, pixels.shape[1], pixels.shape[0])
 
     def _recognise(self, pixels: Pixels) -> _Page:
         found = self._engine(pixels, use_det=True, use_cls=False, use_rec=True)
@@ -185,10 +185,8 @@ class _Reader:
         standing = [_is_standing(box) for box in page.boxes]
         on_side = page.letters(standing) > 0.6 * page.letters([True] * len(standing))
         if on_side:
+            boxes = _left_turned(page.boxes, pixels.shape[1])
             pixels = np.ascontiguousarray(np.rot90(pixels))
-            # The boxes after a quarter turn to the left: x becomes y, y becomes width - x, the second corner is first.
-            height = pixels.shape[0]
-            boxes: list[Quad] = [[(y, height - x) for x, y in (*box[1:], box[0])] for box in page.boxes]
         else:
             boxes = page.boxes
         if self._is_upside_down(pixels, boxes):
@@ -224,6 +222,11 @@ def _placed(page: _Page, turns: int, width: int, height: int) -> list[PlacedLine
 def _certainty(page: _Page) -> float:
     """Characters read, weighed by how sure the model is: text read the wrong way round is short or doubtful."""
     return sum(len(text) * score**4 for text, score in zip(page.texts, page.scores, strict=True))
+
+
+def _left_turned(boxes: list[Quad], width: int) -> list[Quad]:
+    """Boxes after a quarter turn of the page to the left: x becomes y, y width − x, and the second corner the first."""
+    return [[(y, width - x) for x, y in (*box[1:], box[0])] for box in boxes]
 
 
 def _length(box: Quad) -> float:

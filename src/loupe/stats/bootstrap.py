@@ -4,16 +4,17 @@ Sources: B. Efron, "Better bootstrap confidence intervals", JASA 82 (1987): perc
 that both ends miss equally often when few pages are far worse than the rest; T. Hesterberg, "What teachers should know
 about the bootstrap", The American Statistician 69 (2015): percentiles expanded to Student's t for small samples.
 The bias term of Efron is set to the acceleration, its value for a mean, which spares the noise of estimating it.
-Draws of a few clusters cannot reach far enough: n clusters lie all on one side of their median in 2^(1-n) of all cases.
-Below `FEW` of them the interval reaches as far as Student's, with the standard error of leaving each out.
+Draws of a few clusters cannot reach far enough: n clusters lie all on one side of their median in 2 of 2^n cases. With
+fewer than `FEW`, the interval reaches at least as far as Student's. A composite has the degrees of freedom of its parts
+(F. Satterthwaite, Biometrics Bulletin 2, 1946), and at most those of the clusters that it stands on.
 Measured coverage: docs/statistics.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -21,30 +22,35 @@ import numpy as np
 from loupe.stats.analysis import Analysis
 from loupe.stats.clusters import Clustered, Floats, MeasureRows
 from loupe.stats.student import t_quantile
-from loupe.types import Measure
+from loupe.types import Measure, Values
 
 CONFIDENCE = 0.95
-#: With fewer clusters, the range of all that can be drawn holds the true value in less than 95 % of all cases.
-FEW = 6
+#: With fewer clusters, percentiles of the draws alone hold the true value too rarely.
+FEW = 10
 _NORMAL = NormalDist()
 #: Multiplicities drawn at a time; bounds the memory of a draw to some tens of MB whatever the number of clusters.
 _CHUNK = 2_000_000
 #: Draws as close as this (times the value, if that is larger) differ by rounding only.
 _SLACK = 1e-12
+#: A measure is moved by so much to see what moves with it.
+_STEP = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Resampled:
     """One measure: its value, its values in every draw, and its values with one cluster left out.
 
-    `draws` and `left_out` are empty if no draws were asked for. `clusters` have a score of this measure. `bounds` are
-    what no value can lie beyond.
+    `draws` and `left_out` are empty if no draws were asked for. `clusters` have a score of this measure, or of that
+    part of a composite which fewest have. `error` is the standard error by leaving clusters out, known with so many
+    `degrees` of freedom. No value lies outside of `bounds`.
     """
 
     point: float
     draws: Floats
     left_out: Floats
     clusters: int
+    degrees: int
+    error: float
     bounds: tuple[float, float] = (-math.inf, math.inf)
 
 
@@ -58,27 +64,86 @@ class Computed(dict[str, Floats]):
 def resample(analysis: Analysis, scores: Clustered) -> dict[str, Resampled]:
     """Every measure of the analysis that can be computed, in its order."""
     arrays = _arrays(analysis, scores)
-    clusters = {name: scores.measures[name].clusters() for name in arrays}
-    # A composite stands on its weakest component: with a table on one page only, nothing is known about other tables.
-    weakest = min(clusters.values(), default=0)
-    if analysis.summarize is not None and arrays:
-        length = next(iter(arrays.values())).shape
-        with np.errstate(all="ignore"):
-            composites = analysis.summarize(Computed(arrays))
-        arrays |= {name: np.broadcast_to(np.asarray(value, float), length) for name, value in composites.items()}
-    bounds = {each.name: bounds_of(each, counted=each.name in clusters) for each in analysis.measures}
-    first_left_out = analysis.draws + 1
-    return {
+    after = analysis.draws + 1
+    counted = {
         name: Resampled(
-            float(values[0]),
-            values[1:first_left_out],
-            values[first_left_out:],
-            clusters.get(name, weakest),
-            bounds.get(name, (-math.inf, math.inf)),
+            *(float(values[0]), values[1:after], values[after:], n),
+            degrees=n - 1,
+            error=math.sqrt(variance(values[0], values[after:], n)),
         )
-        for name in analysis.names
-        if (values := arrays.get(name)) is not None
+        for name, values in arrays.items()
+        for n in (scores.measures[name].clusters(),)
     }
+    found = counted | _composites(analysis, scores, arrays, counted)
+    bounds = {each.name: bounds_of(each, counted=each.name in counted) for each in analysis.measures}
+    return {name: replace(found[name], bounds=bounds[name]) for name in analysis.names if name in found}
+
+
+def _composites(
+    analysis: Analysis, scores: Clustered, arrays: dict[str, Floats], counted: dict[str, Resampled]
+) -> dict[str, Resampled]:
+    """What `summarize` makes of the measures; each stands on those alone that it moves with."""
+    if analysis.summarize is None or not arrays:
+        return {}
+    after, length = analysis.draws + 1, len(next(iter(arrays.values())))
+    with np.errstate(all="ignore"):
+        made = analysis.summarize(Computed(arrays))
+        slopes = _slopes(analysis.summarize, {name: each.point for name, each in counted.items()})
+    found = {}
+    for name, value in made.items():
+        values = np.broadcast_to(np.asarray(value, float), (length,))
+        parts = slopes.get(name) or dict.fromkeys(counted, 1.0)
+        spreads = [((slope * counted[part].error) ** 2, counted[part].degrees) for part, slope in parts.items()]
+        shares = _shares(scores, parts)
+        moves = np.nan_to_num(values[0] - values[after:])
+        found[name] = Resampled(
+            *(float(values[0]), values[1:after], values[after:]),
+            clusters=min(counted[part].clusters for part in parts),
+            degrees=max(1, min(_degrees(spreads), int(np.count_nonzero(np.isfinite(shares))) - 1)),
+            error=math.sqrt(float(np.nansum(shares[: len(moves)] * moves**2))),
+        )
+    return found
+
+
+def _shares(scores: Clustered, parts: Iterable[str]) -> Floats:
+    """(n − 1) / n for each cluster, n being how many have the rarest of its parts; nan for one without any of them."""
+    shares = np.full(len(scores.labels), np.nan)
+    for part in parts:
+        rows, n = scores.measures[part].cluster, scores.measures[part].clusters()
+        shares[rows] = np.fmin(shares[rows], (n - 1) / n)
+    return shares
+
+
+def _slopes(summarize: Callable[[Values], Values], points: dict[str, float]) -> dict[str, dict[str, float]]:
+    """By how much each composite moves with each measure: composite → measure → slope, if it moves at all."""
+    steps = {name: _STEP * max(1.0, abs(point)) for name, point in points.items()}
+    moved = {name: np.full(len(points) + 1, point) for name, point in points.items()}
+    for row, (name, step) in enumerate(steps.items(), 1):
+        moved[name][row] += step
+    slopes = {}
+    for composite, values in summarize(Computed(moved)).items():
+        rows = np.broadcast_to(np.asarray(values, float), (len(points) + 1,))
+        found = {name: (row - rows[0]) / step for row, (name, step) in zip(rows[1:], steps.items(), strict=True)}
+        slopes[composite] = {name: float(slope) for name, slope in found.items() if abs(slope) > _STEP}
+    return slopes
+
+
+def _degrees(spreads: Sequence[tuple[float, int]]) -> int:
+    """Satterthwaite's degrees of freedom of a sum of variances, each with its own."""
+    total = sum(each for each, _ in spreads)
+    if total <= 0 or any(degrees < 1 for _, degrees in spreads):
+        return min(degrees for _, degrees in spreads)
+    return int(total**2 / sum(each**2 / degrees for each, degrees in spreads) + _SLACK)
+
+
+def variance(point: float, left_out: Floats, clusters: int) -> float:
+    """The variance of a value of so many clusters, by leaving each out. Others that were left out moved nothing."""
+    influence = point - left_out
+    influence = influence[np.isfinite(influence)]
+    if influence.size == 0 or clusters < 2 or not math.isfinite(point):
+        return 0.0
+    apart = float(np.sum(influence**2)) - float(np.sum(influence)) ** 2 / clusters
+    return max(apart, 0.0) * (clusters - 1) / clusters
 
 
 def bounds_of(measure: Measure, *, counted: bool = True) -> tuple[float, float]:
@@ -98,8 +163,9 @@ def _can_vary(values: Resampled) -> bool:
 def interval(values: Resampled, *, share: bool = False) -> tuple[float, float] | None:
     """The 95 % interval, or None where the draws say nothing: they cannot vary, or are all equal.
 
-    A bootstrap cannot draw what has never occurred, so an interval without width would claim certainty. With `share`,
-    a value of exactly 0 or 1 on all clusters gets the exact binomial bound on the share of clusters that differ.
+    With few clusters it is at least Student's, within the bounds of the measure. A bootstrap cannot draw what has never
+    occurred, so an interval without width would claim certainty. With `share`, a value of exactly 0 or 1 on all
+    clusters gets the exact binomial bound on the share of clusters that differ.
     """
     if not _can_vary(values):
         return None
@@ -110,13 +176,14 @@ def interval(values: Resampled, *, share: bool = False) -> tuple[float, float] |
         unseen = 1 - ((1 - CONFIDENCE) / 2) ** (1 / values.clusters)
         return (0.0, unseen) if values.point == 0.0 else (1 - unseen, 1.0)
     acceleration = _acceleration(values)
-    z = t_quantile((1 + CONFIDENCE) / 2, values.clusters - 1) * _widening(values.clusters)
+    t = t_quantile((1 + CONFIDENCE) / 2, values.degrees)
+    z = t * _widening(values.degrees + 1)
     levels = [_NORMAL.cdf(_shifted(end, acceleration)) for end in (-z, z)]
     low, high = map(float, np.quantile(draws, levels))
     if values.clusters >= FEW:
         return low, high
-    reach = t_quantile((1 + CONFIDENCE) / 2, values.clusters - 1) * _standard_error(values)
     lowest, highest = values.bounds
+    reach = t * values.error
     return min(low, max(values.point - reach, lowest)), max(high, min(values.point + reach, highest))
 
 
@@ -137,7 +204,8 @@ def _arrays(analysis: Analysis, scores: Clustered) -> dict[str, Floats]:
     scored = [measure for measure in analysis.measures if measure.name in scores.measures]
     summed = [measure for measure in scored if not measure.pooled]
     pooled = [measure for measure in scored if measure.pooled]
-    sums = [scores.measures[measure.name].sums(size) for measure in summed]
+    # The last column of a measure counts the clusters that have it.
+    sums = [_with_presence(scores.measures[measure.name], size) for measure in summed]
     table = np.concatenate(sums, axis=1) if sums else np.zeros((size, 0))
     total = table.sum(axis=0)
     drawn, pooled_draws = np.empty((draws, table.shape[1])), np.empty((draws, len(pooled)))
@@ -151,16 +219,28 @@ def _arrays(analysis: Analysis, scores: Clustered) -> dict[str, Floats]:
     stacked = np.concatenate([total[None], drawn, total - table if draws else table[:0]])
     ends = np.cumsum([part.shape[1] for part in sums]).tolist()
     arrays = {
-        measure.name: value_of(measure, stacked[:, end - part.shape[1] : end])
+        measure.name: np.where(
+            stacked[:, end - 1] > 0, value_of(measure, stacked[:, end - part.shape[1] : end - 1]), np.nan
+        )
         for measure, part, end in zip(summed, sums, ends, strict=True)
     }
     for column, measure in enumerate(pooled):
-        point = _pooled(measure, scores.measures[measure.name], np.ones(size))
-        # Leaving out every cluster in turn would cost as much again; without it the percentiles are not shifted.
+        rows = scores.measures[measure.name]
+        point = _pooled(measure, rows, np.ones(size))
         left_out = np.full(size if draws else 0, point)
+        if draws and rows.clusters() < FEW:
+            # Leaving out each of many would cost as much again; without it the percentiles are not shifted.
+            for cluster in np.unique(rows.cluster):
+                left_out[cluster] = _pooled(measure, rows, 1.0 - (np.arange(size) == cluster))
         arrays[measure.name] = np.concatenate([[point], pooled_draws[:, column], left_out])
     fixed = {measure.name for measure in scored if not measure.sampled}
     return {name: np.full_like(values, values[0]) if name in fixed else values for name, values in arrays.items()}
+
+
+def _with_presence(rows: MeasureRows, clusters: int) -> Floats:
+    present = np.zeros((clusters, 1))
+    present[rows.cluster] = 1.0
+    return np.concatenate([rows.sums(clusters), present], axis=1)
 
 
 def value_of(measure: Measure, sums: Floats) -> Floats:
@@ -180,19 +260,6 @@ def _pooled(measure: Measure, rows: MeasureRows, counts: Floats) -> float:
         raise ValueError(f"measure {measure.name!r} is pooled and needs a `value` function")
     drawn = np.repeat(rows.counts, counts[rows.cluster].astype(np.intp), axis=0)
     return float(measure.value(drawn)) if len(drawn) else math.nan
-
-
-def _standard_error(values: Resampled) -> float:
-    """By leaving each cluster out; 0 for a composite that more clusters move than its weakest part stands on.
-
-    There, the degrees of freedom of the weakest part would make an interval that says nothing.
-    """
-    influence = values.point - values.left_out
-    influence = influence[np.isfinite(influence) & (np.abs(influence) > _SLACK * max(1.0, abs(values.point)))]
-    if influence.size > values.clusters:
-        return 0.0
-    apart = float(np.sum(influence**2)) - float(np.sum(influence)) ** 2 / values.clusters
-    return math.sqrt(max(apart, 0.0) * (values.clusters - 1) / values.clusters)
 
 
 def _acceleration(values: Resampled) -> float:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import msgspec
 import numpy as np
 
 from loupe.stats.analysis import DRAWS
-from loupe.stats.bootstrap import Resampled, bounds_of, interval, multiplicities, value_of
+from loupe.stats.bootstrap import Resampled, bounds_of, interval, multiplicities, value_of, variance
 from loupe.stats.clusters import Floats
 from loupe.types import Estimate, Measure
 
@@ -145,13 +145,16 @@ def _estimate(
 ) -> Estimate:
     if not math.isfinite(values[0]):
         return Estimate(value=None, n=bases)
-    low, high = interval(replace(_resampled(found, values, bases), bounds=bounds)) or (None, None)
+    low, high = interval(_resampled(found, values, bases, bounds)) or (None, None)
     return Estimate(value=float(values[0]), low=low, high=high, n=bases)
 
 
-def _resampled(found: Curve, values: Floats, bases: int) -> Resampled:
+def _resampled(
+    found: Curve, values: Floats, bases: int, bounds: tuple[float, float] = (-math.inf, math.inf)
+) -> Resampled:
     after = 1 + found.draws
-    return Resampled(float(values[0]), values[1:after], values[after:], bases)
+    error = math.sqrt(variance(values[0], values[after:], bases))
+    return Resampled(float(values[0]), values[1:after], values[after:], bases, max(1, bases - 1), error, bounds)
 
 
 def _crossing(found: Curve, bad: Floats, level: float, *, log: bool = False) -> Crossing:

@@ -69,12 +69,14 @@ def _can_be_set(page: Page) -> bool:
     return all(is_there(family) for family in page.faces)
 
 
-def _setting(choice: Choice, track: str, number: int) -> Setting:
+def _setting(choice: Choice, name: str, ladder: int) -> Setting:
+    track = TRACKS[name]
+    number, visit = track.place(ladder)
     worded = [code for code in choice.codes if is_there(face_of(code).family)] or ["en"]
-    code = worded[number % len(worded)] if TRACKS[track].worded else "en"
-    prose = choice.texts if choice.texts and TRACKS[track].worded else Prose.of(code)
+    code = worded[number // track.round % len(worded)] if track.worded else "en"
+    prose = choice.texts if choice.texts and track.worded else Prose.of(code)
     there = tuple(code for code in choice.codes or language_codes() if is_there(face_of(code).family))
-    return Setting(track=track, seed=choice.seed, number=number, codes=there, prose=prose)
+    return Setting(track=name, seed=choice.seed, number=number, visit=visit, codes=there, prose=prose)
 
 
 def sample_of(page: Page, choice: Choice, folder: Path, *, named: bool = False) -> Sample:

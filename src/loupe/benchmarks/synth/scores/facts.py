@@ -70,7 +70,7 @@ def _alike(word: str, wanted: str) -> bool:
 
 def _exactly(answer: str, words: list[str], fact: Fact) -> tuple[bool, str]:
     count = _times(words, fact)
-    return count == fact.count, f"found {count} of {fact.count} times"
+    return count == fact.count, f"found {count} times, printed {fact.count} times"
 
 
 def _at_most(answer: str, words: list[str], fact: Fact) -> tuple[bool, str]:

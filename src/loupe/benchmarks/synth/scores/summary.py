@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from loupe.benchmarks.shared.mean_of_parts import mean_of_parts
 from loupe.metrics import rate_of_sums
 from loupe.types import Measure, Values
 
@@ -45,11 +44,9 @@ MEASURES = (
 
 def summarize(values: Values) -> Values:
     """`overall` over the tracks that are there, and what an engine owes to knowing the language; numbers or draws."""
-    tracks = [np.asarray(values[name], float) for name in TRACK_TITLES if values.get(name) is not None]
     found: dict[str, Any] = {}
-    if tracks:
-        # A draw without any page of a track would be the mean of other tracks: it is no draw of this one.
-        found["overall"] = np.mean(np.stack(np.broadcast_arrays(*tracks)), axis=0)[()]
+    if (overall := mean_of_parts(values, tuple(TRACK_TITLES))) is not None:
+        found["overall"] = overall
     if values.get("cer_natural") is not None and values.get("cer_random") is not None:
         found["prior_reliance"] = values["cer_random"] - values["cer_natural"]
     return found

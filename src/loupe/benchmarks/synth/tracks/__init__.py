@@ -22,13 +22,23 @@ from loupe.benchmarks.synth.tracks import (
 from loupe.benchmarks.synth.tracks.setting import Setting
 
 
+def _next(ladder: int) -> tuple[int, int]:
+    return ladder, 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Track:
-    """`share` is how many pages there are beside those of the others; `worded`: its text may be in any language."""
+    """`share` is its weight in the order of pages; `worded`: its text may be in any language.
+
+    `place` says of the ladders of a track, one after the other, which base page they are of, and how often it came
+    before. So many base pages have one language before the next has its turn: `round`.
+    """
 
     pages: Callable[[Setting], list[Page]]
     share: int
     worded: bool = True
+    place: Callable[[int], tuple[int, int]] = _next
+    round: int = 1
 
 
 TRACKS: Mapping[str, Track] = {
@@ -37,7 +47,7 @@ TRACKS: Mapping[str, Track] = {
     "detail": Track(pages=detail.pages, share=8, worded=False),
     "legibility": Track(pages=legibility.pages, share=28),
     "density": Track(pages=density.pages, share=10),
-    "degrade": Track(pages=damaged.pages, share=94),
+    "degrade": Track(pages=damaged.pages, share=94, place=damaged.place, round=damaged.ROUND),
     "tables": Track(pages=tables.pages, share=18, worded=False),
     "formulas": Track(pages=formulas.pages, share=12, worded=False),
     "order": Track(pages=order.pages, share=12),

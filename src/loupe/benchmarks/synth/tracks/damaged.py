@@ -13,26 +13,30 @@ CLEAN = "clean"
 _SIZE = 12.0
 _LINES = 16
 #: A base page has every fourth degradation, so that many base pages stand behind the track, and four make a round.
-_STEP = 4
+ROUND = 4
 #: A base page comes back until it has all severities: four rounds have the first set before any page has the next.
 _TURNS = ((3, 5), (1, 4), (2,))
-_BASES = 4 * _STEP
+_BASES = 4 * ROUND
+
+
+def place(ladder: int) -> tuple[int, int]:
+    """Which base page the ladder is of, and how often that page came before."""
+    again, number = divmod(ladder, _BASES)
+    later, visit = divmod(again, len(_TURNS))
+    return later * _BASES + number, visit
 
 
 def pages(setting: Setting) -> list[Page]:
     """A quarter of the degradations at some severities; the same text comes back at the others, and clean at first."""
     from loupe.benchmarks.synth.degrade import DEGRADATIONS
 
-    kinds = list(DEGRADATIONS)[setting.number % _STEP :: _STEP]
-    turn = setting.number // _BASES % len(_TURNS)
-    number = setting.number // (_BASES * len(_TURNS)) * _BASES + setting.number % _BASES
-    clean = _clean(replace(setting, number=number))
+    clean = _clean(setting)
     worse = [
         replace(clean, kind=name, rung=str(severity), rank=severity, damage=(name, severity))
-        for name in kinds
-        for severity in _TURNS[turn]
+        for name in list(DEGRADATIONS)[setting.number % ROUND :: ROUND]
+        for severity in _TURNS[setting.visit]
     ]
-    return [clean, *worse] if turn == 0 else worse
+    return worse if setting.visit else [clean, *worse]
 
 
 def _clean(setting: Setting) -> Page:

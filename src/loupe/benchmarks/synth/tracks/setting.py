@@ -10,11 +10,15 @@ from loupe.benchmarks.synth.text.prose import Prose
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """Base page `number` (from 0) of a track; `codes` are the languages to choose from, `prose` is its text."""
+    """Base page `number` (from 0) of a track; `codes` are the languages to choose from, `prose` is its text.
+
+    `visit` is how often the base page came before, for a track whose ladders come in parts.
+    """
 
     track: str
     seed: int
     number: int
+    visit: int = 0
     codes: tuple[str, ...]
     prose: Prose
 
