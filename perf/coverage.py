@@ -38,7 +38,9 @@ Drawn: TypeAlias = tuple[Floats, Floats, float | Floats]
 Draw: TypeAlias = Callable[[np.random.Generator, Shape], Drawn]
 SEED = 20240607
 REPEATS = {30: 4000, 200: 2000, 1000: 1000}
-FEW = {2: 4000, 3: 4000, 5: 4000, 10: 4000}
+FEW = {2: 4000, 3: 4000, 5: 4000, 9: 4000, 10: 4000, 15: 4000}
+#: With so many, every simulated benchmark has an interval.
+FEWEST_SURE = 15
 AT_ONCE = 500
 
 
@@ -134,10 +136,7 @@ def measures(number: int) -> list[Measure]:
 
 
 def covered(benchmark: Simulated, clusters: int, repeats: int) -> tuple[float, float, float]:
-    """Shares of repeats whose interval holds the truth, lies above it, and lies below it.
-
-    What has no interval claims nothing that could be wrong; only a few clusters come without.
-    """
+    """Shares of repeats whose interval does not exclude the truth, lies above it, and lies below it."""
     chance = np.random.default_rng([SEED, clusters])
     above = below = done = 0
     while done < repeats:
@@ -146,6 +145,8 @@ def covered(benchmark: Simulated, clusters: int, repeats: int) -> tuple[float, f
         found = estimate(Analysis(measures(number)), to_rows(first, second)).values()
         for value, true in zip(found, np.broadcast_to(truth, number).tolist(), strict=True):
             if value.low is None or value.high is None:
+                # It claims nothing that could be wrong; only a few clusters come without.
+                assert clusters < FEWEST_SURE
                 continue
             above += value.low > true + 1e-12
             below += value.high < true - 1e-12
@@ -356,6 +357,39 @@ def print_figures(repeats: dict[int, int]) -> None:
         print(f"| {name} | " + " | ".join(f"{100 * counts[bases] / repeats[bases]:.1f} %" for bases in repeats) + " |")
 
 
+#: A mean of parts: so many clusters of a part that varies much, of one that varies less, and of one that is yes or no.
+PARTS = ((2, 3, 10), (2, 12, 30), (3, 6, 20), (4, 12, 30), (8, 12, 40))
+
+
+def print_parts(repeats: int) -> None:
+    """The table of means of parts that few clusters have."""
+    names = ("hard", "easy", "traps")
+    truth = (0.6 + 0.98 + 0.9) / 3
+    analysis = Analysis(
+        [Measure(name=name) for name in (*names, "overall")],
+        summarize=lambda values: {"overall": sum(values[name] for name in names) / len(names)},
+    )
+    chance = np.random.default_rng([SEED, 6])
+    print("\n| mean of three parts, clusters of each | holds the true value | half-width |\n|---|---|---|")
+    for hard, easy, traps in PARTS:
+        held, widths = 0, []
+        for _ in range(repeats):
+            values = {
+                "hard": chance.beta(6, 4, hard),
+                "easy": chance.uniform(0.96, 1.0, easy),
+                "traps": (chance.random(traps) < 0.9).astype(float),
+            }
+            rows = [
+                (f"{name} {number}", Score(measure=name, counts=(float(value), 1.0)))
+                for name, each in values.items()
+                for number, value in enumerate(each)
+            ]
+            found = estimate(analysis, rows)["overall"]
+            held += found.low is None or found.high is None or found.low <= truth <= found.high
+            widths += [] if found.low is None or found.high is None else [(found.high - found.low) / 2]
+        print(f"| {hard}, {easy}, {traps} | {100 * held / repeats:.1f} % | {100 * float(np.mean(widths)):.1f} points |")
+
+
 def print_fixed(repeats: dict[int, int], factor: float) -> None:
     """The tables of benchmarks whose number of clusters is known beforehand."""
     print(f"Coverage of the 95 % interval (missed below / above), seed {SEED}, repeats {repeats}")
@@ -380,6 +414,7 @@ def main() -> None:
         print_fixed(repeats, factor)
     if chosen.only in (None, "few"):
         print_coverage("few clusters", covered, {few: max(1, int(number * factor)) for few, number in FEW.items()})
+        print_parts(max(1, int(1000 * factor)))
     if chosen.only in (None, "stopping"):
         at_stop = {expected: max(1, int(2000 * factor)) for expected in (100, 300)}
         print_stopping("stopped by width", at_stop, two=False)

@@ -102,12 +102,29 @@ def test_a_few_pages_have_the_interval_of_student(values: list[float]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("measure", "ends"),
-    [(MEAN, (0.0, 1.0)), (Measure(name="mean", unit="count"), (0.0, 1.0)), (RATE, (0.0, 0.6 + 12.7062 * 0.3))],
+    ("measure", "values", "ends"),
+    [
+        (MEAN, [0.3, 0.9], (0.0, 1.0)),
+        (Measure(name="mean", unit="count"), [0.3, 0.9], (0.0, 1.0)),
+        (Measure(name="wrong", higher_is_better=False), [0.3, 0.9], (0.0, 1.0)),
+        # An error rate that passes 1 on a page has no upper end.
+        (RATE, [0.3, 1.1], (0.0, 0.7 + 12.7062 * 0.4)),
+        (Measure(name="points", unit="number"), [0.3, 0.9], (0.6 - 12.7062 * 0.3, 0.6 + 12.7062 * 0.3)),
+    ],
 )
-def test_an_interval_of_a_few_pages_ends_where_the_measure_does(measure: Measure, ends: tuple[float, float]) -> None:
-    rows = [(label, Score(measure=measure.name, counts=score.counts)) for label, score in mean_rows([0.3, 0.9])]
-    assert known(estimate(Analysis([measure]), rows)[measure.name])[1:] == pytest.approx(ends)
+def test_an_interval_of_a_few_pages_ends_where_the_measure_does(
+    measure: Measure, values: list[float], ends: tuple[float, float]
+) -> None:
+    assert known(estimate(Analysis([measure]), mean_rows(values, measure.name))[measure.name])[1:] == pytest.approx(
+        ends
+    )
+
+
+def test_a_composite_of_a_few_pages_ends_where_its_parts_do() -> None:
+    rows = mean_rows([0.1, 0.9], "a") + mean_rows([0.9, 0.2], "b")
+    measures = [Measure(name="a"), Measure(name="b"), Measure(name="gap", higher_is_better=False)]
+    found = estimate(Analysis(measures, summarize=lambda values: {"gap": values["b"] - values["a"]}), rows)
+    assert known(found["gap"])[1:] == (-1.0, 1.0)
 
 
 @pytest.mark.parametrize("pages", [2, 4])

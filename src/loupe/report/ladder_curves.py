@@ -121,6 +121,8 @@ def _panel(members: Sequence[tuple[int, str, Ladder]]) -> Panel:
 def _spread(ranks: Sequence[float]) -> list[float]:
     """Where rungs stand: true to scale, or in even steps where some lie more than twice as far apart as others."""
     gaps = [abs(after - before) for before, after in itertools.pairwise(ranks)]
+    if not gaps:
+        return [0.0] * len(ranks)
     if min(gaps) <= 0 or max(gaps) > 2 * min(gaps):
         return [number / len(gaps) for number in range(len(ranks))]
     return [abs(rank - ranks[0]) / sum(gaps) for rank in ranks]

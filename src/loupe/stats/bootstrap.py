@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
@@ -65,18 +65,20 @@ def resample(analysis: Analysis, scores: Clustered) -> dict[str, Resampled]:
     """Every measure of the analysis that can be computed, in its order."""
     arrays = _arrays(analysis, scores)
     after = analysis.draws + 1
-    counted = {
-        name: Resampled(
+    counted = {}
+    for measure in analysis.measures:
+        if (values := arrays.get(measure.name)) is None:
+            continue
+        rows = scores.measures[measure.name]
+        n = rows.clusters()
+        counted[measure.name] = Resampled(
             *(float(values[0]), values[1:after], values[after:], n),
             degrees=n - 1,
             error=math.sqrt(variance(values[0], values[after:], n)),
+            bounds=bounds_of(measure, None if measure.pooled or n >= FEW else _values(measure, rows)),
         )
-        for name, values in arrays.items()
-        for n in (scores.measures[name].clusters(),)
-    }
     found = counted | _composites(analysis, scores, arrays, counted)
-    bounds = {each.name: bounds_of(each, counted=each.name in counted) for each in analysis.measures}
-    return {name: replace(found[name], bounds=bounds[name]) for name in analysis.names if name in found}
+    return {name: found[name] for name in analysis.names if name in found}
 
 
 def _composites(
@@ -101,8 +103,19 @@ def _composites(
             clusters=min(counted[part].clusters for part in parts),
             degrees=max(1, min(_degrees(spreads), int(np.count_nonzero(np.isfinite(shares))) - 1)),
             error=math.sqrt(float(np.nansum(shares[: len(moves)] * moves**2))),
+            bounds=_bounds_of_parts(analysis.summarize, name, parts, counted),
         )
     return found
+
+
+def _bounds_of_parts(
+    summarize: Callable[[Values], Values], name: str, slopes: dict[str, float], counted: dict[str, Resampled]
+) -> tuple[float, float]:
+    """What a composite is where each of its parts is at the end that lowers it, or raises it, most."""
+    ends = {part: each.bounds if slopes.get(part, 1.0) > 0 else each.bounds[::-1] for part, each in counted.items()}
+    with np.errstate(all="ignore"):
+        low, high = np.asarray(summarize(Computed({part: np.array(end) for part, end in ends.items()}))[name], float)
+    return (float(low) if math.isfinite(low) else -math.inf), (float(high) if math.isfinite(high) else math.inf)
 
 
 def _shares(scores: Clustered, parts: Iterable[str]) -> Floats:
@@ -146,12 +159,16 @@ def variance(point: float, left_out: Floats, clusters: int) -> float:
     return max(apart, 0.0) * (clusters - 1) / clusters
 
 
-def bounds_of(measure: Measure, *, counted: bool = True) -> tuple[float, float]:
-    """What no value of a measure can lie beyond. One that is not counted, but made of others, may be a difference."""
-    share = measure.unit != "number"
-    if measure.bounded or (share and measure.higher_is_better):
+def bounds_of(measure: Measure, seen: Floats | None = None) -> tuple[float, float]:
+    """What no value of a measure can lie beyond, by what it is, and by its values on all clusters, where it is counted.
+
+    An error rate may pass 1, but nothing says so of one that stays below it everywhere.
+    """
+    if measure.bounded or (measure.unit != "number" and measure.higher_is_better):
         return 0.0, 1.0
-    return (0.0 if share and counted else -math.inf), math.inf
+    if measure.unit == "number" or seen is None or not seen.size:
+        return -math.inf, math.inf
+    return (0.0 if seen.min() >= 0 else -math.inf), (1.0 if seen.max() <= 1 else math.inf)
 
 
 def _can_vary(values: Resampled) -> bool:
@@ -241,6 +258,12 @@ def _with_presence(rows: MeasureRows, clusters: int) -> Floats:
     present = np.zeros((clusters, 1))
     present[rows.cluster] = 1.0
     return np.concatenate([rows.sums(clusters), present], axis=1)
+
+
+def _values(measure: Measure, rows: MeasureRows) -> Floats:
+    """The measure on each cluster that has it, where it can be computed."""
+    values = value_of(measure, rows.sums(int(rows.cluster[-1]) + 1)[np.unique(rows.cluster)])
+    return values[np.isfinite(values)]
 
 
 def value_of(measure: Measure, sums: Floats) -> Floats:

@@ -49,7 +49,8 @@ class Curve:
     """A measure on every rung: `values` of shape (1 + draws + base pages, rungs), nan where nothing was measured.
 
     The first row is the value, then come the draws, then the values with each base page left out. `places` are in the
-    unit of the ladder, from easy to hard; `bases` says how many base pages have each rung.
+    unit of the ladder, from easy to hard; `bases` says how many base pages have each rung. `bounds` are those of the
+    measure.
     """
 
     measure: Measure
@@ -57,6 +58,7 @@ class Curve:
     bases: tuple[int, ...]
     values: Floats
     draws: int
+    bounds: tuple[float, float] = (-math.inf, math.inf)
 
     @property
     def weakest(self) -> int:
@@ -99,19 +101,21 @@ def curve(
     drawn = [part @ flat for part in multiplicities(len(sums), draws=draws, seed=seed)]
     stacked = np.concatenate([total[None], *drawn, total - flat]).reshape(-1, *table.shape[1:])
     values = np.where(stacked[..., -1] > 0, value_of(measure, stacked[..., :-1]), np.nan)
-    return Curve(measure, tuple(places), tuple(int(table[:, at, -1].sum()) for at in range(len(places))), values, draws)
+    bases = tuple(int(table[:, at, -1].sum()) for at in range(len(places)))
+    seen = value_of(measure, table[table[..., -1] > 0][:, :-1])
+    return Curve(measure, tuple(places), bases, values, draws, bounds_of(measure, seen[np.isfinite(seen)]))
 
 
 def points(found: Curve) -> list[Estimate]:
     """The value on every rung, each with its own 95 % interval: a band of single intervals, not one for the curve."""
-    bounds = bounds_of(found.measure)
-    return [_estimate(found, found.values[:, rung], bases, bounds) for rung, bases in enumerate(found.bases)]
+    return [_estimate(found, found.values[:, rung], bases, found.bounds) for rung, bases in enumerate(found.bases)]
 
 
 def reliance(found: Curve) -> list[Estimate]:
     """How much each rung is above the first: prior reliance, where the first is natural text and the measure a CER."""
+    reach = found.bounds[1] - found.bounds[0]
     return [
-        _estimate(found, found.values[:, rung] - found.values[:, 0], min(bases, found.bases[0]))
+        _estimate(found, found.values[:, rung] - found.values[:, 0], min(bases, found.bases[0]), (-reach, reach))
         for rung, bases in enumerate(found.bases)
     ]
 
