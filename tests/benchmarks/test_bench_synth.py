@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import subprocess
 import sys
@@ -34,6 +35,8 @@ from loupe.benchmarks.synth.typeset.drawing import as_pdf, clean_pdf, picture
 from loupe.benchmarks.synth.typeset.fonts import FACES, face_of, missing
 from loupe.benchmarks.synth.typeset.text_layer import difference, text_layer
 from loupe.errors import MissingToolError, UsageError
+from loupe.results.costs import Counts, costs
+from loupe.results.sample_values import sample_values
 from loupe.types import Prediction, Sample, SampleScores, Score, Scored
 
 #: Tracks whose fonts come with the typesetter, so that they are the same wherever tests run.
@@ -222,6 +225,17 @@ def test_degraded_pages_are_those_of_their_clean_page() -> None:
         assert {one.tags["rung"] for one in of_base} == {"0", "1", "2", "3", "4", "5"}
 
 
+@pytest.mark.parametrize("languages", ["en,de", "en,de,fr", "en,de,fr,es"])
+def test_a_degraded_page_keeps_its_language_and_a_degradation_has_several(languages: str) -> None:
+    pages = list(synth.load(None, tracks="degrade", pages=DEGRADED, languages=languages))
+    of_base, of_kind = defaultdict(set), defaultdict(set)
+    for one in pages:
+        of_base[one.group].add(one.truth.text)
+        of_kind[one.tags["kind"]].add(one.tags["language"])
+    assert {len(texts) for texts in of_base.values()} == {1}
+    assert {frozenset(codes) for codes in of_kind.values()} == {frozenset(languages.split(","))}
+
+
 def test_each_degradation_comes_on_four_base_pages_at_every_severity_before_any_on_a_fifth() -> None:
     pages = list(synth.load(None, tracks="degrade", pages=DEGRADED))
     bases = {(kind, rung): set[str]() for kind in DEGRADATIONS for rung in "12345"}
@@ -242,6 +256,29 @@ def test_a_degradation_is_compared_with_the_clean_pages_of_its_own_bases_alone()
     assert len(curves) == 10
     for curve in curves:
         assert [(point["rung"], point["bases"]) for point in curve["points"]] == [("0", 1), ("3", 1), ("5", 1)]
+
+
+# --- the headline
+
+
+def test_overall_is_the_mean_of_the_tracks_that_are_there() -> None:
+    missing = dict.fromkeys(TRACKS, math.nan)
+    assert synth.benchmark.summarize is not None
+    assert synth.benchmark.summarize({**missing, "plain": 0.5, "traps": 1.0})["overall"] == 0.75
+    assert math.isnan(synth.benchmark.summarize(missing)["overall"])
+    # A draw without any page of traps is no draw.
+    draws = {**missing, "plain": np.array([0.5, 0.6, 0.4]), "traps": np.array([1.0, math.nan, 0.8])}
+    assert synth.benchmark.summarize(draws)["overall"] == pytest.approx([0.75, math.nan, 0.6], nan_ok=True)
+
+
+def test_the_pages_of_one_track_cost_all_that_it_lost() -> None:
+    pages = list(synth.load(None, tracks="traps", pages=20))
+    rows = [SampleScores(sample=one.id, scores=scores_of(one, "")) for one in pages]
+    measures, summarize = synth.benchmark.measures, synth.benchmark.summarize
+    values = [sample_values(measures, row.scores, summarize) for row in rows]
+    assert all(found["overall"] == found["traps"] for found in values)
+    lost = costs(measures, Counts(rows), headline="overall", summarize=summarize).lost
+    assert lost == pytest.approx(1 - sum(found["traps"] for found in values) / len(values))
 
 
 # --- what each track catches
