@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from loupe.benchmarks import synth
 from loupe.benchmarks.synth.page import Fact
 from loupe.benchmarks.synth.scores.facts import judged
-from loupe.benchmarks.synth.text.own_texts import own_prose
+from loupe.benchmarks.synth.text.own_texts import own_texts
+from loupe.benchmarks.synth.typeset.fonts import FACES
+from loupe.benchmarks.synth.typeset.letters import without_glyph
 from loupe.cli import main
 from loupe.data import bounded
 
@@ -30,6 +33,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ('#let a = "aaaaaaaaaa" * 400000000\n#a.len()', "memory"),
         ("one #pagebreak() two", "2 pages; a template is one page"),
         ('#metadata((fields: ("total": ""))) <truth>\nx', "the field 'total' has no value"),
+        ('#metadata((fields: ("total": "1.00"))) <truth>\nx', "the field 'total' is not on the page: '1.00'"),
+        ('#metadata((fields: ("a": "\\u{1b}[31m"))) <truth>\nx', "the field 'a' is not on the page"),
     ],
 )
 def test_a_hostile_template_costs_one_line(
@@ -55,8 +60,35 @@ def test_links_out_of_a_folder_are_not_followed(option: str, here: Path, capsys:
 def test_a_text_of_nothing_but_beginnings_is_read_at_once(here: Path) -> None:
     (here / "given").mkdir()
     for number, begin in enumerate(("![", "[", "\n", "<", "![](", " \n")):
-        (here / f"given/{number}.md").write_text(begin * 200_000 + "\n\nHere are five plain words.", encoding="utf-8")
-    assert own_prose(here / "given", "en").code == "en"
+        (here / f"given/{number}.md").write_text(
+            begin * 200_000 + "\n\n" + "Here are five plain words. " * 4, encoding="utf-8"
+        )
+    assert own_texts(here / "given", "en").prose.code == "en"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("A box is ticked ✓ and ☃ melts.", "given/a.txt:21: the font Libertinus Serif has no '☃' (U+2603)"),
+        ("ฝนตก ในเมือง วันนี้", "given/a.txt:21: the font Libertinus Serif has no 'ก' (U+0E01)"),
+    ],
+)
+def test_letters_that_the_font_lacks_are_named_and_not_set_as_boxes(
+    text: str, said: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "given").mkdir()
+    (here / "given/a.txt").write_text("Here are five plain words.\n" * 20 + text, encoding="utf-8")
+    assert main(["synth", "made", "--text", "given", "--pages", "1"]) == 2
+    assert said in capsys.readouterr().err and not (here / "made").exists()
+
+
+def test_pages_in_a_face_that_lacks_letters_are_left_out(here: Path) -> None:
+    (here / "given").mkdir()
+    (here / "given/a.txt").write_text("Here are five plain words → so it is.\n" * 20, encoding="utf-8")
+    pages = list(synth.load(None, tracks="plain", pages=8, text=str(here / "given")))
+    faces = {page.tags["face"] for page in pages}
+    assert len(pages) == 8 and "Libertinus Serif" in faces
+    assert not any(without_glyph("→", face) for face in FACES if face.name in faces)
 
 
 def test_more_texts_than_fit_are_refused_and_not_cut(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ From the figures of the benchmark `synth` (docs/synth.md#figures).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -50,13 +51,20 @@ def _reliance(ladders: Sequence[Ladder]) -> Section | None:
 
 def _degradations(ladders: Sequence[Ladder]) -> Section | None:
     rows = []
+    rungs = set()
     for ladder in ladders:
+        if ladder.track != "degrade":
+            continue
         area, half = read_off(ladder.summary.get("area")), read_off(ladder.summary.get("half_loss"))
-        if area and half and area.value is not None:
-            curve = " ".join(f"{100 * point.value:.0f}" for point in ladder.points if point.value is not None)
-            value, ends = format_value(area.value, "fraction"), _ends(area, "fraction")
-            rows.append((area.value, (ladder.kind.replace("_", " "), value, ends, curve, _crossing(half))))
-    header = ("degradation", "area", "95 % interval", "% right, clean to worst", "half is gone at")
+        shown = [point for point in ladder.points if point.value is not None]
+        rungs.add(" ".join(point.rung for point in shown))
+        curve = " ".join(f"{100 * (point.value or 0):.0f}" for point in shown)
+        # Positions without an order have no area; they come last.
+        value = math.inf if area is None or area.value is None else area.value
+        figures = (format_value(value, "fraction"), _ends(area, "fraction")) if area and value < math.inf else ("", "")
+        rows.append((value, (ladder.kind.replace("_", " "), *figures, curve, _crossing(half) if half else "")))
+    at = f"% right at severity {rungs.pop()}" if len(rungs) == 1 else "% right, clean to worst"
+    header = ("degradation", "area", "95 % interval", at, "half is gone at")
     listed = [row for _, row in sorted(rows)]
     return Section(title="robustness, worst first", header=header, rows=listed) if listed else None
 
@@ -72,7 +80,8 @@ def _traps(figures: Mapping[str, Any]) -> Section | None:
     if corrected := share_of(figures.get("corrected")):
         count = f"{corrected.corrected} of {corrected.n}"
         rows.append(("wrong check digits put right", count, _ends(corrected, "fraction")))
-    return Section(title="traps", header=("kind", "passed", "95 % interval, exact"), rows=rows) if rows else None
+    title = "traps" if known else "check digits"
+    return Section(title=title, header=("kind", "passed", "95 % interval, exact"), rows=rows) if rows else None
 
 
 def _crossing(found: ReadOff) -> str:

@@ -53,12 +53,14 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     """What was found after so many clusters: the half-width (None: no interval yet) and how many to read next.
 
     `ended`: "width" says that the stop was by width, which belongs beside the number; "pages" that none may follow.
+    `evidence` is that of so many clusters; below LEAST, no width is believed.
     """
 
     clusters: int
     half_width: float | None
     ended: Ended
     more: int = 0
+    evidence: float = 0.0
 
 
 def look(goal: Goal, analysis: Analysis, runs: Sequence[Clustered]) -> Look:
@@ -77,13 +79,14 @@ def decide(goal: Goal, ends: Ends, influence: Floats, *, clusters: int) -> Look:
     if not goal.half_width > 0:
         raise ValueError(f"a half-width of {goal.half_width}")
     half = None if ends is None else (ends[1] - ends[0]) / 2
-    believed = clusters >= FEWEST and evidence(influence) >= LEAST
+    found = Look(clusters=clusters, half_width=half, ended="", evidence=evidence(influence))
+    believed = clusters >= FEWEST and found.evidence >= LEAST
     if half is not None and half <= goal.half_width and believed:
-        return Look(clusters=clusters, half_width=half, ended="width")
+        return msgspec.structs.replace(found, ended="width")
     if clusters >= goal.most:
-        return Look(clusters=clusters, half_width=half, ended="pages")
+        return msgspec.structs.replace(found, ended="pages")
     step = FEWEST - clusters if clusters < FEWEST else max(STEP, math.ceil(_GROWTH * clusters))
-    return Look(clusters=clusters, half_width=half, ended="", more=min(step, goal.most - clusters))
+    return msgspec.structs.replace(found, more=min(step, goal.most - clusters))
 
 
 def evidence(influence: Floats) -> float:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from loupe.benchmarks.synth.choosing import Choice
 from loupe.benchmarks.synth.text.language import language
+from loupe.benchmarks.synth.text.prose import Prose
 from loupe.benchmarks.synth.tracks import TRACKS
 from loupe.benchmarks.synth.typeset.compiler import need_typesetter
-from loupe.benchmarks.synth.typeset.fonts import face_of, missing
+from loupe.benchmarks.synth.typeset.fonts import FACES, face_of, is_there, missing
 from loupe.benchmarks.synth.typeset.templates import checked_template
 from loupe.errors import MissingToolError, UsageError, did_you_mean
 
@@ -37,20 +38,34 @@ def choice_of(
             )
     if not names:
         raise UsageError("tracks: none named", hint=f"tracks: {', '.join(TRACKS)}")
-    texts = None
-    if text:
-        from loupe.benchmarks.synth.text.own_texts import own_prose
-
-        texts = own_prose(Path(text), codes[0] if codes else "en")
+    texts, lacking = _own(Path(text), codes[0] if codes else "en") if text else (None, frozenset[str]())
     return Choice(
         tracks=tuple(names),
         seed=seed,
         pages=pages,
         codes=tuple(codes),
         texts=texts,
+        lacking=lacking,
         template=checked_template(Path(template)) if template else None,
         pdf=form == "pdf",
     )
+
+
+def _own(folder: Path, code: str) -> tuple[Prose, frozenset[str]]:
+    """The user's texts, and the names of further faces that lack a letter of theirs."""
+    from loupe.benchmarks.synth.text.own_texts import line_of, own_texts
+    from loupe.benchmarks.synth.typeset.letters import without_glyph
+
+    found = own_texts(folder, code)
+    face = face_of(code)
+    for letter in sorted(without_glyph(found.letters, face)):
+        path = found.letters[letter]
+        raise UsageError(
+            f"{path}:{line_of(path, letter)}: the font {face.family} has no {letter!r} (U+{ord(letter):04X})",
+            hint="remove it from the text, or name the language of the texts: --languages",
+        )
+    there = (one for one in FACES if is_there(one.family))
+    return found.prose, frozenset(one.name for one in there if without_glyph(found.letters, one))
 
 
 def _check_font(code: str) -> None:

@@ -33,7 +33,7 @@ class Choice:
 
     `pages` is a bound from below: ladders are whole. `texts` are the user's own sentences. `pdf` gives pages as they
     are typeset, and so with their text layer, where nothing was done to the picture. `template` takes the place of the
-    tracks.
+    tracks. Pages in faces that are `lacking` letters of the texts are left out.
     """
 
     tracks: tuple[str, ...]
@@ -43,6 +43,7 @@ class Choice:
     texts: Prose | None = None
     template: Path | None = None
     pdf: bool = False
+    lacking: frozenset[str] = frozenset()
 
 
 def chosen_pages(choice: Choice) -> Iterator[Page]:
@@ -56,7 +57,8 @@ def chosen_pages(choice: Choice) -> Iterator[Page]:
     total, empty = 0, 0
     while total < choice.pages and empty < _PATIENCE * len(done):
         name = min(done, key=lambda each: (done[each] / TRACKS[each].share, choice.tracks.index(each)))
-        ladder = [page for page in TRACKS[name].pages(_setting(choice, name, made[name])) if _can_be_set(page)]
+        pages = TRACKS[name].pages(_setting(choice, name, made[name]))
+        ladder = [page for page in pages if page.face not in choice.lacking and _can_be_set(page)]
         made[name] += 1
         # A ladder that cannot be set counts a little, so that the others have their turn.
         done[name] += len(ladder) or 1

@@ -124,7 +124,7 @@ def read_until(plans: Sequence[Plan], until: Until, *, plain: bool) -> Carried[R
             for folder in carried.results:
                 _store(folder, note)
             return carried
-        say(f"± {_shown(found, until)} after {ends[clusters - 1]:,} pages: reading on")
+        say(f"± {_shown(found, until)} after {ends[clusters - 1]:,} pages{_doubt(found, until)}: reading on")
         clusters = min(clusters + max(found.more, 1), len(ends))
 
 
@@ -172,8 +172,19 @@ def _why(found: Look, until: Until, pages: int) -> str:
     what = f"the difference of {until.between[0]} and {until.between[1]} in {what}" if until.between else what
     if found.ended == "width":
         return f"stopped by width: ± {_shown(found, until)} of {what} after {pages:,} pages"
-    asked = f"± {until.half_width:g} was asked for"
-    return f"stopped at the most pages ({pages:,}): ± {_shown(found, until)} of {what}, {asked}"
+    asked = _doubt(found, until) or f", ± {until.half_width:g} was asked for"
+    return f"stopped at the most pages ({pages:,}): ± {_shown(found, until)} of {what}{asked}"
+
+
+def _doubt(found: Look, until: Until) -> str:
+    """Why a width that is narrow enough is not believed; "" where it is not."""
+    from loupe.stats.stopping import FEWEST, LEAST
+
+    if found.half_width is None or found.half_width * until.scale > until.half_width:
+        return ""
+    if found.clusters < FEWEST:
+        return f", narrow enough, but on fewer than {FEWEST} base pages"
+    return f", narrow enough, but carried by few pages (as by {found.evidence:.0f}; {LEAST:.0f} are needed)"
 
 
 def _shown(found: Look, until: Until) -> str:

@@ -11,7 +11,7 @@ import msgspec
 
 from loupe.benchmarks.synth.text.language import language, language_codes
 from loupe.benchmarks.synth.text.rungs import RUNGS
-from loupe.benchmarks.synth.tracks.damaged import CLEAN
+from loupe.benchmarks.synth.tracks.damaged import CLEAN, UNORDERED
 from loupe.benchmarks.synth.typeset.fonts import FACES, face_of, missing
 from loupe.metrics import rate_of_sums
 from loupe.stats import curves
@@ -47,6 +47,8 @@ def _ladder(track: str, kind: str) -> _Ladder | None:
         return _Ladder("cer", _CER, "contrast", hard_is_high=False, figures=("limit",))
     if track == "density":
         return _Ladder("density", _ACCURACY, "tokens", figures=("collapse",))
+    if track == "degrade" and kind == UNORDERED:
+        return _Ladder("degrade", _ACCURACY, "position")
     if track == "degrade" and kind != CLEAN:
         return _Ladder("degrade", _ACCURACY, "severity", figures=("area", "half_loss"))
     return None

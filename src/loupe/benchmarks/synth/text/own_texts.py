@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from loupe.benchmarks.synth.dice import Dice
 from loupe.benchmarks.synth.text.language import language
@@ -17,6 +18,8 @@ from loupe.files.foreign import is_inside, read_data
 _KINDS = (".txt", ".md", ".markdown")
 _MOST_FILES, _MOST_BYTES = 2_000, 20_000_000
 _LEAST_WORDS, _MOST_WORDS = 3, 60
+#: Languages in which every noun has a capital: there, no word can be taken for a name.
+_CAPITAL_NOUNS = frozenset({"de"})
 #: Markdown that is no text: fences, tables, headings' and lists' marks, emphasis, pictures; of links the words stay.
 _FENCE = re.compile(r"^(```|~~~).*?^\1[^\n]*$", re.DOTALL | re.MULTILINE)
 _NO_TEXT = re.compile(r"^[ \t]*\|.*$|^[ \t]*[-=*_]{3,}[ \t]*$|!\[[^\]\[]*\]\([^)\[]*\)|<[^<>\n]*>", re.MULTILINE)
@@ -25,9 +28,21 @@ _LINK = re.compile(r"\[([^\]\[]*)\]\([^)\[]*\)")
 _SENTENCE = re.compile(r"(?<=[.!?。！？।])\s+|(?<=[。！？])|\n\s*\n")
 
 
-def own_prose(folder: Path, code: str) -> Prose:
+class OwnTexts(NamedTuple):
+    """The prose of a folder, and of every letter in it the file that has it first."""
+
+    prose: Prose
+    letters: Mapping[str, Path]
+
+
+def own_texts(folder: Path, code: str) -> OwnTexts:
     """The sentences of a folder in any order. Raises UsageError, with file and line, for what cannot be typeset."""
-    sentences = [sentence for path in _files(folder) for sentence in _sentences(path, code)]
+    sentences: list[Text] = []
+    letters: dict[str, Path] = {}
+    for path in _files(folder):
+        for found in _sentences(path, code):
+            sentences.append(found)
+            letters |= {letter: path for token in found for letter in token.text if letter not in letters}
     if not sentences:
         raise UsageError(
             f"{folder}: no sentence of {_LEAST_WORDS} words or more in its texts", hint="add .txt or .md files"
@@ -36,7 +51,13 @@ def own_prose(folder: Path, code: str) -> Prose:
     def sentence(dice: Dice) -> Text:
         return sentences[dice.below(len(sentences))]
 
-    return Prose(code, sentence)
+    return OwnTexts(Prose(code, sentence), letters)
+
+
+def line_of(path: Path, letter: str) -> int:
+    """The first line of a text with this letter."""
+    text = read_data(path, limit=_MOST_BYTES).decode("utf-8-sig")
+    return text.count("\n", 0, max(text.find(letter), 0)) + 1
 
 
 def _files(folder: Path) -> list[Path]:
@@ -57,18 +78,19 @@ def _files(folder: Path) -> list[Path]:
 
 def _sentences(path: Path, code: str) -> Iterator[Text]:
     try:
-        text = read_data(path, limit=_MOST_BYTES).decode("utf-8-sig")
+        whole = read_data(path, limit=_MOST_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise UsageError(f"{path}:{line}: not UTF-8", hint="save the file as UTF-8") from None
-    text = text.replace("\r\n", "\n")
-    _refuse_controls(path, text)
+    whole = whole.replace("\r\n", "\n")
+    _refuse_controls(path, whole)
     if path.suffix.lower() != ".txt":
-        text = _MARKS.sub("", _LINK.sub(r"\1", _NO_TEXT.sub(" ", _FENCE.sub(" ", text))))
-    for piece in _SENTENCE.split(text):
+        whole = _MARKS.sub("", _LINK.sub(r"\1", _NO_TEXT.sub(" ", _FENCE.sub(" ", whole))))
+    for piece in _SENTENCE.split(whole):
         words = piece.split()
         if _LEAST_WORDS <= len(words) <= _MOST_WORDS or (not language(code).glue and len(piece.strip()) > _LEAST_WORDS):
-            yield _with_names(tokens_of(" ".join(words)))
+            text = tokens_of(" ".join(words))
+            yield text if code in _CAPITAL_NOUNS else _with_names(text)
 
 
 def _refuse_controls(path: Path, text: str) -> None:

@@ -10,6 +10,8 @@ from loupe.benchmarks.synth.tracks.setting import Setting
 from loupe.benchmarks.synth.typeset.fonts import face_of
 
 CLEAN = "clean"
+#: Its five positions have no order: no figure is read off its curve.
+UNORDERED = "quarter_turns"
 _SIZE = 12.0
 _LINES = 16
 #: A base page has every fourth degradation, so that many base pages stand behind the track, and four make a round.

@@ -14,6 +14,7 @@ import re
 import secrets
 import shutil
 import tempfile
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -121,7 +122,18 @@ def said_here(path: str, data: dict[str, Any]) -> tuple[dict[str, str], str]:
     said = _said(path, data)
     if empty := next((name for name, value in said.fields.items() if not value.strip()), None):
         raise TypesetError(f"{path}: <truth>: the field {empty!r} has no value", hint=_HELP)
+    page = _packed(layers[0])
+    if lacking := next((name for name, value in said.fields.items() if _packed(value) not in page), None):
+        raise TypesetError(
+            f"{path}: <truth>: the field {lacking!r} is not on the page: {said.fields[lacking]!r}",
+            hint="print it as it is, with hyphenate: false and ligatures: false",
+        )
     return said.fields, said.text or layers[0].replace("\r", "")
+
+
+def _packed(text: str) -> str:
+    """Without white space, and signs of one look as one."""
+    return "".join(unicodedata.normalize("NFKC", text).split())
 
 
 def _leave_network() -> None:
