@@ -130,3 +130,13 @@ def test_the_stop_by_width_is_named_and_clusters_stay_whole() -> None:
     assert ends[-1] >= 20 and 5 in ends and ends == sorted(set(ends))
     with pytest.raises(UsageError, match="goes with --until"):
         asked_until("synth", "", "a,b", None)
+
+
+def test_a_cache_that_cannot_be_written_ends_a_run_before_its_first_page(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(here / "file"))
+    assert main(["run", "synth", "-e", "pdf_text", "-o", "form=pdf", "-o", "tracks=plain", "-o", "pages=3"]) == 5
+    assert "file/loupe cannot be written: not a directory" in capsys.readouterr().err
+    assert not any(path.read_bytes() for path in here.glob("runs/**/predictions.jsonl"))

@@ -12,9 +12,10 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
+from loupe.data.cache import why_not_kept
 from loupe.data.messages import HEAD, frame
 from loupe.data.python_process import python_command
-from loupe.errors import PageError
+from loupe.errors import PageError, WriteError
 from loupe.types import Division, Engine, Output, Request, Sample
 
 #: Pages that are drawn ahead, for each process: more would only lie about.
@@ -80,6 +81,9 @@ class Drawer:
     def _order(self, sample: Sample) -> None:
         if all((image if not hasattr(image, "path") else image.path).is_file() for image in sample.images):
             return
+        if not self._tasks and (reason := why_not_kept()):
+            # Every page would fail for it, one after the other.
+            raise WriteError(reason, hint="XDG_CACHE_HOME names the folder of another cache")
         while len(self._tasks) < self._processes:
             self._tasks.append(asyncio.create_task(self._work()))
         self._drawn[sample.id] = asyncio.get_running_loop().create_future()

@@ -16,7 +16,7 @@ def interval_caption(results: Sequence[Result], columns: Sequence[Measure], *, b
     drawn = [one for measure, one in known if measure.name == bars]
     bare = "a dot without a bar has no interval" if not all(map(_has_interval, drawn)) else ""
     if not spread:
-        return f"No value has a 95 % interval{f': {bare}' if bare else ''}." if known else ""
+        return f"No value in this table has a 95 % interval{f': {bare}' if bare else ''}." if known else ""
     signs = {format_margin(one, measure.unit)[:1] == "±" for measure, one in spread}
     said = ["± is half of the 95 % interval"] if True in signs else []
     said += ["two numbers beside a value are the bounds of its 95 % interval"] if False in signs else []
