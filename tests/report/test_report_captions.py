@@ -50,7 +50,10 @@ def result(clusters: int = 8, samples: int = 8, **measures: Estimate) -> Result:
             "± is half of the 95 % interval (bootstrap over 8 samples).",
         ),
         ([result(7, 7, cer=SOME)], "± is half of the 95 % interval (bootstrap over 7 samples)."),
-        ([result(share=Estimate(value=0.5))], "No value in this table has a 95 % interval: a dot without a bar has no interval."),
+        (
+            [result(share=Estimate(value=0.5))],
+            "No value in this table has a 95 % interval: a dot without a bar has no interval.",
+        ),
     ],
 )
 def test_the_caption_says_how_these_intervals_were_made(results: list[Result], said: str) -> None:

@@ -114,7 +114,8 @@ def _bounds_of_parts(
     """What a composite is where each of its parts is at the end that lowers it, or raises it, most."""
     ends = {part: each.bounds if slopes.get(part, 1.0) > 0 else each.bounds[::-1] for part, each in counted.items()}
     with np.errstate(all="ignore"):
-        low, high = np.asarray(summarize(Computed({part: np.array(end) for part, end in ends.items()}))[name], float)
+        made = summarize(Computed({part: np.array(end) for part, end in ends.items()})).get(name, math.nan)
+    low, high = np.broadcast_to(np.asarray(made, float), (2,))
     return (float(low) if math.isfinite(low) else -math.inf), (float(high) if math.isfinite(high) else math.inf)
 
 
