@@ -97,11 +97,13 @@ def _composites(
         parts = slopes.get(name) or dict.fromkeys(counted, 1.0)
         spreads = [((slope * counted[part].error) ** 2, counted[part].degrees) for part, slope in parts.items()]
         shares = _shares(scores, parts)
+        standing = np.isfinite(shares)
         moves = np.nan_to_num(values[0] - values[after:])
+        moves -= moves[standing[: len(moves)]].mean() if moves.size else 0.0
         found[name] = Resampled(
             *(float(values[0]), values[1:after], values[after:]),
             clusters=min(counted[part].clusters for part in parts),
-            degrees=max(1, min(_degrees(spreads), int(np.count_nonzero(np.isfinite(shares))) - 1)),
+            degrees=max(1, min(_degrees(spreads), int(np.count_nonzero(standing)) - 1)),
             error=math.sqrt(float(np.nansum(shares[: len(moves)] * moves**2))),
             bounds=_bounds_of_parts(analysis.summarize, name, parts, counted),
         )
