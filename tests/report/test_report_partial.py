@@ -76,7 +76,7 @@ def test_compare_says_the_same_and_still_compares_what_both_have_read(runs: list
     lines = [line.split("\t") for line in tab_separated(sections(compared))]
     assert lines[1][:5] == ["rank", "engine", "overall", "95 % interval", "samples"]
     assert [line[:5] for line in lines[2:4]] == [
-        ["1", "whole", "68.75 %", "25.00 … 100.00", "8"],
+        ["1", "whole", "68.75 %", "25.08 … 100.00", "8"],
         ["–", "part", "–", "", "4 of 8"],
     ]
     assert "no other run has read as many samples" in lines[4][0]

@@ -56,7 +56,7 @@ def _degradations(ladders: Sequence[Ladder]) -> Section | None:
         if ladder.track != "degrade":
             continue
         area, half = read_off(ladder.summary.get("area")), read_off(ladder.summary.get("half_loss"))
-        if area is None and ladder.axis == "severity":
+        if area is None and "area" in ladder.summary:
             continue
         shown = [point for point in ladder.points if point.value is not None]
         rungs.add(" ".join(point.rung for point in shown))

@@ -95,6 +95,11 @@ def _composites(
     for name, value in made.items():
         values = np.broadcast_to(np.asarray(value, float), (length,))
         parts = slopes.get(name) or dict.fromkeys(counted, 1.0)
+        same = next((part for part in parts if np.array_equal(values, arrays[part], equal_nan=True)), None)
+        if same is not None:
+            # A mean of one is that one, to the last digit.
+            found[name] = counted[same]
+            continue
         spreads = [((slope * counted[part].error) ** 2, counted[part].degrees) for part, slope in parts.items()]
         shares = _shares(scores, parts)
         standing = np.isfinite(shares)
