@@ -217,7 +217,7 @@ def test_white_on_white_is_white(traps: list[Sample]) -> None:
 
 def test_degraded_pages_are_those_of_their_clean_page() -> None:
     pages = list(synth.load(None, tracks="degrade", pages=DEGRADED))
-    assert len({one.images[0].name for one in pages}) == len({one.id for one in pages}) == len(pages) == DEGRADED  # type: ignore[union-attr]
+    assert len({str(one.images[0]) for one in pages}) == len({one.id for one in pages}) == len(pages) == DEGRADED
     for base in {one.group for one in pages}:
         of_base = [one for one in pages if one.group == base]
         assert len({one.truth.text for one in of_base}) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from loupe.benchmarks.synth.choosing import Choice
@@ -38,7 +39,7 @@ def choice_of(
             )
     if not names:
         raise UsageError("tracks: none named", hint=f"tracks: {', '.join(TRACKS)}")
-    texts, lacking = _own(Path(text), codes[0] if codes else "en") if text else (None, frozenset[str]())
+    texts, lacking = _own(Path(text), codes or ["en"]) if text else (None, frozenset[str]())
     return Choice(
         tracks=tuple(names),
         seed=seed,
@@ -51,21 +52,23 @@ def choice_of(
     )
 
 
-def _own(folder: Path, code: str) -> tuple[Prose, frozenset[str]]:
+def _own(folder: Path, codes: Sequence[str]) -> tuple[Prose, frozenset[str]]:
     """The user's texts, and the names of further faces that lack a letter of theirs."""
     from loupe.benchmarks.synth.text.own_texts import line_of, own_texts
     from loupe.benchmarks.synth.typeset.letters import without_glyph
 
-    found = own_texts(folder, code)
-    face = face_of(code)
-    for letter in sorted(without_glyph(found.letters, face)):
-        path = found.letters[letter]
-        raise UsageError(
-            f"{path}:{line_of(path, letter)}: the font {face.family} has no {letter!r} (U+{ord(letter):04X})",
-            hint="remove it from the text, or name the language of the texts: --languages",
-        )
-    there = (one for one in FACES if is_there(one.family))
-    return found.prose, frozenset(one.name for one in there if without_glyph(found.letters, one))
+    found = own_texts(folder, codes[0])
+    needed = [face_of(code) for code in codes]
+    gone = {face: without_glyph(found.letters, face) for face in {*needed, *FACES} if is_there(face.family)}
+    for face in needed:
+        if gone[face]:
+            letter = min(gone[face])
+            path = found.letters[letter]
+            raise UsageError(
+                f"{path}:{line_of(path, letter)}: the font {face.family} has no {letter!r} (U+{ord(letter):04X})",
+                hint="remove it from the text, or name the language of the texts: --languages",
+            )
+    return found.prose, frozenset(face.name for face in FACES if gone.get(face))
 
 
 def _check_font(code: str) -> None:

@@ -184,7 +184,7 @@ def _doubt(found: Look, until: Until) -> str:
         return ""
     if found.clusters < FEWEST:
         return f", narrow enough, but on fewer than {FEWEST} base pages"
-    return f", narrow enough, but carried by few pages (as by {found.evidence:.0f}; {LEAST:.0f} are needed)"
+    return f", narrow enough, but it rests on about {found.evidence:.0f} pages; {LEAST:.0f} are needed"
 
 
 def _shown(found: Look, until: Until) -> str:
