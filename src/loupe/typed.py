@@ -19,6 +19,15 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cas
 import msgspec
 
 Json: TypeAlias = bytes | str | memoryview
+#: What msgspec calls types → what they are called in a message.
+_PLAIN_TYPES = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+}
 
 if TYPE_CHECKING:
     Hook: TypeAlias = Callable[[int, memoryview], Any]
@@ -122,6 +131,19 @@ def convert(value: Any, kind: type[Value], *, strict: bool = True) -> Value:
     """A plain value as this type; numbers may be strings unless `strict`. Raises msgspec.ValidationError."""
     with _BUILDING:
         return msgspec.convert(value, kind, strict=strict)
+
+
+def wrong_type(message: str) -> tuple[str, str] | None:
+    """What msgspec wanted and what it got, in words, where its message says no more than that.
+
+    >>> wrong_type("Expected `int | null`, got `str`")
+    ('a whole number', 'text')
+    """
+    types = re.fullmatch(r"Expected `([^`]*)`, got `([^`]*)`", message)
+    if types is None:
+        return None
+    wanted = " or ".join(_PLAIN_TYPES.get(name, name) for name in types[1].split(" | ") if name != "null")
+    return wanted, "a fraction" if types[2] == "float" else _PLAIN_TYPES.get(types[2], types[2])
 
 
 @functools.cache

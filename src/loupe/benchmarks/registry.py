@@ -24,7 +24,7 @@ from loupe.data import trust
 from loupe.data.python_file import load_python_file
 from loupe.errors import LoupeError, UntrustedError, UsageError, beginning, completed, did_you_mean, nearest
 from loupe.files.foreign import real_path
-from loupe.typed import convert
+from loupe.typed import convert, wrong_type
 from loupe.types import INTERNAL, Benchmark, DataSet, Load, Sample
 
 if TYPE_CHECKING:
@@ -40,8 +40,6 @@ _CALLED = {
     "markdown": ("page", "document", "markdown", "parsing"),
 }
 
-#: What an option of this type is, in words.
-_WORDS: Mapping[object, str] = {int: "a whole number", float: "a number", bool: "true or false"}
 #: What else lies in this folder.
 _NO_BENCHMARKS = frozenset({"registry", "shared", "folders", "published"})
 
@@ -330,8 +328,8 @@ def check_options(benchmark: Benchmark, options: Mapping[str, str], *, called: s
             checked[name] = convert(value, kind, strict=False)
         except (msgspec.ValidationError, TypeError) as error:
             if get_origin(kind) is not Literal:
-                wrong = f"not {_WORDS[kind]}" if kind in _WORDS else str(error)
-                raise UsageError(f"option {name}={value}: {wrong}") from None
+                types = wrong_type(str(error))
+                raise UsageError(f"option {name}={value}: {f'not {types[0]}' if types else error}") from None
             choices = [str(choice) for choice in get_args(kind)]
             raise UsageError(
                 f"option {name}={value}: no such value{did_you_mean(value, choices)}",

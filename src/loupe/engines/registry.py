@@ -28,18 +28,9 @@ from loupe.engines.shared.prices import Price
 from loupe.engines.shared.redaction import redacted
 from loupe.errors import ProfileError, UsageError, did_you_mean, word
 from loupe.files.foreign import read_data
-from loupe.typed import convert, encode_json
+from loupe.typed import convert, encode_json, wrong_type
 
 BUILT_IN = Path(__file__).parent / "profiles"
-#: What msgspec calls types → what they are called in a message.
-_PLAIN_TYPES = {
-    "int": "a whole number",
-    "float": "a number",
-    "str": "text",
-    "bool": "true or false",
-    "array": "a list",
-    "object": "a table",
-}
 USER_CONFIG = Path("~/.config/loupe/engines")
 
 
@@ -327,10 +318,8 @@ def _explain(message: str, table: Mapping[str, Any], settings: type[Profile]) ->
         return f"no `{missing[1]}`"
     wrong, _, place = message.partition(" - at `$.")
     place = place.rstrip("`")
-    types = re.fullmatch(r"Expected `([^`]*)`, got `([^`]*)`", wrong)
-    if types:
-        wanted = " or ".join(_PLAIN_TYPES.get(name, name) for name in types[1].split(" | ") if name != "null")
-        wrong = f"must be {wanted}, not {'a fraction' if types[2] == 'float' else _PLAIN_TYPES.get(types[2], types[2])}"
+    if types := wrong_type(wrong):
+        wrong = f"must be {types[0]}, not {types[1]}"
     given = encode_json(redacted({place: table.get(place)})[place]).decode()
     setting = f"{place} = {given}" if place in table else place
     return f"{setting}: {wrong[:1].lower()}{wrong[1:]}" if place else wrong
