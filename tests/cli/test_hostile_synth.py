@@ -82,6 +82,16 @@ def test_letters_that_the_font_lacks_are_named_and_not_set_as_boxes(
     assert said in capsys.readouterr().err and not (here / "made").exists()
 
 
+def test_a_text_of_all_letters_there_are_is_refused_at_once(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "given").mkdir()
+    letters = "".join(filter(str.isalpha, map(chr, range(0x20, 0x30000))))
+    words = [letters[start : start + 9] for start in range(0, len(letters), 9)]
+    lines = (" ".join(words[start : start + 9]) for start in range(0, len(words), 9))
+    (here / "given/a.txt").write_text("\n\n".join(lines), encoding="utf-8")
+    assert main(["synth", "made", "--text", "given", "--pages", "1"]) == 2
+    assert "different letters; texts have 20,000 at most" in capsys.readouterr().err
+
+
 def test_pages_in_a_face_that_lacks_letters_are_left_out(here: Path) -> None:
     (here / "given").mkdir()
     (here / "given/a.txt").write_text("Here are five plain words → so it is.\n" * 20, encoding="utf-8")

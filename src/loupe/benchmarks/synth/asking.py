@@ -10,7 +10,7 @@ from loupe.benchmarks.synth.text.language import language
 from loupe.benchmarks.synth.text.prose import Prose
 from loupe.benchmarks.synth.tracks import TRACKS
 from loupe.benchmarks.synth.typeset.compiler import need_typesetter
-from loupe.benchmarks.synth.typeset.fonts import FACES, face_of, is_there, missing
+from loupe.benchmarks.synth.typeset.fonts import BOOK, FACES, face_of, is_there, missing
 from loupe.benchmarks.synth.typeset.templates import checked_template
 from loupe.errors import MissingToolError, UsageError, did_you_mean
 
@@ -59,7 +59,9 @@ def _own(folder: Path, codes: Sequence[str]) -> tuple[Prose, frozenset[str]]:
 
     found = own_texts(folder, codes[0])
     needed = [face_of(code) for code in codes]
-    gone = {face: without_glyph(found.letters, face) for face in {*needed, *FACES} if is_there(face.family)}
+    # Plain pages come in many faces, where the language has that of books.
+    more = [face for face in FACES if is_there(face.family)] if BOOK in needed else []
+    gone = {face: without_glyph(found.letters, face) for face in {*needed, *more}}
     for face in needed:
         if gone[face]:
             letter = min(gone[face])
@@ -68,7 +70,7 @@ def _own(folder: Path, codes: Sequence[str]) -> tuple[Prose, frozenset[str]]:
                 f"{path}:{line_of(path, letter)}: the font {face.family} has no {letter!r} (U+{ord(letter):04X})",
                 hint="remove it from the text, or name the language of the texts: --languages",
             )
-    return found.prose, frozenset(face.name for face in FACES if gone.get(face))
+    return found.prose, frozenset(face.name for face in more if gone[face])
 
 
 def _check_font(code: str) -> None:

@@ -18,6 +18,8 @@ from loupe.files.foreign import is_inside, read_data
 _KINDS = (".txt", ".md", ".markdown")
 _MOST_FILES, _MOST_BYTES = 2_000, 20_000_000
 _LEAST_WORDS, _MOST_WORDS = 3, 60
+#: More than any writing has in use; each is set once to see whether the font has it.
+_MOST_LETTERS = 20_000
 #: Languages in which every noun has a capital: there, no word can be taken for a name.
 _CAPITAL_NOUNS = frozenset({"de"})
 #: Markdown that is no text: fences, tables, headings' and lists' marks, emphasis, pictures; of links the words stay.
@@ -46,6 +48,12 @@ def own_texts(folder: Path, code: str) -> OwnTexts:
     if not sentences:
         raise UsageError(
             f"{folder}: no sentence of {_LEAST_WORDS} words or more in its texts", hint="add .txt or .md files"
+        )
+
+    if len(letters) > _MOST_LETTERS:
+        raise UsageError(
+            f"{folder}: {len(letters):,} different letters; texts have {_MOST_LETTERS:,} at most",
+            hint="leave out what is no text",
         )
 
     def sentence(dice: Dice) -> Text:
