@@ -59,18 +59,17 @@ def _own(folder: Path, codes: Sequence[str]) -> tuple[Prose, frozenset[str]]:
 
     found = own_texts(folder, codes[0])
     needed = [face_of(code) for code in codes]
-    # Plain pages come in many faces, where the language has that of books.
-    more = [face for face in FACES if is_there(face.family)] if BOOK in needed else []
-    gone = {face: without_glyph(found.letters, face) for face in {*needed, *more}}
     for face in needed:
-        if gone[face]:
-            letter = min(gone[face])
+        if gone := without_glyph(found.letters, face):
+            letter = min(gone)
             path = found.letters[letter]
             raise UsageError(
                 f"{path}:{line_of(path, letter)}: the font {face.family} has no {letter!r} (U+{ord(letter):04X})",
                 hint="remove it from the text, or name the language of the texts: --languages",
             )
-    return found.prose, frozenset(face.name for face in more if gone[face])
+    # Plain pages come in many faces, where the language has that of books.
+    more = [face for face in FACES if face not in needed and is_there(face.family)] if BOOK in needed else []
+    return found.prose, frozenset(face.name for face in more if without_glyph(found.letters, face))
 
 
 def _check_font(code: str) -> None:
