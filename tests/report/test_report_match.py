@@ -233,6 +233,6 @@ def test_flags_losses_and_official_figures_need_no_script(browser: Browser, repo
     text = page.locator("main#overview").inner_text()
     assert "missing-prediction" in text and "table-on-tableless-page" in text
     assert "headline missing as empty" in text and "text_block_Edit_dist" in text
-    assert "faulty samples cost" in text and "harbour" in page.locator(".loss").inner_text()
+    assert "faulty samples cost" in text and "harbour" in page.locator(".dearest").inner_text()
     assert page.locator(".flags a[href='#s=attacked']").count() >= 1
     context.close()

@@ -18,7 +18,7 @@ from loupe.types import Result
 
 WIDTH, HEIGHT = 760, 440
 #: Across a whole page, and on telephones: the letters are as large in both.
-_SIZES = (("wide", 1240), ("narrow", 380))
+_SIZES = (("wide-screen", 1240), ("narrow-screen", 380))
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 18, 18, 52
 _LEGEND_LINE = 18
 _NOTE = "hollow, dashed: the paper (arXiv 2510.18234) for the same bins. Bars: 95 % interval. n: pages of the bin."

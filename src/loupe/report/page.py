@@ -247,7 +247,7 @@ def _verdict(group: Group, compared: Standings | None) -> Verdict:
 def _pictures(group: Group) -> list[tuple[str, Markup, str]]:
     """Every trade-off as (for which screen, picture, what it cannot show); one alone has the page's width."""
     found = tradeoffs(group)
-    widths = (("wide", FULL if len(found) == 1 else WIDTH), ("narrow", NARROW))
+    widths = (("wide-screen", FULL if len(found) == 1 else WIDTH), ("narrow-screen", NARROW))
     sized = [(kind, replace(each, width=width)) for each in found for kind, width in widths]
     return [(kind, Markup(tradeoff_svg(each)), " ".join(left_over(each))) for kind, each in sized]
 

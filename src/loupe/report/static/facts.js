@@ -63,7 +63,7 @@ function factChoice(label, name, entries) {
 function factRow(fact, number) {
   const head = make("div", { class: "fact-head" },
     make("span", { class: `verdict ${fact.passed ? "pass" : "fail"}` }, fact.passed ? "passed" : "failed"),
-    make("span", { class: "tag" }, fact.kind), make("span", { class: "muted" }, fact.category === fact.kind ? "" : fact.category.replaceAll("_", " ")),
+    make("span", { class: "pill" }, fact.kind), make("span", { class: "muted" }, fact.category === fact.kind ? "" : fact.category.replaceAll("_", " ")),
     make("span", { class: "spring" }), make("code", { class: "fact-id" }, ...visibleText(fact.id)));
   const row = make("li", { class: `fact ${fact.passed ? "pass" : "fail"}`, tabindex: 0, "data-fact": number }, head, factWords(fact.words));
   if (fact.passed) return row;

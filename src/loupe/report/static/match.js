@@ -84,7 +84,7 @@ function matchHead(payload, sample, found) {
   const parts = found.units.length > 1 || payload.page.size ? [`${found.units.length - missing} of ${found.units.length + found.hiddenUnits} blocks matched`] : [];
   if (engine.cost) parts.push(`costs ${costText(engine.cost, sample.group)}`);
   if (found.predictedOrder.length > 1) parts.push(orderText(found));
-  const flags = found.flags.map(([name, meaning, count]) => make("span", { class: "tag flag", title: meaning }, make("code", {}, name), count === 1 ? "" : ` ${count.toLocaleString("en")}`));
+  const flags = found.flags.map(([name, meaning, count]) => make("span", { class: "pill flag", title: meaning }, make("code", {}, name), count === 1 ? "" : ` ${count.toLocaleString("en")}`));
   const answer = payload.answers[match.engine];
   const failed = answer?.failed ? [failureBox(OUTCOMES[answer.outcome], answer.error || "No message.")] : [];
   return [...failed, make("p", { class: "match-line" }, parts.join(" · ")), ...(flags.length ? [make("p", { class: "match-flags" }, ...flags)] : []), controls];

@@ -45,8 +45,8 @@ async function openSample(sample, wanted = null) {
 function fillHead(page, sample) {
   const { place, count, ...beside } = neighbours(sample);
   page.querySelector(".sample-name").append(make("bdi", {}, sample.id));
-  const tags = Object.entries(sample.tags).map(([tag, value]) => make("span", { class: "tag" },
-    make("span", { class: "tag-name" }, tag), make("bdi", {}, value)));
+  const tags = Object.entries(sample.tags).map(([tag, value]) => make("span", { class: "pill" },
+    make("span", { class: "pill-name" }, tag), make("bdi", {}, value)));
   page.querySelector(".sample-tags").append(...tags);
   page.querySelector(".sample-place").textContent = place < 0 ? "" : `${(place + 1).toLocaleString("en")} of ${count.toLocaleString("en")}`;
   Object.assign(page.querySelector(".back"), { href: LISTED_AT, textContent: `← ${LISTED_AS}` });
@@ -180,7 +180,7 @@ function drawPanes() {
     button.disabled = button.dataset.mode === "difference" && !comparable;
   }
   for (const button of page.querySelectorAll("[data-unit]")) button.setAttribute("aria-pressed", String(button.dataset.unit === view.unit));
-  page.querySelector(".units").hidden = view.mode !== "difference";
+  page.querySelector(".by-unit").hidden = view.mode !== "difference";
   const wasMatching = page.querySelector(".sample-body").classList.toggle("matching", view.mode === "match") === false && page.querySelector(".overlay");
   matchView?.hide();
   if (wasMatching) page.querySelector(".sample-pictures").replaceChildren(...pictures(payload, sample));

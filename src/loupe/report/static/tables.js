@@ -14,7 +14,7 @@ function tableGrids(grids) {
   if (grids.prediction) sides.append(gridSide("Answer", grids.prediction, texts));
   all.append(sides);
   const kinds = new Set([grids.reference, grids.prediction].flatMap((side) => (side ? side.rows.flatMap(([row, cells]) => [row, ...cells.map((cell) => cell[3])]) : [])).filter(Boolean));
-  const legend = [...kinds].map((kind) => make("span", { class: "grid-key" }, make("span", { class: `grid-swatch ${kind}` }), CHANGES[kind] || kind));
+  const legend = [...kinds].map((kind) => make("span", { class: "grid-key" }, make("span", { class: `grid-swatch cell-${kind}` }), CHANGES[kind] || kind));
   if (legend.length || grids.notes.length) {
     all.append(make("p", { class: "grid-legend" }, ...legend, ...grids.notes.map((note) => make("span", {}, note))));
   }
@@ -30,7 +30,7 @@ function gridSide(title, grid, references) {
 
 /** A cell; in the answer, with what its text has too much or too little. */
 function gridCell([text, columns, rows, kind, change], references) {
-  const cell = make("td", { class: kind, colspan: columns > 1 ? columns : null, rowspan: rows > 1 ? rows : null,
+  const cell = make("td", { class: kind && `cell-${kind}`, colspan: columns > 1 ? columns : null, rowspan: rows > 1 ? rows : null,
     title: CHANGES[kind] || null, "data-change": change >= 0 ? change : null });
   if (kind === "text" && references?.has(change)) {
     for (const [part, piece] of difference(text, references.get(change), "characters").segments) {

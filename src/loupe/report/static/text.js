@@ -72,7 +72,7 @@ function differenceBlock(prediction, reference, unit, full = false) {
   for (const [kind, text, inner] of segments.slice(0, SEGMENT_LIMIT)) {
     if (shown > SHOWN_AT_ONCE) break;
     const parts = (inner ?? [[kind, text.slice(0, SHOWN_AT_ONCE - shown + 1000)]]).flatMap((segment) => segmentParts(...segment, unit));
-    if (kind === "moved") block.append(make("span", { class: "moved", title: "elsewhere in the reference" }, ...parts));
+    if (kind === "moved") block.append(make("span", { class: "moved-text", title: "elsewhere in the reference" }, ...parts));
     else block.append(...parts);
     shown += text.length;
   }
@@ -80,7 +80,7 @@ function differenceBlock(prediction, reference, unit, full = false) {
   const total = counts.missing + counts.extra + (counts.moved ?? 0);
   const line = make("p", { class: `counts${full ? " free" : ""}` }, total === 0 ? `No difference in ${unit}.` : "");
   if (total) {
-    line.append(...(counts.moved ? [make("span", { class: "moved" }, `${number(counts.moved)} moved`), " "] : []),
+    line.append(...(counts.moved ? [make("span", { class: "moved-text" }, `${number(counts.moved)} moved`), " "] : []),
       make("del", {}, `${number(counts.missing)} missing`), " ", make("ins", {}, `${number(counts.extra)} extra`),
       ` ${number(counts.same)} ${SAME[unit]}`);
   }

@@ -63,7 +63,7 @@ export function settle({ restored }) {
   showLocalTimes(byId("head"));
   byId("conflict").hidden = true;
   endComplaint();
-  root.toggleAttribute("data-wide", Boolean(byId("form").querySelector(".field.prose, .field.markdown, .field.table")));
+  root.toggleAttribute("data-wide", Boolean(byId("form").querySelector(".as-prose, .as-markdown, .as-table")));
   viewer.showPage(entry, findMarks);
   drafts.show(entry);
   history.replaceState(null, "", list.address(entry.number));

@@ -60,7 +60,7 @@ function chips(name) {
     button.dataset.take = place;
     button.dataset.name = name;
     button.title = `Take this value${text ? "" : ": the field stays empty"} (Alt ${place + 1} in the field)`;
-    button.classList.toggle("nothing", !text);
+    button.classList.toggle("blank", !text);
     button.setAttribute("aria-pressed", String(flat(text) === flat(value(name))));
     return button;
   });

@@ -122,7 +122,7 @@ function remarkOn(control) {
 
 /** Fields as tall as their text, where the style alone cannot do it. */
 function grow(control) {
-  if (control.tagName !== "TEXTAREA" || control.classList.contains("long") || CSS.supports("field-sizing", "content")) return;
+  if (control.tagName !== "TEXTAREA" || control.classList.contains("as-long") || CSS.supports("field-sizing", "content")) return;
   control.style.height = "auto";
   control.style.height = `${control.scrollHeight + 2}px`;
 }
@@ -132,7 +132,7 @@ const LONG = 40000;
 
 function remark() {
   for (const control of controls()) {
-    control.classList.toggle("long", typeof control.value === "string" && control.value.length > LONG);
+    control.classList.toggle("as-long", typeof control.value === "string" && control.value.length > LONG);
     remarkOn(control);
     grow(control);
   }
