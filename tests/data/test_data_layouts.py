@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import io
+import itertools
 import json
 import zipfile
 from collections.abc import Mapping
@@ -18,17 +19,16 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from loupe.benchmarks.registry import check_options, data_sets, find_data_set, get_benchmark
+from loupe.benchmarks.registry import data_sets, filed_as, find_data_set, get_benchmark
+from loupe.cli.shared.suite_files import entries_of, find_suite
 from loupe.data.hub.download import Order, get
 from loupe.data.hub.patience import Patience
 from loupe.data.hub.store import default_root
 from loupe.data.pages import load_page
 from loupe.data.prepared import write
 from loupe.types import Prediction, Sample
+from tests.support.command_line import loupe
 from tests.support.hub_server import hub_server
-
-#: Data sets whose benchmarks come later.
-WAITING = {"olmocr_bench"}
 
 
 def picture(width: int, kind: str = "PNG") -> bytes:
@@ -167,6 +167,16 @@ def omni_parse_bench() -> Mapping[str, bytes]:
     return {"manifest.parquet": parquet(**columns), **files}
 
 
+def olmocr_bench() -> Mapping[str, bytes]:
+    tests = [
+        {"pdf": f"own/{name}.pdf", "page": 1, "id": f"{name}_0", "type": "present", "text": "A page of words"}
+        for name in ("a", "b")
+    ]
+    lines = "".join(f"{json.dumps(test)}\n" for test in tests)
+    pages = {f"bench_data/pdfs/{test['pdf']}": picture(80, "PDF") for test in tests}
+    return {"README.md": b"", "bench_data/multi_column.jsonl": lines.encode(), **pages}
+
+
 #: Where a set of questions lies, and its columns but question and image.
 QUESTIONS: Mapping[str, tuple[str, dict[str, list[Any]]]] = {
     "docvqa": (
@@ -226,7 +236,9 @@ def published(ident: str) -> Mapping[str, bytes]:
     if ident == "iam_lines":
         return {"data/test.parquet": parquet(image=feature(2), text=["one , two .", "three"])}
     if ident in ("pubtabnet", "teds_test"):
-        rows = parquet(image=feature(2), html_table=tables, html=["{}"] * 2, imgid=[1, 2])
+        # TEDS_TEST begins at row 4000.
+        count = 2_001
+        rows = parquet(image=feature(2) * count, html_table=tables * count, html=["{}", "{}"] * count)
         return {"data/validation-00000-of-00001.parquet": rows, "data/train-00000-of-00001.parquet": rows}
     others = {
         "unimer_test": unimer,
@@ -236,13 +248,12 @@ def published(ident: str) -> Mapping[str, bytes]:
         "mdpbench": mdpbench,
         "cc_ocr": cc_ocr,
         "omni_parse_bench": omni_parse_bench,
+        "olmocr_bench": olmocr_bench,
     }
     return others[ident.partition("@")[0]]()
 
 
-#: The small sets below start at row 0; what is prepared has its rows already, and takes no options.
-OPTIONS = {"teds_test": {"first": "0", "rows": "2"}}
-IDS = sorted(data_sets().keys() - WAITING)
+IDS = sorted(data_sets())
 
 
 @pytest.fixture(params=IDS)
@@ -258,9 +269,7 @@ def fetched(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
 
 
 def samples(ident: str, root: Path | None) -> list[Sample]:
-    benchmark = get_benchmark(ident)
-    options = OPTIONS.get(ident, {}) if root is None else {}
-    return list(benchmark.load(root, **check_options(benchmark, options)))
+    return list(itertools.islice(get_benchmark(ident).load(root), 4))
 
 
 def test_what_get_fetches_is_what_the_benchmark_reads(fetched: str) -> None:
@@ -283,3 +292,37 @@ def test_what_is_prepared_is_read_back_with_the_same_ids_and_scores(fetched: str
         assert [benchmark.score(sample, prediction) for sample in after] == [
             benchmark.score(sample, prediction) for sample in before
         ]
+
+
+READER = """
+def read(request):
+    return "A page of words. 0"
+"""
+#: The formulas of the copy in parquet, which is no data set of its own.
+COPY = {"data/test-00000-of-00001.parquet": parquet(image=feature(3), text=["a", "b", "c"])}
+
+
+@pytest.fixture(scope="module")
+def whole_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the store as `loupe setup` fills it, and an engine."""
+    home = tmp_path_factory.mktemp("setup")
+    repos: dict[str, dict[str, bytes]] = {"deepcopy/UniMER": dict(COPY)}
+    for ident, dataset in data_sets().items():
+        repos.setdefault(dataset.repo, {}).update(published(ident))
+    with hub_server(repos) as hub:
+        done = loupe("setup", cwd=home, env={"HF_ENDPOINT": hub.url})
+    assert done.returncode == 0, done.stderr
+    (home / "reader.py").write_text(READER)
+    return home
+
+
+@pytest.mark.parametrize("suite", ["full", "eight"])
+def test_every_suite_runs_on_what_setup_has_fetched(whole_store: Path, suite: str) -> None:
+    without_tex = ("-o", "omnidocbench@1.5.cdm=off", "-o", "unimer_test.cdm=off")
+    words = ("--suite", suite, "-e", "python:reader.py:read", "--limit", "2", "--runs", suite, *without_tex)
+    done = loupe("run", *words, "--json", cwd=whole_store)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    entries = entries_of(find_suite(suite).benchmarks)
+    assert (document["skipped"], document["failed"]) == ({}, {})
+    assert [each["benchmark"] for each in document["results"]] == [filed_as(entry.benchmark) for entry in entries]

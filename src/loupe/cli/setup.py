@@ -33,7 +33,12 @@ def command(what: str, only: tuple[str, ...], dry_run: bool, jobs: int, json: bo
     from loupe.data.hub.download import Order
     from loupe.data.hub.store import default_root
 
-    wanted = map(find_data_set, only) if only else data_sets().values()
+    named = [find_data_set(name) for name in only] if only else list(data_sets().values())
+    # A copy with a folder of its own is read beside the published files (`-o source=…`); others would replace them.
+    copies = [
+        find_data_set(item.id, source=each) for item in named for each, copy in item.sources.items() if copy.folder
+    ]
+    wanted = [*named, *copies]
     orders = [
         Order(dataset=item, root=default_root(place), jobs=jobs)
         for place, item in {item.place: item for item in wanted}.items()

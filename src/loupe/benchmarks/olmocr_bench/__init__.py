@@ -15,7 +15,14 @@ from typing import Any, Literal
 import numpy as np
 
 from loupe.benchmarks.olmocr_bench.data.answer_folders import CandidateFiles, answer_name
-from loupe.benchmarks.olmocr_bench.data.loading import BASELINE, Missing, PageTruth, PdfTests, read_test_set
+from loupe.benchmarks.olmocr_bench.data.loading import (
+    BASELINE,
+    Missing,
+    PageTruth,
+    PdfTests,
+    read_prepared,
+    read_test_set,
+)
 from loupe.benchmarks.olmocr_bench.data.prompts import BASIC, PromptName, names_size, prompt_for
 from loupe.benchmarks.olmocr_bench.data.records import MathRule, PageTest
 from loupe.benchmarks.olmocr_bench.equations.containment import (
@@ -35,6 +42,7 @@ from loupe.benchmarks.shared.several_answers import answers_of, join_answers
 from loupe.data.extras import need
 from loupe.data.hub.store import default_root
 from loupe.data.pages import page_size
+from loupe.data.prepared import is_prepared, refuse_options
 from loupe.data.variants import PageVariant
 from loupe.explanation import Fact
 from loupe.types import (
@@ -42,6 +50,7 @@ from loupe.types import (
     Benchmark,
     DataSet,
     Measure,
+    PageSource,
     ParityCases,
     PdfPage,
     Prediction,
@@ -86,22 +95,30 @@ def load(
     need("bs4", extra="tables", purpose="olmOCR-Bench")
     folder = default_root("olmocr_bench") if root is None else root
     skipped = {"math": math == "skip", "baseline": baseline == "skip"}
-    test_set = read_test_set(folder, leave_out=frozenset(kind for kind, skip in skipped.items() if skip))
-    if any(test.kind == "math" for page in test_set.pages for test in page.tests):
+    pages: list[tuple[PdfTests, tuple[str, ...], PageSource]]
+    if is_prepared(folder):
+        refuse_options(folder, **skipped, variant=variant != "none")
+        pages = list(read_prepared(folder))
+    else:
+        test_set = read_test_set(folder, leave_out=frozenset(kind for kind, skip in skipped.items() if skip))
+        drawn = "" if variant == "none" else variant
+        pages = [
+            (page, test_set.categories, PdfPage(test_set.pdfs / page.pdf, page.page, drawn)) for page in test_set.pages
+        ]
+    if any(test.kind == "math" for page, _, _ in pages for test in page.tests):
         check_tools()
     left_out = {"left_out": " ".join(kind for kind, skip in skipped.items() if skip)} if any(skipped.values()) else {}
-    for page in test_set.pages:
-        image = PdfPage(test_set.pdfs / page.pdf, page.page, "" if variant == "none" else variant)
+    for page, categories, image in pages:
         yield Sample(
             id=answer_name(page.pdf, page.page),
             images=(image,),
             prompt=_prompt(prompt, image, longest),
-            truth=PageTruth(page, test_set.categories, missing),
+            truth=PageTruth(page, categories, missing),
             scoring=left_out,
         )
 
 
-def _prompt(name: PromptName, image: PdfPage, longest: int) -> str:
+def _prompt(name: PromptName, image: PageSource, longest: int) -> str:
     """Nothing for the benchmark's own prompt, so that profiles can set another one."""
     if name == "basic":
         return ""

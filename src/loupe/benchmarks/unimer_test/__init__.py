@@ -21,8 +21,8 @@ from loupe.benchmarks.shared.formula_images.cdm_scores import (
     cdm_warnings,
     prepare_formulas,
 )
+from loupe.benchmarks.unimer_test.files import PARQUET, read_formulas
 from loupe.benchmarks.unimer_test.files import SUBSETS as SUBSETS
-from loupe.benchmarks.unimer_test.files import read_formulas
 from loupe.data.hub.store import default_root
 from loupe.explanation import Explanation
 from loupe.metrics import (
@@ -48,6 +48,7 @@ from loupe.types import (
 )
 
 Subset: TypeAlias = Literal["all", "spe", "cpe", "sce", "hwe"]
+Source: TypeAlias = Literal["published", "parquet"]
 
 #: What is not as in the official script, and why; docs/benchmarks/unimer_test.md.
 DEVIATIONS = ("BLEU of empty predictions or references, where the official metric divides by zero, is 0",)
@@ -63,13 +64,16 @@ def load(
     cdm: Switch = "on",
     renderer: Renderer = "layout",
     cdm_profile: Profile = _CDM,
+    source: Source = "published",
 ) -> Iterator[Sample]:
-    """Yield the formulas, subset by subset, in file order. Copies in parquet do not tell the subsets apart.
+    """Yield the formulas, subset by subset, in file order.
 
+    `source=parquet` reads the copy in parquet (`loupe data get unimer_test --source parquet`): the same formulas in
+    another order, without the names of the subsets.
     `cdm=off` leaves CDM out; `renderer=ghostscript` draws every formula for it as the official programs do: exact, and
     some thirty times slower. `cdm_profile=omnidocbench` is the version of CDM that OmniDocBench uses.
     """
-    samples = read_formulas(default_root("unimer_test") if root is None else root, subset)
+    samples = read_formulas(default_root("unimer_test") if root is None else root, subset, source)
     return (with_cdm(sample, cdm, renderer, cdm_profile) for sample in samples)
 
 
@@ -226,7 +230,11 @@ benchmark = Benchmark(
         patterns=("UniMER-Test.zip",),
         unpack=("*.zip",),
         note="23,757 formulas",
-        sources={"parquet": DataSet(repo="deepcopy/UniMER", patterns=("*test*.parquet",))},
+        sources={
+            "parquet": DataSet(
+                repo="deepcopy/UniMER", patterns=("*test*.parquet",), folder=f"unimer_test{PARQUET}", note="a copy"
+            )
+        },
     ),
     parity=ParityCases(
         compare=verify_case,

@@ -17,24 +17,33 @@ from loupe.types import PackedImage, PageSource, Sample
 #: Simple printed, complex printed, screen capture, handwritten; in the order of the official script.
 SUBSETS = ("spe", "cpe", "sce", "hwe")
 _FOLDER = "UniMER-Test"
+#: What the folder of the copy in parquet is called beside that of the published files.
+PARQUET = "-parquet"
 _LAYOUT = (
     f"{_FOLDER}/ (or {_FOLDER}.zip) with spe.txt, cpe.txt, sce.txt, hwe.txt and folders spe/, cpe/, sce/, hwe/ of "
     "0000000.png and so on; or data/test-*.parquet with image and text; or the prepared form (metadata.jsonl)"
 )
 
 
-def read_formulas(folder: Path, subset: str) -> Iterator[Sample]:
-    """The formulas of a subset, or of all of them, subset by subset, in file order."""
+def read_formulas(folder: Path, subset: str, source: str) -> Iterator[Sample]:
+    """Return the formulas of a subset, or of all of them, subset by subset, in file order.
+
+    `source="parquet"` reads the copy in parquet, whose rows are in another order, also beside the published files.
+    """
     if is_prepared(folder):
         return _chosen(_prepared(folder), subset)
-    tree = _find_tree(folder)
+    tree = _find_tree(folder) if source == "published" else None
     if tree:
         return _of_tree(tree, [name for name in SUBSETS if subset in ("all", name)])
-    shards = find_shards(folder, "test")
+    beside = folder.with_name(f"{folder.name}{PARQUET}")
+    shards = find_shards(folder, "test") or (find_shards(beside, "test") if source == "parquet" else [])
     if shards and subset != "all":
         raise DatasetError(f"{folder}: parquet copies of UniMER-Test do not name the subsets", hint=_LAYOUT)
     if shards:
         return _parquet(shards)
+    if source == "parquet":
+        hint = "loupe data get unimer_test --source parquet"
+        raise DatasetError(f"{folder}: no parquet copy of UniMER-Test here", hint=hint)
     raise DatasetError(f"{folder}: no UniMER-Test here; expected {_LAYOUT}", hint="loupe data get unimer_test")
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import click
 
-from loupe.benchmarks.registry import benchmark_id, check_options, filed_as, get_benchmark, shown_options
+from loupe.benchmarks.registry import benchmark_id, check_options, filed_as, get_benchmark, is_installed, shown_options
 from loupe.data.toml import as_toml
 from loupe.engines.registry import Profile, built_in, changed_settings, engine_kinds, engine_module, load_profile
 from loupe.errors import LoupeError, UntrustedError, UsageError, completed, did_you_mean, word
@@ -70,7 +70,9 @@ def split_options(
     left: list[str] = []
     for pair in pairs:
         ident, dot, rest = _parted(pair.partition("=")[0])
-        benchmark = idents.get(completed(ident, idents)) if dot else None
+        # The usual version may be named, too: `omnidocbench@1.5.cdm`.
+        named = filed_as(ident) if is_installed(ident) else completed(ident, idents)
+        benchmark = idents.get(named) if dot else None
         if benchmark is None:
             left.append(pair)
         else:

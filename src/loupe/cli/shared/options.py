@@ -222,7 +222,7 @@ def make_plans(benchmark: str, flags: Flags) -> list[Plan]:
     asked, flags = as_asked([Entry(benchmark=benchmark, data=data)], flags)
     engines = open_engines(flags)
     if flags.download:
-        download_data(benchmark, flags)
+        download_data(asked[0], flags)
     return plans_of(asked, engines, flags)
 
 
@@ -307,13 +307,14 @@ def unverified_option(benchmark: str, *, allowed: bool) -> dict[str, str]:
     return {"allow_unverified": "true"} if allowed else {}
 
 
-def download_data(benchmark: str, flags: Flags) -> None:
+def download_data(entry: Entry, flags: Flags) -> None:
     """Fetch the data of a benchmark unless it is here; the only way in which a run uses the network for data."""
     from loupe.cli.shared.transfers import download_if_missing
 
     if flags.data:
         raise UsageError("--download and --data cannot be combined", hint="loupe data get fetches without a run")
-    download_if_missing(benchmark, plain=bool(os.environ.get("NO_COLOR")))
+    source = entry.texts.get("source", "")
+    download_if_missing(entry.benchmark, source=source, plain=bool(os.environ.get("NO_COLOR")))
 
 
 def parse_options(benchmark: str, pairs: tuple[str, ...]) -> dict[str, str]:

@@ -153,7 +153,7 @@ def read_series(series: Series, flags: Flags, stage: Stage, *, plain: bool) -> C
     placed = [msgspec.structs.replace(each, data=data_of(each, flags.data)) for each in entries]
     asked, flags = as_asked(placed, flags)
     if flags.download:
-        _download([each.benchmark for each in asked], flags)
+        _download(asked, flags)
     asked = [each for each in asked if _has_samples(each, series.skipped, pages=_reads_pages(flags))]
     _check_missing(series, asked)
     return read_all(plans_of(asked, open_engines(flags), flags), stage, plain=plain, in_series=True)
@@ -184,13 +184,13 @@ def _is_there(name: str, missing: dict[str, str]) -> bool:
     return True
 
 
-def _download(names: Iterable[str], flags: Flags) -> None:
+def _download(entries: Iterable[Entry], flags: Flags) -> None:
     """Fetch what is missing; what cannot be had is then missing like any other."""
-    for name in filter(data_set, names):
+    for entry in entries:
         try:
-            download_data(name, flags)
+            download_data(entry, flags)
         except DatasetError as error:
-            say(f"{name}: {error.message}")
+            say(f"{entry.benchmark}: {error.message}")
 
 
 def _reads_pages(flags: Flags) -> bool:

@@ -37,15 +37,17 @@ def fetch(order: Order, *, plain: bool) -> Manifest:
     return manifest
 
 
-def download_if_missing(name: str, *, plain: bool) -> None:
-    """What `--download` means for a run: fetch the benchmark's data unless it is here, or there is nothing to."""
-    from loupe.benchmarks.registry import data_set
+def download_if_missing(name: str, *, source: str, plain: bool) -> None:
+    """Fetch the benchmark's data, or that copy of it, unless it is here or there is nothing to fetch (`--download`)."""
+    from loupe.benchmarks.registry import data_set, find_data_set
     from loupe.data.hub.download import Order, is_begun
     from loupe.data.hub.store import default_root
 
     found = data_set(name)
     if found is None:
         return
+    if source in found.sources:
+        found = find_data_set(name, source=source)
     order = Order(dataset=found, root=default_root(found.place))
     if not order.root.exists() or is_begun(order):
         fetch(order, plain=plain)

@@ -11,9 +11,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from loupe.benchmarks.olmocr_bench.data.records import BaselineRule, PageTest, TestRecordError, read_test
+import msgspec
+
+from loupe.benchmarks.olmocr_bench.data.records import (
+    RULES,
+    BaselineRule,
+    Kind,
+    PageTest,
+    TestRecordError,
+    read_test,
+)
+from loupe.data.prepared import read
 from loupe.errors import DatasetError
 from loupe.files.foreign import read_data
+from loupe.typed import convert
 
 BASELINE = "baseline"
 Missing: TypeAlias = Literal["empty", "official"]
@@ -55,9 +66,8 @@ def read_test_set(root: Path, *, leave_out: frozenset[str] = frozenset()) -> Tes
 
     Raises DatasetError with file and line for a broken record, and where the layout is another one.
     """
-    folder = root if root.is_dir() else root.parent
     files = _test_files(root)
-    pdfs = folder / "pdfs"
+    pdfs = (files[0].parent if files else root) / "pdfs"
     if not files or not pdfs.is_dir():
         lacking = "no pdfs folder" if files else "no test files"
         raise DatasetError(f"{root}: {lacking}; expected {_LAYOUT}", hint=_HINT)
@@ -76,8 +86,51 @@ def read_test_set(root: Path, *, leave_out: frozenset[str] = frozenset()) -> Tes
     return TestSet(pdfs, tuple(name for name in names if name in used), tuple(_by_page(kept)))
 
 
+class _PreparedTest(msgspec.Struct, frozen=True, kw_only=True):
+    """A test as the prepared form has it: its texts are normalised."""
+
+    id: str
+    pdf: str
+    page: int
+    kind: Kind
+    rule: dict[str, Any]
+    max_diffs: int = 0
+    category: str = ""
+
+
+class _PreparedPage(msgspec.Struct, frozen=True, kw_only=True):
+    pdf: str
+    page: int
+    tests: list[_PreparedTest]
+
+
+class _PreparedTruth(msgspec.Struct, frozen=True, kw_only=True):
+    page: _PreparedPage
+    categories: tuple[str, ...]
+
+
+def read_prepared(root: Path) -> Iterator[tuple[PdfTests, tuple[str, ...], Path]]:
+    """Yield the tests of every page in the prepared form, all categories, and the image of the page.
+
+    Raises DatasetError for ground truth of another benchmark.
+    """
+    for row in read(root):
+        try:
+            truth = convert(row.ground_truth, _PreparedTruth)
+            tests = [
+                PageTest(**msgspec.structs.asdict(test) | {"rule": convert(test.rule, RULES[test.kind])})
+                for test in truth.page.tests
+            ]
+        except msgspec.ValidationError as error:
+            raise DatasetError(f"{root}: sample {row.sample_id!r}: no tests of olmOCR-Bench ({error})") from None
+        yield PdfTests(truth.page.pdf, truth.page.page, tuple(tests)), truth.categories, row.image
+
+
 def _test_files(root: Path) -> list[Path]:
-    return sorted(root.glob("*.jsonl")) if root.is_dir() else [root]
+    """The test files of a folder, or of its `bench_data`, as the hub has them; else the file itself."""
+    if not root.is_dir():
+        return [root]
+    return sorted(root.glob("*.jsonl")) or sorted((root / "bench_data").glob("*.jsonl"))
 
 
 def written_tests(root: Path) -> Iterator[Mapping[str, Any]]:

@@ -93,6 +93,16 @@ class FootnoteRule:
 
 
 Rule: TypeAlias = TextRule | OrderRule | TableRule | MathRule | BaselineRule | FormatRule | FootnoteRule
+RULES: Mapping[Kind, type[Rule]] = {
+    "present": TextRule,
+    "absent": TextRule,
+    "order": OrderRule,
+    "table": TableRule,
+    "math": MathRule,
+    "baseline": BaselineRule,
+    "format": FormatRule,
+    "footnote": FootnoteRule,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
