@@ -70,10 +70,10 @@ def test_a_server_that_the_user_has_named_is_said_and_not_asked_for(
     assert capsys.readouterr().err == "sends pages to api.example\n"
     agree_to_send([load_profile("rapidocr")[1], load_profile("docling-serve")[1]], yes=False)
     assert capsys.readouterr().err == ""
-    config = here / "engines"
-    config.mkdir()
+    config = here / ".config/loupe/engines"
+    config.mkdir(parents=True)
     (config / "far.toml").write_text(REMOTE, encoding="utf-8")
-    monkeypatch.setattr("loupe.engines.registry.USER_CONFIG", config)
+    monkeypatch.setenv("HOME", str(here))
     both = load_profile("ocr_and_text", {"ocr": "far", "base_url": "http://127.0.0.1:9/v1"})[1]
     assert both.services == ("ocr.invalid",) and "ocr.invalid" in both.hosts
     with pytest.raises(UsageError):

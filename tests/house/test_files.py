@@ -39,7 +39,7 @@ MAY_WRITE = {
     "engines/environments/making.py": "the user's cache, and a new temporary folder",
     "engines/pages/page_reader.py": "a new temporary folder",
     "benchmarks/synth/typeset/templates.py": "a new temporary folder",
-    "data/cache.py": "the user's cache",
+    "data/user_folders.py": "the user's cache",
     "serving/app.py": "a new temporary folder",
     "benchmarks/shared/equations/rendering/own_folder.py": "a new temporary folder",
     "benchmarks/shared/equations/rendering/browser.py": "a new temporary folder",

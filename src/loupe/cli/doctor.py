@@ -268,9 +268,9 @@ def _environments() -> Iterator[Check]:
 
 
 def _folders(runs: Path) -> Iterator[Check]:
-    from loupe.data.cache import cache_root
+    from loupe.data.user_folders import cache_folder
 
-    for name, folder in (("runs", runs), ("cache", cache_root())):
+    for name, folder in (("runs", runs), ("cache", cache_folder())):
         nearest = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
         writable = nearest.is_dir() and os.access(nearest, os.W_OK)
         free = shutil.disk_usage(nearest).free / 1e9

@@ -121,7 +121,7 @@ def pointing_to_check(benchmark: str) -> Iterator[None]:
 
 def say_of_cache(benchmark: str) -> None:
     """Say once that what a benchmark draws cannot be kept: nothing fails, but the next time takes as long."""
-    from loupe.data.cache import why_not_kept
+    from loupe.data.user_folders import why_not_kept
 
     if get_benchmark(benchmark).prepare and (why := why_not_kept()):
         say(f"{why}; the same samples are drawn next time")

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 from pathlib import Path
 
+from loupe.data.user_folders import config_folder
 from loupe.files.folder import Folder
 from loupe.files.foreign import read_data, real_path
 
@@ -21,7 +23,7 @@ def remember(path: Path, content: bytes | None = None) -> None:
     """The user trusts this file with its present content, or with the one that they were shown."""
     digest = _digest(path, content)
     _SEEN.add(digest)
-    # Without a writable home the decision lasts as long as the process.
+    # If nothing can be written there, the decision lasts as long as the process.
     with contextlib.suppress(OSError):
         folder = Folder(_folder())
         folder.create(private=True)
@@ -31,7 +33,7 @@ def remember(path: Path, content: bytes | None = None) -> None:
 def is_trusted(path: Path, content: bytes | None = None) -> bool:
     """Whether the user trusts this file with the content that it has now, or with the one that was read."""
     digest = _digest(path, content)
-    return digest in _SEEN or (_folder() / digest).is_file()
+    return digest in _SEEN or os.path.isfile(_folder() / digest)
 
 
 def was_trusted(path: Path) -> bool:
@@ -63,7 +65,7 @@ def _marks() -> list[tuple[Path, str]]:
 
 
 def _folder() -> Path:
-    return Path.home() / ".config" / "loupe" / "trusted"
+    return config_folder("trusted")
 
 
 def _digest(path: Path, content: bytes | None) -> str:

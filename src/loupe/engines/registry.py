@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Literal, get_args, get_type_hints
 import msgspec
 
 from loupe.data.toml import parse_toml
+from loupe.data.user_folders import config_files
 from loupe.engines.shared.hosts import hosts_beyond
 from loupe.engines.shared.local_settings import ENGINES, FILE, LocalSettings, read_settings
 from loupe.engines.shared.prices import Price
@@ -31,7 +32,6 @@ from loupe.files.foreign import read_data
 from loupe.typed import convert, encode_json, wrong_type
 
 BUILT_IN = Path(__file__).parent / "profiles"
-USER_CONFIG = Path("~/.config/loupe/engines")
 
 
 #: Whole numbers of a profile that must not be smaller than this.
@@ -175,7 +175,7 @@ def profile_names() -> dict[str, Path]:
 
 def _lasting_profiles() -> dict[str, Path]:
     """The profiles that do not depend on the working folder."""
-    files = [*sorted(BUILT_IN.rglob("*.toml")), *sorted(USER_CONFIG.expanduser().glob("*.toml"))]
+    files = [*sorted(BUILT_IN.rglob("*.toml")), *config_files("engines/*.toml")]
     return {path.stem: path for path in files}
 
 
@@ -273,7 +273,7 @@ def _find(name: str) -> tuple[str, dict[str, Any], str]:
         raise UsageError(f"no engine {name!r}: each has an -e of its own", hint=f"--engines {word(name)}")
     raise UsageError(
         f"no engine {name!r}{did_you_mean(name, [*profile_names(), *engine_kinds()])}",
-        hint=f"loupe engine list; profiles of your own are {USER_CONFIG}/NAME.toml",
+        hint=f"loupe engine list; profiles of your own are ~/.config/loupe/engines/NAME.toml",
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from loupe.data.cache import why_not_kept
+from loupe.data.user_folders import why_not_kept
 from loupe.data.messages import HEAD, frame
 from loupe.data.python_process import python_command
 from loupe.errors import PageError, WriteError

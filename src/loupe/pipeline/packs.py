@@ -175,7 +175,8 @@ def _hider(info: RunInfo) -> Callable[..., Any]:
 
     Without `addresses`, for what quotes pages, only those of the servers of this run.
     """
-    known = [Path.home(), Path.cwd(), *(Path(place).parent for place in (info.benchmark, info.data) if place)]
+    places = (Path(place).parent for place in (info.benchmark, info.data) if place)
+    known = [Path(os.path.expanduser("~")), Path.cwd(), *places]
     prefixes = sorted({f"{path}/" for path in known if path.is_absolute() and path != Path("/")}, key=len, reverse=True)
     servers = sorted(_servers([info.profile, info.defining, info.facts]), key=len, reverse=True)
 

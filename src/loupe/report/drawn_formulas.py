@@ -125,13 +125,13 @@ def _drawn(pairs: Sequence[tuple[str, FormulaPair]]) -> Output:
 
 def _packed(pairs: Sequence[tuple[str, FormulaPair]]) -> tuple[list[tuple[str, str]], str]:
     """Payloads of pairs, and why there are none."""
-    from loupe.data.cache import cache_root
+    from loupe.data.user_folders import cache_folder
     from loupe.metrics.cdm.drawing.drawings import draw_pairs
     from loupe.metrics.cdm.drawing.render_cache import RenderCache
     from loupe.metrics.cdm.drawing.tex_tools import MissingTexError
 
     found: list[tuple[str, str]] = []
-    cache = RenderCache(cache_root())
+    cache = RenderCache(cache_folder())
     kinds = sorted(pairs, key=lambda item: (item[1].profile, item[1].renderer))
     try:
         for (profile, renderer), same in itertools.groupby(kinds, lambda item: (item[1].profile, item[1].renderer)):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from loupe.data.cache import cache_root
+from loupe.data.user_folders import cache_folder
 from loupe.errors import EngineUnavailableError
 from loupe.files.folder import Folder
 from loupe.servers.record import FILE, ServerRecord, read_record, write_record
@@ -20,7 +20,7 @@ from loupe.servers.stopping import USUAL_STOP, StopPatience, stop_processes
 
 def kept_root() -> Path:
     """Where servers of commands that store no run leave their logs and records, as runs do below theirs."""
-    return cache_root() / "servers"
+    return cache_folder("servers", to_write=True)
 
 
 def kept_folder(command: str, name: str = "server") -> Folder:

@@ -16,7 +16,7 @@ from loupe.benchmarks.synth.scores.conclusion import conclude
 from loupe.benchmarks.synth.scores.facts import shown_facts
 from loupe.benchmarks.synth.scores.scoring import score
 from loupe.benchmarks.synth.scores.summary import MEASURES, summarize
-from loupe.data.cache import cache_root
+from loupe.data.user_folders import cache_folder
 from loupe.errors import UsageError
 from loupe.types import Benchmark, Sample
 
@@ -43,7 +43,7 @@ def load(
     if root is not None:
         raise UsageError("synth makes its pages itself", hint="leave out --data; own texts: -o text=DIR")
     choice = choice_of(tracks, seed, pages, languages, form, text, template)
-    folder = cache_root() / "synth"
+    folder = cache_folder("synth", to_write=True)
     return (sample_of(page, choice, folder) for page in chosen_pages(choice))
 
 

@@ -14,12 +14,12 @@ from typing import Annotated, Literal
 import msgspec
 
 from loupe.benchmarks.registry import benchmark_names, filed_as, full_name
+from loupe.data.user_folders import config_files
 from loupe.engines.shared.local_settings import FILE, SUITES, LocalSettings, read_settings
 from loupe.errors import ProfileError, UsageError, did_you_mean
 from loupe.typed import convert
 
 SHIPPED = Path(__file__).with_name("suites.toml")
-USER_CONFIG = Path("~/.config/loupe/suites.toml")
 #: Among benchmarks: every installed one that is not named beside it.
 ALL = "all"
 _COPY = "docs/suites.md has one to copy"
@@ -83,7 +83,7 @@ def lasting_suites() -> frozenset[str]:
 
 
 def _places() -> Iterator[LocalSettings]:
-    for path in (FILE, USER_CONFIG.expanduser(), SHIPPED):
+    for path in (FILE, *config_files("suites.toml"), SHIPPED):
         if (found := read_settings(path)) is not None:
             yield found
 

@@ -6,7 +6,7 @@ import click
 
 from loupe import __version__
 from loupe.cli.shared.lazy import LazyGroup
-from loupe.cli.shared.output import print_data
+from loupe.cli.shared.output import print_data, say
 
 SECTIONS = {
     "Measure": {
@@ -79,3 +79,8 @@ def root(context: click.Context) -> None:
     """Measure how well machines read documents: any engine, exact scores, error bars."""
     if context.invoked_subcommand is None:
         print_data(context.get_help())
+        return
+    from loupe.data.user_folders import unreadable
+
+    if closed := unreadable():
+        say(f"warning: {closed}")

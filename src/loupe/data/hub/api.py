@@ -82,13 +82,21 @@ def file_url(repo: str, revision: str, path: str) -> str:
 
 def request_headers() -> dict[str, str]:
     """Headers of a file request; with the token, where there is one. Never put them in a message."""
-    from huggingface_hub import get_token
-
     from loupe import __version__
 
     headers = {"User-Agent": f"loupe/{__version__}", "Accept-Encoding": "identity"}
-    token = get_token()
+    token = _token()
     return headers | ({"Authorization": f"Bearer {token}"} if token else {})
+
+
+def _token() -> str:
+    """Return the user's token, "" without one, or if the folder of their login may not be read."""
+    from huggingface_hub import get_token
+
+    try:
+        return get_token() or ""
+    except OSError:
+        return ""
 
 
 def refused(dataset: DataSet, status: int) -> DatasetError:
@@ -117,7 +125,7 @@ def _hub() -> HfApi:
         raise MissingToolError(
             "fetching data needs huggingface_hub, which is not installed", hint=install_command("data")
         ) from None
-    return HfApi(endpoint=_endpoint(), library_name="loupe")
+    return HfApi(endpoint=_endpoint(), token=_token() or False, library_name="loupe")
 
 
 def _tree(hub: HfApi, repo: str, commit: str) -> list[RemoteFile]:

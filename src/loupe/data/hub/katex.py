@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from loupe.data.cache import cache_root
+from loupe.data.user_folders import cache_folder
 from loupe.errors import DatasetError, MissingToolError
 from loupe.files.folder import Folder
 
@@ -75,7 +75,7 @@ def katex_folder(release: Release = DRAWING) -> Path:
     """Where the files are looked for: $LOUPE_KATEX_DIR (other releases in folders of it), else in the user's cache."""
     named, own = os.environ.get("LOUPE_KATEX_DIR", ""), f"katex-{release.version}"
     if not named:
-        return cache_root() / own
+        return cache_folder(own)
     return Path(named).expanduser() if release is DRAWING else Path(named).expanduser() / own
 
 
@@ -115,7 +115,7 @@ def fetch_katex(release: Release = DRAWING) -> Path:
     npm does it where it is installed, with the user's own settings; else it comes from the registry that
     npm_config_registry names. Raises DatasetError.
     """
-    named, folder = katex_folder(release), cache_root() / f"katex-{release.version}"
+    named, folder = katex_folder(release), cache_folder(f"katex-{release.version}")
     try:
         read_katex(release)
     except MissingToolError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from loupe.data.cache import cache_root
+from loupe.data.user_folders import cache_folder
 
 
 def store_root() -> Path:
@@ -17,7 +17,7 @@ def store_root() -> Path:
     named = os.environ.get("LOUPE_DATA", "")
     if named:
         return Path(named).expanduser()
-    return cache_root() / "data"
+    return cache_folder("data")
 
 
 def default_root(place: str) -> Path:

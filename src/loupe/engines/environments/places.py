@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from loupe.data.cache import cache_root
+from loupe.data.user_folders import cache_folder
 from loupe.engines.environments.settings import Settings, normal
 from loupe.errors import MissingToolError, ProfileError, word
 from loupe.files.folder import Folder
@@ -66,7 +66,7 @@ class Environment:
 
 def root() -> Path:
     """The folder of all environments."""
-    return cache_root() / "environments"
+    return cache_folder("environments")
 
 
 def wanted(settings: Settings) -> Environment:

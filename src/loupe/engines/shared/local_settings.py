@@ -6,6 +6,7 @@ elsewhere (`benchmarks/folders/own/config.py`).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,7 +93,7 @@ class LocalSettings:
 
 def read_settings(path: Path = FILE) -> LocalSettings | None:
     """The file of a folder, None where there is none. Raises ProfileError for one that cannot be read."""
-    if not path.is_file():
+    if not os.path.isfile(path):
         return None
     try:
         with path.open("rb") as stream:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 
-from loupe.data.cache import cache_root
+from loupe.data.user_folders import cache_folder
 from loupe.data.extras import need
 from loupe.errors import MissingToolError
 from loupe.metrics import CdmResult, cdm_pairs
@@ -72,7 +72,7 @@ def _version(profile: str, renderer: Renderer) -> str:
 def _cache() -> RenderCache:
     from loupe.metrics.cdm.drawing.render_cache import RenderCache
 
-    return RenderCache(cache_root())
+    return RenderCache(cache_folder())
 
 
 def prepare_formulas(pairs: Iterable[tuple[str, str]], *, profile: str, renderer: Renderer = "layout") -> None:

@@ -7,6 +7,7 @@ on every distribution, and those of the oracle.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
 import shutil
@@ -17,7 +18,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from loupe.benchmarks.shared.equations.rendering.own_folder import new_folder
-from loupe.data.cache import cache_root
+from loupe.data.user_folders import cache_folder
 from loupe.errors import MissingToolError
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -85,7 +86,9 @@ def font_files() -> tuple[Path, ...]:
         return ()
     found: dict[str, Path] = {}
     for folder in _FONT_FOLDERS:
-        for path in sorted(Path(folder).expanduser().rglob("DejaVuS*.ttf")):
+        # glob, unlike Path.rglob, skips what may not be read.
+        there = glob.glob(f"{glob.escape(os.path.expanduser(folder))}/**/DejaVuS*.ttf", recursive=True)
+        for path in map(Path, sorted(there)):
             found.setdefault(path.name, path)
     return tuple(found[name] for name in FONTS) if all(name in found for name in FONTS) else ()
 
@@ -112,7 +115,7 @@ def browser_environment() -> dict[str, str]:
 def _font_configuration() -> Path:
     """A fontconfig file in Loupe's cache that knows these fonts and no others."""
     digest = hashlib.sha256(f"{_configuration(Path())}{font_files()}".encode()).hexdigest()[:16]
-    folder = cache_root() / "fontconfig" / digest
+    folder = cache_folder("fontconfig") / digest
     if not (folder / "fonts.conf").is_file():
         temporary = folder.with_name(f".{digest}.{os.getpid()}.tmp")
         try:

@@ -15,7 +15,7 @@ from loupe.benchmarks.shared.equations.rendering.chromium import (
 )
 from loupe.benchmarks.shared.equations.rendering.drawing import Drawing
 from loupe.benchmarks.shared.equations.rendering.drawing_cache import DrawingCache
-from loupe.data.cache import cache_root
+from loupe.data.user_folders import cache_folder
 from loupe.data.extras import need
 from loupe.data.hub.katex import DRAWING, READING, read_katex
 from loupe.errors import MissingToolError
@@ -101,14 +101,14 @@ class Renderer:
 @lru_cache(maxsize=1)
 def the_renderer() -> Renderer:
     """The one of this process. Raises MissingToolError where something that draws is missing."""
-    return Renderer(EquationBrowser(), DrawingCache(cache_root() / "equations.sqlite", _identity()))
+    return Renderer(EquationBrowser(), DrawingCache(cache_folder() / "equations.sqlite", _identity()))
 
 
 @lru_cache(maxsize=1)
 def the_picture_renderer() -> Renderer:
     """The one of this process that draws pictures to be looked at. Raises as `the_renderer`."""
     browser = EquationBrowser(hangs_after=_PICTURE_SECONDS, function="katex_picture.js")
-    return Renderer(browser, DrawingCache(cache_root() / "equations.sqlite", f"{_identity()}|picture 1"))
+    return Renderer(browser, DrawingCache(cache_folder() / "equations.sqlite", f"{_identity()}|picture 1"))
 
 
 @lru_cache(maxsize=1)
@@ -116,7 +116,7 @@ def the_mathml_renderer() -> Renderer:
     """The one of this process that makes MathML alone; neither browser nor fonts can move it. Raises as above."""
     check_mathml_tools()
     browser = EquationBrowser(function="katex_mathml.js", release=READING)
-    return Renderer(browser, DrawingCache(cache_root() / "equations.sqlite", f"katex {READING.version}|mathml 1"))
+    return Renderer(browser, DrawingCache(cache_folder() / "equations.sqlite", f"katex {READING.version}|mathml 1"))
 
 
 def check_mathml_tools() -> None:
