@@ -66,7 +66,9 @@ def test_compare_sees_no_difference_where_one_run_was_limited_in_the_middle_of_a
 
 
 def test_compare_shows_failed_samples_beside_the_rank(there: Path) -> None:
-    assert "1 of 12" in loupe("compare", RUNS["right"], RUNS["sometimes"], "--plain", cwd=there).stdout
+    shown = loupe("compare", RUNS["right"], RUNS["sometimes"], "--plain", cwd=there).stdout
+    assert "1 of 12" in shown
+    assert "read by both: 11 samples, and 1 that failed and counts as empty\n" in shown
 
 
 def test_compare_names_every_other_part_that_differs(there: Path) -> None:

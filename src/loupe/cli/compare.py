@@ -192,8 +192,12 @@ def _measured(compared: Compared, pair: Pair, base: str) -> Section:
         cells = [name, *values]
         better = compared.directions.get(name, True)
         rows.append([*cells, *difference_cells(found, unit, higher_is_better=better)])
-    count = f"{pair.samples:,} sample{'' if pair.samples == 1 else 's'}"
-    grouped = f" in {pair.shared:,} groups" if pair.shared not in (0, pair.samples) else ""
-    title = f"{pair.name} minus {base}, on samples read by both: {count}{grouped}"
+    read = pair.samples - pair.failed
+    count = f"{read:,} sample{'' if read == 1 else 's'}"
+    failed = (
+        f", and {pair.failed:,} that failed and count{'s' if pair.failed == 1 else ''} as empty" if pair.failed else ""
+    )
+    grouped = f", in {pair.shared:,} groups" if pair.shared not in (0, pair.samples) else ""
+    title = f"{pair.name} minus {base}, on samples read by both: {count}{failed}{grouped}"
     header = ("measure", pair.name, base, *DIFFERENCE_HEADER)
     return Section(title=title, header=header, rows=rows)

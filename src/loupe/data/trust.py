@@ -33,7 +33,7 @@ def remember(path: Path, content: bytes | None = None) -> None:
 def is_trusted(path: Path, content: bytes | None = None) -> bool:
     """Whether the user trusts this file with the content that it has now, or with the one that was read."""
     digest = _digest(path, content)
-    return digest in _SEEN or os.path.isfile(_folder() / digest)
+    return digest in _SEEN or os.path.isfile(_folder() / digest)  # noqa: PTH113  False if it may not be read
 
 
 def was_trusted(path: Path) -> bool:

@@ -60,7 +60,7 @@ def unreadable() -> str:
 
 def _own(name: str) -> Path:
     # Not Path.home(), which raises for a user who has none. A relative one may be anybody's folder.
-    home = Path(os.path.expanduser("~"))
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111
     return (home if home.is_absolute() else Path(os.devnull)) / name / "loupe"
 
 
@@ -79,7 +79,7 @@ def _is_closed(folder: Path) -> bool:
     try:
         with os.scandir(folder):
             # Names may be listed where nothing behind them may be opened.
-            os.stat(os.path.join(folder, os.curdir))
+            os.stat(f"{folder}/.")  # noqa: PTH116  pathlib drops the dot
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:

@@ -273,7 +273,7 @@ def _find(name: str) -> tuple[str, dict[str, Any], str]:
         raise UsageError(f"no engine {name!r}: each has an -e of its own", hint=f"--engines {word(name)}")
     raise UsageError(
         f"no engine {name!r}{did_you_mean(name, [*profile_names(), *engine_kinds()])}",
-        hint=f"loupe engine list; profiles of your own are ~/.config/loupe/engines/NAME.toml",
+        hint="loupe engine list; profiles of your own are ~/.config/loupe/engines/NAME.toml",
     )
 
 

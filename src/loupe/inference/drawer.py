@@ -12,9 +12,9 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from loupe.data.user_folders import why_not_kept
 from loupe.data.messages import HEAD, frame
 from loupe.data.python_process import python_command
+from loupe.data.user_folders import why_not_kept
 from loupe.errors import PageError, WriteError
 from loupe.types import Division, Engine, Output, Request, Sample
 

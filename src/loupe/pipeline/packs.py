@@ -176,7 +176,8 @@ def _hider(info: RunInfo) -> Callable[..., Any]:
     Without `addresses`, for what quotes pages, only those of the servers of this run.
     """
     places = (Path(place).parent for place in (info.benchmark, info.data) if place)
-    known = [Path(os.path.expanduser("~")), Path.cwd(), *places]
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111  raises nothing for a user who has none
+    known = [home, Path.cwd(), *places]
     prefixes = sorted({f"{path}/" for path in known if path.is_absolute() and path != Path("/")}, key=len, reverse=True)
     servers = sorted(_servers([info.profile, info.defining, info.facts]), key=len, reverse=True)
 

@@ -93,7 +93,7 @@ class LocalSettings:
 
 def read_settings(path: Path = FILE) -> LocalSettings | None:
     """The file of a folder, None where there is none. Raises ProfileError for one that cannot be read."""
-    if not os.path.isfile(path):
+    if not os.path.isfile(path):  # noqa: PTH113  False if it may not be read
         return None
     try:
         with path.open("rb") as stream:

@@ -31,8 +31,9 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """Run minus baseline over the `samples` that both have read, in `shared` groups (pages, or documents of pages).
+    """Run minus baseline over the `samples` scored in both, in `shared` groups (pages, or documents of pages).
 
+    `failed` of these samples were not read by one of the two, and count as empty there.
     `unscored` samples of the baseline are in no number of the run: it has not come to them, or their scorer failed.
     `moved` names the samples that make up most of the difference.
     """
@@ -44,6 +45,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     shared: int
     measures: dict[str, Difference]
     unscored: int = 0
+    failed: int = 0
     moved: Movement = Movement()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from loupe.runs.folder import RunFolder
 from loupe.runs.opening import open_run
 from loupe.stats.analysis import Analysis
 from loupe.stats.ranks import Standings, standings
-from loupe.types import Benchmark, Result, SampleScores
+from loupe.types import FAILED, Benchmark, Result
 
 
 def compare_runs(paths: Sequence[Path], *, to_best: bool = False) -> Compared:
@@ -89,15 +89,19 @@ def result_of(folder: RunFolder) -> Result:
 
 
 class _Read(NamedTuple):
-    """The samples of a run that have scores, and with them those in which its benchmark found nothing to score."""
+    """The samples of a run that have scores, with them those in which its benchmark found nothing to score, and those
+    whose page was not read."""
 
     scored: frozenset[str]
     looked_at: frozenset[str]
+    failed: frozenset[str]
 
     @classmethod
-    def of(cls, samples: Iterable[SampleScores]) -> _Read:
-        looked_at = {item.sample: bool(item.scores) for item in samples if item.scores or not item.error}
-        return cls(frozenset(sample for sample, scored in looked_at.items() if scored), frozenset(looked_at))
+    def of(cls, folder: RunFolder) -> _Read:
+        looked_at = {item.sample: bool(item.scores) for item in folder.scores() if item.scores or not item.error}
+        failed = (sample for sample, place in folder.prediction_places().items() if place.mark in FAILED)
+        scored = frozenset(sample for sample, scored in looked_at.items() if scored)
+        return cls(scored, frozenset(looked_at), frozenset(failed))
 
 
 def _pairs(
@@ -109,7 +113,7 @@ def _pairs(
     compared: Standings,
 ) -> list[Pair]:
     """Every other run against the baseline, over the samples that both have scored."""
-    read = {run: _Read.of(folder.scores()) for run, folder in runs.items()}
+    read = {run: _Read.of(folder) for run, folder in runs.items()}
     return [
         Pair(
             run=run,
@@ -119,6 +123,7 @@ def _pairs(
             shared=max((one.shared for one in compared.minus(run, baseline).values()), default=0),
             measures=compared.minus(run, baseline),
             unscored=len(read[baseline].scored - read[run].looked_at),
+            failed=len(shared & (read[run].failed | read[baseline].failed)),
             moved=movement(benchmark, folder.scores(), runs[baseline].scores(), shared),
         )
         for run, folder in runs.items()

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 
-from loupe.data.user_folders import cache_folder
 from loupe.data.extras import need
+from loupe.data.user_folders import cache_folder
 from loupe.errors import MissingToolError
 from loupe.metrics import CdmResult, cdm_pairs
 from loupe.metrics.cdm.profiles import Renderer

@@ -86,8 +86,8 @@ def font_files() -> tuple[Path, ...]:
         return ()
     found: dict[str, Path] = {}
     for folder in _FONT_FOLDERS:
-        # glob, unlike Path.rglob, skips what may not be read.
-        there = glob.glob(f"{glob.escape(os.path.expanduser(folder))}/**/DejaVuS*.ttf", recursive=True)
+        place = glob.escape(os.path.expanduser(folder))  # noqa: PTH111
+        there = glob.glob(f"{place}/**/DejaVuS*.ttf", recursive=True)  # noqa: PTH207  skips what may not be read
         for path in map(Path, sorted(there)):
             found.setdefault(path.name, path)
     return tuple(found[name] for name in FONTS) if all(name in found for name in FONTS) else ()

@@ -15,9 +15,9 @@ from loupe.benchmarks.shared.equations.rendering.chromium import (
 )
 from loupe.benchmarks.shared.equations.rendering.drawing import Drawing
 from loupe.benchmarks.shared.equations.rendering.drawing_cache import DrawingCache
-from loupe.data.user_folders import cache_folder
 from loupe.data.extras import need
 from loupe.data.hub.katex import DRAWING, READING, read_katex
+from loupe.data.user_folders import cache_folder
 from loupe.errors import MissingToolError
 
 #: Drawings that are kept in memory, the longest of them in characters of MathML (others are on disk), and how many are
