@@ -9,6 +9,9 @@ import pytest
 
 from loupe.benchmarks import get_benchmark
 from loupe.benchmarks.ocrbench_v2 import _is_too_long_for_nltk, _Item, _sample, verify_case
+from loupe.benchmarks.ocrbench_v2.outlines import outline_similarity
+from loupe.benchmarks.ocrbench_v2.structures import dictionary
+from loupe.benchmarks.ocrbench_v2.tables import _markdown_rows
 from loupe.benchmarks.ocrbench_v2.types_of_questions import CATEGORIES, Question, points
 from loupe.scoring.scorer import score_sample
 from loupe.scoring.summary import Origin, summarise
@@ -38,6 +41,42 @@ def test_points_are_official(case: dict[str, Any]) -> None:
 def test_what_is_left_out_is_counted() -> None:
     assert (len(ALL), len(TEXTS), len(LONG)) == (761, 712, 8)
     assert {case["id"] for case in TEXTS if _is_too_long_for_nltk(case)} == set(LONG)
+
+
+@pytest.mark.parametrize(
+    ("prediction", "reference", "official"),
+    [
+        ("# A\n  ### B", "# A\n### B", 0.5),
+        ("# A\n ### B", "# A\n### B", 1.0),
+        ("{  a  }\n\\begin  {x}", "{a}\n", 0.75),
+        ("x  *  *  y\n# B", "x\n  # B", 0.5),
+        ("\xa0### T\n", "# T\n", 0.75),
+    ],
+)
+def test_an_outline_loses_one_character_of_white_space_to_each_rule(
+    prediction: str, reference: str, official: float
+) -> None:
+    assert outline_similarity(prediction, reference) == pytest.approx(official, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("text", "official"),
+    [
+        ("'date: 2020'", {}),
+        ("{1: 'x'}", {}),
+        ('{"a": [1, "x"]},', {}),
+        ("True#c{'a': 1}", {}),
+        ("```json\n : x\n```", {"": "x"}),
+        ("a: b", {"a": "b"}),
+    ],
+)
+def test_a_literal_that_is_no_dictionary_of_texts_has_no_fields(text: str, official: dict[str, str]) -> None:
+    assert dictionary(text) == official
+
+
+def test_only_a_cell_of_blanks_is_a_blank() -> None:
+    official = "<table><tr><td>a</td><td></td><td> </td><td></td></tr></table>"
+    assert _markdown_rows("| a |\u00a0|  |\t|\n|-|\n") == official
 
 
 @pytest.mark.parametrize("ident", sorted(LONG))

@@ -25,14 +25,14 @@ def outline_similarity(prediction: str, reference: str) -> float:
 
 
 def clean_line(line: str) -> str:
-    """One line as the official program cleans it, in its order."""
+    """Clean one line as the official program does, in its order: each rule takes exactly one white-space character."""
     line = _TOKENS.sub("", line)
-    line = re.sub(r"(?<!\s)\s+##(?=\S)|^\s+##(?=\S)", "", line)
-    line = re.sub(r"\\\s+", r"\\", line)
-    line = re.sub(r"(?<!\s)\s+\*\s+\*\s+|^\s+\*\s+\*\s+", "**", line)
-    line = re.sub(r"{\s+", "{", line)
-    line = re.sub(r"(?<!\s)\s+}", "}", line)
-    line = re.sub(r"\\(begin|end)\s+", r"\\\1", line)
+    line = re.sub(r"\s##(?=\S)", "", line)
+    line = re.sub(r"\\\s", r"\\", line)
+    line = re.sub(r"\s\*\s\*\s", "**", line)
+    line = re.sub(r"{\s", "{", line)
+    line = re.sub(r"\s}", "}", re.sub(r"\s}", "}", line))
+    line = re.sub(r"\\(begin|end)\s", r"\\\1", line)
     line = line.replace("\\end{table}", "\\end{table}   ")
     return re.sub(r"[\n*_]", " ", line)
 

@@ -28,19 +28,18 @@ def dictionary(text: str) -> dict[str, str]:
     """The flat dictionary in an answer: JSON, a Python literal, or pairs `key: value`; {} where there is none."""
     opening = _FENCE.search(text)
     closing = text.find("\n```", opening.end()) if opening else -1
-    inside = text[opening.end() : closing].strip() if opening and closing >= 0 else text.strip()
+    inside = text[opening.end() : closing] if opening and closing >= 0 else text.strip()
     found: Any = None
     try:
         found = json.loads(inside)
     except (ValueError, RecursionError):
         try:
-            value = literal(inside)
-            found = value if isinstance(value, dict) else _pairs(inside)
+            found = literal(inside)
         except ValueError:
             found = _pairs(inside)
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
         return {}
-    return {str(key).strip(): str(value).strip() for key, value in found.items()}
+    return {key.strip(): str(value).strip() for key, value in found.items()}
 
 
 def fields(prediction: str, answer: Any) -> float:

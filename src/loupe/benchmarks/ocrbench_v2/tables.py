@@ -76,8 +76,9 @@ def _markdown_rows(text: str) -> str:
     lines = text.strip("```markdown").strip("`").strip().split("\n")  # noqa: B005 - eats letters, as upstream
     written = []
     for line in [lines[0], *lines[2:]]:
-        cells = line.strip().split("|")[1:-1]
-        written.append("".join(f"<td>{each.strip() or (' ' if each else '')}</td>" for each in cells))
+        # A cell of blanks is one blank; a cell of tabs and the like is empty.
+        cells = (each.strip() if each.strip(" ") else each[:1] for each in line.strip().split("|")[1:-1])
+        written.append("".join(f"<td>{each}</td>" for each in cells))
     return "<table>" + "".join(f"<tr>{row}</tr>" for row in written) + "</table>"
 
 
