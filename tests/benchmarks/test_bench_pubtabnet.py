@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 
 from loupe.benchmarks import get_benchmark
-from loupe.benchmarks.shared.table_answers.soup import need_table_tools
 from loupe.benchmarks.shared.table_images.layouts import Annotation, html_of_tokens
-from loupe.data.extras import install_command
-from loupe.errors import DatasetError, MissingToolError, UsageError
+from loupe.errors import DatasetError, UsageError
 from loupe.metrics.teds.table_tree import TableTooLargeError
 from loupe.pipeline.existing_answers import find_all
 from loupe.types import PackedImage, Prediction, Sample
@@ -286,14 +284,3 @@ def test_a_table_beyond_all_bounds_has_no_score() -> None:
     rows = "".join(f"<tr><td>{number}a</td></tr>" for number in range(6000))
     with pytest.raises(TableTooLargeError):
         earned(f"<table>{rows}</table>", truth=f"<table>{rows.replace('a', 'b')}</table>")
-
-
-def test_without_the_extra_that_reads_tables_its_installation_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    need_table_tools.cache_clear()
-    for name in ("pubtabnet", "teds_test", "dp_bench"):
-        with pytest.raises(MissingToolError, match="scoring tables needs lxml") as caught:
-            list(get_benchmark(name).load(tmp_path))
-        assert caught.value.hint == install_command("tables")

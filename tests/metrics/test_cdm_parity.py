@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import pytest
@@ -105,9 +104,3 @@ def test_an_unknown_renderer_is_refused_even_where_nothing_would_be_drawn() -> N
     unknown: Any = "foo"
     with pytest.raises(ValueError, match="no CDM renderer 'foo'; there are layout, ghostscript"):
         cdm_pairs([], renderer=unknown)
-
-
-def test_without_scipy_the_extra_is_named_before_anything_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["loupe.metrics.cdm.pairs"], "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r"CDM needs SciPy, which is not installed .extra `cdm`"):
-        cdm_pairs([])

@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from loupe.benchmarks.shared.table_answers.soup import need_table_tools, table_tools
+from loupe.benchmarks.shared.table_answers.soup import table_tools
 from loupe.benchmarks.shared.table_images import layouts, scoring
 from loupe.benchmarks.shared.table_images.layouts import SAME_SPLIT, Escape, TableImage
-from loupe.data.extras import need
 from loupe.data.hub.store import default_root
 from loupe.data.parquet import find_shards
 from loupe.data.prepared import is_prepared, refuse_options
@@ -28,8 +27,6 @@ _FOLDERS = (".", "pubtabnet")
 
 def load(root: Path | None, split: Split = "val", escape: Escape = "raw") -> Iterator[Sample]:
     """Yield the tables of one split in stored order. `escape` says how text becomes HTML where tokens are published."""
-    need("lxml", extra="tables", purpose="TEDS")
-    need_table_tools()
     folder = default_root("pubtabnet") if root is None else root
     return map(scoring.sample_of, _tables(folder, split, escape))
 

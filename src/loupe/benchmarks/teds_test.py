@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from loupe.benchmarks.shared.table_answers.soup import need_table_tools, table_tools
+from loupe.benchmarks.shared.table_answers.soup import table_tools
 from loupe.benchmarks.shared.table_images import layouts, scoring
 from loupe.benchmarks.shared.table_images.layouts import SAME_SPLIT, Escape, TableImage
-from loupe.data.extras import need
 from loupe.data.hub.store import default_root
 from loupe.data.parquet import find_shards
 from loupe.data.prepared import is_prepared, refuse_options
@@ -25,8 +24,6 @@ ROWS = 200
 
 def load(root: Path | None, first: int = FIRST_ROW, rows: int = ROWS, escape: Escape = "raw") -> Iterator[Sample]:
     """Yield the tables of the rows from `first` on; without a folder, from `teds_test` or `pubtabnet` in the store."""
-    need("lxml", extra="tables", purpose="TEDS")
-    need_table_tools()
     if first < 0 or rows < 1:
         raise UsageError(f"first={first}, rows={rows}: there are no such rows", hint="-o first=4000 -o rows=200")
     folder = default_root("pubtabnet") if root is None else root

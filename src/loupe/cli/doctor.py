@@ -151,12 +151,10 @@ def _formulas() -> Iterator[Check]:
     for profile, formula in _SET_BY_DOCTOR.items():
         tools = tex_tools(profile_named(profile))
         detail, here = f"missing: {', '.join(tools.missing)}", not tools.missing
-        fix = tools.hint or install_command("cdm")
+        fix = tools.hint
         if here:
             try:
                 found = cdm(formula, formula, profile=profile)
-            except ImportError:
-                detail, here = "SciPy is missing", False
             except MissingTexError as error:
                 detail, here, fix = str(error), False, error.hint
             else:

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from loupe.data.extras import install_command
 from loupe.engines.workers.worker import Loaded
 from loupe.errors import EngineError
 from loupe.explanation import Explanation, FormulaPair
@@ -143,8 +142,6 @@ def _packed(pairs: Sequence[tuple[str, FormulaPair]]) -> tuple[list[tuple[str, s
                 found.append((key, compressed({"f1": each.f1, **sides_of})))
     except MissingTexError as error:
         return found, f"TeX is missing here ({', '.join(error.missing)}); {error.hint}"
-    except ImportError:
-        return found, f"SciPy is missing here; {install_command('cdm')}"
     finally:
         cache.close()
     return found, ""

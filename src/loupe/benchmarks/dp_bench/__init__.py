@@ -23,8 +23,7 @@ from loupe.benchmarks.dp_bench.elements import (
     text_of_page,
 )
 from loupe.benchmarks.shared.table_answers.scored import TableScores
-from loupe.benchmarks.shared.table_answers.soup import need_table_tools, table_tools
-from loupe.data.extras import need
+from loupe.benchmarks.shared.table_answers.soup import table_tools
 from loupe.data.hub.store import default_root
 from loupe.data.prepared import is_prepared, read
 from loupe.errors import DatasetError, UsageError
@@ -64,10 +63,8 @@ def load(root: Path | None, variant: Variant = "official", pairing: Pairing = "a
 
     `variant` names the scoring rules; `pairing` says which ground-truth tables of a page the tolerant rules count.
     """
-    need("lxml", extra="tables", purpose="TEDS")
     if pairing != "all" and variant != "tolerant":
         raise UsageError(f"pairing={pairing} belongs to the tolerant variant", hint="-o variant=tolerant")
-    need_table_tools()
     tags = {name: value for name, value in (("variant", variant), ("pairing", pairing)) if value not in _DEFAULTS}
     folder = default_root("dp_bench") if root is None else root
     pages = _prepared(folder) if is_prepared(folder) else _published(folder, with_markdown=variant == "opendataloader")
@@ -226,7 +223,6 @@ def _reference_text(page: Sample) -> str:
 
 def verify_case(case: dict[str, Any]) -> list[tuple[float, float]]:
     """(ours, official) for one shipped parity case: whole sets of elements, or one page in Markdown."""
-    need_table_tools()
     given, expected = case["input"], case["expected"]
     if "gt_markdown" in given:
         found = opendataloader.compare_pages(given["pred_markdown"], given["gt_markdown"])

@@ -26,7 +26,7 @@ from loupe.benchmarks.shared.formula_images.cdm_options import Switch, renderer_
 from loupe.benchmarks.shared.formula_images.cdm_scores import cdm_tools
 from loupe.benchmarks.shared.latex_text.latex_macros import need_pylatexenc
 from loupe.benchmarks.shared.several_answers import answers_of, join_answers
-from loupe.data.extras import installed, need
+from loupe.data.extras import installed
 from loupe.data.hub.store import default_root
 from loupe.explanation import Explanation
 from loupe.metrics.cdm.profiles import Renderer
@@ -80,7 +80,7 @@ def load(
     serves all images whose names begin with its own. `cdm=off` leaves CDM out, and the overall score with it;
     `renderer=ghostscript` draws its formulas as the official programs do, exact and slower.
     """
-    _need_tools()
+    need_pylatexenc()
     folder = default_root("mdpbench") if root is None else root
     selection, left = parse_selection(filter), False
     for image in (read_slim if slim == "on" else read_images)(folder, selection):
@@ -88,12 +88,6 @@ def load(
         yield with_cdm(image, cdm, renderer)
     if not left:
         raise nothing_left(folder, selection, LAYOUT)
-
-
-def _need_tools() -> None:
-    """Raise MissingToolError unless all is installed."""
-    need("bs4", "lxml", "scipy", extra="omnidocbench", purpose="MDPBench")
-    need_pylatexenc()
 
 
 def score(page: Sample, prediction: Prediction) -> Scored:
@@ -145,12 +139,12 @@ def _reference_text(page: Sample) -> str:
 
 def tools() -> dict[str, str]:
     """What scores depend on: the programs of CDM, the parsers of tables and of LaTeX."""
-    return cdm_tools(RECKONING.cdm_profile) | installed("lxml", "beautifulsoup4", "scipy", "pylatexenc")
+    return cdm_tools(RECKONING.cdm_profile) | installed("lxml", "beautifulsoup4", "pylatexenc")
 
 
 def verify_case(case: dict[str, Any]) -> list[tuple[float, float]]:
     """(ours, official) for one shipped parity case: every figure of a small run."""
-    _need_tools()
+    need_pylatexenc()
     return compare_run(case["input"], case["expected"])
 
 

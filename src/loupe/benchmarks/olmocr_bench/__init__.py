@@ -39,7 +39,6 @@ from loupe.benchmarks.olmocr_bench.scores.conclusion import CATEGORIES, conclude
 from loupe.benchmarks.olmocr_bench.text.page_text import PageText
 from loupe.benchmarks.shared.equations.equation_pictures import EquationPictures
 from loupe.benchmarks.shared.several_answers import answers_of, join_answers
-from loupe.data.extras import need
 from loupe.data.hub.store import default_root
 from loupe.data.pages import page_size
 from loupe.data.prepared import is_prepared, refuse_options
@@ -92,7 +91,6 @@ def load(
     `prompt` is one of the official runners'; for one that names the size of the image, `longest` is its longer side.
     `variant` turns the page images or makes them worse.
     """
-    need("bs4", extra="tables", purpose="olmOCR-Bench")
     folder = default_root("olmocr_bench") if root is None else root
     skipped = {"math": math == "skip", "baseline": baseline == "skip"}
     pages: list[tuple[PdfTests, tuple[str, ...], PageSource]]

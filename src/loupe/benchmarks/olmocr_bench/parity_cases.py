@@ -16,7 +16,6 @@ from loupe.benchmarks.olmocr_bench.scores.statistics import bootstrap_interval, 
 from loupe.benchmarks.olmocr_bench.text.normalization import normalize
 from loupe.benchmarks.olmocr_bench.text.page_text import PageText
 from loupe.benchmarks.shared.table_answers.table_grid import TableReadError
-from loupe.data.extras import need
 from loupe.errors import LoupeError
 
 #: Figures that upstream's explanations state, as they are; ratios it rounds to three places.
@@ -25,7 +24,6 @@ _EXACT = ("threshold", "repeat_count", "ngram_size", "alnum_count")
 
 def compare_case(case: Mapping[str, Any]) -> list[tuple[float, float]] | None:
     """(ours, official) for everything that a case states; None for a math test where nothing renders."""
-    need("bs4", extra="tables", purpose="olmOCR-Bench")
     given, expected = case["input"], case["expected"]
     if "text" in given:
         return [(float(normalize(given["text"]) == expected["text"]), 1.0)]

@@ -30,7 +30,6 @@ from loupe.benchmarks.shared.equations.equation_pictures import EquationPictures
 from loupe.benchmarks.shared.equations.rendering.renderer import check_mathml_tools, mathml_versions
 from loupe.benchmarks.shared.latex_text.latex_macros import need_pylatexenc
 from loupe.benchmarks.shared.table_answers.soup import table_tools
-from loupe.data.extras import need
 from loupe.data.hub.store import default_root
 from loupe.explanation import Fact
 from loupe.types import Benchmark, DataSet, Measure, ParityCases, Prediction, Sample, SampleScores, Score, Scored
@@ -73,7 +72,6 @@ def load(
     HTML, else Markdown. `outputs` says what the engine gives: `html` alone, or `both`; `auto`: both where some answer
     has blocks. Raises DatasetError.
     """
-    need("bs4", extra="tables", purpose="omni_parse_bench")
     need_pylatexenc("omni_parse_bench")
     pages = read_pages(default_root("omni_parse_bench") if root is None else root)
     if math == "render" and any(_has_latex(page.tests) for page in pages):

@@ -37,7 +37,7 @@ from loupe.benchmarks.omnidocbench.scores.scored_pages import ScoredPage, to_det
 from loupe.benchmarks.shared.formula_images.cdm_options import Switch, renderer_of, with_cdm
 from loupe.benchmarks.shared.formula_images.cdm_scores import cdm_tools
 from loupe.benchmarks.shared.latex_text.latex_macros import need_pylatexenc
-from loupe.data.extras import installed, need
+from loupe.data.extras import installed
 from loupe.data.hub.store import default_root
 from loupe.explanation import Explanation
 from loupe.files.file_names import safe_name
@@ -124,19 +124,13 @@ def load_v16(
 def _pages(
     folder: Path, mode: Mode, selected: str, cdm: Switch, renderer: Renderer, layout: DataLayout = LAYOUT
 ) -> Iterator[Sample]:
-    _need_tools()
+    need_pylatexenc()
     selection, left = parse_selection(selected), False
     for page in read_pages(folder, selection=selection, mode=mode, layout=layout):
         left = True
         yield with_cdm(page, cdm, renderer)
     if not left:
         raise nothing_left(folder, selection, layout)
-
-
-def _need_tools() -> None:
-    """Raise MissingToolError unless all is installed, pylatexenc in the official version: others give other scores."""
-    need("bs4", "lxml", "scipy", extra="omnidocbench", purpose="OmniDocBench")
-    need_pylatexenc()
 
 
 def score(page: Sample, prediction: Prediction, version: str = "1.5") -> Scored:
@@ -292,12 +286,12 @@ def _reference_text(page: Sample) -> str:
 
 def tools(version: str = "1.5") -> dict[str, str]:
     """What scores depend on: the programs of CDM, the parsers of tables and of LaTeX."""
-    return cdm_tools(RECKONINGS[version].cdm_profile) | installed("lxml", "beautifulsoup4", "scipy", "pylatexenc")
+    return cdm_tools(RECKONINGS[version].cdm_profile) | installed("lxml", "beautifulsoup4", "pylatexenc")
 
 
 def verify_case(case: dict[str, Any], version: str = "1.5") -> list[tuple[float, float]]:
     """(ours, official) for one shipped parity case: every figure of a small run."""
-    _need_tools()
+    need_pylatexenc()
     return compare_run(case["input"], case["expected"], partial(score, version=version), RECKONINGS[version])
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from loupe.metrics.assignment import assign
 from loupe.metrics.cdm.profiles import CdmProfile
 from loupe.metrics.cdm.ransac import Points, consistent_pairs
 from loupe.metrics.cdm.scoring import CdmScore, score_of_counts, score_without_boxes
@@ -37,10 +38,7 @@ def match(
     reference_size: Size,
     profile: CdmProfile,
 ) -> CdmScore:
-    """The score of one pair of rendered formulas; tokens without a box are left out first.
-
-    Raises ImportError without SciPy (extra `cdm`), whose choice among equally cheap assignments the scores depend on.
-    """
+    """The score of one pair of rendered formulas; tokens without a box are left out first."""
     predicted = [position for position, (_, box) in enumerate(prediction) if len(box)]
     true = [position for position, (_, box) in enumerate(reference) if len(box)]
     if not predicted or not true:
@@ -76,8 +74,6 @@ def _assigned(
     profile: CdmProfile,
 ) -> tuple[list[tuple[int, int]], ...]:
     """Positions (reference, prediction) of the pairs that count, of those out of place, and of different tokens."""
-    from scipy.optimize import linear_sum_assignment
-
     token_cost = _token_cost([token for token, _ in reference], [token for token, _ in prediction], profile)
     true_boxes = np.array([box for _, box in reference], dtype=np.float64)
     predicted_boxes = np.array([box for _, box in prediction], dtype=np.float64)
@@ -87,7 +83,7 @@ def _assigned(
         + _ORDER_WEIGHT * _order_cost(len(reference), len(prediction), profile)
     )
     cost[~np.isfinite(cost)] = _UNDEFINED_COST
-    rows, columns = linear_sum_assignment(cost)
+    rows, columns = assign(cost)
     inliers = consistent_pairs(
         _centres(true_boxes)[rows],
         _centres(predicted_boxes)[columns],

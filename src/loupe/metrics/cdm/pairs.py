@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, get_args
 
@@ -67,7 +66,7 @@ def cdm(
     `profile`: `unimernet`, `omnidocbench`, `omnidocbench_v16` or `mdpbench` (they give different scores), or
     `omnidocbench_pdflatex`. `cache`: a folder
     that remembers renderings. Raises MissingTexError, with the command that installs it, without TeX; ValueError for an
-    unknown profile or renderer; ImportError without SciPy (extra `cdm`).
+    unknown profile or renderer.
     """
     return cdm_pairs([(prediction, reference)], profile=profile, renderer=renderer, cache=cache)[0]
 
@@ -89,9 +88,6 @@ def cdm_pairs(
     chosen = profile_named(profile)
     if renderer not in get_args(Renderer):
         raise ValueError(f"no CDM renderer {renderer!r}; there are {', '.join(get_args(Renderer))}")
-    if find_spec("scipy") is None:
-        # Said before anything is drawn, which may take minutes.
-        raise ImportError("CDM needs SciPy, which is not installed (extra `cdm`)", name="scipy")
     memory = cache if isinstance(cache, RenderCache) else RenderCache(cache)
     try:
         true = render([reference for _, reference in pairs], profile=chosen, renderer=renderer, cache=memory)

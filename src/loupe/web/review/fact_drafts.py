@@ -22,7 +22,6 @@ from loupe.benchmarks.olmocr_bench.drafting import (
     read_transcript,
     without_recurring,
 )
-from loupe.data.extras import need
 from loupe.engines.adapters.areas import MOST, stored_regions
 from loupe.engines.workers.worker import Loaded
 from loupe.errors import EngineError, MissingToolError
@@ -56,7 +55,6 @@ def write_facts(folder: Path, config: FolderConfig, *, fresh: bool = False) -> F
 
     With `fresh` also where all tests are drafts that nobody has marked: these are written anew.
     """
-    need("bs4", extra="tables", purpose="facts about pages")
     written = FactsWritten(no_math=_why_no_math())
     by_page = _tests_by_page(line for _, line in fact_lines(folder))
     asked: list[_Page] = []

@@ -21,7 +21,6 @@ from loupe.benchmarks.folders.own.rows import file_name, page_source, paths_of
 from loupe.benchmarks.folders.own.truth import Status, TruthState, truth_state
 from loupe.benchmarks.olmocr_bench.data.loading import PageTruth, PdfTests
 from loupe.benchmarks.olmocr_bench.data.records import PageTest, TestRecordError, read_test
-from loupe.data.extras import need
 from loupe.explanation import Fact
 from loupe.files.folder import Folder
 from loupe.files.json_lines import bounded_lines
@@ -173,8 +172,6 @@ def checked_facts(folder: Path) -> dict[Place, PageFacts]:
     facts, problems = read_facts(folder)
     for problem in problems:
         raise problem.error()
-    if facts:
-        need("bs4", extra="tables", purpose="facts about pages")
     if _have_math(facts):
         from loupe.benchmarks.olmocr_bench.equations.containment import check_tools
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from scipy.optimize import linear_sum_assignment
-
 from loupe.benchmarks.omnidocbench.match.joined_columns import Columns
 from loupe.benchmarks.omnidocbench.match.windows import window_distance
 from loupe.benchmarks.omnidocbench.records import Step
 from loupe.benchmarks.omnidocbench.work import Work
 from loupe.metrics import normalized_edit_distance
+from loupe.metrics.assignment import assign
 
 #: A pair farther apart than this is no match.
 MATCHES = 0.7
@@ -50,7 +49,7 @@ def match_blocks(
 
 
 def _assigned(columns: Columns) -> Iterator[Match]:
-    for row, column in zip(*linear_sum_assignment(columns.distances), strict=True):
+    for row, column in zip(*assign(columns.distances), strict=True):
         distance = float(columns.distances[row, column])
         if distance <= MATCHES:
             run = columns.runs[column]

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from scipy.optimize import linear_sum_assignment
-
 from loupe.benchmarks.omnidocbench.match.assignment import Key, Match, reported_edit
 from loupe.benchmarks.omnidocbench.match.distances import Distances
 from loupe.benchmarks.omnidocbench.records import Step
+from loupe.metrics.assignment import assign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +38,7 @@ def groups_of(
 
 def plain_groups(distances: Distances) -> list[Group]:
     """Each block with the prediction that one assignment of everything gives it, however far."""
-    column_of = dict(zip(*(side.tolist() for side in linear_sum_assignment(distances)), strict=True))
+    column_of = dict(zip(*(side.tolist() for side in assign(distances)), strict=True))
     groups = []
     for row in range(len(distances)):
         column = column_of.get(row)
@@ -71,7 +70,7 @@ def _leftovers(matches: Mapping[Key, Sequence[Match]], distances: Distances) -> 
     if not blocks or not predictions:
         return
     left = distances[blocks][:, predictions]
-    for row, column in zip(*linear_sum_assignment(left), strict=True):
+    for row, column in zip(*assign(left), strict=True):
         yield Group(
             blocks=(blocks[row],), key=(predictions[column],), step="leftover", distance=float(left[row, column])
         )

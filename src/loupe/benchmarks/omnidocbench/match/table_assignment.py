@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from scipy.optimize import linear_sum_assignment
-
 from loupe.benchmarks.omnidocbench.match.distances import distance_matrix
 from loupe.benchmarks.omnidocbench.match.unmatched_cells import cells_of
 from loupe.benchmarks.omnidocbench.records import (
@@ -25,6 +23,7 @@ from loupe.benchmarks.omnidocbench.records import (
 )
 from loupe.benchmarks.omnidocbench.scores.latex_table_html import latex_table_to_html
 from loupe.benchmarks.omnidocbench.text.table_normalization import refusal
+from loupe.metrics.assignment import assign
 
 if TYPE_CHECKING:
     from loupe.benchmarks.omnidocbench.rules import Rules
@@ -79,7 +78,7 @@ def _assigned(
     distances = distance_matrix(
         [block.latex if in_latex else block.html for block in kept], [source.item.content for source in predicted]
     )
-    rows, columns = (side.tolist() for side in linear_sum_assignment(distances))
+    rows, columns = (side.tolist() for side in assign(distances))
     column_of = dict(zip(rows, columns, strict=True))
     samples = []
     for row, block in enumerate(kept):

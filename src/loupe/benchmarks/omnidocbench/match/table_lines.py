@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from scipy.optimize import linear_sum_assignment
-
 from loupe.benchmarks.omnidocbench.match.distances import distance_matrix
 from loupe.benchmarks.omnidocbench.match.table_assignment import (
     TableAssignment,
@@ -20,6 +18,7 @@ from loupe.benchmarks.omnidocbench.match.table_assignment import (
     unmatched_table,
 )
 from loupe.benchmarks.omnidocbench.records import Block, Item, Mode, PredictedItem
+from loupe.metrics.assignment import assign
 
 if TYPE_CHECKING:
     from loupe.benchmarks.omnidocbench.rules import Rules
@@ -44,7 +43,7 @@ def assign_table_lines(blocks: Sequence[Block], items: Sequence[Item], mode: Mod
         error = "" if predicted else "IndexError"
         return TableAssignment(unscored=left_over(sources, "unmatched"), upstream_error=error)
     distances = distance_matrix([norm for _, norm in truth], [norm for _, norm in predicted])
-    column_of = dict(zip(*(side.tolist() for side in linear_sum_assignment(distances)), strict=True))
+    column_of = dict(zip(*(side.tolist() for side in assign(distances)), strict=True))
     samples = []
     for row, (block, _) in enumerate(truth):
         sample = unmatched_table(row, block, looked_up=blocks[row], rules=rules)

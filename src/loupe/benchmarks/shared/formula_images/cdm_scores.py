@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 
-from loupe.data.extras import need
 from loupe.data.user_folders import cache_folder
 from loupe.errors import MissingToolError
 from loupe.metrics import CdmResult, cdm_pairs
@@ -50,10 +49,6 @@ def missing_tools(profile: str, renderer: Renderer = "layout") -> MissingToolErr
     from loupe.metrics.cdm.drawing.rendering import profile_named
     from loupe.metrics.cdm.drawing.tex_tools import tex_tools
 
-    try:
-        need("scipy", extra="cdm", purpose="CDM")
-    except MissingToolError as error:
-        return error
     tools = tex_tools(profile_named(profile), renderer)
     if not tools.missing:
         return None

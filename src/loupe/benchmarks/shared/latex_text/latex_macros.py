@@ -1,7 +1,6 @@
 """What pylatexenc 3.0a30, which OmniDocBench pins, knows of LaTeX macros: its own tables, read once.
 
 Protocol: docs/protocols/omnidocbench.md#normalisation and #samples.
-pylatexenc is imported where it is first needed, and comes with the extra `omnidocbench`.
 """
 
 from __future__ import annotations
@@ -10,10 +9,9 @@ import logging
 import unicodedata
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
-from importlib import metadata
 from typing import Any, NamedTuple
 
-from loupe.data.extras import install_command, need
+from loupe.data.extras import install_command, installed
 from loupe.errors import MissingToolError
 
 Render = Callable[[Sequence[str]], str]
@@ -34,13 +32,12 @@ class Macro(NamedTuple):
 
 def need_pylatexenc(purpose: str = "OmniDocBench") -> None:
     """Raise MissingToolError unless exactly the version is installed that gives the official texts."""
-    need("pylatexenc", extra="omnidocbench", purpose=purpose)
-    version = metadata.version("pylatexenc")
+    version = installed("pylatexenc")["pylatexenc"]
     if version != PYLATEXENC:
         raise MissingToolError(
             f"{purpose} needs pylatexenc {PYLATEXENC}, whose tables serve versions that pin 2.10 or 2.11, too; "
-            f"version {version} is installed",
-            hint=install_command("omnidocbench"),
+            f"version {version or 'none'} is installed",
+            hint=install_command(""),
         )
 
 

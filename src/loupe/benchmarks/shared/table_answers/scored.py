@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from loupe.benchmarks.shared.table_answers.soup import need_table_tools
 from loupe.metrics.table_normalization import normalize_to_plain_cells
 from loupe.metrics.teds import Variant, compare_tables
 from loupe.metrics.teds.table_tree import TableTooLargeError, TedsError
@@ -24,7 +23,6 @@ class TableScores(NamedTuple):
 
 def score_pair(prediction: str, reference: str, *, variant: Variant) -> TableScores:
     """Compare two HTML strings; 0.0 where the official evaluator raises."""
-    need_table_tools()
     try:
         found = compare_tables(prediction, reference, variant=variant)
     except TableTooLargeError:
@@ -41,7 +39,6 @@ def score_normalized(prediction: str, reference: str) -> TableScores:
 
 def normalized_page(table: str) -> str | TableScores:
     """The page of a table after that normalisation; where it fails, the scores of any pair with this table."""
-    need_table_tools()
     try:
         return normalize_to_plain_cells(table)
     except TableTooLargeError:

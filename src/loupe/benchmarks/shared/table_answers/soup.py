@@ -1,18 +1,14 @@
 """HTML as BeautifulSoup's `html.parser` reads it: no tag is added and none is moved.
 
-Evaluators that find or rewrite tables this way are reproduced only with the same parser. It comes with the
-extra `tables`.
+Evaluators that find or rewrite tables this way are reproduced only with the same parser.
 """
 
 from __future__ import annotations
 
-import functools
-import importlib.util
 import warnings
 from typing import TYPE_CHECKING
 
-from loupe.data.extras import install_command, installed
-from loupe.errors import MissingToolError
+from loupe.data.extras import installed
 from loupe.metrics.teds.table_tree import TableTooLargeError, TedsError
 
 if TYPE_CHECKING:
@@ -22,16 +18,6 @@ if TYPE_CHECKING:
 def table_tools() -> dict[str, str]:
     """The parsers that scores of tables depend on."""
     return installed("lxml", "beautifulsoup4")
-
-
-@functools.cache
-def need_table_tools() -> None:
-    """Raises MissingToolError where the extra that reads tables is not installed."""
-    for name in ("lxml", "bs4"):
-        if importlib.util.find_spec(name) is None:
-            raise MissingToolError(
-                f"scoring tables needs {name}, which is not installed", hint=install_command("tables")
-            )
 
 
 #: Beyond so many tags BeautifulSoup needs minutes; TEDS would refuse such a table anyway.

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from loupe.benchmarks.omnidocbench.data.ground_truth import FORMULA
 from loupe.benchmarks.omnidocbench.match.formulas.partitions import partitions
@@ -34,6 +33,7 @@ from loupe.benchmarks.omnidocbench.records import Block, MatchedSample, Predicte
 from loupe.benchmarks.omnidocbench.text.logic_braces import with_logic_braces
 from loupe.benchmarks.omnidocbench.work import TooMuchWorkError, Work
 from loupe.metrics import levenshtein_distance
+from loupe.metrics.assignment import assign
 
 if TYPE_CHECKING:
     from loupe.benchmarks.omnidocbench.rules import Rules
@@ -248,7 +248,7 @@ def _assigned(formulas: Formulas) -> list[Pair]:
     costs[blocks:, lines:] = 0
     for column, line in enumerate(formulas.predicted):
         costs[:blocks, column] = formulas.truth.column(line.norm)
-    columns = linear_sum_assignment(costs)[1].tolist()
+    columns = assign(costs)[1].tolist()
     return [
         formulas.pair(block, (column,)) if column < lines else Pair(block)
         for block, column in enumerate(columns[:blocks])
