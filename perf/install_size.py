@@ -1,8 +1,8 @@
 """What an installation of Loupe brings: packages, megabytes, seconds; measured in a fresh environment.
 
 Run: `python perf/install_size.py [--extra rapidocr] [--uv]`. The environment is made with venv and pip without its
-cache (or with uv), outside the checkout; there the installed `loupe` then repeats official cases of tables and of pages,
-so what is measured is known to work. Budget of the core: 35 packages, 200 MB (exit code 1 if it is exceeded).
+cache (or with uv), outside the checkout; there the installed `loupe` then repeats official cases of tables and of
+pages, so what is measured is known to work. Budget of the core: 35 packages, 200 MB (exit code 1 if it is exceeded).
 """
 
 from __future__ import annotations
