@@ -55,6 +55,24 @@ def test_every_case_on_a_real_table_scores_as_the_official_evaluator_does(varian
     assert different(real, variant, metric) == {}
 
 
+@pytest.mark.parametrize(
+    ("prediction", "reference", "official", "official_struct"),
+    [
+        ("<tr><td>kitten</td></tr>", "<tr><td>sitting</td></tr>", 0.8571428571428572, 1.0),
+        ("<tr><td><b>a</b></td><td>b</td></tr>", "<tr><td>a</td></tr>", 0.5833333333333334, 0.75),
+        ("", "", 1.0, 1.0),
+        ("<thead><tr><th>x</th></tr></thead>", "<tr><td colspan=2>x</td></tr>", 0.5, 0.5),
+    ],
+)
+def test_the_newest_table_recognition_metric_divides_by_the_nodes_of_its_trees(
+    prediction: str, reference: str, official: float, official_struct: float
+) -> None:
+    pair = [f"<html><body><table>{rows}</table></body></html>" for rows in (prediction, reference)]
+    variant: Variant = "table_recognition_metric@0.0.6"
+    assert teds(pair[0], pair[1], variant=variant) == pytest.approx(official, abs=1e-9)
+    assert teds_struct(pair[0], pair[1], variant=variant) == pytest.approx(official_struct, abs=1e-9)
+
+
 def test_the_sample_predictions_of_ibm_get_their_published_scores() -> None:
     folder = shared("data/pubtabnet")
     predictions = json.loads((folder / "sample_pred.json").read_text(encoding="utf-8"))

@@ -5,6 +5,7 @@ Source: the official evaluators as docs/metrics/teds.md describes them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 
 from loupe.former_names import TEDS_VARIANTS
@@ -15,8 +16,17 @@ from loupe.metrics.teds.table_tree import TableTree, TedsError, Vocabulary, buil
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-Variant = Literal["ibm", "omnidocbench", "table_recognition_metric", "dpbench", "normalized"]
+Variant = Literal[
+    "ibm",
+    "omnidocbench",
+    "table_recognition_metric",
+    "table_recognition_metric@0.0.6",
+    "dpbench",
+    "normalized",
+]
 VARIANTS: Final[tuple[str, ...]] = get_args(Variant)
+#: It divides by the nodes of its trees: the table itself counts, tags inside cells do not.
+_BY_NODES: Final = "table_recognition_metric@0.0.6"
 _PREPARATIONS: Final = {"dpbench": wrap_like_dpbench, "normalized": normalize_to_plain_cells}
 
 
@@ -61,7 +71,10 @@ def parse_pair(prediction: str, reference: str, variant: str) -> TablePair | str
     if tables[0] is None or tables[1] is None:
         return f"the {'prediction' if tables[0] is None else 'reference'} holds no table that is a child of body"
     vocabulary = Vocabulary()
-    return TablePair(_tree(tables[0], vocabulary), _tree(tables[1], vocabulary))
+    trees = [_tree(table, vocabulary) for table in tables if table is not None]
+    if variant == _BY_NODES:
+        trees = [replace(tree, elements=len(tree)) for tree in trees]
+    return TablePair(*trees)
 
 
 def _read(html: str) -> str | _Element | None:
