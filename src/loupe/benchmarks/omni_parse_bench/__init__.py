@@ -36,7 +36,8 @@ from loupe.types import Benchmark, DataSet, Measure, ParityCases, Prediction, Sa
 
 #: Where this differs from the official program on purpose.
 DEVIATIONS = (
-    "a page without an answer fails its tests; the official program leaves it out as pending",
+    "a page without an answer fails its tests; the official program leaves it out as pending, and so does "
+    "missing=official",
     "blocks count as unsupported where no answer of a run has any; officially the run's settings.json says so",
     "of equally good near matches the first one counts; upstream's choice depends on Python's hash seed",
     "HTML over 1,000,000 characters and outputs of over 20,000 blocks are malformed",
@@ -65,20 +66,21 @@ def load(
     math: Literal["render", "skip"] = "render",
     answers: Form = "auto",
     outputs: Outputs = "auto",
+    missing: Literal["empty", "official"] = "empty",
 ) -> Iterator[Sample]:
     """Yield the pages in the order of the manifest; ids are page ids.
 
     `math=skip` leaves LaTeX tests out. `answers` says what answers are; `auto` looks: JSON with `html` and `blocks`,
     HTML, else Markdown. `outputs` says what the engine gives: `html` alone, or `both`; `auto`: both where some answer
-    has blocks. Raises DatasetError.
+    has blocks. `missing=official` leaves out pages without an answer, as pending. Raises DatasetError.
     """
     need_pylatexenc("omni_parse_bench")
     pages = read_pages(default_root("omni_parse_bench") if root is None else root)
     if math == "render" and any(_has_latex(page.tests) for page in pages):
         check_mathml_tools()
         check_equations({page.id: page.tests for page in pages})
-    scoring = {"answers": answers, "outputs": outputs, "math": math}
-    usual = {"answers": "auto", "outputs": "auto", "math": "render"}
+    scoring = {"answers": answers, "outputs": outputs, "math": math, "missing": missing}
+    usual = {"answers": "auto", "outputs": "auto", "math": "render", "missing": "empty"}
     for page in pages:
         tests = zip(page.written, page.tests, strict=True)
         yield Sample(
@@ -108,6 +110,8 @@ def score(sample: Sample, prediction: Prediction) -> Scored:
 
     Raises MissingToolError where KaTeX cannot run.
     """
+    if prediction.outcome == "missing" and sample.scoring.get("missing") == "official":
+        return Scored(scores=[], details={"pending": True})
     tests, answer = _tests(sample), _answer(sample, prediction)
     with one_sample() if _has_latex(tests) else nullcontext():
         outcomes = check_page(answer, tests)

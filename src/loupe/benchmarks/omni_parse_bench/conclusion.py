@@ -25,13 +25,15 @@ def conclude(rows: Sequence[SampleScores]) -> Conclusion:
     """`figures` are the official summary, `slices` its tables by tag."""
     tells_blocks = any(row.details.get("tells_blocks") for row in rows)
     tests = [test for row in rows for test in _graded(row, tells_blocks=tells_blocks)]
+    pending = sum(bool(row.details.get("pending")) for row in rows)
+    left_out = [f"{pending:,} of {len(rows):,} pages have no answer and are left out as pending"] if pending else []
     if not tests:
-        return Conclusion()
+        return Conclusion(warnings=left_out)
     figures = summarize_tests(tests)
     families = figures["headline"]["families"]
     return Conclusion(
         figures=figures,
-        warnings=list(_warnings(rows, figures)),
+        warnings=left_out + list(_warnings(rows, figures)),
         official=_official_line(figures),
         not_computed=_not_computed(families, tells_blocks=tells_blocks),
         slices=tag_slices(tests),
@@ -98,7 +100,7 @@ def _not_computed(families: Mapping[str, Mapping[str, Any]], *, tells_blocks: bo
 
 
 def _warnings(rows: Sequence[SampleScores], figures: Mapping[str, Any]) -> Iterator[str]:
-    if rows[0].details.get("left_out"):
+    if any(row.details.get("left_out") for row in rows):
         yield (
             "LaTeX tests are left out, so the figures are not the official ones; all tests: "
             "loupe score RUN -o math=render"
