@@ -96,6 +96,20 @@ def test_an_engine_without_boxes_has_no_headline_and_it_is_said_why() -> None:
     assert verdicts(both(), TESTS, outputs="html")["layout"] == "unsupported"
 
 
+def test_a_page_without_an_answer_is_pending_as_officially_if_asked_for() -> None:
+    answers = [Prediction(text=both()), Prediction(outcome="missing")]
+    assert result(answers).measures["text"].value == 0.5
+    official = result(answers, missing="official")
+    assert {name: official.measures[name].value for name in ("overall", "text", "layout")} == {
+        "overall": 1.0,
+        "text": 1.0,
+        "layout": 1.0,
+    }
+    assert "1 of 2 pages have no answer and are left out as pending" in official.warnings
+    # Officially, too, a page whose engine failed has an answer without outputs.
+    assert result([answers[0], Prediction(outcome="timeout")], missing="official").measures["text"].value == 0.5
+
+
 @pytest.mark.parametrize(
     ("text", "html", "blocks"),
     [

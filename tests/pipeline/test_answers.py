@@ -110,6 +110,17 @@ def test_answers_of_the_same_name_in_two_folders_make_two_runs(here: Path) -> No
     assert "loupe compare runs/x/mydocs runs/y/mydocs" in done.stderr
 
 
+def test_a_folder_without_a_matching_file_costs_only_itself(here: Path) -> None:
+    (here / "good").mkdir()
+    (here / "good" / "a.txt").write_text("first letter")
+    (here / "bad").mkdir()
+    (here / "bad" / "zz.txt").write_text("first letter")
+    done = loupe("score", "mydocs", "bad", "good", "--plain", cwd=here)
+    assert done.returncode == 2
+    assert "error: bad: no answer to any sample of mydocs; it has 'zz'" in done.stderr
+    assert [path.name for path in (here / "runs").iterdir()] == ["good"] and "33.33" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("files", "names"),
     [

@@ -43,7 +43,8 @@ def file_answers(plan: Plan, path: Path) -> tuple[RunFolder, Answers]:
     asked = asked_ids(known.ids, info)
     samples = partial(samples_of, benchmark, plan.data, plan.options)
     answers = find_all(plan.benchmark, path, samples, asked, known.ids)
-    if not answers.found:
+    # Officially, a folder without any answer is a candidate like any other (`missing=official`).
+    if not answers.found and plan.options.get("missing") != "official":
         there = [*answers.extra, *answers.unread]
         first = ", ".join(repr(name) for name in there[:3]) or "no answers at all"
         names = benchmark.answers.file_names

@@ -12,6 +12,7 @@ import click
 from loupe.cli.score.several import Wanted, are_runs, floor_of, refuse_single, score_runs
 from loupe.cli.shared.beside import by_option, published_of, published_option, show_beside
 from loupe.cli.shared.cluster_options import ON, SHARED_DATA, open_cluster
+from loupe.cli.shared.errors import report_error
 from loupe.cli.shared.exit_verdict import (
     Floor,
     declared_headline,
@@ -82,7 +83,8 @@ def command(
     refused.
 
     With a BENCHMARK, ANSWERS are filed as a run and scored: a folder with one text file per sample, JSON lines with id
-    and text, or JSON in the benchmark's official layout. Several ANSWERS are shown in one table.
+    and text, or JSON in the benchmark's official layout. Several ANSWERS are shown in one table; if one of
+    them answers no sample, the others are still scored, and the exit code is 2.
     """
     target = _unpacked(target, flags["runs"])
     data = flags["data"]
@@ -107,6 +109,7 @@ class _Scored:
     results: list[tuple[Path, Result]]
     floor: Floor | None
     published: Sequence[PublishedRow] = ()
+    codes: Sequence[int] = ()  # exit codes of answers that could not be filed
 
 
 def _score_run(run: str, wanted: Wanted, flags: Mapping[str, object], *, with_published: bool) -> _Scored:
@@ -142,11 +145,17 @@ def _score_answers(
         floor = parse_floor(wanted.fail_under, declared_headline(get_benchmark(benchmark)))
     published = published_of(benchmark_id(benchmark), get_benchmark(benchmark).version) if with_published else []
     answers = list({real_path(one): one for one in map(Path, target[1:])}.values())
-    paths = [
-        take_answers(benchmark, one, {**flags, "name": flags["name"] or name})
-        for one, name in zip(answers, names_of(answers), strict=True)
-    ]
-    return _Scored(results=_score(paths, wanted), floor=floor, published=published)
+    paths: list[Path] = []
+    failures: list[UsageError | RunError] = []
+    for one, name in zip(answers, names_of(answers), strict=True):
+        try:
+            paths.append(take_answers(benchmark, one, {**flags, "name": flags["name"] or name}))
+        except (UsageError, RunError) as error:
+            failures.append(error)
+    if not paths:
+        raise failures[0]
+    codes = [report_error(error)[1] for error in failures]
+    return _Scored(results=_score(paths, wanted), floor=floor, published=published, codes=codes)
 
 
 def _score(
@@ -176,7 +185,7 @@ def _show(scored: _Scored, wanted: Wanted, *, json: bool, plain: bool) -> int:
 
     results = [result for _, result in scored.results]
     several = len(results) > 1
-    code = worst_code(verdict(result, scored.floor, strict=wanted.strict) for result in results)
+    code = worst_code([*scored.codes, *(verdict(result, scored.floor, strict=wanted.strict) for result in results)])
     if json:
         as_json(json_document(scored.results, several=several, published=scored.published))
         return code
