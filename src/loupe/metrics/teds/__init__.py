@@ -16,9 +16,9 @@ def teds(prediction: str, reference: str, *, variant: Variant = "omnidocbench") 
 
     At most 1.0 (equal trees); can be below 0 and is not clamped, as upstream. 0.0 if either string is empty or holds
     no table that is a child of `body`, as officially: wrap a bare one first, f"<html><body>{table}</body></html>"
-    (`variant="dpbench"` does so itself). Symmetric. Variants differ in what
-    they do to the strings before, and in the divisor; docs/metrics/teds.md. Raises TedsError where the official evaluator raises,
-    its subclass TableTooLargeError where comparing would take more work than one sample may.
+    (`variant="dpbench"` does so itself). Symmetric. Variants differ in what they do to the strings before, and in
+    the divisor; docs/metrics/teds.md. Raises TedsError where the official evaluator raises, its subclass
+    TableTooLargeError where comparing would take more work than one sample may.
 
     >>> page = "<html><body><table><tr><td>{}</td></tr></table></body></html>"
     >>> round(teds(page.format("kitten"), page.format("sitting")), 12)
