@@ -13,6 +13,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from loupe.data import trust
+from loupe.data.cache import cache_root
+from tests.support.command_line import CACHE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -32,10 +34,15 @@ settings.load_profile("loupe")
 
 @pytest.fixture(autouse=True, scope="session")
 def keep_home_clean(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Which benchmark files were run is remembered in a folder of the tests, not in the home of who runs them."""
+    """Keep what tests remember and cache in a folder of theirs; of the user's cache they see KaTeX, as a link."""
     folder = tmp_path_factory.mktemp("trust")
+    cache = tmp_path_factory.mktemp(CACHE)
+    (cache / "loupe").mkdir()
+    for katex in cache_root().glob("katex-*"):
+        (cache / "loupe" / katex.name).symlink_to(katex)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trust, "_folder", lambda: folder)
+        patch.setenv("XDG_CACHE_HOME", str(cache))
         yield
 
 

@@ -17,6 +17,8 @@ import loupe.api
 ROOT = Path(__file__).parents[2]
 #: Trackers that no test needs, and another package that brings the same name.
 _TRACKERS = {"torch": "tensorboardX", "wandb": "wandb", "mlflow": "mlflow", "trackio": "trackio"}
+#: A run without an engine, in place of the first example.
+SCORED = 'import loupe\nrun = loupe.score("sample_pages", {"prose": "The Ferry Clock"}, runs="runs")'
 MODULES = [
     "loupe",
     "loupe.lazily",
@@ -37,10 +39,28 @@ def tracker_of(code: str) -> str:
     return found[1] if found and found[1] in _TRACKERS else ""
 
 
-def run_all(codes: list[str], page: str) -> None:
+def run_all(codes: list[str], page: str) -> dict[str, object]:
     names: dict[str, object] = {"__name__": "__main__"}
     for number, code in enumerate(codes, 1):
         exec(compile(code, f"{page}, example {number}", "exec"), names)
+    return names
+
+
+def comments(code: str) -> list[str]:
+    """What the comments behind the prints of a snippet promise."""
+    return re.findall(r"^ *print\(.*\)  # (.*)$", code, re.MULTILINE)
+
+
+def test_the_first_example_of_the_readme_is_that_of_the_page_and_prints_what_it_promises(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first, error = snippets("docs/python.md")[:2]
+    assert snippets("README.md") == [first]
+    run = run_all([first, error], "docs/python.md")["run"]
+    assert isinstance(run, loupe.Run) and not run.failures and run.measures["cer"].high is not None
+    printed = capsys.readouterr().out.splitlines()
+    assert [line for line in comments(first + error) if line not in printed] == [] and len(comments(first + error)) == 2
 
 
 @pytest.mark.parametrize("page", ["docs/python.md", "docs/api.md"])
@@ -50,7 +70,7 @@ def test_every_python_example_of_a_document_runs(
     monkeypatch.chdir(tmp_path)
     codes = [code for code in snippets(page) if not tracker_of(code)]
     assert len(codes) >= 3
-    run_all(codes, page)
+    run_all([SCORED, *codes[2:]] if page == "docs/python.md" else codes, page)  # the first two have a test of their own
     capsys.readouterr()
 
 
@@ -66,7 +86,7 @@ def test_the_example_of_a_tracker_runs(
     [code] = [code for code in snippets("docs/python.md") if tracker_of(code) == tracker]
     if find_spec("torch") is None:
         code = code.replace("torch.utils.tensorboard", "tensorboardX")
-    run_all([snippets("docs/python.md")[0], code], f"docs/python.md, {tracker}")
+    run_all([SCORED, code], f"docs/python.md, {tracker}")
     assert {path.name for path in tmp_path.iterdir()} > {"runs"}
     capsys.readouterr()
 

@@ -23,6 +23,7 @@ from loupe.benchmarks.shared.equations.rendering.browser import EquationBrowser
 from loupe.benchmarks.shared.equations.rendering.drawing import LONGEST_EQUATION, Drawing
 from loupe.benchmarks.shared.equations.rendering.drawing_cache import DrawingCache
 from loupe.benchmarks.shared.equations.rendering.renderer import Renderer
+from loupe.data.hub.katex import katex_folder
 from loupe.errors import LoupeError
 from tests.support.math_renderer import fresh_renderer, need_renderer
 
@@ -126,6 +127,22 @@ def test_what_cannot_be_read_is_lost_alone_and_drawn_again_for_the_next_sample(
             browser._function = right
             assert renderer.draw(["b"]) == [second]
         assert renderer.draw(["b"])[0].texts == ["b"]
+
+
+def test_a_browser_leaves_nothing_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need_renderer()
+    monkeypatch.setenv("LOUPE_KATEX_DIR", str(katex_folder()))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    for name, folder in (("HOME", "home"), ("XDG_CACHE_HOME", "cache")):
+        (tmp_path / folder).mkdir()
+        monkeypatch.setenv(name, str(tmp_path / folder))
+    found = EquationBrowser()
+    try:
+        assert [drawing.error for drawing in found.draw(["x^2"])] == [""]
+    finally:
+        found.close()
+    left = [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")]
+    assert {path for path in left if not path.startswith("cache/loupe")} == {"home", "cache"}
 
 
 def test_macros_do_not_leak_into_the_next_equation(browser: EquationBrowser) -> None:

@@ -17,6 +17,8 @@ import pytest
 
 from loupe.data import trust
 
+#: Name of the cache folder of all tests in this process (conftest.py).
+CACHE = "cache_of_all_tests"
 #: Functions for `-e python:reader.py:NAME`; samples here are texts, which `right` gives back.
 READER = """
 import os, time
@@ -51,6 +53,8 @@ def command(*words: str | Path) -> list[str]:
 def environment(home: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment without settings, keys and servers of the person who runs the tests."""
     clean = {key: value for key, value in os.environ.items() if not key.endswith(("_BASE_URL", "_API_KEY", "_HOST"))}
+    if CACHE in clean.get("XDG_CACHE_HOME", ""):  # the one of tests in this process, not one that a test has set
+        del clean["XDG_CACHE_HOME"]
     return clean | {"HOME": str(home), "COLUMNS": "200"} | dict(more or {})
 
 
