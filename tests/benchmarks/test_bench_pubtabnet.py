@@ -118,6 +118,15 @@ def test_tokens_of_the_parquet_form_become_html(tmp_path: Path, written: Any) ->
     assert sample.truth == TABLE
 
 
+@pytest.mark.parametrize("table", [TABLE, f"\n <html><body>{TABLE}</body></html>", f"<TABLE border=1>{TABLE[7:]}"])
+def test_html_where_tokens_are_expected_is_taken_as_it_is(tmp_path: Path, table: str) -> None:
+    write_parquet(tmp_path / "validation.parquet", [{"html": table}])
+    write_lines(tmp_path / "lines.jsonl", [{"filename": "a.png", "split": "val", "html": table}])
+    for data in (tmp_path, tmp_path / "lines.jsonl"):
+        (sample,) = BENCHMARK.load(data)
+        assert sample.truth == table
+
+
 @pytest.mark.parametrize("named_by", ["filename", "image"])
 def test_official_predictions_by_file_name_are_found_in_the_parquet_form(tmp_path: Path, named_by: str) -> None:
     rows: list[dict[str, Any]] = []

@@ -103,7 +103,7 @@ def read_lines(file: Path, *, split: str, escape: Escape) -> Iterator[TableImage
             found.add(row.split)
             if row.split not in SAME_SPLIT[split]:
                 continue
-            table = html_of_tokens(annotations.decode(row.html), escape)
+            table = _text(row.html) or html_of_tokens(annotations.decode(row.html), escape)
         except UNDECODABLE as error:
             raise DatasetError(f"{file}, line {number}: {error}", hint="expected filename, split, html") from None
         if table:
@@ -112,6 +112,17 @@ def read_lines(file: Path, *, split: str, escape: Escape) -> Iterator[TableImage
     if not yielded:
         there = ", ".join(sorted(found)) or "none"
         raise DatasetError(f"{file}: no tables of the split {split!r}; it has {there}", hint="-o split=NAME")
+
+
+def _text(field: msgspec.Raw) -> str:
+    """Return a JSON field that is HTML as text; "" for one with tokens."""
+    text = json_decoder(str).decode(field) if memoryview(field)[:1].tobytes() == b'"' else ""
+    return text if _is_html(text) else ""
+
+
+def _is_html(text: str) -> bool:
+    """Return whether a text is HTML itself, not tokens of it."""
+    return text.lstrip("\ufeff \t\r\n").startswith("<")
 
 
 def _picture(folder: Path, split: str, name: str) -> Path:
@@ -150,7 +161,9 @@ def read_parquet(
     end = None if count is None else first + count
     for number, row in islice(enumerate(rows(shards, (column,))), first, end):
         place = f"{row.path}, row {row.number}"
-        table = row[column] if column == "html_table" else html_of_tokens(_literal(row[column], place), escape)
+        table = row[column]
+        if column == "html" and not (isinstance(table, str) and _is_html(table)):
+            table = html_of_tokens(_literal(table, place), escape)
         if not isinstance(table, str):
             raise DatasetError(f"{place}: {column} is no text")
         if table:
