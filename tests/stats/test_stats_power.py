@@ -66,7 +66,7 @@ def test_fewer_documents_than_any_test_needs_show_nothing_and_no_forecast_is_mad
     spread = np.linspace(0.1, 0.9, size)
     found = compare(Analysis([MEASURE], draws=200), run(spread), run(np.zeros(size)))["similarity"]
     assert (found.p, found.detectable, found.needed, found.unseen) == (None, None, None, None)
-    assert section(found) == ("50.00 points", "none: fewer than six", "at least 6")
+    assert section(found) == ("+50.00 points", "none: fewer than six", "at least 6")
 
 
 def test_a_difference_beyond_the_scale_is_none_that_could_show() -> None:
@@ -80,7 +80,7 @@ def test_a_difference_beyond_the_scale_is_none_that_could_show() -> None:
     ("other", "words"),
     [
         (1.0, ("0.00 points", "none seen; up to 37 % of documents may differ", "none: no difference")),
-        (0.5, ("50.00 points", "same in all; up to 37 % of documents may vary", "enough already")),
+        (0.5, ("+50.00 points", "same in all; up to 37 % of documents may vary", "enough already")),
     ],
 )
 def test_documents_that_all_differ_alike_say_what_share_could_be_different(
@@ -93,8 +93,13 @@ def test_documents_that_all_differ_alike_say_what_share_could_be_different(
     assert section(found) == words
 
 
+def test_a_difference_has_the_sign_that_its_name_promises() -> None:
+    for difference, shown in ((-0.075, "-7.50 points"), (0.075, "+7.50 points"), (0.0, "0.00 points")):
+        assert section(Difference(difference=difference, shared=30, p=0.5, detectable=0.1))[0] == shown
+
+
 def test_many_documents_need_no_such_table() -> None:
     few, many = (Difference(difference=0.1, shared=n, detectable=0.2, needed=9) for n in (30, 1000))
     (section,) = visible_differences([("a minus b", few), ("a minus c", many)], "similarity", "fraction")
-    assert [row[:3] for row in section.rows] == [("a minus b", "10.00 points", "20.00 points")]
+    assert [row[:3] for row in section.rows] == [("a minus b", "+10.00 points", "20.00 points")]
     assert "30 documents" in section.title and visible_differences([("a", many)], "similarity", "fraction") == []

@@ -17,7 +17,9 @@ FEW = 200
 def visible_differences(pairs: Sequence[tuple[str, Difference]], measure: str, unit: str) -> list[Section]:
     """A row for each pair over few documents: found, smallest that these would show, and how many would show it."""
     few = [(name, found) for name, found in pairs if found.shared <= FEW and found.difference is not None]
-    rows = [(name, size(found.difference, unit), smallest(found, unit), needed(found)) for name, found in few]
+    rows = [
+        (name, _with_direction(found.difference, unit), smallest(found, unit), needed(found)) for name, found in few
+    ]
     if not rows:
         return []
     count = max(found.shared for _, found in few)
@@ -38,6 +40,11 @@ def size(difference: float | None, unit: str) -> str:
     if unit == "count":
         return f"{abs(difference):,.0f} point{'' if abs(difference) == 1 else 's'}"
     return f"{100 * abs(difference):.2f} points" if unit == "fraction" else f"{abs(difference):.3f}"
+
+
+def _with_direction(difference: float | None, unit: str) -> str:
+    """Format a difference with its unit and its sign: a pair is named as `A minus B`."""
+    return size(difference, unit) if not difference else f"{'-' if difference < 0 else '+'}{size(difference, unit)}"
 
 
 #: Above what `difference_cells` gives. Where several questions are asked at once the interval is wider than 95 %.
