@@ -44,7 +44,7 @@ def test_both_phases_from_a_pipe_with_everything_kept(tmp_path: Path, server: Ch
         ),
         cwd=tmp_path,
         env=environment(tmp_path),
-        input="\nok\n",
+        input="what?\n\n",
         capture_output=True,
         text=True,
         timeout=120,
@@ -61,7 +61,7 @@ def test_both_phases_from_a_pipe_with_everything_kept(tmp_path: Path, server: Ch
     assert re.fullmatch(r"unavailable\tabsent(\t–){11}\t0:\d\d", rows[2])
     assert "5 documents (3 positive, 2 negative), time-out 30 s per call, models: override list of 3" in done.stdout
     assert "absent\tunavailable\tHTTP 404: no model 'absent'" in lines
-    assert done.stderr.count("Review and edit these files, then type 'ok' to continue") == 2
+    assert done.stderr.count("Review and edit these files, then type 'ok' or press Enter to continue") == 2
     assert "\x1b" not in done.stderr and "preparing" not in done.stderr
 
     written = json.loads((tmp_path / "out.json").read_text())
@@ -261,9 +261,9 @@ def test_a_person_at_a_terminal_is_asked_for_all_that_matters(tmp_path: Path, se
     terminal = Terminal(tmp_path, *flags)
     terminal.type("5\r", "30 on Enter?")
     terminal.type("\r", "30 on Enter?", times=2)
-    terminal.type("\r", REVIEW)
+    terminal.type("yes\r", REVIEW)
     terminal.type("l\r", REVIEW, times=2)
-    terminal.type("ok\r", REVIEW, times=3)
+    terminal.type("\r", REVIEW, times=3)
     code, out = terminal.end()
     assert code == 0 and "time-out 30 s" in out and "Review" not in out
     assert terminal.seen.count("2025-11-10  Autohaus_Hoffmann_e.K.") == 2

@@ -21,7 +21,7 @@ State: TypeAlias = Literal["choose", "generate all", "generate missing", "review
 #: Drafts ground truth: for documents that are handed over, what models read there.
 Draft: TypeAlias = Callable[[Sequence[Document]], Mapping[str, Truth]]
 
-_REVIEW = "Review and edit these files, then type 'ok' to continue, 'l' to list again, 'q' to quit"
+_REVIEW = "Review and edit these files, then type 'ok' or press Enter to continue, 'l' to list again, 'q' to quit"
 
 
 class QuitError(LoupeError):
@@ -141,7 +141,7 @@ class GroundTruth:
                 write_truth(document, self.document_type, Truth(verified=True, generated=now()))
 
     def _review(self) -> State:
-        """List, and wait for a clear word; Enter alone is none."""
+        """List, and wait for a word: `ok`, or Enter alone, confirms."""
         self.person.show([self._row(document) for document in self._positives])
         while True:
             answer = "ok" if self.unattended else self.person.answer(f"{_REVIEW}:")
@@ -150,7 +150,7 @@ class GroundTruth:
                 raise QuitError("quit before the review was confirmed", hint=self._what_stays())
             if word in ("l", "list"):
                 return "review"
-            if word == "ok" and self._confirm():
+            if word in ("ok", "") and self._confirm():
                 return "ready"
 
     def _what_stays(self) -> str:
