@@ -70,6 +70,19 @@ def test_published_stands_against_measured_with_interval_difference_and_settings
     assert {each["verdict"] for each in official["settings"]} == {"unknown"}
 
 
+def test_a_part_of_a_benchmark_is_said_and_its_counts_have_no_difference(here: Path, tmp_path: Path) -> None:
+    shutil.copytree(here, tmp_path / "here")
+    info = tmp_path / "here/runs/glm-ocr/ocrbench/run.json"
+    info.write_text(json.dumps(json.loads(info.read_text()) | {"limit": 12, "whole": 1000}))
+    ours, _ = reproduced(tmp_path / "here", "glm-ocr/ocrbench", "--run", "runs/glm-ocr/ocrbench")
+    numbers = {each["measure"]: each for each in ours["measures"]}
+    assert ours["part"] == "first 12 of 1,000"
+    assert numbers["score"]["measured"]["value"] and numbers["score"]["difference"] is None
+    assert numbers["accuracy"]["difference"] is not None
+    shown = loupe("reproduce", "glm-ocr/ocrbench", "--run", "runs/glm-ocr/ocrbench", "--plain", cwd=tmp_path / "here")
+    assert "a part only\tthe run has first 12 of 1,000 samples" in shown.stdout and "-8" not in shown.stdout
+
+
 def test_the_newest_finished_run_of_the_profile_counts_and_what_it_changed_differs(here: Path) -> None:
     (ours, _) = reproduced(here, "glm-ocr/ocrbench")
     assert ours["run"] == "runs/changed/ocrbench"

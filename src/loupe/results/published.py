@@ -132,7 +132,8 @@ def reproduction_sections(found: Reproduction) -> list[Section]:
     apart = [_shown(each) for each in others if each.verdict != "same" and each.published]
     if apart:
         sections.append(Section(title="settings that differ or are unknown", header=settings, rows=apart))
-    notes = [("not reproducible", row.not_reproducible)] if row.not_reproducible else []
+    notes = [("a part only", f"the run has {found.part} samples, so counts cannot be compared")] if found.part else []
+    notes += [("not reproducible", row.not_reproducible)] if row.not_reproducible else []
     same = [each.title for each in others if each.verdict == "same"]
     notes += [("the same in both", ", ".join(same))] if same else []
     untold = [each.title for each in others if not each.published]

@@ -76,7 +76,10 @@ class Against(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reproduction(msgspec.Struct, frozen=True, kw_only=True):
-    """One published row against the run that comes closest, or the command that would make one."""
+    """One published row against the run that comes closest, or the command that would make one.
+
+    `part` says which samples the run has if these are not all that the published row is about.
+    """
 
     published: PublishedRow
     measures: list[Against]
@@ -85,6 +88,7 @@ class Reproduction(msgspec.Struct, frozen=True, kw_only=True):
     signature: str = ""
     failed: int = 0
     total: int = 0
+    part: str = ""
     command: str = ""
 
 
@@ -124,38 +128,53 @@ def checked_run(run: RunFolder, benchmark_id: str, version: str) -> RunFolder:
 
 
 def reproduce(row: PublishedRow, benchmark: Benchmark, runs: Sequence[RunFolder], root: Path) -> Reproduction:
-    """A published row beside the newest of these runs, rather one with the same options of the benchmark."""
+    """Return a published row next to the newest of these runs.
+
+    Runs of all samples come first, then those with the same options of the benchmark.
+    """
     alike = [run for run in runs if row.options.items() <= run.info.options.items()]
-    run = next(iter([*alike, *runs]), None)
+    run = next(iter([*(run for run in alike if not run.info.part), *alike, *runs]), None)
+    part = _part(row, run.info) if run else ""
     result = run.result() if run else None
     # Without a run the engine that the row is about is the one to run, and not another one of the same model.
     here = _of_run(run.info) if run else _of_profile(row.engines[0], benchmark, row.benchmark)
     return Reproduction(
         published=row,
-        measures=_against(row, benchmark, result),
+        measures=_against(row, benchmark, result, whole=not part),
         settings=list(_settings(row, here)),
         run=str(run.path) if run else "",
         signature=result.signature if result else "",
         failed=failed_count(result) if result else 0,
         total=result.total if result else 0,
+        part=part,
         command="" if run else command_for(row, root),
     )
 
 
-def _against(row: PublishedRow, benchmark: Benchmark, result: Result | None) -> list[Against]:
+def _part(row: PublishedRow, info: RunInfo) -> str:
+    """Return which part of the benchmark a run has, as `first 20 of 1,000`; "" for all of it."""
+    published = row.settings.get("samples", "").replace(",", "")
+    if info.part or not published.isdecimal() or int(published) <= info.total:
+        return info.part
+    return f"{info.total:,} of {int(published):,}"
+
+
+def _against(row: PublishedRow, benchmark: Benchmark, result: Result | None, *, whole: bool) -> list[Against]:
+    """Compare value by value. A count over a part of the samples has no difference from one over all."""
     units = {measure.name: measure.unit for measure in benchmark.measures}
     found = []
     for name, published in row.values.items():
         estimate = result.measures.get(name) if result else None
-        value = estimate.value if estimate else None
+        value, unit = estimate.value if estimate else None, units.get(name, "fraction")
+        comparable = value is not None and (whole or unit != "count")
         found.append(
             Against(
                 measure=name,
-                unit=units.get(name, "fraction"),
+                unit=unit,
                 published=published,
                 measured=estimate if value is not None else None,
-                difference=None if value is None else value - published,
-                inside=_inside(published, estimate),
+                difference=value - published if comparable and value is not None else None,
+                inside=_inside(published, estimate) if comparable else None,
             )
         )
     return found
