@@ -31,7 +31,7 @@ def here(finished: Path, tmp_path: Path) -> Path:
 
 
 def test_a_folder_of_its_own_gets_the_answers_and_nothing_else(here: Path) -> None:
-    done = loupe("export", f"runs/{SOMETIMES}/mydocs", "--to", "answers", "--json", cwd=here)
+    done = loupe("export", f"runs/{SOMETIMES}/mydocs", "--to", "./answers", "--json", cwd=here)
     assert json.loads(done.stdout) == {"folder": "answers", "written": 5, "failed": 1}
     files = sorted(path.stem for path in (here / "answers").iterdir())
     assert files == ["p0", "p1", "p2", "p4", "p5"]
@@ -41,7 +41,11 @@ def test_a_layout_that_is_misspelled_is_no_new_folder(here: Path) -> None:
     done = loupe("export", f"runs/{RIGHT}/mydocs", "--to", "omnidoc", cwd=here)
     said, hint = complaint(done)
     assert (done.returncode, said) == (2, "--to omnidoc: no such layout; did you mean 'omnidocbench'?")
-    assert hint == "a folder of this name: --to ./omnidoc" and not (here / "omnidoc").exists()
+    assert hint.startswith("choose one of csv, parquet, ") and hint.endswith("; or name a folder: --to ./omnidoc")
+    assert (
+        complaint(loupe("export", f"runs/{RIGHT}/mydocs", "--to", "latex", cwd=here))[0] == "--to latex: no such layout"
+    )
+    assert not (here / "omnidoc").exists() and not (here / "latex").exists()
     assert loupe("export", f"runs/{RIGHT}/mydocs", "--to", "./omnidoc", cwd=here).returncode == 0
 
 
@@ -105,7 +109,7 @@ def test_a_run_without_scores_is_refused_with_the_command_that_scores_it(here: P
             "--output goes with --to csv, parquet, hf-eval-results, inspect, evaluation, omnidocbench, mdpbench, "
             "failed-tests, submission",
         ),
-        (("runs/x/mydocs", "--to", "out"), "several runs do not go into one folder"),
+        (("runs/x/mydocs", "--to", "./out"), "several runs do not go into one folder"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(words: tuple[str, ...], message: str, tmp_path: Path) -> None:

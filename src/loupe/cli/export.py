@@ -28,11 +28,11 @@ LAYOUTS = (CSV, PARQUET, HUB, INSPECT, EVALUATION, OMNIDOCBENCH, MDPBENCH, FAILE
     "--to",
     metavar="DIR|LAYOUT",
     help=(
-        "A folder for the answers; or a layout: `csv` and `parquet` (a row for each sample), `hf-eval-results` (for "
-        "the model hub), `inspect` (a log for `inspect view`), `evaluation` (answers, results and a comparison as in "
-        "docs/suites.md), `omnidocbench` and `mdpbench` (answers and results as their official evaluators file them), "
-        "`failed-tests` (tests of olmOCR-Bench that no RUN passed, as JSON lines that can be run again), `submission` "
-        "(the file that the official server of a hidden test set takes)."
+        "A folder for the answers (a new one as `./DIR`); or a layout: `csv` and `parquet` (a row for each sample), "
+        "`hf-eval-results` (for the model hub), `inspect` (a log for `inspect view`), `evaluation` (answers, results "
+        "and a comparison as in docs/suites.md), `omnidocbench` and `mdpbench` (answers and results as their official "
+        "evaluators file them), `failed-tests` (tests of olmOCR-Bench that no RUN passed, as JSON lines that can be "
+        "run again), `submission` (the file that the official server of a hidden test set takes)."
     ),
 )
 @click.option(
@@ -55,9 +55,12 @@ def command(runs: tuple[Path, ...], to: str | None, output: Path | None, raw: bo
     `--to evaluation`, `csv`, `parquet` or `inspect` RUN may also be a root such as `runs`, for all runs below it.
     """
     to = _layout_of_now(to)
-    _refuse_misspelled(to)
+    _refuse_unknown(to)
     if output is not None and to not in LAYOUTS:
-        raise UsageError(f"--output goes with --to {', '.join(LAYOUTS)}", hint="loupe export RUN --to DIR")
+        raise UsageError(
+            f"--output goes with --to {', '.join(LAYOUTS)}",
+            hint="write answers to a folder: loupe export RUN --to ./DIR",
+        )
     if to in (CSV, PARQUET):
         _export_table(runs, output or Path(f"samples.{to}"), parquet=to == PARQUET, raw=raw, json=json)
     elif to == HUB:
@@ -84,12 +87,14 @@ def _layout_of_now(to: str | None) -> str | None:
     return now
 
 
-def _refuse_misspelled(to: str | None) -> None:
-    """Raise UsageError where a new folder would get a name that is nearly that of a layout."""
-    if to is None or to in LAYOUTS or Path(to).name != to or Path(to).exists():
+def _refuse_unknown(to: str | None) -> None:
+    """Raise UsageError for a bare word that is neither a layout nor a folder: a new folder is written as `./NAME`."""
+    if to is None or to in LAYOUTS or Path(to).name != to or Path(to).is_dir():
         return
-    if meant := did_you_mean(to.lower(), LAYOUTS):
-        raise UsageError(f"--to {to}: no such layout{meant}", hint=f"a folder of this name: --to ./{to}")
+    raise UsageError(
+        f"--to {to}: no such layout{did_you_mean(to.lower(), LAYOUTS)}",
+        hint=f"choose one of {', '.join(LAYOUTS)}; or name a folder: --to {word(f'./{to}')}",
+    )
 
 
 def _export_answers(runs: tuple[Path, ...], target: Path | None, *, raw: bool, json: bool) -> None:
