@@ -103,9 +103,12 @@ def _agreed(file: Path, lines: list[str], *, yes: bool) -> bool:
 
 
 def _look(file: Path) -> tuple[bytes, list[str]]:
-    """The file's content, and what it would do with every setting that says so; no lines where it has data alone."""
-    from loupe.cli.shared.suite_files import lasting_suites
-    from loupe.engines.registry import known_names
+    """Return the file's content, and what it would do with every setting that says so; no lines for data alone.
+
+    Raises ProfileError for a suite or an engine that cannot be read: nobody can tell what it would do.
+    """
+    from loupe.cli.shared.suite_files import checked_suite, lasting_suites
+    from loupe.engines.registry import checked_profile, known_names
 
     if file.suffix == ".py":
         return read_data(file), [f"{file}: its Python code runs when a run that names it is scored or shown"]
@@ -114,6 +117,10 @@ def _look(file: Path) -> tuple[bytes, list[str]]:
     settings = read_settings(file)
     if settings is None:
         return b"", []
+    for name, suite in settings.table(SUITES).items():
+        checked_suite(suite, f"{file} [{SUITES}.{name}]")
+    for name, engine in settings.table(ENGINES).items():
+        checked_profile(engine if isinstance(engine, dict) else {}, f"{file} [{ENGINES}.{name}]")
     known: dict[str, Collection[str]] = {ENGINES: known_names(), SELECT: (), SUITES: lasting_suites()}
     effects = [f"{file}: {line}" for table, names in known.items() for line in settings.effects(table, names)]
     try:

@@ -192,7 +192,12 @@ def load_profile(name: str, overrides: Mapping[str, Any] | None = None) -> tuple
     """
     label, written, where = _find(name)
     given = {key: value for key, value in (overrides or {}).items() if value is not None}
-    table = {**_for_server(written, given), **given}
+    profile = checked_profile({**_for_server(written, given), **given}, where)
+    return label, _with_differences(profile, written)
+
+
+def checked_profile(table: Mapping[str, Any], where: str) -> Profile:
+    """Return the settings of an engine. Raises ProfileError, naming the place, if they cannot be read."""
     if "kind" not in table:
         raise ProfileError(f"{where}: no `kind`", hint=f"kinds: {', '.join(engine_kinds())}")
     settings: type[Profile] = engine_module(str(table["kind"])).Settings
@@ -202,7 +207,7 @@ def load_profile(name: str, overrides: Mapping[str, Any] | None = None) -> tuple
         raise ProfileError(f"{where}: {_explain(str(error), table, settings)}") from None
     for mistake in _impossible_numbers(profile):
         raise ProfileError(f"{where}: {mistake}")
-    return label, _with_differences(profile, written)
+    return profile
 
 
 def _for_server(written: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def find_suite(name: str) -> Suite:
         if name in (table := place.table(SUITES)):
             if place.path == FILE:
                 place.need_trust(lasting_suites(), SUITES, name)
-            return _checked(table[name], f"{place.path} [{SUITES}.{name}]")
+            return checked_suite(table[name], f"{place.path} [{SUITES}.{name}]")
     names = list(suite_places())
     raise UsageError(f"no suite {name!r}{did_you_mean(name, names)}", hint=f"suites: {', '.join(names)}")
 
@@ -99,7 +99,8 @@ def entries_of(benchmarks: Sequence[str | Entry]) -> list[Entry]:
     return [one for each in named for one in (others if each.benchmark == ALL else [each])]
 
 
-def _checked(table: object, where: str) -> Suite:
+def checked_suite(table: object, where: str) -> Suite:
+    """Return one suite. Raises ProfileError, naming the place, if it cannot be read."""
     try:
         suite = convert(table, Suite)
     except msgspec.ValidationError as error:
