@@ -36,6 +36,9 @@ class PdfPage:
     page: int = 1
     variant: str = ""
 
+    def __str__(self) -> str:
+        return f"{self.path}#page={self.page}" + (f", {self.variant}" if self.variant else "")
+
 
 @dataclass(frozen=True, slots=True)
 class PackedImage:
@@ -45,6 +48,9 @@ class PackedImage:
 
     path: Path
     member: str
+
+    def __str__(self) -> str:
+        return f"{self.path}, {self.member}"
 
 
 #: Where a page image comes from: an image file, a page of a PDF, or an image inside a data file.

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from loupe.results.sections import Section
     from loupe.studies.load import Level, LoadTest, Percentiles
 
+_NOUNS = frozenset({"error", "timeout"})
 _HEADER = ("in flight", "pages/s", "tokens/s", "first token", "p50 s", "p95 s", "p99 s", "errors", "requests", "")
 _NOT_MEASURED = "not measured"
 
@@ -179,7 +180,10 @@ def notes_of(test: LoadTest) -> list[str]:
         notes.append(f"knee: {test.knee} in flight ({test.rule})")
     for level in test.levels:
         if level.errors:
-            counts = ", ".join(f"{count:,} {name}" for name, count in level.errors.items())
+            named = (
+                (count, f"{name}s" if count > 1 and name in _NOUNS else name) for name, count in level.errors.items()
+            )
+            counts = ", ".join(f"{count:,} {name}" for count, name in named)
             notes.append(f"{level.in_flight} in flight: {counts}; the first: {level.first_error[:200]}")
     if test.repeated:
         notes.append(

@@ -36,6 +36,7 @@ OUTCOMES = {
     "waiting": "not read yet",
     "unasked": "not asked in this run",
 }
+_NOUNS = frozenset({"empty answer", "repetition loop", "error"})
 #: Filters that look at all runs of a sample together.
 TOGETHER = {"failed_by_all": "all engines failed: no points", "differ": "engines differ"}
 #: Smaller differences are rounding.
@@ -171,6 +172,12 @@ def useful_tags(rows: Sequence[Row]) -> dict[str, list[str]]:
         for tag, value in row.tags.items():
             found.setdefault(tag, {})[value] = None
     return {tag: sorted(values, key=_natural) for tag, values in found.items() if 1 < len(values) <= _MOST_VALUES}
+
+
+def counted_outcome(name: str, count: int) -> str:
+    """Return what stands behind the number of answers of a class: `answered`, `errors`."""
+    text = OUTCOMES.get(name, name)
+    return f"{text}s" if text in _NOUNS and count != 1 else text
 
 
 def present_outcomes(rows: Sequence[Row]) -> list[tuple[str, str]]:

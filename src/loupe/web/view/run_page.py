@@ -19,7 +19,7 @@ from loupe.scoring.running import RunningScore
 from loupe.typed import convert
 from loupe.types import FAILED, Estimate
 from loupe.web.view.board import Board, Cell
-from loupe.web.view.grid import NOT_ANSWERED, OUTCOMES
+from loupe.web.view.grid import NOT_ANSWERED, OUTCOMES, counted_outcome
 from loupe.web.view.run_index import RunIndex
 from loupe.web.view.sample_page import address
 
@@ -45,7 +45,7 @@ def run_context(board: Board, run: RunIndex) -> JsonObject:
         "progress": progress(board, run),
         "headline": format_headline(run.result) if run.result else "",
         "measures": _measures(board, run),
-        "outcomes": [(name, OUTCOMES.get(name, name), count) for name, count in ordered(board, run)],
+        "outcomes": [(name, counted_outcome(name, count), count) for name, count in ordered(board, run)],
         "strip": strip(board, run),
         "latency": latency(run),
         "speed": speed_rows(run.result) if run.result else _speed_so_far(run),
@@ -228,16 +228,16 @@ def changed(run: RunIndex) -> JsonObject:
     """What is not as in the profile that Loupe ships, else as the kind of engine has it: (setting, there, here)."""
     stored = dict(run.folder.info.profile)
     version, kind = str(stored.get("version", "")), str(stored.get("kind", ""))
-    name = version.partition("+")[0] or f"the defaults of the kind {kind}"
+    name = f"profile {version.partition('+')[0]}" if version else f"defaults of the engine kind {kind}"
     try:
         settings_of: type[Profile] = engine_module(kind).Settings
         needed = {field.name: stored.get(field.name) for field in msgspec.structs.fields(settings_of) if field.required}
         base = built_in(version) if version else convert(needed, settings_of)
         if base is None:
-            return {"base": name, "rows": [], "note": f"This version of Loupe has no profile {name}."}
+            return {"base": name, "rows": [], "note": f"This version of Loupe has no {name}."}
         known = {key: value for key, value in stored.items() if key in settings_of.__struct_fields__}
         found = changed_settings(convert(known, settings_of), base)
     except (LoupeError, msgspec.ValidationError, ValueError) as error:
         return {"base": name, "rows": [], "note": f"The settings cannot be compared with a profile: {error}"}
     rows = [(key, shown(before), shown(after)) for key, (before, after) in found.items()]
-    return {"base": name, "rows": rows, "note": "" if rows else f"No differences from the profile {name}."}
+    return {"base": name, "rows": rows, "note": "" if rows else f"No differences from the {name}."}
