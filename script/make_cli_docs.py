@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from loupe.cli.shared.errors import EXIT_CODES
 from loupe.cli.shared.top import root
 
 #: Help is wrapped at this width, whatever terminal the script runs in.
@@ -22,20 +23,17 @@ INTRODUCTION = """\
 Made by `python script/make_cli_docs.py` from the real `--help`; a test compares the two.
 
 Results go to standard output, everything else to standard error. `--json` gives one JSON document, `--plain` tables
-without colour, tab-separated; `NO_COLOR` is respected. An error is two lines, `error: …` and `hint: …`, and
-an exit code:
+without colour, tab-separated; `NO_COLOR` is respected. An error is two lines, `error: …` and `hint: …`, and an
+exit code.
+
+## Exit codes
 
 | code | meaning |
 |---|---|
-| 0 | done |
-| 1 | done, but the headline is worse than `--fail-under`, or a check failed (`--fail-on-…`, `verify`) |
-| 2 | wrong usage: an unknown name, a missing file, settings that do not fit together |
-| 3 | every sample failed; with `--strict`, at least one did; or `loupe select` was quit at a question |
-| 4 | something needed is missing: a program, an extra, a server that answers, memory |
-| 5 | something could not be written: the disk is full or read-only, no permission, too many open files |
-| 130 | interrupted (143 by SIGTERM, 129 by SIGHUP); what was done is kept, and how to continue is printed |
+{codes}
 
-The environment: `LOUPE_BASE_URL`, `OPENAI_BASE_URL`, `VLLM_BASE_URL` or `OLLAMA_HOST` name the server where no
+## Environment
+`LOUPE_BASE_URL`, `OPENAI_BASE_URL`, `VLLM_BASE_URL` or `OLLAMA_HOST` name the server where no
 `--base-url` does; `LOUPE_API_KEY` or `OPENAI_API_KEY` hold the key of the first or second, never stored or printed;
 `LOUPE_SERVE_API_KEY` is the key that clients of `loupe serve` must send; `LOUPE_DEBUG=1` shows tracebacks.
 `LOUPE_DATA` is where data sets lie, `HF_ENDPOINT` a mirror of the hub, `HF_TOKEN` its token, never printed either.
@@ -57,7 +55,8 @@ def pages(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[str, 
 
 def document() -> str:
     """The whole page."""
-    parts = [INTRODUCTION]
+    codes = "\n".join(f"| {code} | {meaning.replace('|', chr(92) + '|')} |" for code, meaning in EXIT_CODES.items())
+    parts = [INTRODUCTION.format(codes=codes)]
     parts += [f"## `{name}`\n```text\n{text}\n```\n" for name, text in pages(root, ("loupe",))]
     return "\n".join(parts)
 

@@ -24,6 +24,18 @@ CRASHED = 70
 INTERRUPTED = 130
 #: 128 + SIGPIPE: what shells report for a program whose reader closed the pipe.
 BROKEN_PIPE = 141
+#: What each code means, for `loupe --help` and docs/cli.md: the only table of them.
+EXIT_CODES = {
+    0: "done",
+    BELOW: "done, but below --fail-under, a regression, or a failed check",
+    USAGE: "wrong usage or input: an unknown name, a missing file, a conflict",
+    SOME_FAILED: "every sample failed (--strict: at least one), or select was quit",
+    MISSING: "something is missing: a program, an extra, a server, memory, money",
+    NOT_WRITTEN: "not written: the disk is full or read-only, or access is denied",
+    CRASHED: "a bug in Loupe, with its traceback; never a missing package",
+    INTERRUPTED: "interrupted (SIGTERM: 143, SIGHUP: 129); answers are kept",
+    BROKEN_PIPE: "the reader of the output went away, as in: loupe runs | head",
+}
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from loupe import __version__
+from loupe.cli.shared.errors import EXIT_CODES
 from loupe.cli.shared.lazy import LazyGroup
 from loupe.cli.shared.output import print_data, say
 
@@ -59,10 +60,9 @@ Start here:
   loupe run ./mydocs -e rapidocr             your own pages
   loupe run sample_pages --base-url http://127.0.0.1:8000/v1
 
-Exit codes: 0 done; 1 below --fail-under, or a regression; 2 wrong usage;
-3 every sample failed (--strict: some did);
-4 something needed is missing; 5 could not write; 130 interrupted, state kept
-(143 by SIGTERM, 129 by SIGHUP)."""
+\b
+Exit codes:
+""" + "\n".join(f"  {code:<4} {meaning}" for code, meaning in EXIT_CODES.items())
 
 
 @click.group(
