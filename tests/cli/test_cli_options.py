@@ -148,3 +148,21 @@ def test_figures_go_to_standard_output_or_to_a_file(tmp_path: Path) -> None:
     assert "levels" in json.loads(loupe(*words, cwd=tmp_path).stdout)
     assert loupe(*words, "load.json", cwd=tmp_path).returncode == 0
     assert "levels" in json.loads((tmp_path / "load.json").read_text())
+
+
+def test_review_alone_shows_the_options_of_a_folder() -> None:
+    command = dict(every_command(root))["review folder"]
+    with click.Context(root, info_name="loupe") as context:
+        group = root.get_command(context, "review")
+        assert group is not None
+        shown = group.get_help(click.Context(group, info_name="loupe review", parent=None))
+    assert [option.opts[0] for option in command.params if isinstance(option, click.Option)] == [
+        "--type",
+        "--negative",
+        "--as",
+        "--port",
+        "--no-browser",
+        "--plain",
+    ]
+    assert all(f"\n  {option.opts[0]} " in shown for option in command.params if isinstance(option, click.Option))
+    assert "Usage: loupe review [OPTIONS] DIR" in shown and "..." not in shown

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from loupe.cli.shared.top import root
 from loupe.files.folder import Folder
 from loupe.runs.folder import RunFolder
 from loupe.runs.lock import locked
 from tests.support.chat_server import Reply, in_thread
-from tests.support.command_line import command, complaint, environment, loupe, make_folder
+from tests.support.command_line import command, complaint, environment, every_command, loupe, make_folder
 
 RIGHT, WRONG = ("-e", "python:reader.py:right"), ("-e", "python:reader.py:wrong")
 RUN = Path("runs/python-reader.py_right/mydocs")
@@ -441,3 +442,18 @@ def test_a_tag_without_slices_takes_no_verdict_away(here: Path) -> None:
     assert done.returncode == 2 and "field" in done.stderr
     assert "pages and answers: loupe report" in done.stderr
     assert loupe("run", "mydocs", "-e", "python:reader.py:right", "--by", "half", cwd=here).returncode == 0
+
+
+def test_resume_is_understood_and_is_never_needed(here: Path) -> None:
+    said = "--resume changes nothing: the same command always continues where it stopped"
+    for _ in range(2):
+        done = loupe("run", "mydocs", "-e", "python:reader.py:right", "--resume", cwd=here)
+        assert done.returncode == 0 and said in done.stderr
+    assert said not in loupe("run", "mydocs", "-e", "python:reader.py:right", cwd=here).stderr
+    known = {
+        name
+        for name, command in every_command(root)
+        for option in command.params
+        if "--resume" in (*option.opts, *option.secondary_opts)
+    }
+    assert known == {"run", "infer", "draft", "embed", "select", "setup", "data get"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ from loupe.cli.shared.suite_files import Entry, entries_of, find_suite
 from loupe.cli.shared.suites import Series, _document, _store, data_of
 from loupe.engines.registry import load_profile
 from loupe.errors import EngineUnavailableError, UsageError
+from tests.support.chat_server import Reply, in_thread
 from tests.support.command_line import complaint, loupe, make_folder, trusted
 
 #: A benchmark whose second sample cannot be read, by a bug of its own.
@@ -109,7 +111,11 @@ def test_infer_reads_several_benchmarks_and_says_how_to_score_them(here: Path) -
     lines = [line.split("\t") for line in done.stdout.splitlines()]
     assert lines[0] == ["engine", "benchmark", "read", "failed", "run"]
     assert lines[4] == ["python-reader.py_sometimes", "bills", "6", "1", "runs/python-reader.py_sometimes/bills"]
-    assert "to score: loupe score runs/python-reader.py_right/letters runs/python" in done.stderr
+    assert done.stderr.splitlines()[-1] == "to score: loupe score runs"
+    assert loupe("score", "runs", "--plain", cwd=here).returncode == 0
+    shutil.rmtree(here / "runs")
+    one = loupe("infer", "letters", "-e", RIGHT, cwd=here)
+    assert one.stderr.splitlines()[-1] == "to score: loupe score runs/python-reader.py_right/letters"
     assert " s · python-reader.py_right on letters: 6 of 6 read\n" in done.stderr
     assert not (here / "runs/python-reader.py_right/letters/result.json").exists()
 
@@ -208,6 +214,39 @@ def score(sample, prediction):
 
 benchmark = Benchmark(title="B", version="1", task="text", measures=(Measure(name="right"),), load=load, score=score)
 """
+
+
+def test_the_results_file_has_limits_and_addresses_and_a_found_server_is_said_once(
+    here: Path,
+) -> None:
+    with in_thread(Reply(text="alpha")) as server:
+        env = {"LOUPE_BASE_URL": server.url}
+        done = loupe("run", "letters", "bills", "--limit", "2", "--json", cwd=here, env=env)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert [(each["benchmark"], each["limit"]) for each in document["benchmarks"]] == [("letters", 2), ("bills", 2)]
+    assert [each["addresses"] for each in document["results"]] == [[server.url]] * 2
+    assert done.stderr.count("named by LOUPE_BASE_URL") == 1
+    done = loupe("run", "letters", "bills", "-e", RIGHT, "--json", cwd=here)
+    assert [each["addresses"] for each in json.loads(done.stdout)["results"]] == [[], []]
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (
+            '[suites.mine]\nbenchmrks = ["letters"]\n',
+            "[suites.mine]: unknown key 'benchmrks'; did you mean 'benchmarks'?",
+        ),
+        ("suites = {mine = 3}\n", "[suites.mine]: expected"),
+        ('[engines.mine]\nkind = "tesseract"\npms = 6\n', "[engines.mine]: unknown key 'pms'; did you mean 'psm'?"),
+    ],
+)
+def test_what_cannot_be_read_is_not_trusted(here: Path, settings: str, said: str) -> None:
+    (here / "loupe.toml").write_text(settings)
+    done = loupe("trust", ".", "--yes", cwd=here)
+    assert done.returncode == 2 and said in done.stderr.splitlines()[0]
+    assert loupe("trust", "--list", cwd=here).stdout == ""
 
 
 def test_a_suite_in_a_folder_runs_nothing_until_the_folder_is_trusted(here: Path) -> None:

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING
 import click
 
 from loupe.cli.shared.lazy import SuggestingGroup
-from loupe.cli.shared.output import as_json, json_option, plain_option, print_data, print_line, say, table
+from loupe.cli.shared.output import (
+    as_json,
+    json_option,
+    plain_option,
+    print_data,
+    print_line,
+    resume_option,
+    say,
+    table,
+)
 from loupe.cli.shared.transfers import counting, fetch, files_text, show_survey, size_text
 from loupe.errors import DatasetError, UsageError, word
 from loupe.files.foreign import real_path
@@ -82,6 +91,7 @@ def where(name: str | None, json: bool) -> None:
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be fetched, and its size.")
 @jobs_option
+@resume_option
 @json_option
 @plain_option
 def get(

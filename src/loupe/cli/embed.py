@@ -11,7 +11,16 @@ import click
 from loupe.cli.shared.api_key import API_KEY, API_KEY_FILE
 from loupe.cli.shared.errors import SOME_FAILED
 from loupe.cli.shared.exit_verdict import strict_option
-from loupe.cli.shared.output import as_json, json_option, plain_option, print_line, say, shared_option, tables
+from loupe.cli.shared.output import (
+    as_json,
+    fresh_option,
+    json_option,
+    plain_option,
+    print_line,
+    say,
+    shared_option,
+    tables,
+)
 from loupe.cli.shared.server_options import (
     SERVER_OVERRIDES,
     check_serve,
@@ -84,7 +93,7 @@ LISTED = 5
 @click.option(
     "--timeout", type=click.FloatRange(min=0, min_open=True), default=300.0, metavar="S", help="Seconds per request."
 )
-@click.option("--fresh", is_flag=True, help="Start over; the old folder is moved aside.")
+@fresh_option
 @shared_option
 @click.option("--mixed", is_flag=True, help="Score queries that were embedded with other settings than the corpus.")
 @click.option("--against", type=_PATH, metavar="DIR", help="Scored vectors of another run to compare with.")

@@ -56,7 +56,7 @@ def command(
             print_data(folder.path)
         for note in folder.info.notes:
             say(note)
-        if carried.code != INTERRUPTED:
-            say(f"to score: loupe score {word(folder.path)}")
+    if folders and carried.code != INTERRUPTED:
+        say(f"to score: loupe score {word(reading.runs if len(folders) > 1 else folders[0].path)}")
     failed = strict and any(one.mark in FAILED for folder in folders for one in folder.prediction_places().values())
     context.exit(worst_code([carried.code, SOME_FAILED if failed else 0]))

@@ -32,6 +32,15 @@ class _ReviewGroup(SuggestingGroup):
             args = [self.usual, *args]
         return super().parse_args(ctx, args)
 
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Those of the usual command."""
+        return self.commands[self.usual].collect_usage_pieces(ctx)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options of the usual command, then the commands."""
+        self.commands[self.usual].format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
 
 @click.group("review", cls=_ReviewGroup)
 def command() -> None:
@@ -47,12 +56,12 @@ def _serving(function: Callable[..., None]) -> Callable[..., None]:
         "--port",
         type=click.IntRange(0, 65535),
         metavar="N",
-        help="Default: the same one each time for this file or folder, if it is free. 0: any free one.",
+        help="Port to listen on; 0: any free one. Default: the same for this file or folder each time, if it is free.",
     )
     return port(quiet_option(function))
 
 
-@command.command("folder")
+@command.command("folder", short_help="Review the ground truth of your own documents.")
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 @click.option("--type", "document_type", metavar="TYPE", help="For ground truth of `loupe select`: its --type.")
 @click.option("--negative", is_flag=True, help="With --type: the documents directly in DIR are not of that type.")
@@ -81,7 +90,7 @@ def folder(folder: Path, document_type: str | None, negative: bool, name: str | 
     _open(review, folder, **serving)
 
 
-@command.command("tests")
+@command.command("tests", short_help="Review the tests of an olmOCR-Bench file.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE.jsonl")
 @click.option(
     "--data",

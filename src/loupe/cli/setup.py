@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from loupe.cli.data import facts_of, jobs_option
-from loupe.cli.shared.output import as_json, json_option, plain_option, say
+from loupe.cli.shared.output import as_json, json_option, plain_option, resume_option, say
 from loupe.cli.shared.transfers import fetch, show_survey
 from loupe.errors import DatasetError, WriteError
 
@@ -15,6 +15,7 @@ from loupe.errors import DatasetError, WriteError
 @click.option("--only", multiple=True, metavar="NAME", help="Only these data sets; repeatable.")
 @click.option("--dry-run", is_flag=True, help="Show what would be fetched, and its size.")
 @jobs_option
+@resume_option
 @json_option
 @plain_option
 def command(what: str, only: tuple[str, ...], dry_run: bool, jobs: int, json: bool, plain: bool) -> None:

@@ -45,9 +45,10 @@ class Progress:
     stopping: bool = False
     hurried: bool = False
     news: deque[str] = field(default_factory=deque)
+    #: What was said before, also by runs of the same command.
+    said: set[str] = field(default_factory=set)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _ended: deque[float] = field(default_factory=deque)
-    _said: set[str] = field(default_factory=set)
 
     @property
     def seconds(self) -> float:
@@ -93,9 +94,10 @@ class Progress:
 
     def tell(self, line: str) -> None:
         """Have a line said now, once; "" and what was said before is not."""
-        if line and line not in self._said:
-            self._said.add(line)
-            self.news.append(f"{self.engine}: {line}")
+        told = f"{self.engine}: {line}"
+        if line and told not in self.said:
+            self.said.add(told)
+            self.news.append(told)
 
     def take_back(self, note: str) -> None:
         """What a note said is over; what others have said since stays."""

@@ -73,6 +73,12 @@ class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
         return self.truth_digest or self.data_digest
 
     @property
+    def addresses(self) -> list[str]:
+        """The URLs that pages were sent to, without what may be a secret; none for engines that read here."""
+        urls = self.facts.get("base_url") or self.profile.get("base_url") or []
+        return urls.split(", ") if isinstance(urls, str) else [str(url) for url in urls]
+
+    @property
     def part(self) -> str:
         """Which part of the set was asked for, as `first 2 of 19` or `4 of 19 at random`; "" for all of it."""
         if not _is_part(self) or self.total == self.whole:

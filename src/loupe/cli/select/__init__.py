@@ -17,7 +17,7 @@ from loupe.cli.shared.api_key import API_KEY, API_KEY_FILE
 from loupe.cli.shared.chosen_engines import DEFAULT, agree_to_send
 from loupe.cli.shared.cluster_options import ON, open_cluster
 from loupe.cli.shared.errors import MISSING
-from loupe.cli.shared.output import json_file_option, plain_option, runs_option, say, shared_option
+from loupe.cli.shared.output import json_file_option, plain_option, resume_option, runs_option, say, shared_option
 from loupe.typed import convert
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ _PHASES: dict[str, tuple[Phase, ...]] = {"a": ("a",), "b": ("b",), "both": ("a",
 @click.option("--save", is_flag=True, help="Keep a run for each model and phase, for compare and report.")
 @runs_option
 @shared_option
+@resume_option
 @plain_option
 @click.pass_context
 def command(context: click.Context, /, **flags: Any) -> None:

@@ -16,7 +16,7 @@ from loupe.cli.shared.chosen_engines import engine_names, open_engines
 from loupe.cli.shared.cluster_options import ON, SHARED_DATA, WORKER, open_cluster
 from loupe.cli.shared.engine_settings import PROMPT_OPTIONS, split_options
 from loupe.cli.shared.flags import Flags
-from loupe.cli.shared.output import runs_option, say, shared_option
+from loupe.cli.shared.output import fresh_option, runs_option, say, shared_option
 from loupe.cli.shared.repeated_runs import repeated
 from loupe.cli.shared.server_options import (
     SERVER_OPTIONS,
@@ -127,7 +127,7 @@ _OPTIONS = (
         metavar="NAME",
         help="Name of a second configuration of the same engine; of several: NAME-ENGINE.",
     ),
-    click.option("--fresh", is_flag=True, help="Start over; the old folder is moved aside."),
+    fresh_option,
     shared_option,
     click.option(
         "--redo",

@@ -56,6 +56,24 @@ def shared_option(function: F) -> F:
     return click.option("--shared", is_flag=True, help=text)(function)
 
 
+def fresh_option(function: F) -> F:
+    """`--fresh`, and `--resume` for people who expect to need it."""
+    text = "Start over; the old folder is moved aside. Default: continue, so --resume is never needed."
+    return click.option("--fresh/--resume", callback=_say_resume, help=text)(function)
+
+
+def resume_option(function: F) -> F:
+    """`--resume` of a command that continues and cannot start over."""
+    return click.option("--resume", is_flag=True, expose_value=False, hidden=True, callback=_say_resume)(function)
+
+
+def _say_resume(context: click.Context, option: click.Parameter, value: bool) -> bool:
+    source = context.get_parameter_source(option.name or "")
+    if source is click.core.ParameterSource.COMMANDLINE and value == (option.name == "resume"):
+        say("--resume changes nothing: the same command always continues where it stopped")
+    return value
+
+
 def plain_option(function: F) -> F:
     """`--plain`, for a command with tables."""
     text = "No colour, no live display; tables are tab-separated."

@@ -87,6 +87,7 @@ class Overall:
     total: int
     number: int = 0
     started: float = field(default_factory=time.monotonic)
+    said: set[str] = field(default_factory=set)
 
     def line(self) -> str:
         """`run 2 of 6, 14 min 02 s`."""

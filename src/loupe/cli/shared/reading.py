@@ -121,7 +121,8 @@ def read_one(plan: Plan, stage: Stage, *, plain: bool, overall: Overall | None =
     from loupe.inference.progress import Progress
 
     unit = headline_of(plan.benchmark).unit
-    progress = Progress(engine=name_of(plan), benchmark=plan.benchmark, overall=overall.line if overall else None)
+    shared = {"overall": overall.line, "said": overall.said} if overall else {}
+    progress = Progress(engine=name_of(plan), benchmark=plan.benchmark, **shared)
     try:
         folder = asyncio.run(supervise(stage(plan, progress), progress, plain=plain, unit=unit))
     except asyncio.CancelledError:
@@ -178,7 +179,9 @@ def continue_command(*, max_cost: str = "") -> str:
     words, skip = ["loupe"], False
     left_out = ("--api-key", *(["--max-cost"] if max_cost else []))
     for word in sys.argv[1:]:
-        kept = not (skip or word == "--fresh" or word.startswith(tuple(f"{option}=" for option in left_out)))
+        kept = not (
+            skip or word in ("--fresh", "--resume") or word.startswith(tuple(f"{option}=" for option in left_out))
+        )
         skip = word in left_out and not skip
         words += [_without_query(word)] if kept and not skip else []
     return shlex.join([*words, *(["--max-cost", max_cost] if max_cost else [])])

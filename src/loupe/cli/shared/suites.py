@@ -55,13 +55,17 @@ class SuiteResults(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Series:
-    """Benchmarks to be read one after another, as the suite of this name or as a row; `skipped` says why not which."""
+    """Benchmarks to be read one after another, as the suite of this name or as a row.
+
+    `skipped` says why not which; `asked` has the others, with what the command line says of them.
+    """
 
     suite: str
     entries: list[Entry]
     engines: list[str]
     skip_missing: bool
     skipped: dict[str, str] = field(default_factory=dict)
+    asked: list[Entry] = field(default_factory=list)
 
 
 def benchmarks_argument(function: F) -> F:
@@ -134,7 +138,7 @@ def infer_series(series: Series, flags: Flags, *, strict: bool, json: bool, plai
         lines = [_read_line(folder, marks) for folder, marks in rows]
         table(header, lines, plain=plain)
         if rows:
-            say(f"to score: loupe score {' '.join(word(folder.path) for folder, _ in rows)}")
+            say(f"to score: loupe score {word(flags.runs if len(rows) > 1 else rows[0][0].path)}")
     failed = strict and any(mark in FAILED for _, marks in rows for mark in marks)
     return worst_code([carried.code, SOME_FAILED if failed else 0])
 
@@ -156,6 +160,7 @@ def read_series(series: Series, flags: Flags, stage: Stage, *, plain: bool) -> C
         _download(asked, flags)
     asked = [each for each in asked if _has_samples(each, series.skipped, pages=_reads_pages(flags))]
     _check_missing(series, asked)
+    series.asked.extend(asked)
     return read_all(plans_of(asked, open_engines(flags), flags), stage, plain=plain, in_series=True)
 
 
@@ -264,15 +269,20 @@ def _document(series: Series, carried: Carried[RunFolder]) -> SuiteResults:
     from loupe.results.matrix import make_matrix
 
     results = [(folder, folder.result()) for folder in carried.results]
+    asked = {entry.benchmark: entry for entry in series.asked}
     return SuiteResults(
         suite=series.suite,
-        benchmarks=series.entries,
+        benchmarks=[asked.get(entry.benchmark, entry) for entry in series.entries],
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         loupe=__version__,
         skipped=series.skipped,
         failed=carried.failed,
         table=make_matrix(carried.results),
-        results=[{"run": str(folder.path), **msgspec.to_builtins(result)} for folder, result in results if result],
+        results=[
+            {"run": str(folder.path), "addresses": folder.info.addresses, **msgspec.to_builtins(result)}
+            for folder, result in results
+            if result
+        ],
     )
 
 

@@ -203,7 +203,9 @@ class EquationBrowser:
         """With Chromium's sandbox where it can have one: as root it refuses, in many containers it cannot."""
         from playwright.async_api import Error
 
-        own = dict.fromkeys(("TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), str(self._folder))  # it leaves files in each
+        own = dict.fromkeys(
+            ("TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), str(self._folder)
+        )  # it leaves files in each
         program, environment = chromium_program(), browser_environment() | own
         for sandbox in (False,) if _is_root() else (True, False):
             try:
