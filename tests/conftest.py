@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+from loupe.data.cache import cache_root
 
 from loupe.data import trust
-from loupe.data.cache import cache_root
 from tests.support.command_line import CACHE
 
 if TYPE_CHECKING:

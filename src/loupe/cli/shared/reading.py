@@ -121,8 +121,8 @@ def read_one(plan: Plan, stage: Stage, *, plain: bool, overall: Overall | None =
     from loupe.inference.progress import Progress
 
     unit = headline_of(plan.benchmark).unit
-    shared = {"overall": overall.line, "said": overall.said} if overall else {}
-    progress = Progress(engine=name_of(plan), benchmark=plan.benchmark, **shared)
+    progress = Progress(engine=name_of(plan), benchmark=plan.benchmark, said=overall.said if overall else set())
+    progress.overall = overall.line if overall else None
     try:
         folder = asyncio.run(supervise(stage(plan, progress), progress, plain=plain, unit=unit))
     except asyncio.CancelledError:
