@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
-from loupe.data.cache import cache_root
 
 from loupe.data import trust
+from loupe.data.user_folders import cache_folder
 from tests.support.command_line import CACHE
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def keep_home_clean(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     folder = tmp_path_factory.mktemp("trust")
     cache = tmp_path_factory.mktemp(CACHE)
     (cache / "loupe").mkdir()
-    for katex in cache_root().glob("katex-*"):
+    for katex in cache_folder().glob("katex-*"):
         (cache / "loupe" / katex.name).symlink_to(katex)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trust, "_folder", lambda: folder)
