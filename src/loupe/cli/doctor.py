@@ -106,6 +106,10 @@ def _tools() -> Iterator[Check]:
     yield Check(part="tool", name="chromium", here=bool(browser), detail=detail, fix=fix)
     yield from _equations(mac=mac)
     yield from _formulas()
+    program = shutil.which("latexmlc")
+    fix = "brew install latexml" if mac else "sudo apt-get install latexml"
+    detail = program or "converts LaTeX tables (omnidocbench@1.6 -o latex_tables=latexml)"
+    yield Check(part="tool", name="latexml", here=bool(program), detail=detail, fix=fix)
 
 
 def _equations(*, mac: bool) -> Iterator[Check]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -69,7 +69,8 @@ DEVIATIONS = (
 DEVIATIONS_V16 = (
     "no time limits: upstream matches a page otherwise once 300 or 420 s are over, so its scores depend on the machine",
     *DEVIATIONS[1:],
-    "no LaTeXML: tables in LaTeX are not converted, as upstream leaves them where it is not installed",
+    "tables in LaTeX are not converted, as upstream leaves them where LaTeXML is not installed; "
+    "latex_tables=latexml converts those whose commands are all known to be harmless",
 )
 
 #: The instructions of upstream's prompt for general models, in our words (docs/protocols/omnidocbench.md#prompt).
@@ -114,11 +115,25 @@ def load(
 
 
 def load_v16(
-    root: Path | None, filter: str = "", cdm: Switch = "on", renderer: Renderer = "layout"
+    root: Path | None,
+    filter: str = "",
+    cdm: Switch = "on",
+    renderer: Renderer = "layout",
+    latex_tables: Literal["kept", "latexml"] = "kept",
 ) -> Iterator[Sample]:
-    """Yield the pages of version 1.6 as `load` does; there is no `mode=fixed` of it."""
+    """Yield the pages of version 1.6 as `load` does; there is no `mode=fixed` of it.
+
+    `latex_tables=latexml` converts LaTeX tables of answers to HTML by LaTeXML, as upstream does where `latexmlc` is
+    installed; the scores then depend on its version. Raises MissingToolError without it.
+    """
     folder = default_root("omnidocbench@1.6") if root is None else root
-    return _pages(folder, "parity", filter, cdm, renderer, replace(LAYOUT, benchmark="omnidocbench@1.6"))
+    pages = _pages(folder, "parity", filter, cdm, renderer, replace(LAYOUT, benchmark="omnidocbench@1.6"))
+    if latex_tables == "kept":
+        return pages
+    from loupe.benchmarks.omnidocbench.extract.latexml import need_latexml
+
+    need_latexml()
+    return (replace(page, scoring={**page.scoring, "latex_tables": latex_tables}) for page in pages)
 
 
 def _pages(
@@ -145,7 +160,8 @@ def score(page: Sample, prediction: Prediction, version: str = "1.5") -> Scored:
     mode: Mode = page.truth.get("mode", "parity")
     reckoning = RECKONINGS[version]
     markdown = as_read_from_its_file(prediction.text)
-    match = _matched.pop((page.id, markdown, mode, version), None) or _match(page, markdown, mode, version)
+    rules = _rules_of(page, version)
+    match = _matched.pop((page.id, markdown, mode, rules), None) or _match(page, markdown, mode, rules)
     if renderer := renderer_of(page):
         match = formula_cdm.with_cdm(match, renderer, reckoning)
     info = page.truth["page_info"]
@@ -182,17 +198,23 @@ def prepare(pairs: Sequence[tuple[Sample, Prediction]], version: str = "1.5") ->
         mode: Mode = page.truth.get("mode", "parity")
         markdown = as_read_from_its_file(prediction.text)
         if renderer := renderer_of(page):
-            match = _matched[page.id, markdown, mode, version] = _match(page, markdown, mode, version)
+            rules = _rules_of(page, version)
+            match = _matched[page.id, markdown, mode, rules] = _match(page, markdown, mode, rules)
             by_renderer.setdefault(renderer, []).append(match)
     for name, matches in by_renderer.items():
         formula_cdm.prepare_pages(matches, name, RECKONINGS[version])
 
 
-def _match(page: Sample, markdown: str, mode: Mode, version: str) -> PageMatch:
+def _rules_of(page: Sample, version: str) -> str:
+    """Return the name of the rules for the way from a page to its samples."""
+    return f"{version}+latexml" if page.scoring.get("latex_tables") == "latexml" else version
+
+
+def _match(page: Sample, markdown: str, mode: Mode, rules: str) -> PageMatch:
     from loupe.benchmarks.omnidocbench.page_match import match_page
     from loupe.benchmarks.omnidocbench.rules import VERSIONS
 
-    return match_page(page.truth, markdown, mode=mode, rules=VERSIONS[version])
+    return match_page(page.truth, markdown, mode=mode, rules=VERSIONS[rules])
 
 
 def _scores(page: ScoredPage, reckoning: Reckoning) -> list[Score]:
@@ -286,7 +308,12 @@ def _reference_text(page: Sample) -> str:
 
 def tools(version: str = "1.5") -> dict[str, str]:
     """What scores depend on: the programs of CDM, the parsers of tables and of LaTeX."""
-    return cdm_tools(RECKONINGS[version].cdm_profile) | installed("lxml", "beautifulsoup4", "pylatexenc")
+    latexml = {}
+    if version == "1.6":
+        from loupe.benchmarks.omnidocbench.extract.latexml import latexml_version
+
+        latexml["latexml"] = latexml_version()
+    return cdm_tools(RECKONINGS[version].cdm_profile) | installed("lxml", "beautifulsoup4", "pylatexenc") | latexml
 
 
 def verify_case(case: dict[str, Any], version: str = "1.5") -> list[tuple[float, float]]:

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from loupe.benchmarks.omnidocbench.data.ground_truth import GroundTruth, read_counted_ground_truth, read_ground_truth
 from loupe.benchmarks.omnidocbench.extract.extraction import Extraction, read_answer
+from loupe.benchmarks.omnidocbench.extract.latexml import html_of_latex_table
 from loupe.benchmarks.omnidocbench.extract.rescuing_extraction import read_answer_rescuing
 from loupe.benchmarks.omnidocbench.match import array_split, line_split
 from loupe.benchmarks.omnidocbench.match.page_elements import (
@@ -116,7 +117,12 @@ V1_6: Final = Rules(
     elements_of=of_formulas_matched_again,
 )
 
-VERSIONS: Final = {each.name: each for each in (V1_5, V1_6)}
+#: 1.6 where LaTeXML is installed (`latex_tables=latexml`).
+V1_6_LATEXML: Final = replace(
+    V1_6, name="1.6+latexml", read_answer=partial(read_answer_rescuing, convert_table=html_of_latex_table)
+)
+
+VERSIONS: Final = {each.name: each for each in (V1_5, V1_6, V1_6_LATEXML)}
 
 #: The engine of 1.5 with the pylatexenc of 1.6.
 MDPBENCH: Final = replace(

@@ -6,6 +6,7 @@ Protocol: docs/protocols/omnidocbench_v16.md#extraction.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 from loupe.benchmarks.omnidocbench.extract.bar_tables import take_bar_tables
@@ -38,13 +39,13 @@ from loupe.benchmarks.omnidocbench.text.delimiters import blank
 _RESCUES = ("image_formula", "table_formula_rescue", "text_formula")
 
 
-def read_answer_rescuing(markdown: str) -> Extraction:
-    """Take an answer apart."""
+def read_answer_rescuing(markdown: str, convert_table: Callable[[str], str] | None = None) -> Extraction:
+    """Take an answer apart; `convert_table` returns a LaTeX table as HTML, or "" to leave it as it is."""
     rescued, markdown = _take_images(markdown)
     text = without_page_tags(shorten_runs(without_fence_marks(markdown)))
     text, descriptions = without_formulas_in_descriptions(text)
     latex_tables, text = take_latex_tables(text)
-    latex_tables = [replace(table, fine_category="latex_table") for table in latex_tables]
+    latex_tables = [_as_html(table, convert_table) for table in latex_tables]
     html_tables, text = take_html_tables(text)
     formulas, rest = take_formulas(text)
     inline = [text[item.start : item.end] for item in formulas if item.fine_category]
@@ -71,6 +72,13 @@ def read_answer_rescuing(markdown: str) -> Extraction:
         image_descriptions=descriptions,
     )
     return Extraction(items=sorted(kept, key=lambda item: item.start), form=form)
+
+
+def _as_html(table: Item, convert: Callable[[str], str] | None) -> Item:
+    html = convert(table.content) if convert else ""
+    if html:
+        return replace(table, category="html_table", fine_category="latex2html_table", content=html)
+    return replace(table, fine_category="latex_table")
 
 
 def _take_images(markdown: str) -> tuple[list[Item], str]:
