@@ -9,8 +9,10 @@ it is read, and stored, as U+FFFD: one character that says that there was none.
 
 from __future__ import annotations
 
+import codecs
 import dataclasses
 import functools
+import json
 import re
 import threading
 from collections.abc import Callable, Hashable
@@ -41,6 +43,9 @@ _ESCAPE = re.compile(
     re.DOTALL,
 )
 
+#: Byte order marks, as Windows writes them before JSON.
+_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
 #: Held while msgspec may build a type. A `__post_init__` may read a value of its own meanwhile.
 _BUILDING = threading.RLock()
 
@@ -66,10 +71,10 @@ class JsonDecoder(Generic[Value]):
         except msgspec.ValidationError:
             raise
         except msgspec.DecodeError:
-            whole = _with_whole_characters(data)
-            if whole is None:
+            plain = _as_plain_utf8(data)
+            if plain is None:
                 raise
-        return read(whole)
+        return read(plain)
 
 
 def json_decoder(kind: type[Value]) -> JsonDecoder[Value]:
@@ -115,11 +120,20 @@ def storable(value: Any) -> Any:
     return type(value)(map(storable, value)) if type(value) in (list, tuple) else value
 
 
-def _with_whole_characters(data: Json) -> bytes | None:
-    """JSON with U+FFFD in place of escaped halves of surrogate pairs; None where there are none."""
+def _as_plain_utf8(data: Json) -> bytes | None:
+    """Return JSON as UTF-8 without a byte order mark, with U+FFFD for escaped halves of surrogate pairs.
+
+    None if it is so already.
+    """
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else bytes(data)
-    whole = _ESCAPE.sub(lambda escape: rb"\ufffd" if escape["half"] else escape[0], raw)
-    return whole if whole != raw else None
+    plain = raw
+    if raw.startswith(_MARKS):
+        try:
+            plain = raw.decode(json.detect_encoding(raw)).encode()
+        except UnicodeDecodeError:
+            return None
+    plain = _ESCAPE.sub(lambda escape: rb"\ufffd" if escape["half"] else escape[0], plain)
+    return plain if plain != raw else None
 
 
 def msgpack_decoder(kind: type[Value], ext_hook: Hook | None = None) -> msgspec.msgpack.Decoder[Value]:

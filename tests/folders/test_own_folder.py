@@ -178,11 +178,16 @@ def test_every_bad_line_is_listed_not_only_the_first(make: Make) -> None:
     ]
 
 
-def test_a_byte_order_mark_is_refused_by_name(make: Make) -> None:
+def test_a_byte_order_mark_is_read_over_and_utf_16_is_refused(make: Make) -> None:
     folder = make(b"\xef\xbb\xbf" + json.dumps(GOOD).encode())
-    assert messages(folder) == [
-        "samples.jsonl:1: the file starts with a byte order mark (save it as UTF-8 without BOM)"
-    ]
+    assert messages(folder) == []
+    (folder / "samples.jsonl").write_bytes(json.dumps(GOOD).encode("utf-16"))
+    assert messages(folder) == ["samples.jsonl:1: not UTF-8 (byte 1 of the line) (save the file as UTF-8)"]
+
+
+def test_ids_that_differ_only_in_their_unicode_form_are_refused(make: Make) -> None:
+    [message] = messages(make({**GOOD, "id": "\u00dc"}, {**GOOD, "id": "U\u0308"}))
+    assert r"id 'U\u0308' differs from '\xdc' in line 1 only in its Unicode form" in message
 
 
 def test_a_link_out_of_the_folder_is_refused(make: Make, tmp_path: Path) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import json
+import unicodedata
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +13,11 @@ import pytest
 
 from loupe.benchmarks import get_benchmark
 from loupe.cli.score import names_of
-from loupe.errors import UsageError
-from loupe.pipeline.answer_names import match_answers, nearly_named
-from loupe.pipeline.existing_answers import read_answers
+from loupe.errors import UnsafeFileError, UsageError
+from loupe.pipeline.answer_files import read_answers
+from loupe.pipeline.answer_names import Answers, match_answers, nearly_named
+from loupe.pipeline.existing_answers import find_all
+from loupe.pipeline.plan import samples_of
 from loupe.types import Prediction
 from tests.support.command_line import loupe
 from tests.support.shared import shared
@@ -46,8 +51,8 @@ def test_a_name_that_is_nearly_right_is_told(there: str, said: str) -> None:
     assert nearly_named(Path("out"), ["x.md", there], ["a.md"]) == said
 
 
-def scored(here: Path, answers: str) -> dict[str, Any]:
-    done = loupe("score", "mydocs", answers, "--json", cwd=here)
+def scored(here: Path, answers: str, benchmark: str = "mydocs") -> dict[str, Any]:
+    done = loupe("score", benchmark, answers, "--json", cwd=here)
     assert done.returncode == 0, done.stderr
     result: dict[str, Any] = json.loads(done.stdout)
     return result
@@ -290,3 +295,123 @@ def test_the_sample_predictions_of_pubtabnet_get_the_official_mean(tmp_path: Pat
     done = loupe("score", "pubtabnet", str(folder / "sample_pred.json"), *data, cwd=tmp_path)
     measures = json.loads(done.stdout)["measures"]
     assert measures["teds_official"]["value"] == pytest.approx(0.899678114795296, abs=1e-9)
+
+
+def write_folder(root: Path, samples: dict[str, str], answers: dict[str, bytes], *, images: dict[str, str]) -> Path:
+    """A folder of samples (id → reference) with pages (id → image, else a text), and answers beside it."""
+    folder = root / "own"
+    folder.mkdir()
+    (folder / "loupe.toml").write_text('\ufeff[benchmark]\ntitle = "Own"\ntask = "text"\n')
+    rows = [
+        {"id": ident, "reference": text, **({"image": images[ident]} if ident in images else {"text": "x"})}
+        for ident, text in samples.items()
+    ]
+    (folder / "samples.jsonl").write_bytes(
+        b"\xef\xbb\xbf" + b"".join(json.dumps(row).encode() + b"\r\n" for row in rows)
+    )
+    for image in images.values():  # as macOS writes names
+        page = folder / unicodedata.normalize("NFD", image.partition("#")[0])
+        page.parent.mkdir(exist_ok=True)
+        page.write_bytes(b"not looked at")
+    for name, data in answers.items():
+        file = root / "answers" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+    return folder
+
+
+def found_in(folder: Path, answers: Path) -> Answers:
+    """The answers to a folder, found as `loupe score` finds them."""
+    samples = partial(samples_of, get_benchmark(str(folder)), None, {})
+    known = [sample.id for sample in samples()]
+    return find_all(str(folder), answers, samples, known, known)
+
+
+@pytest.mark.parametrize(
+    ("pages", "name", "ident"),
+    [
+        # Ids as `loupe init` makes them, answers as programs name them after the page file.
+        ({"page1": "page1.jpg", "page1-png": "page1.png"}, "page1.png.txt", "page1-png"),
+        ({"page1": "page1.jpg", "page1-png": "page1.png"}, "page1.jpg.txt", "page1"),
+        ({"page1": "page1.jpg", "page1-png": "page1.png"}, "page1.JPG.txt", "page1"),
+        ({"Rechnung- 1": "Rechnung: 1.png"}, "Rechnung: 1.txt", "Rechnung- 1"),
+        ({"a/x": "a/ x .png"}, "a/ x .md", "a/x"),
+        # Separators of Windows, one folder more or fewer, whole paths.
+        ({"a/p1": "a/p1.png", "b/p1": "b/p1.png"}, "b\\p1.txt", "b/p1"),
+        ({"a/p1": "a/p1.png", "b/p1": "b/p1.png"}, "out\\b\\p1.png.txt", "b/p1"),
+        # macOS decomposes letters, and does not tell large ones from small ones.
+        ({"\u00dcbersicht": "x.png"}, "U\u0308bersicht.txt", "\u00dcbersicht"),
+        ({"U\u0308bersicht": "x.png"}, "\u00dcbersicht.txt", "U\u0308bersicht"),
+        ({"p-1": "\uac00.png"}, "\u1100\u1161.png.txt", "p-1"),
+        ({"page1": "Page1.png"}, "PAGE1.TXT", "page1"),
+        # Pages of a document.
+        ({"scan-p1": "scan.pdf#page=1", "scan-p2": "scan.pdf#page=2"}, "scan.pdf#page=2.txt", "scan-p2"),
+        ({"scan-p1": "scan.pdf#page=1", "scan-p2": "scan.pdf#page=2"}, "scan_p2.md", "scan-p2"),
+        ({"scan-p1": "scan.pdf#page=1", "scan-p2": "scan.pdf#page=2"}, "Scan_Page_0002.txt", "scan-p2"),
+        ({"scan-p1": "scan.pdf#page=1", "scan-p2": "scan.pdf#page=2"}, "scan-2.png.txt", "scan-p2"),
+        ({"scan-p1": "scan.pdf#page=1", "scan-p2": "scan.pdf#page=2"}, "out/scan/page_2.txt", "scan-p2"),
+        ({"a/scan-p2": "a/scan.pdf#page=2", "b/scan-p2": "b/scan.pdf#page=2"}, "b/scan.pdf_2.txt", "b/scan-p2"),
+    ],
+)
+def test_an_answer_finds_the_page_it_is_named_after(
+    tmp_path: Path, pages: dict[str, str], name: str, ident: str
+) -> None:
+    folder = write_folder(tmp_path, dict.fromkeys(pages, ""), {name: b"here"}, images=pages)
+    found = found_in(folder, tmp_path / "answers")
+    assert {each: found.found[each].text for each in found.found} == {ident: "here"}
+    assert found.missing == [each for each in pages if each != ident] and not found.extra
+
+
+@pytest.mark.parametrize(
+    ("pages", "names"),
+    [
+        ({"a/p1": "a/p1.png", "b/p1": "b/p1.png"}, ["p1.png", "c\\p1"]),
+        ({"x": "x.tif"}, ["x.jpg", "x.png"]),  # Two pictures of one page, and no way to tell.
+        ({"A": "1.png", "a.b": "2.png"}, ["A.B.png.c", "\x1b[31mA", "..", "A" * 4000, "\u202eA", "\U0001f600"]),
+        # Counted from 0 or from 1? Which of two documents? A page that there is not.
+        ({"s-p1": "s.pdf#page=1", "s-p2": "s.pdf#page=2"}, ["s_0", "s_1"]),
+        ({"s-p1": "s.pdf#page=1", "t-p1": "x/s.pdf#page=1"}, ["out/s_1"]),
+        ({"s-p1": "s.pdf#page=1", "s-p2": "s.pdf#page=2"}, ["s", "s_3", "s_1_of_2", "s_2a", "s_0000000002"]),
+        ({"s-p2": "s.pdf#page=2", "r": "s-2.pdf#page=1", "q": "s-2.pdf#page=3"}, ["s-2"]),
+    ],
+)
+def test_a_name_that_could_mean_two_pages_means_none(tmp_path: Path, pages: dict[str, str], names: list[str]) -> None:
+    folder = write_folder(tmp_path, dict.fromkeys(pages, ""), {}, images=pages)
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps({"id": name, "text": "?"}) + "\n" for name in names))
+    found = found_in(folder, tmp_path / "answers.jsonl")
+    assert (dict(found.found), found.extra, found.missing) == ({}, names, list(pages))
+
+
+def test_names_that_differ_only_in_their_unicode_form_are_said(tmp_path: Path) -> None:
+    answers = {"\u00dcbersicht.txt": b"right", "U\u0308bersicht.txt": b"other", "._x.txt": b"\x00\x05\x16"}
+    folder = write_folder(tmp_path, {"\u00dcbersicht": "right"}, answers, images={})
+    result = scored(tmp_path, "answers", folder.name)
+    assert value(result) == 1.0
+    [said] = [warning for warning in result["warnings"] if "Unicode form" in warning]
+    assert r"'U\u0308bersicht', '\xdcbersicht'" in said and "x.txt" not in " ".join(result["warnings"])
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
+def test_a_byte_order_mark_is_no_character_of_an_answer(tmp_path: Path, encoding: str) -> None:
+    mark = codecs.BOM_UTF16_BE if encoding == "utf-16-be" else b""
+    text, document = "Gr\u00f6\u00dfe", json.dumps({"a": "\ufeffGr\u00f6\u00dfe"}, ensure_ascii=False)
+    folder = write_folder(tmp_path, {"a": text}, {"a.txt": mark + (text + "\r\n").encode(encoding)}, images={})
+    assert found_in(folder, tmp_path / "answers").found["a"].text == text + "\r\n"
+    (tmp_path / "a.json").write_bytes(mark + document.encode(encoding))
+    if encoding != "utf-32":
+        assert found_in(folder, tmp_path / "a.json").found["a"].text == text
+    (tmp_path / "a.jsonl").write_bytes(mark + (json.dumps({"id": "a", "text": text}) + "\n").encode(encoding))
+    if encoding == "utf-8-sig":
+        assert found_in(folder, tmp_path / "a.jsonl").found["a"].text == text
+    else:
+        with pytest.raises(UnsafeFileError, match=r"UTF-(16|32)-(LE|BE), but lines are read as UTF-8") as refused:
+            found_in(folder, tmp_path / "a.jsonl")
+        assert refused.value.hint.startswith("convert it: iconv -f UTF-")
+
+
+def test_answers_as_an_engine_are_found_in_the_same_way(tmp_path: Path) -> None:
+    answers = {"U\u0308.txt": b"\xef\xbb\xbfright", "scan.png.TXT": "right".encode("utf-16")}
+    folder = write_folder(tmp_path, {"\u00dc": "right", "s": "right"}, answers, images={"s": "scan.png"})
+    done = loupe("run", folder, "-e", "predictions:answers", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert value(json.loads(done.stdout)) == 1.0

@@ -12,6 +12,7 @@ import click
 from loupe.benchmarks.folders.own.field_types import FIELD_TYPES
 from loupe.cli.shared.output import as_json, json_option, print_line, prompt, say
 from loupe.errors import UsageError, did_you_mean, word
+from loupe.files.file_names import same_form
 
 if TYPE_CHECKING:
     from loupe.benchmarks.folders.own.config import Task
@@ -111,6 +112,8 @@ def _tell(folder: Path, found: Found, beginning: Beginning, samples: int, *, is_
     if len(found.left_out) > _LISTED:
         say(f"left out {len(found.left_out) - _LISTED} more")
     for name, first in same_names(found)[:_LISTED]:
+        if same_form(name) == same_form(first):  # They look the same.
+            name, first = ascii(name), ascii(first)
         say(f"{name} and {first} have the same name and count as two documents; remove one if they are equal")
     if cut := cut_documents(found, beginning):
         shown = beginning.pages or FIRST_PAGES[beginning.task]

@@ -43,7 +43,7 @@ def tsv_rows(path: Path, columns: tuple[str, ...]) -> Iterator[TsvRow]:
         except ValueError:
             raise DatasetError(f"{path}, row {number}: a quote in a cell does not end") from None
         if number < 0:
-            names = [_text(path, record, span) for span in spans]
+            names = [_text(path, record, span).removeprefix("\ufeff") for span in spans]
             missing = [name for name in ("image", *columns) if name not in names]
             if missing:
                 raise DatasetError(

@@ -32,6 +32,7 @@ from loupe.engines.workers.conversions import Conversions, Document, conversions
 from loupe.engines.workers.programs import OUTPUT_LIMIT, run_program
 from loupe.errors import EngineError, MissingToolError, PageError, ProfileError
 from loupe.files.folder import Folder
+from loupe.files.foreign import decode_text
 from loupe.types import Engine, Output, PageSource, PdfPage, Request
 
 ARGUMENT = "command"
@@ -163,7 +164,7 @@ class _Command:
                 raise EngineError(f"{name} {ended}: {finished.complaint or 'no message'}")
             output = _only_text(Folder(Path(folder)), name) if folder else finished.output
         try:
-            return output.decode("utf-8")
+            return decode_text(output)
         except UnicodeDecodeError as error:
             raise EngineError(f"{name}: the output is not UTF-8 (byte {error.start})") from None
 

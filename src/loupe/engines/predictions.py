@@ -6,9 +6,9 @@ A sample without an answer is an error, never an empty answer: a forgotten file 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,14 +16,13 @@ import msgspec
 from loupe.engines.registry import Profile
 from loupe.engines.shared.source_digests import short_digest
 from loupe.errors import EngineError, EngineTimeoutError, RejectedError, UnsafeFileError, UsageError
-from loupe.files.file_names import safe_name
-from loupe.files.foreign import data_lines, is_inside, read_data, real_path
+from loupe.files.file_names import safe_name, same_form, without_image_suffix
+from loupe.files.foreign import data_lines, decode_text, is_inside, read_data, real_path
 from loupe.typed import json_decoder
 from loupe.types import FAILED, RETRIED, UNDECODABLE, Engine, Outcome, Output, Predict, Request
 
 ARGUMENT = "folder"
 _SUFFIXES = (".txt", ".md", ".html", ".json", ".mmd", ".tex")
-_IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".pdf"})
 
 
 class Settings(Profile, frozen=True, kw_only=True):
@@ -67,11 +66,9 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     """Yield an engine that looks answers up. Raises UsageError if there is no such folder or a line is broken."""
     path = Path(settings.folder).expanduser()
     if path.is_dir():
-        files = sorted(
-            file for file in path.rglob("*") if file.suffix in _SUFFIXES and file.is_file() and is_inside(file, path)
-        )
-        source = await asyncio.to_thread(short_digest, files, below=path)
-        yield Engine(predict=_from_folder(path), facts={"source": source})
+        files = sorted(file for file in path.rglob("*") if file.suffix.lower() in _SUFFIXES and file.is_file())
+        source = await asyncio.to_thread(short_digest, [file for file in files if is_inside(file, path)], below=path)
+        yield Engine(predict=_from_folder(path, files), facts={"source": source})
     elif path.is_file():
         source = await asyncio.to_thread(short_digest, [path])
         yield Engine(predict=_from_lines(path, _read_lines(path)), facts={"source": source})
@@ -79,33 +76,37 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
         raise UsageError(f"no folder or file of predictions at {path}")
 
 
-def _from_folder(folder: Path) -> Predict:
+def _from_folder(folder: Path, files: Sequence[Path]) -> Predict:
+    # The first suffix of a name counts.
+    ordered = sorted(files, key=lambda file: _SUFFIXES.index(file.suffix.lower()), reverse=True)
+    exact = {file.relative_to(folder).with_suffix("").as_posix(): file for file in ordered}
+    forms = {same_form(name): file for name, file in exact.items()}
+
     async def predict(request: Request) -> Output:
-        for stem in _stems(request.id):
-            for suffix in _SUFFIXES:
-                # An id is data: it must not lead out of the folder.
-                path = folder / f"{stem}{suffix}"
-                if path.is_file() and not is_inside(path, folder):
-                    raise EngineError(f"{path}: is a link out of the folder, and not read")
-                if path.is_file():
-                    return Output(text=await asyncio.to_thread(_read_text, path))
-        raise EngineError(f"no file for sample {request.id!r} in {folder}")
+        found = (exact.get(stem) or forms.get(same_form(stem)) for stem in _stems(request))
+        path = next(filter(None, found), None)
+        if path is None:
+            raise EngineError(f"no file for sample {request.id!r} in {folder}")
+        # An id is data, and so is a link: neither must lead out of the folder.
+        if not is_inside(path, folder):
+            raise EngineError(f"{path}: is a link out of the folder, and not read")
+        return Output(text=await asyncio.to_thread(_read_text, path))
 
     return predict
 
 
-def _stems(ident: str) -> list[str]:
-    """Names under which an answer may be filed: the id, as a safe name, and without the suffix of its image."""
-    names = [ident, safe_name(ident)]
-    path = PurePosixPath(ident)
-    if path.suffix.lower() in _IMAGE_SUFFIXES:
-        names += [str(path.with_suffix("")), safe_name(str(path.with_suffix("")))]
+def _stems(request: Request) -> list[str]:
+    """Names under which an answer may be filed: the id, the page file, a safe name, and without an image's suffix."""
+    names = [request.id]
+    if len(request.images) == 1 and isinstance(request.images[0], Path):
+        names.append(request.images[0].name)
+    names += [safe_name(request.id), without_image_suffix(request.id), safe_name(without_image_suffix(request.id))]
     return list(dict.fromkeys(names))
 
 
 def _read_text(path: Path) -> str:
     try:
-        return read_data(path).decode("utf-8")
+        return decode_text(read_data(path))
     except UnicodeDecodeError as error:
         raise EngineError(f"{path}: not UTF-8 (byte {error.start})") from None
     except UnsafeFileError as error:

@@ -28,7 +28,7 @@ from loupe.engines.shared.local_settings import ENGINES, FILE, LocalSettings, re
 from loupe.engines.shared.prices import Price
 from loupe.engines.shared.redaction import redacted
 from loupe.errors import ProfileError, UsageError, did_you_mean, word
-from loupe.files.foreign import read_data
+from loupe.files.foreign import decode_text, read_data
 from loupe.typed import convert, encode_json, wrong_type
 
 BUILT_IN = Path(__file__).parent / "profiles"
@@ -294,7 +294,7 @@ def _local_profile(local: LocalSettings, name: str) -> tuple[dict[str, Any], str
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        return parse_toml(read_data(path).decode("utf-8"))
+        return parse_toml(decode_text(read_data(path)))
     except FileNotFoundError:
         raise UsageError(f"no engine profile at {path}", hint="loupe engine list") from None
     except (ValueError, RecursionError, OSError) as error:

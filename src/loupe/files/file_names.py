@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
+from pathlib import PurePosixPath
 
 _UNSAFE = re.compile(r'[%\\:*?"<>|\x00-\x1f\x7f\ud800-\udfff]')
 _LONGEST_NAME = 180
+_IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".jfif", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".pdf"}) | {
+    *(".jp2", ".ppm", ".pgm", ".heic", ".heif", ".avif")
+}
 
 
 def safe_name(sample_id: str) -> str:
@@ -38,3 +43,14 @@ def _safe_part(part: str) -> str:
 
 def _escape(char: str) -> str:
     return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))
+
+
+def same_form(name: str) -> str:
+    """Return a name in the form in which equal names are equal: NFC. macOS writes an umlaut as two characters."""
+    return name if name.isascii() else unicodedata.normalize("NFC", name)
+
+
+def without_image_suffix(name: str) -> str:
+    """Return a name without the suffix of an image or a PDF file; other suffixes stay."""
+    path = PurePosixPath(name)
+    return str(path.with_suffix("")) if path.suffix.lower() in _IMAGE_SUFFIXES else name

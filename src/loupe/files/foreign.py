@@ -5,18 +5,29 @@ A pipe that nobody writes to would be waited for without end, and a device like 
 
 from __future__ import annotations
 
+import codecs
+import functools
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from io import BufferedReader
 from pathlib import Path
 
-from loupe.errors import UnsafeFileError
+from loupe.errors import UnsafeFileError, word
+from loupe.files.file_names import same_form
 from loupe.files.json_lines import bounded_lines
 from loupe.files.plain import not_a_file
 
 #: Ground truth and answers in one JSON document are read whole; those of the largest benchmark have 60 MB.
 LARGEST = 512 << 20
+#: Byte order marks; that of UTF-32 begins like that of UTF-16.
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32-le",
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
 
 
 def plain_file(path: Path) -> Path:
@@ -30,6 +41,33 @@ def plain_file(path: Path) -> Path:
 def real_path(path: Path) -> Path:
     """Where a path leads, every link followed; a link that leads to itself leads to itself, which no file is."""
     return Path(os.path.realpath(path))
+
+
+def stored_file(folder: Path, name: str) -> Path:
+    """Return the file of this name, or the only one whose name is the same in NFC: macOS writes names otherwise."""
+    path = folder / name
+    if name.isascii() or path.exists():
+        return path
+    place = folder
+    for part in name.split("/"):
+        alike = [] if (place / part).exists() else _entries(place).get(same_form(part), [])
+        place /= alike[0] if len(alike) == 1 else part
+    return place
+
+
+def _entries(folder: Path) -> Mapping[str, list[str]]:
+    try:
+        return _entries_of_version(folder, folder.stat().st_mtime_ns)
+    except OSError:
+        return {}
+
+
+@functools.lru_cache(maxsize=8)
+def _entries_of_version(folder: Path, modified: int) -> Mapping[str, list[str]]:
+    entries: dict[str, list[str]] = {}
+    for entry in folder.iterdir():
+        entries.setdefault(same_form(entry.name), []).append(entry.name)
+    return entries
 
 
 def is_inside(path: Path, folder: Path) -> bool:
@@ -58,9 +96,35 @@ def read_data(path: Path, *, limit: int = LARGEST) -> bytes:
     return data
 
 
+def decode_text(data: bytes) -> str:
+    """Decode a text by its byte order mark, which is not part of the text, or as UTF-8. Raises UnicodeDecodeError.
+
+    >>> decode_text(b"\xef\xbb\xbfTotal"), decode_text("Total".encode("utf-16")), decode_text(b"Total")
+    ('Total', 'Total', 'Total')
+    """
+    mark = next((mark for mark in _MARKS if data.startswith(mark)), b"")
+    return data.removeprefix(mark).decode(_MARKS.get(mark, "utf-8"))
+
+
 def data_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Number from 1 and bytes of each line that is not blank, its end included. Raises as `read_data` does."""
+    """Yield number (from 1) and bytes, end included, of each line that is not blank. Raises as `read_data` does.
+
+    A byte order mark is left out. Raises UnsafeFileError if it says that the file is not UTF-8.
+    """
     with open_data(path) as file:
         for number, line in enumerate(bounded_lines(file, path), 1):
+            if number == 1:
+                line = _without_mark(line, path)
             if line.strip():
                 yield number, line
+
+
+def _without_mark(line: bytes, path: Path) -> bytes:
+    mark = next((mark for mark in _MARKS if line.startswith(mark)), b"")
+    if mark and mark != codecs.BOM_UTF8:
+        encoding = _MARKS[mark].upper()
+        raise UnsafeFileError(
+            f"{path}: {encoding}, but lines are read as UTF-8",
+            hint=f"convert it: iconv -f {encoding[:6]} -t UTF-8 {word(path)} > NEW.jsonl",
+        )
+    return line.removeprefix(mark)

@@ -27,7 +27,7 @@ from loupe.benchmarks.shared.table_answers.soup import table_tools
 from loupe.data.hub.store import default_root
 from loupe.data.prepared import is_prepared, read
 from loupe.errors import DatasetError, UsageError
-from loupe.files.foreign import read_data
+from loupe.files.foreign import decode_text, read_data
 from loupe.typed import convert, json_decoder
 from loupe.types import (
     UNDECODABLE,
@@ -116,7 +116,7 @@ def _markdown(file: Path, root: Path, stem: str) -> str:
             f"{places[0]} not found: the variant opendataloader compares with ground truth in Markdown",
             hint="take ground-truth/ of opendataloader-project/opendataloader-bench, or another variant",
         )
-    return read_data(found).decode("utf-8")
+    return decode_text(read_data(found))
 
 
 def _prepared(root: Path) -> Iterator[tuple[str, PageSource, dict[str, Any]]]:

@@ -11,7 +11,7 @@ from loupe.data.packed import open_zip, read_member
 from loupe.data.parquet import find_shards, rows
 from loupe.data.prepared import is_prepared, read
 from loupe.errors import DatasetError
-from loupe.files.foreign import read_data
+from loupe.files.foreign import decode_text, read_data
 from loupe.types import PackedImage, PageSource, Sample
 
 #: Simple printed, complex printed, screen capture, handwritten; in the order of the official script.
@@ -148,7 +148,7 @@ def _is_there(tree: _Tree, subset: str) -> bool:
 def _labels(tree: _Tree, subset: str) -> list[str]:
     """Lines as Python reads files: only \\n, \\r and \\r\\n end one, not the other separators of Unicode."""
     try:
-        text = tree.read(f"{subset}.txt").decode("utf-8")
+        text = decode_text(tree.read(f"{subset}.txt"))
     except (OSError, KeyError):
         others = [name for name in SUBSETS if name != subset and _is_there(tree, name)]
         alone = f"-o subset={others[0]} reads one subset alone; " if others else ""

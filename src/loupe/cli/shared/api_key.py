@@ -84,7 +84,7 @@ def _from_file(place: str) -> str:
         raise UsageError(f"--api-key-file {place}: {(error.strerror or str(error)).lower()}") from None
     if stat.S_ISREG(mode) and mode & (stat.S_IRWXG | stat.S_IRWXO):
         say(f"{place} can be read by other users of this machine; chmod 600 keeps the key to you")
-    return _checked(data.decode("utf-8", "replace"), place)
+    return _checked(data.decode("utf-8-sig", "replace"), place)
 
 
 def _checked(text: str, where: str) -> str:

@@ -16,6 +16,7 @@ from loupe.data import trust
 from loupe.data.toml import parse_toml
 from loupe.engines.shared.redaction import redacted
 from loupe.errors import ProfileError, UntrustedError
+from loupe.files.foreign import decode_text
 
 FILE = Path("loupe.toml")
 #: The tables that say what runs, or what is asked.
@@ -100,7 +101,7 @@ def read_settings(path: Path = FILE) -> LocalSettings | None:
             content = stream.read(_LARGEST + 1)
         if len(content) > _LARGEST:
             raise ProfileError(f"{path}: longer than {_LARGEST >> 20} MB")
-        tables = parse_toml(content.decode("utf-8"))
+        tables = parse_toml(decode_text(content))
     except (ValueError, RecursionError, OSError) as error:
         raise ProfileError(f"{path}: {error}") from None
     return LocalSettings(path=path, content=content, tables=tables)

@@ -20,7 +20,8 @@ from loupe.benchmarks import benchmark_id, benchmark_of_run, get_benchmark
 from loupe.benchmarks.registry import benchmark_ids
 from loupe.engines.adapters.steps import STEPS, apply_adapters
 from loupe.errors import DatasetError, MissingToolError, RunError, UsageError, word
-from loupe.pipeline.existing_answers import find_all, read_answers
+from loupe.pipeline.answer_files import read_answers
+from loupe.pipeline.existing_answers import find_all
 from loupe.pipeline.plan import open_samples, samples_of
 from loupe.runs.folder import RunFolder
 from loupe.runs.info import RunInfo

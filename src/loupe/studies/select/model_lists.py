@@ -17,7 +17,7 @@ from loupe.benchmarks.folders.selection.questions import Phase
 from loupe.data.toml import parse_toml
 from loupe.engines.shared.local_settings import SELECT, read_settings
 from loupe.errors import MissingToolError, UsageError
-from loupe.files.foreign import read_data
+from loupe.files.foreign import decode_text, read_data
 from loupe.typed import convert, decode_json
 
 _FILE = Path(__file__).with_name("candidates.toml")
@@ -114,7 +114,7 @@ def _decoded(path: Path, data: bytes) -> Any:
             return msgspec.yaml.decode(data)
         if path.suffix.lower() == ".json":
             return decode_json(data)
-        return parse_toml(data.decode("utf-8"))
+        return parse_toml(decode_text(data))
     except ImportError:
         raise MissingToolError(f"{path}: reading YAML needs PyYAML", hint="pip install pyyaml, or write TOML") from None
     except (msgspec.DecodeError, ValueError, RecursionError) as error:

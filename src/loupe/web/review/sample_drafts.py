@@ -56,7 +56,7 @@ def write_drafts(folder: Path, config: FolderConfig, engine: str, run: RunFolder
         if new is None:
             written.verified.append(row.ident)
             continue
-        changes[number] = before, with_values(before.decode(), new).encode()
+        changes[number] = before, with_values(before.decode("utf-8-sig"), new).encode()
         places[number] = row.ident
         if reference is None:
             written.failed[row.ident] = why
@@ -137,6 +137,6 @@ def verify(
             right += drafted is not None and not differing([drafted, reference], "fields", config)
             new = msgspec.structs.replace(state, status="verified", by=by, at=at)
             truth = msgspec.to_builtins(new) | ({"differs": state.differs} if state.engines else {})
-            after = with_values(before.decode(), {"reference": reference, "truth": truth})
+            after = with_values(before.decode("utf-8-sig"), {"reference": reference, "truth": truth})
             changes[number] = before, after.encode()
     return len(changes) - len(file.replace_all(changes)), right

@@ -135,7 +135,7 @@ class Review:
 
     def _read(self, line: bytes) -> Entry:
         try:
-            return self.truth.read(line.decode("utf-8"))
+            return self.truth.read(line.decode("utf-8-sig"))
         except UnicodeDecodeError as error:
             why = f"no UTF-8 ({error.reason} at byte {error.start})"
         except DatasetError as error:
@@ -191,7 +191,7 @@ class Review:
         entry = self._read(before)
         if entry.broken:
             raise DatasetError(f"{self._file.where(number)}: {entry.problem}", hint="fix the line in an editor")
-        return self.truth.changed(before.decode("utf-8"), change).encode("utf-8")
+        return self.truth.changed(before.decode("utf-8-sig"), change).encode("utf-8")
 
     def _says(self, before: bytes, after: bytes) -> str:
         old, new = self._read(before), self._read(after)

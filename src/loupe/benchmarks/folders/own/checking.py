@@ -13,7 +13,8 @@ from loupe.benchmarks.folders.own.rows import Row, file_name, page_source, paths
 from loupe.benchmarks.folders.own.scorers import TASKS
 from loupe.benchmarks.folders.own.task_measures import measures_of
 from loupe.errors import PageError, did_you_mean, word
-from loupe.files.foreign import real_path
+from loupe.files.file_names import same_form
+from loupe.files.foreign import real_path, stored_file
 from loupe.types import Measure, PageSource, PdfPage
 
 
@@ -62,10 +63,12 @@ def repeated(folder: Path, row: Row, seen: dict[str, tuple[int, str]]) -> Iterat
     """An id that was used before; ids name files, and some file systems do not tell large letters from small ones."""
     if not row.ident:
         return
-    number, ident = seen.setdefault(row.ident.casefold(), (row.number, row.ident))
+    number, ident = seen.setdefault(same_form(row.ident).casefold(), (row.number, row.ident))
     if number != row.number:
         message = f"id {row.ident!r} was used in line {number}"
-        if ident != row.ident:
+        if same_form(ident) == same_form(row.ident) and ident != row.ident:
+            message = f"id {row.ident!a} differs from {ident!a} in line {number} only in its Unicode form"
+        elif ident != row.ident:
             message = f"id {row.ident!r} differs from {ident!r} in line {number} only in upper and lower case"
         yield Problem(file=str(folder / SAMPLES), line=row.number, message=message, hint="every id once")
 
@@ -76,7 +79,7 @@ def missing_files(shown: Path, folder: Path, row: Row) -> Iterator[Problem]:
         return
     for path in paths_of(row.values) or ():
         name = file_name(path)
-        target = real_path(folder / name)
+        target = real_path(stored_file(folder, name))
         message, hint = "", ""
         if not target.is_relative_to(folder):
             message, hint = f"{name!r} leads out of the folder through a link", "copy the file into the folder"

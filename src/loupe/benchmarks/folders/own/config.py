@@ -20,6 +20,7 @@ from loupe.benchmarks.folders.own.problems import Problem
 from loupe.data.toml import parse_toml
 from loupe.errors import did_you_mean, word
 from loupe.files.folder import Folder
+from loupe.files.foreign import decode_text
 from loupe.metrics.dates import DateOrder
 from loupe.typed import convert, encode_json
 
@@ -78,7 +79,7 @@ def read_config(folder: Path) -> tuple[FolderConfig | None, list[Problem]]:
     """The settings in `folder`, or None with what is wrong with them. Tables of others are passed over."""
     path = folder / CONFIG
     try:
-        text = Folder(folder).read(CONFIG, limit=_LARGEST).decode("utf-8")
+        text = decode_text(Folder(folder).read(CONFIG, limit=_LARGEST))
         tables = parse_toml(text)
     except FileNotFoundError:
         advice = f'printf \'[benchmark]\\ntitle = "My documents"\\ntask = "text"\\n\' > {path}'

@@ -21,6 +21,7 @@ from loupe.benchmarks.folders.own.truth import may_lack_reference, truth_mistake
 from loupe.errors import did_you_mean
 from loupe.files.file_names import safe_name
 from loupe.files.folder import Folder
+from loupe.files.foreign import stored_file
 from loupe.files.json_lines import bounded_lines
 from loupe.types import PageSource, PdfPage
 
@@ -83,11 +84,9 @@ def read_row(line: bytes, number: int, config: FolderConfig) -> Row:
 
 def _decode(line: bytes, number: int) -> tuple[dict[str, Any], tuple[str, str] | None]:
     try:
-        text = line.decode("utf-8")
+        text = line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
         return {}, (f"not UTF-8 (byte {error.start + 1} of the line)", "save the file as UTF-8")
-    if number == 1 and text.startswith("\ufeff"):
-        return {}, ("the file starts with a byte order mark", "save it as UTF-8 without BOM")
     try:
         values = json.loads(text, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
@@ -289,9 +288,9 @@ def page_source(folder: Path, path: str) -> PageSource:
     """An image, or a page of a PDF: `scan.pdf#page=3`; a PDF without a page means its first."""
     name = file_name(path)
     if not name.lower().endswith(".pdf"):
-        return folder / name
+        return stored_file(folder, name)
     found = _PDF_PAGE.match(path)
-    return PdfPage(folder / name, int(found[2]) if found else 1)
+    return PdfPage(stored_file(folder, name), int(found[2]) if found else 1)
 
 
 def _kind(value: object) -> str:

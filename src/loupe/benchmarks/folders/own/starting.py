@@ -18,9 +18,9 @@ from loupe.benchmarks.folders.own.config import CONFIG, SAMPLES, Task, read_conf
 from loupe.benchmarks.folders.own.field_types import Fields
 from loupe.data.toml import parse_toml
 from loupe.errors import DatasetError, PageError, UsageError, word
-from loupe.files.file_names import safe_name
+from loupe.files.file_names import safe_name, same_form
 from loupe.files.folder import Folder, write_all_or_none
-from loupe.files.foreign import is_inside, read_data, real_path
+from loupe.files.foreign import decode_text, is_inside, read_data, real_path
 
 IMAGES = frozenset({".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".bmp", ".gif"})
 #: Tasks that ask about a document as a whole, with the pages shown unless told otherwise: where fields stand differs,
@@ -156,7 +156,7 @@ def sample_lines(found: Found, beginning: Beginning) -> list[dict[str, Any]]:
 def same_names(found: Found) -> list[tuple[str, str]]:
     """(document, the earlier one) where both have one name but for the kind of file, which tells their ids apart."""
     seen: dict[str, str] = {}
-    pairs = [(one.path, seen.setdefault(_bare(one.path).casefold(), one.path)) for one in found.documents]
+    pairs = [(one.path, seen.setdefault(same_form(_bare(one.path)).casefold(), one.path)) for one in found.documents]
     return [(path, first) for path, first in pairs if path != first]
 
 
@@ -190,7 +190,7 @@ def _sample_id(name: str, document: Document, used: dict[str, None]) -> str:
     """A name that no sample has yet: with the kind of the file behind it, then numbered."""
     suffix = document.path.rpartition(".")[2].lower()
     tries = [name, f"{name}-{suffix}", *(f"{name}-{suffix}-{number}" for number in range(2, len(used) + 3))]
-    ident = next(each for each in tries if each.casefold() not in used)
+    ident = next(each for each in map(same_form, tries) if each.casefold() not in used)
     used[ident.casefold()] = None
     assert ident == safe_name(ident)
     return ident
@@ -215,7 +215,7 @@ def settled(folder: Path, found: Found, labels: Sequence[str], pages: int | None
     if config is None:
         raise problems[0].error()
     lacking = {
-        '[benchmark]\ntask = "fields"': "benchmark" not in parse_toml(read_data(file).decode()),
+        '[benchmark]\ntask = "fields"': "benchmark" not in parse_toml(decode_text(read_data(file))),
         '[fields]\ntotal = "amount"': config.task == "fields" and not config.fields,
         'labels = ["invoice", "letter"]': config.task == "class" and len(config.labels) < 2,
         'prompt = "What is the total?"': config.task == "question" and not config.prompt,

@@ -23,7 +23,7 @@ from loupe.benchmarks.olmocr_bench.data.records import (
 )
 from loupe.data.prepared import read
 from loupe.errors import DatasetError
-from loupe.files.foreign import read_data
+from loupe.files.foreign import decode_text, read_data
 from loupe.typed import convert
 
 BASELINE = "baseline"
@@ -170,7 +170,7 @@ def read_tests(file: Path, documents: Collection[str]) -> list[PageTest]:
 
 def _records(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     try:
-        text = read_data(file).decode("utf-8")
+        text = decode_text(read_data(file))
     except (OSError, UnicodeDecodeError) as error:
         raise DatasetError(f"{file}: cannot be read ({error})", hint=_HINT) from None
     for number, line in enumerate(text.split("\n"), 1):

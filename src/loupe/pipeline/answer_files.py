@@ -1,0 +1,149 @@
+"""Read answers that exist already: a folder of texts, JSON lines, or a JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from loupe.benchmarks import get_benchmark
+from loupe.errors import UnsafeFileError, UsageError, did_you_mean
+from loupe.files.foreign import data_lines, decode_text, is_inside, read_data
+from loupe.pipeline.stored_answers import StoredAnswers
+from loupe.typed import decode_json, encode_json, json_decoder
+from loupe.types import RETRIED, UNDECODABLE, UNREADABLE, Prediction, Sample
+
+_TEXT_SUFFIXES = frozenset({".txt", ".md", ".html", ".json", ".mmd", ".tex"})
+_ID_KEYS = ("sample_id", "sample", "id", "image_path", "filename", "image", "name")
+_TEXT_KEYS = ("predict", "prediction", "pred", "text", "response", "answer", "output", "html", "markdown")
+
+
+def read_answers(benchmark: str, path: Path, *, samples: Callable[[], Iterable[Sample]]) -> Iterator[Prediction]:
+    """Every answer under the name that it has there. Raises UsageError for a file in no known layout."""
+    if path.is_dir():
+        return _from_folder(path)
+    if path.suffix == ".jsonl":
+        return _from_lines(path)
+    if path.suffix == ".json":
+        return _from_document(benchmark, path, samples)
+    raise UsageError(
+        f"{path}: neither a folder nor a .json or .jsonl file", hint="a folder with one text file per sample also works"
+    )
+
+
+def _from_folder(folder: Path) -> Iterator[Prediction]:
+    for file in text_files(folder):
+        yield read_answer(file.relative_to(folder).with_suffix("").as_posix(), file)
+
+
+def text_files(folder: Path) -> Iterator[Path]:
+    """Yield the text files that lie in the folder really: a link could make an answer of any file of the user's.
+
+    Hidden ones are left out, such as the `._NAME` that macOS puts beside each file.
+    """
+    for file in sorted(folder.rglob("*")):
+        if _is_text(file) and file.is_file() and is_inside(file, folder) and not _is_hidden(file.relative_to(folder)):
+            yield file
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def _is_text(file: Path) -> bool:
+    return file.suffix.lower() in _TEXT_SUFFIXES
+
+
+def unread(path: Path) -> list[str]:
+    """Files in a folder of answers that are not read; hidden ones are nobody's answers."""
+    if not path.is_dir():
+        return []
+    there = ((file.relative_to(path), file) for file in sorted(path.rglob("*")) if file.is_file())
+    shown = [(name, file) for name, file in there if not _is_hidden(name)]
+    return [
+        name.as_posix() if not _is_text(file) else f"{name.as_posix()} (a link out of the folder)"
+        for name, file in shown
+        if not _is_text(file) or not is_inside(file, path)
+    ]
+
+
+def read_answer(name: str, file: Path) -> Prediction:
+    """Read the answer in a text file; one that cannot be read is an error of its sample."""
+    try:
+        return answer_of(name, decode_text(read_data(file)))
+    except (UnicodeDecodeError, UnsafeFileError) as error:
+        said = error.message if isinstance(error, UnsafeFileError) else f"{file}: not UTF-8 (byte {error.start})"
+        return Prediction(sample=name, outcome="error", error=said, finish_reason=UNREADABLE)
+
+
+def _from_lines(path: Path) -> Iterator[Prediction]:
+    """JSON lines; those of a run keep their class, and its last good line of a sample counts."""
+    of_run, outcomes = StoredAnswers(), dict[str, str]()
+    for number, line in data_lines(path):
+        try:
+            if b'"class"' in line:
+                record = json_decoder(Prediction).decode(line)
+                old = outcomes.get(record.sample)
+                if old is None or old in RETRIED or record.outcome not in RETRIED:
+                    of_run[record.sample], outcomes[record.sample] = record, record.outcome
+                continue
+            yield _from_object(decode_json(line), f"{path}, line {number}")
+        except UNDECODABLE as error:
+            raise UsageError(f"{path}, line {number}: {error}") from None
+    yield from of_run.values()
+
+
+def _from_document(benchmark: str, path: Path, samples: Callable[[], Iterable[Sample]]) -> Iterator[Prediction]:
+    """One JSON document: the official layout if the benchmark has one of its own, else id → text, or objects."""
+    try:
+        document = decode_json(read_data(path))
+    except UNDECODABLE as error:
+        raise UsageError(f"{path}: {error}") from None
+    official = get_benchmark(benchmark).answers.in_document
+    if official is not None:
+        for name, text in official(document, samples()):
+            yield answer_of(name, text)
+    elif isinstance(document, dict):
+        for name, value in document.items():
+            yield _answer_of_json(name, value, f"{path}, {name!r}")
+    elif isinstance(document, list):
+        for number, row in enumerate(document, 1):
+            yield _from_object(row, f"{path}, entry {number}")
+    else:
+        raise UsageError(f"{path}: neither a JSON object nor a list", hint='{"sample id": "answer", …}')
+
+
+def _from_object(row: Any, place: str) -> Prediction:
+    if not isinstance(row, dict):
+        raise UsageError(f"{place}: not an object with an id and a text")
+    name = next((str(row[key]) for key in _ID_KEYS if row.get(key) is not None), None)
+    if name is None:
+        raise UsageError(f"{place}: no `id`{_nearest(row, _ID_KEYS)}", hint=f"one of: {', '.join(_ID_KEYS)}")
+    key = next((key for key in _TEXT_KEYS if key in row), None)
+    if key is not None:
+        return _answer_of_json(name, row[key], place)
+    if row.get("error"):
+        return Prediction(sample=name, outcome="error", error=f"{place}: {str(row['error'])[:300]}")
+    found = ", ".join(f"`{key[:40]}`" for key in list(row)[:8])
+    raise UsageError(
+        f"{place}: no text; it has {found}{_nearest(row, _TEXT_KEYS)}",
+        hint=f"the text of an answer is found under one of: {', '.join(_TEXT_KEYS)} (null: no answer)",
+    )
+
+
+def _nearest(row: Mapping[str, Any], wanted: Sequence[str]) -> str:
+    """The key that was meant, where one of the row's is a misspelling."""
+    return next((near for key in list(row)[:50] if len(key) <= 40 and (near := did_you_mean(key, wanted))), "")
+
+
+def _answer_of_json(name: str, value: Any, place: str) -> Prediction:
+    """A text as it is, fields and elements as their JSON; null is no answer, and not the text "null"."""
+    if value is None:
+        return Prediction(sample=name, outcome="missing", error=f"{place}: no text")
+    return answer_of(name, value if isinstance(value, str) else encode_json(value).decode())
+
+
+def answer_of(name: str, text: str) -> Prediction:
+    """Make an answer of a text. A byte order mark that a program has taken for text is dropped."""
+    text = text.removeprefix("\ufeff")
+    return Prediction(sample=name, text=text, outcome="ok" if text.strip() else "empty")
