@@ -10,6 +10,7 @@ import pytest
 
 from loupe.benchmarks.registry import benchmark_ids, get_benchmark
 from loupe.studies.lint import lint
+from loupe.studies.lint.adapter_faults import is_linted
 from tests.omnidocbench.test_omnidoc_lint import CASES, TEXTS, values
 from tests.support.command_line import complaint, loupe
 from tests.support.omnidocbench.small_pages import page
@@ -94,8 +95,8 @@ def test_without_ground_truth_faults_are_found_and_costs_are_unknown(tmp_path: P
     assert strict.returncode == 1 and json.loads(strict.stdout)["read"] == 3
 
 
-#: Benchmarks that declare faults, in the order of their names.
-LINTED = [name for name in benchmark_ids() if get_benchmark(name).faults]
+#: Benchmarks whose answers are looked through, in the order of their names.
+LINTED = [name for name in benchmark_ids() if is_linted(get_benchmark(name))]
 LINT_HINT = f"a run: loupe lint runs/ENGINE/answers; answers of a benchmark: --for {LINTED[0]}"
 
 
@@ -105,8 +106,8 @@ LINT_HINT = f"a run: loupe lint runs/ENGINE/answers; answers of a benchmark: --f
         ("nope", "no answers at nope", "loupe lint FOLDER --for omnidocbench"),
         ("answers", "answers is not a run", LINT_HINT),
         (
-            "answers --for teds_test",
-            "no faults are defined for answers to teds_test",
+            "answers --for unimer_test",
+            "no faults are defined for answers to unimer_test",
             f"--for {' or '.join(LINTED)}",
         ),
         (

@@ -16,7 +16,7 @@ from loupe.studies.lint import lint
 from loupe.studies.lint.adapter_faults import FAULTS
 from loupe.studies.lint.mended_answers import edits_between, mend
 from tests.omnidocbench.test_omnidoc_lint import MORE, PARTS, TEXTS
-from tests.support.command_line import loupe, make_folder
+from tests.support.command_line import complaint, loupe, make_folder
 from tests.support.omnidocbench.small_pages import WORDS, block, page
 
 #: Fault → a perfect answer to a page of two paragraphs below a heading, in a form that costs points.
@@ -38,6 +38,8 @@ FORMS = {
     ),
     "nanonets-tags": f"# Harbour\n\n{WORDS}\n\n<watermark>{MORE}</watermark>\n\n<page_number>14</page_number>\n",
     "html-text": f'<div><h1 data-bbox="52 30 480 66">Harbour</h1>\n<p>{WORDS}</p>\n<p>{MORE}</p></div>\n',
+    "service-json": json.dumps({"analyzeResult": {"content": f"# Harbour\n\n{WORDS}\n\n{MORE}\n", "pages": []}}),
+    "html-comment": f"# Harbour\n\n{WORDS} <!-- image -->\n\n{MORE}\n",
 }
 
 
@@ -166,3 +168,29 @@ def test_mending_such_a_fault_is_applying_its_adapter(text: str) -> None:
     for fault in FAULTS:
         if edits := fault.edits(text):
             assert mend(text, edits) == STEPS[fault.adapter](text)
+
+
+def test_answers_that_exist_are_cleaned_by_steps_which_the_signature_names(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path, count=3)
+    (folder / "loupe.toml").write_text('[benchmark]\ntask = "markdown"\n')
+    rows = [{"id": f"p{n}", "text": "x", "reference": f"# Report {n}\n\nSales rose."} for n in range(3)]
+    (folder / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "answers").mkdir()
+    for row in rows:
+        text = row["reference"].replace("\n\n", "\n\n<!-- image -->\n\n")
+        (tmp_path / "answers" / f"{row['id']}.md").write_text(text)
+    done = loupe("score", "mydocs", "answers", "--runs", "all", cwd=tmp_path)
+    assert "3 of 3 answers hold HTML comments" in done.stderr
+    again = shlex.split(done.stderr.splitlines()[-1].partition("the same answers without that: ")[2])
+    done = loupe(*again[1:], "--json", cwd=tmp_path)
+    result = json.loads(done.stdout)
+    assert result["measures"]["markdown_similarity"]["value"] == 1.0
+    assert "|adapter:html_comments|" in result["signature"]
+    assert (tmp_path / "all/NAME/mydocs/run.json").is_file()
+    error, hint = complaint(loupe("score", "all/answers/mydocs", "-o", 'adapters=["html_comments"]', cwd=tmp_path))
+    assert "keeps them" in error
+    assert shlex.split(hint.partition(": ")[2]) == again
+    _, hint = complaint(loupe("score", "mydocs", "answers", "-o", 'adapters=["html_comment"]', cwd=tmp_path))
+    assert hint.startswith("adapters = [") and not (tmp_path / "runs").exists()
+    done = loupe("score", "mydocs", "answers", "--runs", "all", "-o", 'adapters=["strip"]', cwd=tmp_path)
+    assert done.returncode == 2 and "--name answers-strip keeps both" in done.stderr

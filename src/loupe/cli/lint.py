@@ -57,10 +57,10 @@ def command(
 ) -> None:
     """Find formatting faults that cost points, page by page, and show the score without them.
 
-    For OmniDocBench, MDPBench, questions with short answers (DocVQA and the like), and folders of your own with text,
-    markdown or table pages. Each answer is scored as it is, with each fault fixed alone, and with all fixed; files
-    and results of runs stay unchanged. Output adapters that fix a fault are named beside it. Without ground truth the
-    faults are found, but their costs stay unknown.
+    For benchmarks whose answers are pages, lines or tables, questions with short answers (DocVQA and the like), and
+    folders of your own with text, markdown or table pages. Each answer is scored as it is, with each fault fixed
+    alone, and with all fixed; files and results of runs stay unchanged. Output adapters that fix a fault are named
+    beside it. Without ground truth the faults are found, but their costs stay unknown.
     """
     from loupe.benchmarks.registry import full_name
     from loupe.cli.shared.options import parse_options, unverified_option

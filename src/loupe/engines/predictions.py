@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from loupe.engines.registry import Profile
+from loupe.engines.shared.foreign_formats import foreign_format
 from loupe.engines.shared.source_digests import short_digest
 from loupe.errors import EngineError, EngineTimeoutError, RejectedError, UnsafeFileError, UsageError
 from loupe.files.file_names import safe_name, same_form, without_image_suffix
@@ -106,13 +107,21 @@ def _stems(request: Request) -> list[str]:
 
 def _read_text(path: Path) -> str:
     try:
-        return decode_text(read_data(path))
+        text = decode_text(read_data(path))
     except UnicodeDecodeError as error:
         raise EngineError(f"{path}: not UTF-8 (byte {error.start})") from None
     except UnsafeFileError as error:
         raise EngineError(error.message) from None
     except OSError as error:
         raise EngineError(f"{path}: {error.strerror}") from None
+    return _only_text(text, str(path))
+
+
+def _only_text(text: str, place: str) -> str:
+    """Return the answer. Raises EngineError for one in the format of another program."""
+    if (found := foreign_format(text)) is not None:
+        raise EngineError(f"{place}: {found.name}, not text; {found.advice}")
+    return text
 
 
 def _from_lines(path: Path, lines: dict[str, _Line]) -> Predict:
@@ -123,7 +132,7 @@ def _from_lines(path: Path, lines: dict[str, _Line]) -> Predict:
         if line.failed:
             raise _failure(line, f"{path}: sample {request.id!r} has no answer")
         return Output(
-            text=(line.text if line.text is not None else line.prediction) or "",
+            text=_only_text((line.text if line.text is not None else line.prediction) or "", f"{path}, {request.id!r}"),
             finish_reason=line.finish_reason or ("length" if line.outcome == "truncated" else None),
             input_tokens=line.input_tokens,
             output_tokens=line.output_tokens,

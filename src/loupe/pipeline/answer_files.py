@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from loupe.benchmarks import get_benchmark
-from loupe.errors import UnsafeFileError, UsageError, did_you_mean
+from loupe.engines.adapters.service_json import service_json
+from loupe.engines.shared.foreign_formats import foreign_format
+from loupe.errors import UnsafeFileError, UsageError, did_you_mean, word
 from loupe.files.foreign import data_lines, decode_text, is_inside, read_data
+from loupe.pipeline.foreign_answers import refused_format
 from loupe.pipeline.stored_answers import StoredAnswers
 from loupe.typed import decode_json, encode_json, json_decoder
 from loupe.types import RETRIED, UNDECODABLE, UNREADABLE, Prediction, Sample
@@ -70,10 +73,11 @@ def unread(path: Path) -> list[str]:
 def read_answer(name: str, file: Path) -> Prediction:
     """Read the answer in a text file; one that cannot be read is an error of its sample."""
     try:
-        return answer_of(name, decode_text(read_data(file)))
+        text = decode_text(read_data(file))
     except (UnicodeDecodeError, UnsafeFileError) as error:
         said = error.message if isinstance(error, UnsafeFileError) else f"{file}: not UTF-8 (byte {error.start})"
         return Prediction(sample=name, outcome="error", error=said, finish_reason=UNREADABLE)
+    return refused_format(name, text, str(file)) or answer_of(name, text)
 
 
 def _from_lines(path: Path) -> Iterator[Prediction]:
@@ -96,9 +100,11 @@ def _from_lines(path: Path) -> Iterator[Prediction]:
 def _from_document(benchmark: str, path: Path, samples: Callable[[], Iterable[Sample]]) -> Iterator[Prediction]:
     """One JSON document: the official layout if the benchmark has one of its own, else id → text, or objects."""
     try:
-        document = decode_json(read_data(path))
-    except UNDECODABLE as error:
+        text = decode_text(read_data(path))
+        document = decode_json(text)
+    except (*UNDECODABLE, UnicodeEncodeError) as error:
         raise UsageError(f"{path}: {error}") from None
+    _refuse_single_page(path, text)
     official = get_benchmark(benchmark).answers.in_document
     if official is not None:
         for name, text in official(document, samples()):
@@ -111,6 +117,17 @@ def _from_document(benchmark: str, path: Path, samples: Callable[[], Iterable[Sa
             yield _from_object(row, f"{path}, entry {number}")
     else:
         raise UsageError(f"{path}: neither a JSON object nor a list", hint='{"sample id": "answer", …}')
+
+
+def _refuse_single_page(path: Path, text: str) -> None:
+    """Raise UsageError for a document that is what a service says about one page."""
+    found = foreign_format(text)
+    if found is not None or service_json(text) != text:
+        name = found.name if found else "JSON of a service"
+        raise UsageError(
+            f"{path}: {name} for one page, not answers by sample",
+            hint=found.advice if found else f"score its folder: loupe score BENCHMARK {word(path.parent)}",
+        )
 
 
 def _from_object(row: Any, place: str) -> Prediction:
@@ -140,7 +157,8 @@ def _answer_of_json(name: str, value: Any, place: str) -> Prediction:
     """A text as it is, fields and elements as their JSON; null is no answer, and not the text "null"."""
     if value is None:
         return Prediction(sample=name, outcome="missing", error=f"{place}: no text")
-    return answer_of(name, value if isinstance(value, str) else encode_json(value).decode())
+    text = value if isinstance(value, str) else encode_json(value).decode()
+    return refused_format(name, text, place) or answer_of(name, text)
 
 
 def answer_of(name: str, text: str) -> Prediction:

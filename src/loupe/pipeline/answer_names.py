@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 from loupe.files.file_names import safe_name, same_form, without_image_suffix
+from loupe.pipeline.foreign_answers import FOREIGN
 from loupe.pipeline.stored_answers import StoredAnswers
 from loupe.types import PackedImage, PdfPage, Prediction, Sample
 
@@ -58,26 +59,36 @@ def match_answers(
     """Match names of answers with sample ids. `published`: sample ids by other names that official files have.
 
     `samples` are read for their page files if ids alone do not suffice. A record that says itself that there is no
-    answer takes the place of none.
+    answer takes the place of none, and one that cannot be read as text that of none that can.
     """
     matched = Answers()
     names: list[str] = []
     none: set[int] = set()
+    foreign: dict[int, str] = {}
     for record in answers:
         number = matched.found.store(record)
         names.append(record.sample)
         if record.outcome == "missing":
             none.add(number)
+        elif record.finish_reason == FOREIGN:
+            foreign[number] = record.error.partition(": ")[0]
     targets = targets_of(names, known, published or {}, samples)
     wanted = dict.fromkeys(asked)
-    for number, name in enumerate(names):
+    readable: set[str] = set()
+    passed: dict[str, list[str]] = {}
+    for number, name in sorted(enumerate(names), key=lambda each: each[0] not in foreign):
         ident = targets.get(name)
         if ident is None:
             matched.extra.append(name)
         elif ident in wanted and number not in none:
-            if ident in matched.found:
+            if ident in readable:
                 matched.double.append(ident)
+            elif number not in foreign:
+                readable.add(ident)
+            else:
+                passed.setdefault(ident, []).append(foreign[number])
             matched.found.name(ident, number)
+    matched.passed_over.update((file, "a text") for ident in readable for file in passed.get(ident, ()))
     matched.missing.extend(ident for ident in wanted if ident not in matched.found)
     matched.twins.extend(twins_of(names))
     return matched

@@ -14,14 +14,16 @@ from pathlib import Path
 import msgspec
 
 from loupe.benchmarks import get_benchmark
+from loupe.engines.adapters.steps import check_adapters
 from loupe.engines.registry import slug
 from loupe.errors import UsageError
 from loupe.files.file_names import same_form
 from loupe.pipeline.answer_files import answer_of, read_answer, read_answers, text_files, unread
 from loupe.pipeline.answer_names import Answers, match_answers, nearly_named, twins_of
+from loupe.pipeline.foreign_answers import refuse_foreign, with_service_json
 from loupe.pipeline.plan import Plan, asked_ids, make_info, samples_of, survey
 from loupe.runs.folder import RUN, RunFolder, claim
-from loupe.runs.info import RunInfo
+from loupe.runs.info import RunInfo, signature
 from loupe.typed import encode_json
 from loupe.types import Prediction, Sample
 
@@ -35,6 +37,7 @@ def file_answers(plan: Plan, path: Path) -> tuple[RunFolder, Answers]:
 
     Raises UsageError where the file is in no known layout, or has no answer to any sample.
     """
+    check_adapters(plan.profile.adapters)
     benchmark = get_benchmark(plan.benchmark)
     known = survey(benchmark, plan.benchmark, plan.data, plan.options)
     info = make_info(plan, benchmark, known)
@@ -52,20 +55,26 @@ def file_answers(plan: Plan, path: Path) -> tuple[RunFolder, Answers]:
             hint=nearly_named(path, there, wanted)
             or f"name answers after samples: {', '.join(repr(ident) for ident in asked[:3])}",
         )
+    refuse_foreign(path, answers.found.values())
+    steps, taken = with_service_json(info.adapters, answers.found.values())
+    if taken:
+        info = msgspec.structs.replace(info, adapters=steps, defining={**info.defining, "adapters": steps})
+        info = msgspec.structs.replace(info, signature=signature(info))
     with claim(
         plan.folder, info, shared=plan.shared, hint=f"{_other_name(plan, info)} keeps both; or remove {plan.path}"
     ) as folder:
         folder.drop_result()
         records = (answers.found.get(ident) or _missing(ident, path) for ident in asked)
         folder.write_predictions(map(encode_json, records))
-        folder.write_info(msgspec.structs.replace(info, data=folder.info.data, notes=_notes(answers, path)))
+        folder.write_info(msgspec.structs.replace(info, data=folder.info.data, notes=_notes(answers, path, taken)))
     return folder, answers
 
 
 def _other_name(plan: Plan, info: RunInfo) -> str:
     """The option that files answers apart; one that can be pasted where options of the benchmark are given."""
-    there = RunFolder.open(plan.folder).info.options if RUN in plan.folder.names() else {}
-    values = [value for key, value in info.options.items() if there.get(key) != value]
+    there = RunFolder.open(plan.folder).info if RUN in plan.folder.names() else None
+    values = [value for key, value in info.options.items() if there and there.options.get(key) != value]
+    values += [step for step in info.adapters if there and step not in there.adapters]
     name = slug("-".join([plan.name or plan.label, *values]))
     return f"--name {name}" if values and len(name) <= _LONGEST_NAME else "--name NAME"
 
@@ -89,8 +98,8 @@ def find_all(
     return replace(matched, unread=unread(path))
 
 
-def _notes(answers: Answers, path: Path) -> list[str]:
-    """What does not fit between answers and samples, for the result's warnings."""
+def _notes(answers: Answers, path: Path, taken: int) -> list[str]:
+    """What does not fit between answers and samples, for the result's warnings; `taken`: by the step service_json."""
     said = (
         # Those without an answer are failed samples, listed with the others.
         ("answer has no sample", "answers have no sample", answers.extra),
@@ -111,7 +120,9 @@ def _notes(answers: Answers, path: Path) -> list[str]:
             answers.twins,
         ),
     )
-    return [
+    of = f"{taken:,} of {len(answers.found):,} answers are"
+    service = f"{path.name}: {of} JSON of a service; the step service_json takes their text"
+    return [service] * bool(taken) + [
         f"{path.name}: {len(names):,} {one if len(names) == 1 else more}: "
         f"{', '.join(map(_short, names[:10]))}{' …' if len(names) > 10 else ''}"
         for one, more, names in said

@@ -16,7 +16,7 @@ from loupe.benchmarks.folders.own.config import CONFIG
 from loupe.errors import word
 from loupe.files.folder import Folder
 from loupe.pipeline.plan import survey
-from loupe.runs.folder import KEEP_BOTH, RUN, RunFolder, claim
+from loupe.runs.folder import KEEP_BOTH, RUN, RUNS, RunFolder, claim
 from loupe.runs.info import RunInfo, differences, digest_of, signature
 
 _ALLOWED = "allow_unverified"
@@ -72,6 +72,8 @@ def keep_both(files: Folder, info: RunInfo) -> str:
 def score_anyway(path: Path, info: RunInfo) -> str:
     """The command that scores the answers of a run against the data as it is now, as a run of its own."""
     words = ["loupe", "score", info.benchmark, str(path / "predictions.jsonl"), "--name", "NAME"]
+    root = path.parent.parent
+    words += ["--runs", str(root)] if len(path.parts) > 2 and root != RUNS else []
     words += ["--data", info.data] if info.data else []
     words += [word for name, value in info.options.items() for word in ("-o", f"{name}={value}")]
     words += ["--limit", str(info.limit)] if info.limit else []

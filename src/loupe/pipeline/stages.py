@@ -28,6 +28,7 @@ from loupe.inference.prompts import make_request
 from loupe.inference.retries import RATE_WAITS, Policy
 from loupe.inference.scheduler import Scheduler, TimeoutsExceededError
 from loupe.pipeline.finished import check_finished
+from loupe.pipeline.foreign_answers import foreign_warnings
 from loupe.pipeline.mended_truth import follow_before, keep_both, own_folder_is_here
 from loupe.pipeline.parts import parts_of
 from loupe.pipeline.plan import (
@@ -428,7 +429,8 @@ async def _score(folder: RunFolder, found: Survey, *, jobs: int | None, cluster:
         missing=missing,
         speed=speed.figures | parts.figures | {"scoring_seconds": scoring_seconds},
     )
-    warnings = [*result.warnings, *speed.warnings, *parts.warnings]
+    foreign = foreign_warnings(folder, predictions)
+    warnings = [*result.warnings, *speed.warnings, *parts.warnings, *foreign]
     result = msgspec.structs.replace(result, currency=speed.currency, warnings=warnings)
     if info.stopped:
         answered = sum(count for outcome, count in result.outcomes.items() if outcome not in FAILED)

@@ -40,7 +40,13 @@ if TYPE_CHECKING:
 @click.option(
     "--data", type=click.Path(exists=True, path_type=Path), metavar="DIR", help="Local copy of the benchmark's data."
 )
-@click.option("-o", "--option", multiple=True, metavar="KEY=VALUE", help="Option of the benchmark (bench show).")
+@click.option(
+    "-o",
+    "--option",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Option of the benchmark (bench show); for ANSWERS also 'adapters=[\"STEP\"]'. Repeat for several.",
+)
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N samples.")
 @SAMPLE
 @SEED
@@ -84,7 +90,8 @@ def command(
 
     With a BENCHMARK, ANSWERS are filed as a run and scored: a folder with one text file per sample, JSON lines with id
     and text, or JSON in the benchmark's official layout. Several ANSWERS are shown in one table; if one of
-    them answers no sample, the others are still scored, and the exit code is 2.
+    them answers no sample, the others are still scored, and the exit code is 2. Steps clean answers before they are
+    scored, as in a run: -o 'adapters=["html_comments"]' (loupe lint shows what each is worth).
     """
     target = _unpacked(target, flags["runs"])
     data = flags["data"]
@@ -220,6 +227,14 @@ def _options_of_run(run: str, pairs: object) -> dict[str, str]:
     from loupe.runs.folder import RunFolder
 
     options = split_pairs(convert(pairs, tuple[str, ...]), hint=f"loupe score {word(run)} -o KEY=VALUE")
+    if "adapters" in options:
+        from loupe.pipeline.mended_truth import score_anyway
+
+        again = score_anyway(Path(run), RunFolder.open(Path(run)).info)
+        raise UsageError(
+            f"{run} was made with its own adapters, and keeps them",
+            hint=f"score the same answers with others: {again} -o {word('adapters=' + options['adapters'])}",
+        )
     return named_as_now(RunFolder.open(Path(run)).info.benchmark_id, options) if options else {}
 
 

@@ -26,7 +26,7 @@ def suggest_adapters(path: Path) -> None:
     benchmark = benchmark_of_run(folder.info.benchmark)
     if (found := suggestion(folder, benchmark)) is None:
         return
-    price = f" (what it costs: loupe lint {shlex.quote(str(path))})" if benchmark.faults else ""
+    price = f" (what it costs: loupe lint {shlex.quote(str(path))})"
     again = f"{score_anyway(path, folder.info)} {adapters_option(found.adapters)}"
     said = f"{found.answers:,} of {found.looked_at:,} answers hold {' and '.join(found.faults)}"
     say(f"{said}{price}; the same answers without that: {again}")

@@ -20,6 +20,7 @@ from loupe.engines.adapters.nanonets import nanonets_page_numbers, nanonets_tags
 from loupe.engines.adapters.olmocr_json import olmocr_json
 from loupe.engines.adapters.paddle_otsl import paddle_tables
 from loupe.engines.adapters.paddle_text import paddle_math, paddle_repeats
+from loupe.engines.adapters.service_json import service_json
 from loupe.errors import ProfileError, did_you_mean
 
 #: The look behind keeps this linear where thousands of `\r` stand in a row.
@@ -153,6 +154,7 @@ STEPS: Mapping[str, Callable[[str], str]] = MappingProxyType(
         "unfence": unfence,
         "front_matter": front_matter,
         "olmocr_json": olmocr_json,
+        "service_json": service_json,
         "deepseek_grounding": deepseek_grounding,
         "dots_layout": dots_layout,
         "dots_layout_whole": dots_layout_whole,

@@ -22,13 +22,14 @@ from loupe.engines.adapters.steps import STEPS, apply_adapters
 from loupe.errors import DatasetError, MissingToolError, RunError, UsageError, word
 from loupe.pipeline.answer_files import read_answers
 from loupe.pipeline.existing_answers import find_all
+from loupe.pipeline.foreign_answers import refuse_foreign
 from loupe.pipeline.plan import open_samples, samples_of
 from loupe.runs.folder import RunFolder
 from loupe.runs.info import RunInfo
 from loupe.scoring.pool import ScorePool
 from loupe.stats.analysis import Analysis
 from loupe.stats.estimates import estimate
-from loupe.studies.lint.adapter_faults import faults_of_pages
+from loupe.studies.lint.adapter_faults import faults_of_pages, is_linted
 from loupe.studies.lint.mended_answers import versions
 from loupe.types import Benchmark, FormatFault, Prediction, Sample, SampleScores, Values
 
@@ -119,7 +120,7 @@ def lint(
         raise RunError(f"no answers at {path}", hint="loupe lint FOLDER --for omnidocbench")
     chosen = benchmark_of_run(name)
     _need_official_mode(chosen, path, asked)
-    if not chosen.faults:
+    if not is_linted(chosen):
         raise UsageError(f"no faults are defined for answers to {name}", hint=f"--for {' or '.join(_with_faults())}")
     no_truth = ""
     try:
@@ -129,6 +130,7 @@ def lint(
             raise
         samples, no_truth = [], error.message
     answers = found(samples or None)
+    refuse_foreign(path, answers.values())
     if not any(not answer.failed for answer in answers.values()):
         raise UsageError(f"{path}: no answer to any page of {name}", hint="name answers after pages: PAGE.md")
     if no_truth:
@@ -186,7 +188,7 @@ def _of_folder(path: Path, wanted: str, data: Path | None, options: Mapping[str,
 
 
 def _with_faults() -> list[str]:
-    return [ident for ident in benchmark_ids() if get_benchmark(ident).faults]
+    return [ident for ident in benchmark_ids() if is_linted(get_benchmark(ident))]
 
 
 def _linted(benchmark: Benchmark, ident: str, answer: Prediction) -> _Linted:

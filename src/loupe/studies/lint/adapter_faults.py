@@ -13,6 +13,7 @@ import msgspec
 
 from loupe.benchmarks.folders.own.faults import PAGES
 from loupe.engines.adapters.steps import STEPS, apply_adapters
+from loupe.engines.shared.foreign_formats import foreign_format
 from loupe.runs.folder import RunFolder
 from loupe.studies.lint.mended_answers import edits_between
 from loupe.types import FAILED, Benchmark, Edit, FormatFault
@@ -38,17 +39,34 @@ FAULTS = (
     _fault("stop-token", "end_tokens", "end-of-answer tokens"),
     _fault("front-matter", "front_matter", "YAML front matter above the page"),
     _fault("olmocr-json", "olmocr_json", "JSON around the page, as the first olmOCR writes it", "natural_text"),
+    _fault("service-json", "service_json", "JSON of a service around the text"),
     _fault("grounding", "deepseek_grounding", "grounding marks: labels and boxes of blocks", "<|ref|>"),
     _fault("layout-json", "dots_layout", "JSON with boxes around the texts"),
     _fault("otsl-table", "paddle_tables", "tables as OTSL tokens"),
     _fault("nanonets-tags", "nanonets_tags", "tags around page numbers, watermarks, signatures, images"),
     _fault("html-text", "html_text", "headings and paragraphs in HTML"),
+    _fault("html-comment", "html_comments", "HTML comments, which no reader shows"),
 )
 
 
+def _foreign(text: str) -> Sequence[Edit]:
+    """Mark the start of an answer that is no text; nothing mends it here."""
+    return (Edit(0, 0, ""),) if foreign_format(text) is not None else ()
+
+
+_FOREIGN = FormatFault(
+    name="foreign-format", meaning="no text: JSON of a service, hOCR, ALTO, PAGE XML", edits=_foreign
+)
+
+
+def is_linted(benchmark: Benchmark) -> bool:
+    """Return whether answers to a benchmark are pages, or it knows faults of its own."""
+    return bool(benchmark.faults) or benchmark.task in PAGES
+
+
 def faults_of_pages(benchmark: Benchmark) -> tuple[FormatFault, ...]:
-    """Everything that is looked for in answers to a benchmark that knows faults: these first, then its own."""
-    return (*_mendable(benchmark), *benchmark.faults) if benchmark.faults else ()
+    """Return what is looked for in the answers to a benchmark: these faults first, then its own."""
+    return (*_mendable(benchmark), _FOREIGN, *benchmark.faults) if is_linted(benchmark) else ()
 
 
 def _mendable(benchmark: Benchmark) -> list[FormatFault]:
@@ -66,7 +84,7 @@ class Suggestion(msgspec.Struct, frozen=True, kw_only=True):
 
 def suggestion(folder: RunFolder, benchmark: Benchmark) -> Suggestion | None:
     """What the answers of a run lack an adapter for, by up to 200 of them; None if there is nothing, or no pages."""
-    if not (benchmark.faults or benchmark.task in PAGES):
+    if not is_linted(benchmark):
         return None
     places = [place for place in folder.prediction_places().values() if place.mark not in FAILED]
     chosen = places[:: max(1, -(-len(places) // _LOOKED_AT))]

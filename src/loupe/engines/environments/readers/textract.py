@@ -1,7 +1,8 @@
 """Amazon Textract through boto3: lines of text, or headings and tables in reading order.
 
 Its answer is a flat list of blocks that name each other by id. Errors are told apart by their names: throttling can
-come as HTTP 400. The SDK is told not to repeat anything itself, so that Loupe measures and counts every attempt.
+come as HTTP 400. The SDK is told not to repeat anything itself, so that Loupe measures and counts every attempt. It is
+imported when it is needed: the text of stored answers (`service_json`) is taken without it.
 """
 
 from __future__ import annotations
@@ -10,10 +11,6 @@ import html
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-
-import boto3
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError, ConnectTimeoutError, NoCredentialsError, ReadTimeoutError
 
 BUSY = {"ProvisionedThroughputExceededException", "ThrottlingException", "LimitExceededException"}
 REJECTED = {
@@ -38,6 +35,10 @@ class ServiceError(Exception):
 
 def load(options: dict[str, Any]) -> Callable[[Any], str]:
     """`region`, `features` (none: lines alone), `endpoint` for another server than Amazon's."""
+    import boto3
+    from botocore.config import Config
+    from botocore.exceptions import BotoCoreError, ClientError
+
     client = boto3.client(
         "textract",
         region_name=options["region"],
@@ -60,6 +61,8 @@ def load(options: dict[str, Any]) -> Callable[[Any], str]:
 
 def told(error: Exception) -> ServiceError:
     """The error in the words that Loupe knows."""
+    from botocore.exceptions import ClientError, ConnectTimeoutError, NoCredentialsError, ReadTimeoutError
+
     if isinstance(error, (ReadTimeoutError, ConnectTimeoutError)):
         return ServiceError(str(error), "timeout")
     if isinstance(error, NoCredentialsError):
