@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
-from loupe.errors import UsageError
 from loupe.results.comparing.records import Compared, Pair
 from loupe.results.comparing.regressions import regressions
 from loupe.stats.comparison import Difference
@@ -43,11 +43,24 @@ def test_the_baseline_is_what_the_others_are_compared_with_wherever_it_stands(fi
     assert loupe("compare", BASE, "--baseline", WORSE, "--fail-on-regression", cwd=finished).returncode == 0
 
 
-@pytest.mark.parametrize(("run", "margin"), [(SAME, None), (ONE, None), (SAME, "0"), (SAME, "1"), (ONE, "99")])
+@pytest.mark.parametrize(("run", "margin"), [(SAME, None), (SAME, "0"), (SAME, "1"), (ONE, "99")])
 def test_what_may_be_chance_and_what_lies_within_the_margin_passes(finished: Path, run: str, margin: str) -> None:
     words = ["--margin", margin] if margin else []
     done = loupe("compare", run, "--baseline", BASE, "--fail-on-regression", *words, cwd=finished)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_sample_without_an_answer_is_a_regression_that_is_named(finished: Path, tmp_path: Path) -> None:
+    files = ("--junit", str(tmp_path / "j.xml"), "--markdown", str(tmp_path / "m.md"))
+    done = loupe("compare", ONE, "--baseline", BASE, "--fail-on-regression", *files, cwd=finished)
+    said = "no answer to 1 sample that base has answered: p3 (error)"
+    assert done.returncode == 1 and f"regression: one: {said}" in done.stderr.splitlines()
+    suite = ElementTree.parse(tmp_path / "j.xml").getroot()[0]
+    assert [case.get("name") for case in suite.iter("testcase") if case.find("error") is not None] == ["sample p3"]
+    assert f"- `one`: `{said}`" in (tmp_path / "m.md").read_text().splitlines()
+    # A job that asked for no gate gets no red test.
+    assert loupe("compare", ONE, "--baseline", BASE, *files[:2], cwd=finished).returncode == 0
+    assert not list(ElementTree.parse(tmp_path / "j.xml").getroot().iter("error"))
 
 
 def test_a_margin_asks_for_proof_so_what_may_be_chance_fails_it(finished: Path) -> None:
@@ -87,7 +100,9 @@ def test_too_few_samples_pass_without_a_margin_and_fail_with_one(finished: Path,
     assert done.returncode == 1 and "too few to exclude a loss" in done.stderr
 
 
-def test_a_run_that_has_not_scored_all_of_the_baseline_is_no_pass(finished: Path, tmp_path: Path) -> None:
+def test_a_run_that_has_not_scored_all_of_the_baseline_fails_and_the_files_are_written(
+    finished: Path, tmp_path: Path
+) -> None:
     shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     loupe("run", "mydocs", "-e", "python:reader.py:right", "--name", "few", "--limit", "7", cwd=tmp_path)
     for name in ("answers", "scorer"):
@@ -99,12 +114,17 @@ def test_a_run_that_has_not_scored_all_of_the_baseline_is_no_pass(finished: Path
     first, *others = scores.read_text().splitlines()
     broken = json.dumps(json.loads(first) | {"scores": [], "error": "out of memory", "digest": ""})
     scores.write_text("".join(f"{line}\n" for line in (broken, *others)))
-    for name, missed in {"few": 5, "answers": 7, "scorer": 1}.items():
+    lacking = {"few": ("5 samples", "p7 (missing), p8 (missing)"), "answers": ("7 samples", "p5 (missing)")}
+    for name, (count, first) in {**lacking, "scorer": ("1 sample", "p0 (scorer)")}.items():
         words = ("compare", f"runs/{name}/mydocs", "--baseline", BASE)
-        done = loupe(*words, "--fail-on-regression", cwd=tmp_path)
-        assert done.returncode == 2, name
-        said = f"runs/{name}/mydocs has no scores of {missed} of the 12 samples of {BASE}: nothing is known of them"
-        assert complaint(done)[0] == said
+        for margin in ((), ("--margin", "99")):
+            done = loupe(
+                *words, "--fail-on-regression", *margin, "--junit", "j.xml", "--markdown", "m.md", cwd=tmp_path
+            )
+            assert done.returncode == 1, name
+            assert f"no answer to {count} that base has answered: {first}" in done.stderr
+            assert "<error" in (tmp_path / "j.xml").read_text() and first in (tmp_path / "m.md").read_text()
+            (tmp_path / "j.xml").unlink(), (tmp_path / "m.md").unlink()
         assert loupe(*words, cwd=tmp_path).returncode == 0
     done = loupe("compare", BASE, "--baseline", "runs/few/mydocs", "--fail-on-regression", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -150,6 +170,6 @@ def test_the_bad_end_of_the_interval_decides_about_a_margin(
     assert bool(regressions(compared(found, higher_is_better=higher), margin)) == fails
 
 
-def test_a_headline_that_cannot_be_compared_is_an_error_and_no_pass() -> None:
-    with pytest.raises(UsageError, match="new and old cannot be compared by score"):
-        regressions(compared(Difference(value_a=0.5)))
+def test_a_headline_that_cannot_be_compared_is_no_pass() -> None:
+    (found,) = regressions(compared(Difference(value_a=0.5)))
+    assert (found.measure, found.why) == ("score", "cannot be compared: the two runs have no sample in common")

@@ -118,7 +118,8 @@ def test_answers_and_errors_become_no_markup(files: Path, name: str) -> None:
 def test_a_comparison_shows_the_outcome_and_three_samples_that_got_worse(files: Path) -> None:
     text = (files / "compare.md").read_text("utf-8")
     assert "❌ **" in text and "**What got worse most**, by `text_similarity`:" in text
-    assert len(re.findall(r"^`p\d+`: -", text, re.MULTILINE)) == 3
+    moved = r"^`p\d+`: [\d.]+ % → [\d.]+ %, which adds -[\d.]+ points to the difference$"
+    assert len(re.findall(moved, text, re.MULTILINE)) == 3
     same = loupe("compare", BASE, "--baseline", NEW, "--fail-on-regression", "--markdown", "same.md", cwd=files)
     assert same.returncode == 0
     assert "✅ **No regression.**" in (files / "same.md").read_text("utf-8")

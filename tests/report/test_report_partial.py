@@ -77,7 +77,7 @@ def test_compare_says_the_same_and_still_compares_what_both_have_read(runs: list
     assert lines[1][:5] == ["rank", "engine", "overall", "95 % interval", "samples"]
     assert [line[:5] for line in lines[2:4]] == [
         ["1", "whole", "68.75 %", "25.08 … 100.00", "8"],
-        ["–", "part", "–", "", "4 of 8"],
+        ["–", "part", "– (its samples have fewer of the measures that it is made of)", "", "4 of 8"],
     ]
     assert "no other run has read as many samples" in lines[4][0]
     assert lines[5][0] in group_context(collect(runs)[0])["caption"]

@@ -127,8 +127,9 @@ def test_compare_names_the_samples_that_moved_most_and_what_each_adds(there: Pat
     paths = [f"runs/python-reader.py_{name}/mydocs" for name in ("sometimes", "right", "wrong")]
     done = loupe("compare", *paths, "--plain", cwd=there)
     lines = done.stdout.splitlines()
-    assert "# samples that moved most, python-reader.py_right minus python-reader.py_sometimes" in lines
-    assert "p3\t+8.33\t0.00\t8.33" in lines
+    assert "# samples that moved text_similarity most, python-reader.py_right minus python-reader.py_sometimes" in lines
+    header = "sample\tpython-reader.py_right\tpython-reader.py_sometimes\tadds to the difference"
+    assert lines[lines.index(header) + 1] == "p3\t100.00 %\t0.00 %\t+8.33 points"
     compared = json.loads(loupe("compare", *paths, "--json", cwd=there).stdout)
     right, wrong = compared["pairs"]
     assert right["moved"]["measure"] == "text_similarity" and right["moved"]["count"] == 1
@@ -139,8 +140,12 @@ def test_compare_names_the_samples_that_moved_most_and_what_each_adds(there: Pat
 def test_what_moved_adds_up_to_the_difference_with_the_sign_of_the_measure() -> None:
     benchmark = get_benchmark("iam_lines")
     after, before = scored("iam_lines", [1.0, 0.5, 0.3]), scored("iam_lines", [0.9, 0.5, 0.6])
-    found = movement(benchmark, after, before, {row.sample for row in after} & {row.sample for row in before})
+    found = movement(benchmark, lambda: after, lambda: before, {row.sample for row in after})
     assert found.measure == "cer" and [one.sample for one in found.most] == ["s2", "s0"]
     # Less is better: the errors of s2 have grown, those of s0 have gone.
     assert [one.difference for one in found.most] == pytest.approx([0.1, -0.1 / 3])
-    assert movement(benchmark, after, [], set()).most == []
+    assert [(one.value, one.value_before) for one in found.most] == [
+        (pytest.approx(0.7), pytest.approx(0.4)),
+        (pytest.approx(0.0), pytest.approx(0.1)),
+    ]
+    assert movement(benchmark, lambda: after, list, set()).most == []

@@ -37,6 +37,11 @@ class Comparison:
         return self.details.headline
 
     @property
+    def headline_note(self) -> str:
+        """Why another measure than the benchmark's headline decides, in one sentence; "" if it is the headline."""
+        return self.details.headline_note
+
+    @property
     def differences(self) -> Mapping[str, Difference]:
         """The paired difference by measure, over the samples that both have read; corrected for several questions."""
         return self._pair.measures
@@ -67,10 +72,14 @@ class Comparison:
         return display.comparison_html(self)
 
 
-def compare(baseline: Run | str | os.PathLike[str], *runs: Run | str | os.PathLike[str]) -> Comparison:
+def compare(
+    baseline: Run | str | os.PathLike[str], *runs: Run | str | os.PathLike[str], measure: str = ""
+) -> Comparison:
     """Compare runs of one benchmark with the first of them, sample by sample.
 
-    Each is a run, or its folder. Raises UsageError for runs of different benchmarks, versions or data.
+    Each is a run, or its folder. `measure` decides; by default it is the headline of the benchmark, or the first
+    measure that the runs have if that is not computed (`.headline_note` says so). Raises UsageError for runs of
+    different benchmarks, versions or data, and for a measure that none of them has.
 
     >>> import loupe
     >>> before = loupe.score("sample_pages", {"prose": "A page"}, name="step-100")
@@ -78,4 +87,4 @@ def compare(baseline: Run | str | os.PathLike[str], *runs: Run | str | os.PathLi
     >>> compare(before, after).outcome
     'cannot tell yet'
     """
-    return Comparison(compare_runs([path_of(one) for one in (baseline, *runs)]))
+    return Comparison(compare_runs([path_of(one) for one in (baseline, *runs)], measure=measure))

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from loupe.errors import LoupeError
 from loupe.results.control_characters import printable
-from loupe.results.sections import format_estimate, format_range, format_value
+from loupe.results.headline import value_or_reason
+from loupe.results.sections import format_range, format_value
 from loupe.results.visible_differences import DIFFERENCE_HEADER, difference_cells
 
 if TYPE_CHECKING:
@@ -58,15 +59,16 @@ def run_html(run: Run) -> str:
     head = f"{run.engine} on {run.benchmark}@{result.version.partition('+')[0]}"
     rows = []
     for name, one in result.measures.items():
-        if not one.n and name != result.headline:
+        if not one.n and name not in (run.headline, result.headline):
             continue  # a measure of other kinds of pages
         unit = result.units.get(name, "fraction")
         direction = "higher is better" if result.directions.get(name, True) else "lower is better"
-        shown = _strong(name) if name == result.headline else _text(name)
+        shown = _strong(name) if name == run.headline else _text(name)
         interval = _text(format_range(one.low, one.high, unit) or "–")
-        rows.append([shown, _text(format_estimate(one, unit)), interval, f"{one.n:,}", _soft(direction)])
+        rows.append([shown, _text(value_or_reason(result, name)), interval, f"{one.n:,}", _soft(direction)])
     parts = [_head(head), _table(["measure", "value", "95 % interval", "n", ""], rows, numbers={1, 2, 3})]
     failed = len(result.failures)
+    parts += [_line(run.headline_note, "soft")] if run.headline_note else []
     parts.append(_line(f"{result.total:,} samples, {failed:,} failed", "bad" if failed else "soft"))
     parts += [_line(warning, "bad") for warning in result.warnings[:5]]
     parts.append(_line(run.signature, "soft small"))
@@ -113,14 +115,17 @@ def comparison_html(found: Comparison) -> str:
         better = details.directions.get(name, True)
         *cells, said = difference_cells(one, unit, higher_is_better=better)
         tone = {"better": "good", "worse": "bad"}.get(said, "soft")
-        values = [format_value(value, unit) for value in (one.value_a, one.value_b)]
+        values = [
+            format_value(value, unit) + (f" ({details.why_nothing(side, name)})" if value is None else "")
+            for side, value in ((found.details.pairs[-1].run, one.value_a), (details.baseline, one.value_b))
+        ]
         shown = _strong(name) if name == found.headline else _text(name)
         rows.append([shown, *map(_text, (*values, *cells)), f'<span class="{tone}">{_text(said)}</span>'])
     head = ["measure", found.name, found.baseline, *DIFFERENCE_HEADER]
     tone = {"better": "good", "worse": "bad"}.get(found.outcome, "")
-    return _whole(
-        [f'<div class="head {tone}">{_text(found.sentence)}</div>', _table(head, rows, numbers={1, 2, 3, 4, 5})]
-    )
+    note = [_line(found.headline_note, "soft")] if found.headline_note else []
+    sentence = f'<div class="head {tone}">{_text(found.sentence)}</div>'
+    return _whole([sentence, *note, _table(head, rows, numbers={1, 2, 3, 4, 5})])
 
 
 def listing_html(listing: Listing[Any]) -> str:

@@ -17,11 +17,13 @@ def report(
     *,
     embed: bool = False,
     with_published: bool = False,
+    measure: str = "",
 ) -> Path:
     """Write one HTML file with every number, page and answer of some runs, and return its path.
 
     `runs` are runs, or their folders. It opens from the disk, without a network. `embed` puts whole page images in;
-    `with_published` adds what others have published. Raises LoupeError.
+    `with_published` adds what others have published. `measure` ranks the runs, instead of the headline of their
+    benchmark. Raises LoupeError.
 
     >>> import loupe, tempfile
     >>> run = loupe.run("sample_pages", "pdf_text", limit=12, runs=None)
@@ -32,7 +34,7 @@ def report(
     from loupe.report.html import write_report
 
     listed = list(runs) if isinstance(runs, Sequence) and not isinstance(runs, str) else [runs]
-    write_report([path_of(one) for one in listed], Path(output), embed=embed, published=with_published)
+    write_report([path_of(one) for one in listed], Path(output), embed=embed, published=with_published, measure=measure)
     return Path(output)
 
 

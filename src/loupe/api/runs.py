@@ -13,8 +13,8 @@ from loupe.api.temporary import TemporaryFolder
 from loupe.benchmarks.registry import benchmark_of_run
 from loupe.errors import RunError, UsageError, did_you_mean, word
 from loupe.pipeline.plan import open_samples
+from loupe.results.headline import format_headline, headline_of
 from loupe.results.sample_values import sample_values
-from loupe.results.sections import format_headline
 from loupe.runs.info import RunInfo
 from loupe.runs.opening import open_run
 from loupe.runs.places import Place
@@ -176,8 +176,16 @@ class Run:
 
     @property
     def headline(self) -> str:
-        """The measure that ranks engines."""
-        return self.result.headline
+        """The measure that ranks engines: the headline of the benchmark, or the first one that was computed.
+
+        `.headline_note` says why it is another one, and `.result.headline` is the benchmark's own.
+        """
+        return headline_of([self.result]).measure
+
+    @property
+    def headline_note(self) -> str:
+        """Why another measure than the benchmark's headline ranks this run, in one sentence; "" if none does."""
+        return headline_of([self.result]).note
 
     @property
     def signature(self) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 import msgspec
 
+from loupe.cli.shared.beside import by_measure_option
 from loupe.cli.shared.gate import Gate, gate_options
 from loupe.cli.shared.output import as_json, json_option, plain_option, say, tables
 from loupe.cli.shared.run_paths import exit_with, is_root, readable_runs
@@ -41,6 +42,7 @@ _PATH: Any = click.Path(path_type=Path)
     "--runs", "root", type=_PATH, default=Path("runs"), metavar="DIR", help="Root of the runs. Default: ./runs."
 )
 @gate_options
+@by_measure_option
 @summary_options
 @click.option("--with-published", is_flag=True, help="Also list published figures, with their source.")
 @json_option
@@ -52,6 +54,7 @@ def command(
     runs: tuple[Path, ...],
     root: Path,
     baseline: Path | None,
+    by_measure: str,
     with_published: bool,
     json: bool,
     plain: bool,
@@ -74,12 +77,13 @@ def command(
 
         wanted.refuse(baseline)
         summaries.refuse()
-        show_overview(root, json=json, plain=plain, with_published=with_published)
+        show_overview(root, json=json, plain=plain, with_published=with_published, measure=by_measure)
         return
     if baseline is not None:  # It is what the job is about: without it nothing is compared.
         runs = (_only_run(baseline), *runs)
     readable, left_out = readable_runs(runs, least=2, scored=True)
-    compared = wanted.judged(compare_runs(readable, to_best=baseline is None and any(map(is_root, runs))))
+    to_best = baseline is None and any(map(is_root, runs))
+    compared = wanted.judged(compare_runs(readable, to_best=to_best, measure=by_measure))
     summaries.of_comparison(compared)
     if with_published:
         from loupe.cli.shared.beside import published_of
@@ -117,7 +121,10 @@ def sections(compared: Compared) -> list[Section]:
     sized = any(item.total < most for item in compared.runs)
     for item, speed in zip(compared.runs, figures, strict=True):
         estimate = item.measures.get(compared.headline, _NO_VALUE)
-        value, margin = format_estimate(estimate, unit), format_margin(estimate, unit)
+        margin = format_margin(estimate, unit)
+        value = format_estimate(estimate, unit)
+        if estimate.value is None:
+            value += f" ({compared.why_nothing(item.run, compared.headline)})"
         failed = f"{item.failed:,} of {item.total:,}" if item.failed else "–"
         truth = (item.truth,) if compared.warning else ()
         size = (f"{item.total:,} of {most:,}" if item.total < most else f"{most:,}",) if sized else ()
@@ -148,7 +155,8 @@ def sections(compared: Compared) -> list[Section]:
 
 def _below_ranks(compared: Compared) -> list[Section]:
     """The outcome in a sentence, and what else has to be said of these numbers."""
-    said = [no_ranks(compared.headline)] if compared.untold else []
+    said = [compared.headline_note] if compared.headline_note else []
+    said += [no_ranks(compared.headline)] if compared.untold else []
     said += [*compared.notes, *filter(None, [compared.part, compared.accepted])]
     outcome = [Section(title="", rows=[(compared.verdict,)])] if compared.verdict else []
     return [*outcome, *([Section(title="", rows=[(line,) for line in said])] if said else [])]
@@ -167,9 +175,9 @@ def visible_sections(compared: Compared) -> list[Section]:
     return visible_differences(pairs, compared.headline, compared.units.get(compared.headline, "fraction"))
 
 
-def ranking(paths: Sequence[Path]) -> list[Section]:
-    """Who ranks where, and what could have been seen of the difference to the best; the best run comes first."""
-    compared = compare_runs(paths, to_best=True)
+def ranking(paths: Sequence[Path], measure: str = "") -> list[Section]:
+    """Rank runs, the best first, with what could have been seen of the difference to it."""
+    compared = compare_runs(paths, to_best=True, measure=measure)
     ranks = sections(compared)[: 2 if compared.warning else 1]
     return [*ranks, *_below_ranks(compared), *visible_sections(compared)]
 
@@ -188,7 +196,11 @@ def _measured(compared: Compared, pair: Pair, base: str) -> Section:
         if (found.value_a is None and found.value_b is None) or name in compared.twice:
             continue
         unit = compared.units.get(name, "fraction")
-        values = (format_value(value, unit, of=pair.samples) for value in (found.value_a, found.value_b))
+        values = [
+            format_value(value, unit, of=pair.samples)
+            + (f" ({compared.why_nothing(run, name)})" if value is None else "")
+            for run, value in ((pair.run, found.value_a), (compared.baseline, found.value_b))
+        ]
         cells = [name, *values]
         better = compared.directions.get(name, True)
         rows.append([*cells, *difference_cells(found, unit, higher_is_better=better)])

@@ -97,7 +97,7 @@ def read(
     from loupe.cli.shared.reading import read_one
     from loupe.engines.registry import load_profile
     from loupe.pipeline import Plan, run
-    from loupe.results.sections import format_headline
+    from loupe.results.headline import format_headline
 
     label, profile = load_profile(engine, settings)
     name = f"{label}-{SMALL}px" if settings else ""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from loupe.cli.shared.beside import by_measure_option
 from loupe.cli.shared.output import as_json, json_option, print_data, say
 from loupe.cli.shared.run_paths import exit_with, readable_runs
 
@@ -22,8 +23,11 @@ from loupe.cli.shared.run_paths import exit_with, readable_runs
 )
 @click.option("--embed", is_flag=True, help="Put whole page images into the file, not thumbnails and links.")
 @click.option("--with-published", is_flag=True, help="Add published figures to the leaderboards, with their source.")
+@by_measure_option
 @json_option
-def command(runs: tuple[Path, ...], output: Path, embed: bool, with_published: bool, json: bool) -> None:
+def command(
+    runs: tuple[Path, ...], output: Path, embed: bool, with_published: bool, by_measure: str, json: bool
+) -> None:
     """Write one HTML file with every number, page and answer of some runs.
 
     It opens from the disk, without a network. RUN is a run folder, or a folder of runs such as `runs` for all below it.
@@ -32,7 +36,7 @@ def command(runs: tuple[Path, ...], output: Path, embed: bool, with_published: b
     found, left_out = readable_runs(runs)
     from loupe.report.html import write_report
 
-    write_report(found, output, embed=embed, published=with_published)
+    write_report(found, output, embed=embed, published=with_published, measure=by_measure)
     size = output.stat().st_size
     if json:
         shown = {"report": str(output), "runs": [str(path) for path in found], "bytes": size}

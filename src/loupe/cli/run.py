@@ -13,9 +13,10 @@ import msgspec
 
 from loupe.benchmarks.registry import benchmark_id, full_name, get_benchmark, is_own_folder
 from loupe.cli.shared.adapters import suggest_adapters
-from loupe.cli.shared.beside import by_option, check_tag, published_of, published_option, show_beside
+from loupe.cli.shared.beside import by_measure_option, by_option, check_tag, published_of, published_option, show_beside
 from loupe.cli.shared.exit_verdict import (
     fail_under_option,
+    measure_of,
     parse_floor,
     strict_option,
     verdict,
@@ -24,7 +25,7 @@ from loupe.cli.shared.exit_verdict import (
 from loupe.cli.shared.flags import Flags
 from loupe.cli.shared.options import allow_unverified, make_plans, reading_options
 from loupe.cli.shared.output import as_json, json_option, plain_option, print_line, say, tables
-from loupe.cli.shared.reading import headline_of, read_all
+from loupe.cli.shared.reading import read_all
 from loupe.cli.shared.repeated_runs import show_repeats, spreads
 from loupe.cli.shared.suites import benchmarks_argument, refuse, run_series, series_of, suite_options
 from loupe.cli.shared.summaries import Summaries, summary_options
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 @allow_unverified
 @strict_option
 @fail_under_option
+@by_measure_option
 @until_options
 @published_option
 @by_option
@@ -62,20 +64,20 @@ def command(
     command again continues where it stopped.
     """
     strict, fail_under, skip_missing = (flags.pop(name) for name in ("strict", "fail_under", "skip_missing"))
-    by, with_published = flags.pop("by"), flags.pop("with_published")
+    by, with_published, measure = flags.pop("by"), flags.pop("with_published"), flags.pop("by_measure")
     goal = {name: flags.pop(name) for name in ("until", "until_difference", "max_pages")}
     summaries = Summaries(junit=flags.pop("junit"), markdown=flags.pop("markdown"))
     reading = convert(flags, Flags)
     series = series_of(benchmarks, suite, skip_missing=skip_missing)
     if series is not None:
         refuse({"--fail-under": fail_under, "--by": by, "--with-published": with_published, "--until": goal["until"]})
+        refuse({"--by-measure": measure})
         code, folders = run_series(series, reading, strict=strict, json=json, plain=plain)
         summaries.of_runs(folders)
         context.exit(code)
     benchmark = full_name(benchmarks[0])
     with pointing_to_check(benchmark):
-        headline = headline_of(benchmark)
-        floor = parse_floor(fail_under, headline)
+        floor = parse_floor(fail_under, measure_of(get_benchmark(benchmark), measure))
         published = published_of(benchmark_id(benchmark), get_benchmark(benchmark).version) if with_published else []
         until = asked_until(benchmark, goal["until"], goal["until_difference"], goal["max_pages"])
         plans = make_plans(benchmark, with_pages(reading, until) if until else reading)
@@ -86,21 +88,21 @@ def command(
         say_of_cache(benchmark)
         carried = read_until(plans, until, plain=plain) if until else read_all(plans, run, plain=plain)
     results = [(folder.path, result) for folder in carried.results if (result := folder.result()) is not None]
-    summaries.of_runs(carried.results, floor)
+    summaries.of_runs(carried.results, floor, measure)
     codes = [carried.code, *(verdict(result, floor, strict=strict) for _, result in results)]
     several = list(spreads(plans, results)) if reading.repeats > 1 else []
     if json:
         repeats = {"repeats": [found for found, _ in several]} if several else {}
-        as_json(json_document(results, several=len(plans) > 1, published=published) | repeats)
+        as_json(json_document(results, several=len(plans) > 1, published=published, measure=measure) | repeats)
     else:
         for number, (path, result) in enumerate(results):
             if number and not plain:
                 print_line()
-            show_result(path, result, plain=plain)
+            show_result(path, result, plain=plain, measure=measure)
         if reading.repeats == 1:
-            show_ranking([path for path, _ in results], plain=plain)
+            show_ranking([path for path, _ in results], plain=plain, measure=measure)
         show_repeats(several, plain=plain)
-        codes.append(show_beside([result for _, result in results], published, by, plain=plain))
+        codes.append(show_beside([result for _, result in results], published, by, plain=plain, measure=measure))
         _say_next([path for path, _ in results])
         if carried.failed:
             say(f"not read, for the errors above: {', '.join(carried.failed)}")
@@ -128,46 +130,60 @@ def say_of_cache(benchmark: str) -> None:
 
 
 def json_document(
-    results: list[tuple[Path, Result]], *, several: bool = False, published: Sequence[PublishedRow] = ()
+    results: list[tuple[Path, Result]],
+    *,
+    several: bool = False,
+    published: Sequence[PublishedRow] = (),
+    measure: str = "",
 ) -> dict[str, Any]:
-    """One result as an object with its run folder; where several engines were asked for, a list under `runs`."""
-    listed = [{"run": str(path), **msgspec.to_builtins(result)} for path, result in results]
+    """Return one result as an object with its run folder, or `several` as a list under `runs`.
+
+    `measure` is their headline, if it was asked for.
+    """
+    from loupe.results.headline import result_document
+
+    listed = [{"run": str(path), **result_document(result, measure)} for path, result in results]
     document = listed[0] if listed and not several else {"runs": listed}
     return document | ({"published": published} if published else {})
 
 
-def show_result(path: Path, result: Result, *, plain: bool) -> None:
-    """The tables of one result with its worst samples, its signature, and where it is stored."""
+def show_result(path: Path, result: Result, *, plain: bool, measure: str = "") -> None:
+    """Show one result: its tables by `measure` with its worst samples, its signature, and where it is stored."""
     from loupe.results.class_tables import class_sections
+    from loupe.results.headline import headline_of
     from loupe.results.ladder_tables import ladder_sections
     from loupe.results.sections import result_sections
 
-    sections = [*result_sections(result, _worst_samples(path)), *class_sections(result), *ladder_sections(result)]
-    tables(sections, plain=plain)
+    ranked = headline_of([result], measure)
+    shown = msgspec.structs.replace(result, headline=ranked.measure)
+    found = result_sections(shown, _worst_samples(path, ranked.measure), ranked.note)
+    tables([*found, *class_sections(shown), *ladder_sections(shown)], plain=plain)
     print_line(result.signature)
     print_line(f"saved in {path}")
     suggest_adapters(path)
 
 
-def _worst_samples(path: Path) -> Section | None:
-    """The samples that cost a run most; none where only one was read."""
+def _worst_samples(path: Path, measure: str) -> Section | None:
+    """Return the samples that cost a run most by `measure`; None if only one was read."""
     from loupe.benchmarks.registry import benchmark_of_run
     from loupe.results.worst_samples import worst_section
     from loupe.runs.folder import RunFolder
 
     folder = RunFolder.open(path)
     rows = (msgspec.structs.replace(row, details={}) for row in folder.scores())
-    return worst_section(benchmark_of_run(folder.info.benchmark), rows) if len(folder.score_places()) > 1 else None
+    if len(folder.score_places()) < 2:
+        return None
+    return worst_section(benchmark_of_run(folder.info.benchmark), rows, measure)
 
 
-def show_ranking(paths: list[Path], *, plain: bool) -> None:
+def show_ranking(paths: list[Path], *, plain: bool, measure: str = "") -> None:
     """Several engines as one table, best first, and what their difference would have to be to be seen."""
     if len(paths) < 2:
         return
     from loupe.cli.compare import ranking
 
     print_line()
-    tables(ranking(paths), plain=plain)
+    tables(ranking(paths, measure), plain=plain)
 
 
 def _say_next(paths: list[Path]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from loupe.cli.shared.beside import by_measure_option
 from loupe.cli.shared.output import as_json, console, json_option, plain_option, runs_option, say, table
 from loupe.errors import RunError
 
@@ -17,14 +18,17 @@ if TYPE_CHECKING:
 
 @click.command("runs")
 @runs_option
+@by_measure_option
 @json_option
 @plain_option
-def command(runs: Path, json: bool, plain: bool) -> None:
+def command(runs: Path, by_measure: str, json: bool, plain: bool) -> None:
     """List the runs here with their headline measure."""
     from loupe.runs.folder import find_runs
 
     found, damaged = find_runs(runs)
-    rows = [describe(folder) for folder in found] + [unreadable(path, error) for path, error in damaged.items()]
+    rows = [describe(folder, by_measure) for folder in found] + [
+        unreadable(path, error) for path, error in damaged.items()
+    ]
     rows.sort(key=lambda row: str(row["run"]))
     if json:
         as_json(rows)
@@ -38,6 +42,8 @@ def command(runs: Path, json: bool, plain: bool) -> None:
         rows = [{**row, "created": str(row["created"]).replace("T", " ")[:16]} for row in rows]
         shown = fitting(header, rows, console().width)
     table(shown, [tuple(str(row[key]) for key in shown) for row in rows], plain=plain)
+    for note in dict.fromkeys(f"{row['benchmark']}: {row['note']}" for row in rows if row["note"]):
+        say(note)
     if len(shown) < len(header):
         hidden = ", ".join(name for name in header if name not in shown)
         say(f"this terminal is too narrow for: {hidden}; loupe runs --plain has every column")
@@ -55,19 +61,23 @@ def fitting(header: list[str], rows: Sequence[Mapping[str, object]], width: int)
 def unreadable(path: Path, error: RunError) -> dict[str, str | int | float | None]:
     """A run that is there but cannot be read, in the form of `describe`."""
     row: dict[str, str | int | float | None] = dict.fromkeys(("benchmark", "engine", "n", "created"), "–")
-    said = {"headline": f"damaged: {error.message}", "measure": None, "value": None, "failed": None}
+    said = {"headline": f"damaged: {error.message}", "measure": None, "value": None, "note": "", "failed": None}
     return {"run": str(path), **row, **said}
 
 
-def describe(folder: RunFolder) -> dict[str, str | int | float | None]:
-    """One run in a line; `value` is that of the headline measure, a fraction or a number."""
-    from loupe.results.sections import failed_count, format_headline, unread_count
+def describe(folder: RunFolder, measure: str = "") -> dict[str, str | int | float | None]:
+    """Describe one run in a line, by `measure` or else the one that ranks it.
+
+    `value` is a fraction or a number, and `note` says why `measure` is not the benchmark's headline.
+    """
+    from loupe.results.headline import format_headline, headline_of
+    from loupe.results.sections import failed_count, unread_count
 
     try:
         result = folder.result()
     except RunError as error:
         return unreadable(folder.path, error)
-    headline = result.measures.get(result.headline) if result else None
+    ranked = headline_of([result], measure) if result else None
     failed = failed_count(result) if result else 0
     unread = unread_count(result) if result else 0
     flaw = f", only {result.total - unread:,} of {result.total:,} read" if result and unread else ""
@@ -76,9 +86,12 @@ def describe(folder: RunFolder) -> dict[str, str | int | float | None]:
         "run": str(folder.path),
         "benchmark": f"{folder.info.benchmark_id}@{folder.info.version}",
         "engine": folder.info.engine,
-        "headline": format_headline(result) + flaw if result else f"{_progress(folder)}, not scored",
-        "measure": result.headline if result else None,
-        "value": headline.value if headline else None,
+        "headline": format_headline(result, measure, reason=False) + flaw
+        if result
+        else f"{_progress(folder)}, not scored",
+        "measure": ranked.measure if ranked else None,
+        "value": result.measures[ranked.measure].value if result and ranked else None,
+        "note": ranked.note if ranked else "",
         "failed": failed,
         "n": folder.info.total,
         "created": folder.info.created,

@@ -8,15 +8,17 @@ from pathlib import Path
 
 import click
 
+from loupe.cli.shared.beside import by_measure_option
 from loupe.cli.shared.local_page import port_option, quiet_option, serve_locally
 from loupe.files.foreign import real_path
 
 
 @click.command("view")
 @click.argument("runs", metavar="[RUN...]", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@by_measure_option
 @port_option
 @quiet_option
-def command(runs: tuple[Path, ...], port: int, no_browser: bool) -> None:
+def command(runs: tuple[Path, ...], by_measure: str, port: int, no_browser: bool) -> None:
     """View runs in a browser on this machine, even while they run.
 
     RUN is a run folder, or a folder of runs; without any, ./runs. Shows leaderboards, settings that differ, progress,
@@ -32,7 +34,7 @@ def command(runs: tuple[Path, ...], port: int, no_browser: bool) -> None:
     names = ", ".join(map(str, runs)) or "runs"
 
     async def serving(stop: asyncio.Event, ready: Callable[[str], None]) -> None:
-        await serve(roots, port=port, on_ready=ready, stop=stop)
+        await serve(roots, port=port, on_ready=ready, stop=stop, measure=by_measure)
 
     serve_locally(serving, said=what_opens(names, roots), browser=not no_browser)
 

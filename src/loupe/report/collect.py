@@ -52,9 +52,9 @@ class SampledGroup(Group):
     part: str = ""
 
 
-def collect(paths: Sequence[Path]) -> list[SampledGroup]:
-    """The runs, grouped by benchmark, version and data, best first. Raises RunError for a path without a run."""
-    return group_runs(paths, SampledGroup)
+def collect(paths: Sequence[Path], measure: str = "") -> list[SampledGroup]:
+    """Group the runs of a report as `group_runs` does."""
+    return group_runs(paths, SampledGroup, measure)
 
 
 def sample_jobs(group: SampledGroup, *, folder: Path, embed: bool) -> Iterator[SampleJob]:

@@ -28,17 +28,23 @@ _SHAPES = ((2.5, "strip"), (1.15, "landscape"), (0.87, "square"), (0.0, "portrai
 
 
 def write_report(
-    runs: Sequence[Path], output: Path, *, embed: bool = False, carry: int = CARRIED_IMAGES, published: bool = False
+    runs: Sequence[Path],
+    output: Path,
+    *,
+    embed: bool = False,
+    carry: int = CARRIED_IMAGES,
+    published: bool = False,
+    measure: str = "",
 ) -> None:
     """Write the report of these runs to `output`, whole or not at all. `embed` puts the full page images in;
     without it they are linked, unless all of them together weigh at most `carry` bytes. `published` adds to each
-    leaderboard what others have published on the benchmark.
+    leaderboard what others have published on the benchmark. `measure` ranks the runs of each benchmark that has it.
 
     Raises RunError for a path without a run, UsageError for an output that cannot be one, WriteError for a full disk.
     """
     if not runs:
         raise UsageError("no run given", hint="loupe report runs/ENGINE/BENCHMARK -o report.html")
-    groups = collect(runs)
+    groups = collect(runs, measure)
     for group in groups:
         info = group.entrants[0].run.info
         group.published = published_rows(info.benchmark_id, info.version) if published else []

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from loupe.results.groups import Entrant, Group
+from loupe.results.headline import has_value, why_nothing
 from loupe.results.partial_runs import size_marks
 from loupe.results.sections import (
     ALARMING,
@@ -19,7 +20,7 @@ from loupe.results.sections import (
 )
 from loupe.results.speed import speed_table
 from loupe.results.unverified import OWN, drafted_truth
-from loupe.types import Estimate, Measure
+from loupe.types import Estimate, Measure, Result
 
 #: Rows of one table of slices, and failures listed by name.
 SLICE_LIMIT = 40
@@ -32,10 +33,14 @@ STEPS = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One number: its text, its margin, how many units it comes from, and its colour step (None: no colour)."""
+    """One number: its text, its margin, how many units it comes from, and its colour step (None: no colour).
+
+    `reason` says why there is none.
+    """
 
     text: str
     margin: str = ""
+    reason: str = ""
     n: int = 0
     step: int | None = None
 
@@ -127,7 +132,7 @@ def step_of(value: float | None, measure: Measure) -> int | None:
 
 
 def cell(estimate: Estimate | None, measure: Measure) -> Cell:
-    """An estimate as it stands in a table."""
+    """Format an estimate for a table."""
     if estimate is None:
         return Cell(text="–")
     return Cell(
@@ -136,6 +141,14 @@ def cell(estimate: Estimate | None, measure: Measure) -> Cell:
         n=estimate.n,
         step=step_of(estimate.value, measure),
     )
+
+
+def measured(result: Result | None, measure: Measure) -> Cell:
+    """Format a measure of a run for a table; next to a dash stands why it was not computed."""
+    if result is None:
+        return Cell(text="–", reason="not scored yet")
+    found = cell(result.measures.get(measure.name), measure)
+    return found if has_value(result, measure.name) else replace(found, reason=why_nothing(result, measure.name))
 
 
 def columns(group: Group) -> list[Measure]:
@@ -152,10 +165,7 @@ def measure_rows(group: Group) -> list[tuple[Measure, int, list[Cell]]]:
         return []
     table = []
     for measure in shown:
-        cells = [
-            cell(entrant.result.measures.get(measure.name) if entrant.result else None, measure)
-            for entrant in group.entrants
-        ]
+        cells = [measured(entrant.result, measure) for entrant in group.entrants]
         table.append((measure, max(item.n for item in cells), cells))
     return table
 
@@ -183,7 +193,7 @@ def _row(group: Group, entrant: Entrant, rank: str, scale: Axis | None, shown: S
     if result is None:
         total = entrant.run.info.total or len(entrant.predictions)
         return Row(
-            rank="–", engine=entrant.label, cells=[Cell(text="–") for _ in shown], whisker=None,
+            rank="–", engine=entrant.label, cells=[measured(result, measure) for measure in shown], whisker=None,
             failed=None, total=total, alarm=False, seconds="",
         )  # fmt: skip
     failed = failed_count(result)
@@ -191,7 +201,7 @@ def _row(group: Group, entrant: Entrant, rank: str, scale: Axis | None, shown: S
     return Row(
         rank=rank,
         engine=entrant.label,
-        cells=[cell(result.measures.get(measure.name), measure) for measure in shown],
+        cells=[measured(result, measure) for measure in shown],
         whisker=_whisker(result.measures.get(group.headline), scale),
         failed=failed,
         total=result.total,

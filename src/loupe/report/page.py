@@ -283,7 +283,7 @@ def _caption(group: Group, compared: Standings | None) -> str:
     """How to read the leaderboard."""
     columns = leaderboard.columns(group)[: leaderboard.COLUMN_LIMIT]
     intervals = interval_caption(group.results, columns, bars=group.headline)
-    shown = [said for said in (intervals, how_ranked(group, compared)) if said]
+    shown = [said for said in (group.headline_note, intervals, how_ranked(group, compared)) if said]
     shown += left_out_sentences([(entrant.label, entrant.left_out) for entrant in group.entrants], group.measures)
     states = next((found for result in group.results if (found := truth_states(result))), "")
     shown += [f"Samples by ground truth: {states}."] if states else []

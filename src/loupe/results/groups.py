@@ -13,6 +13,7 @@ from loupe.benchmarks.registry import benchmark_of_run
 from loupe.errors import LoupeError
 from loupe.results.costs import Costs, Counts, costs
 from loupe.results.group_titles import run_names, shown_version
+from loupe.results.headline import Headline, check_measure, headline_of
 from loupe.results.missing_data import missing_data
 from loupe.results.partial_runs import Summarize, other_composites, without
 from loupe.runs.folder import RunFolder
@@ -65,7 +66,8 @@ class Entrant:
 class Group:
     """Runs of one benchmark on the same data. `note`: what could not be found again; `changed`: that references are not
     those of the scores; `published`: figures of others; `samples`: they themselves, where they are at hand;
-    `has_layouts`: that engines tell where they saw the parts of pages; `uncompared`: why the runs have no ranks."""
+    `has_layouts`: that engines tell where they saw the parts of pages; `uncompared`: why the runs have no ranks;
+    `ranked`: the measure that ranks them, once that is decided."""
 
     entrants: list[Entrant]
     benchmark: Benchmark | None
@@ -77,6 +79,7 @@ class Group:
     samples: Sequence[Sample] | None = None
     has_layouts: bool = False
     uncompared: str = ""
+    ranked: Headline | None = None
 
     @property
     def called(self) -> str:
@@ -117,10 +120,14 @@ class Group:
 
     @property
     def headline(self) -> str:
-        """The measure that ranks the engines ("" where nothing is scored)."""
-        if self.benchmark is not None:
-            return self.benchmark.headline_measure
-        return self.results[0].headline if self.results else ""
+        """The measure that ranks the engines; "" if nothing is scored and the benchmark is gone."""
+        found = (self.ranked or headline_of(self.results)).measure
+        return found or (self.benchmark.headline_measure if self.benchmark else "")
+
+    @property
+    def headline_note(self) -> str:
+        """Why another measure than the benchmark's headline ranks the engines, in one sentence."""
+        return self.ranked.note if self.ranked else ""
 
     @property
     def analysis(self) -> Analysis:
@@ -131,35 +138,42 @@ class Group:
 AnyGroup = TypeVar("AnyGroup", bound=Group)
 
 
-def group_runs(paths: Sequence[Path], kind: type[AnyGroup]) -> list[AnyGroup]:
-    """The runs, grouped by benchmark, version and data, best first. Raises RunError for a path without a run."""
+def group_runs(paths: Sequence[Path], kind: type[AnyGroup], measure: str = "") -> list[AnyGroup]:
+    """Group runs by benchmark, version and data, best first; `measure` ranks those groups that have it.
+
+    Raises RunError for a path without a run, UsageError for a measure that no run has.
+    """
     groups: dict[tuple[str, str, str], list[Entrant]] = {}
     for path in paths:
         run = RunFolder.open(path)
         info = run.info
         entrant = Entrant(run=run, result=run.result(), predictions=run.prediction_places(), scores=run.score_places())
         groups.setdefault((info.benchmark_id, info.version, info.reference_digest), []).append(entrant)
+    results = [entrant.result for entrants in groups.values() for entrant in entrants if entrant.result]
+    check_measure(measure, results)
     found = []
     for entrants in groups.values():
         names = run_names([entrant.run for entrant in entrants])
         named = [replace(one, name=name) for one, name in zip(entrants, names, strict=True)]
-        found.append(make_group(named, kind))
+        found.append(make_group(named, kind, measure=measure))
     tell_apart(found)
     return found
 
 
-def make_group(entrants: list[Entrant], kind: type[AnyGroup], *, uncompared: str = "") -> AnyGroup:
-    """A group of runs of one benchmark, best first; `uncompared` says why their samples are not looked at."""
+def make_group(entrants: list[Entrant], kind: type[AnyGroup], *, uncompared: str = "", measure: str = "") -> AnyGroup:
+    """Make a group of runs of one benchmark, best first, by `measure` if any run has it.
+
+    `uncompared` says why their samples are not looked at.
+    """
     name = entrants[0].run.info.benchmark
     try:
         group = kind(entrants=entrants, benchmark=benchmark_of_run(name))
     except (LoupeError, OSError) as error:
         group = kind(entrants=entrants, benchmark=None, note=missing_data(entrants[0].run, error))
     summarize = group.benchmark.summarize if group.benchmark else None
+    group.ranked = headline_of(group.results, measure)
     group.entrants = _comparable(group, summarize)
-    # Where no run has the headline, they stand in the order of the first measure that any has.
-    order = sorted(group.measures, key=lambda measure: measure.name != group.headline)
-    told = next((one for one in order if any(_value(entrant, one) is not None for entrant in group.entrants)), None)
+    told = next((one for one in group.measures if one.name == group.headline), None)
 
     def goodness(entrant: Entrant) -> float:
         value = _value(entrant, told) if told else None

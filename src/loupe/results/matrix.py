@@ -20,6 +20,7 @@ import msgspec
 
 from loupe.benchmarks.registry import benchmark_ids, get_benchmark
 from loupe.results.group_titles import shown_version
+from loupe.results.headline import check_measure, has_value, headline_of, why_nothing
 from loupe.results.sections import ALARMING, Section, failed_count, format_estimate, format_margin
 from loupe.results.unverified import truth_cell, unverified
 from loupe.runs.folder import RunFolder
@@ -33,6 +34,7 @@ _NOTHING = "–"
 class Column(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark as it was run; `name` tells it from the others of the table, and `part` which samples were read.
 
+    `measure` ranks its runs, and `measure_note` says why it is not the benchmark's own headline.
     `part`: its runs were asked some of the samples only. A number of several benchmarks has the names of their columns
     in `of`, and no version or data of its own.
     """
@@ -45,13 +47,17 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     samples: int
     part: str = ""
     measure: str = ""
+    measure_note: str = ""
     unit: str = "fraction"
     higher_is_better: bool = True
     of: list[str] = []
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
-    """The headline of one run; `headline` is None while the run is not scored."""
+    """The measure of its column in one run; `headline` is None while the run is not scored.
+
+    `not_computed` says why it has no value.
+    """
 
     run: str
     signature: str
@@ -60,6 +66,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     total: int = 0
     partial: bool = False
     truth: str = ""
+    not_computed: str = ""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,17 +83,22 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[Row]
 
 
-def make_matrix(folders: Iterable[RunFolder]) -> Matrix:
-    """The table of these runs. Two runs of one engine in one column get rows of their own, named by their folders."""
+def make_matrix(folders: Iterable[RunFolder], measure: str = "") -> Matrix:
+    """Make the table of these runs, by `measure` in each column that has it.
+
+    Two runs of one engine in one column get rows of their own, named by their folders. Raises UsageError for a measure
+    that no run has.
+    """
     listed = list(folders)
-    columns = _columns(listed)
+    check_measure(measure, [result for folder in listed if (result := folder.result())])
+    columns = _columns(listed, measure)
     rows: dict[str, dict[str, Cell]] = {}
     for folder in listed:
         name = columns[_key(folder)].name
         row = rows.setdefault(folder.info.engine, {})
         if name in row:
             row = rows.setdefault(f"{folder.info.engine} ({folder.path})", {})
-        row[name] = _cell(folder)
+        row[name] = _cell(folder, columns[_key(folder)].measure)
     single = {column.name: column for column in columns.values()}
     made = _composites(single.values(), rows)
     order = beside(single, {name: column.of for name, column in made.items()})
@@ -161,18 +173,18 @@ def _key(folder: RunFolder) -> Key:
     return info.benchmark_id, info.version, info.reference_digest, options, info.total, drawn
 
 
-def _columns(folders: Sequence[RunFolder]) -> dict[Key, Column]:
-    """A column for each group of comparable runs."""
+def _columns(folders: Sequence[RunFolder], measure: str) -> dict[Key, Column]:
+    """Make a column for each group of comparable runs."""
     groups: dict[Key, list[RunFolder]] = {}
     for folder in folders:
         groups.setdefault(_key(folder), []).append(folder)
     alike: dict[tuple[str, str], list[Key]] = {}
     for key in groups:
         alike.setdefault((key[0], shown_version(key[1])), []).append(key)
-    return {key: _column(key, group, alike[key[0], shown_version(key[1])]) for key, group in groups.items()}
+    return {key: _column(key, group, alike[key[0], shown_version(key[1])], measure) for key, group in groups.items()}
 
 
-def _column(key: Key, group: Sequence[RunFolder], others: Sequence[Key]) -> Column:
+def _column(key: Key, group: Sequence[RunFolder], others: Sequence[Key], wanted: str) -> Column:
     """One column; its name says what differs from the `others` of its benchmark, and always which part was read."""
     ident, version, data, options, samples, drawn = key
     part = max((folder.info.part for folder in group), key=len)
@@ -186,8 +198,9 @@ def _column(key: Key, group: Sequence[RunFolder], others: Sequence[Key]) -> Colu
     said += [drawn] if drawn and not part else []
     said += [f"data:{data[:8]}"] if differs(2) else []
     name = ", ".join(filter(None, [" ".join(said), part]))
-    result = next((result for folder in group if (result := folder.result())), None)
-    measure = result.headline if result else ""
+    results = [result for folder in group if (result := folder.result())]
+    result = next(iter(results), None)
+    measure, note = headline_of(results, wanted)
     return Column(
         name=name,
         benchmark=ident,
@@ -197,12 +210,13 @@ def _column(key: Key, group: Sequence[RunFolder], others: Sequence[Key]) -> Colu
         samples=samples,
         part=part,
         measure=measure,
+        measure_note=note,
         unit=result.units.get(measure, "fraction") if result else "fraction",
         higher_is_better=result.directions.get(measure, True) if result else True,
     )
 
 
-def _cell(folder: RunFolder) -> Cell:
+def _cell(folder: RunFolder, measure: str) -> Cell:
     result = folder.result()
     run, signature = str(folder.path), folder.info.signature
     if result is None:
@@ -210,7 +224,8 @@ def _cell(folder: RunFolder) -> Cell:
     return Cell(
         run=run,
         signature=signature,
-        headline=result.measures.get(result.headline, Estimate(value=None)),
+        headline=result.measures.get(measure, Estimate(value=None)),
+        not_computed="" if has_value(result, measure) else why_nothing(result, measure),
         failed=failed_count(result),
         total=result.total,
         partial=bool(folder.info.stopped),
@@ -226,11 +241,12 @@ def matrix_sections(matrix: Matrix, *, width: int | None = None) -> list[Section
         Section(title="", header=(engines[0], *(column[0] for column in block)), rows=list(_lines(engines[1:], block)))
         for block in _blocks(columns, max(map(len, engines)), width)
     ]
-    return [*tables, *_alarms(matrix)]
+    notes = [(f"{column.name}: {column.measure_note}",) for column in matrix.columns if column.measure_note]
+    return [*tables, *([Section(title="", rows=notes)] if notes else []), *_alarms(matrix)]
 
 
 def cell_text(cell: Cell | None, unit: str) -> str:
-    """`91.23 % ± 1.20, 3 of 12 failed`; `–` where there is no run."""
+    """Format a cell as `91.23 % ± 1.20, 3 of 12 failed`, or `– (why it was not computed)`; `–` if there is no run."""
     if cell is None:
         return _NOTHING
     if cell.headline is None:
@@ -239,6 +255,7 @@ def cell_text(cell: Cell | None, unit: str) -> str:
     text = f"{format_estimate(cell.headline, unit)} {f'[{margin}]' if '…' in margin else margin}".rstrip()
     return (
         text
+        + (f" ({cell.not_computed})" if cell.not_computed else "")
         + (f", {cell.failed:,} of {cell.total:,} failed" if cell.failed else "")
         + (", partial" if cell.partial else "")
         + (f", {cell.truth}" if cell.truth else "")
@@ -291,7 +308,11 @@ def composites_of(columns: Iterable[Column]) -> Iterator[tuple[Composite, tuple[
     known = {each.benchmark for each in listed} & set(benchmark_ids())
     wanted = dict.fromkeys(found for name in sorted(known) if (found := get_benchmark(name).composite))
     for composite in wanted:
-        parts = [[each for each in listed if each.benchmark == name and each.measure] for name in composite.of]
+        # A mean of headlines is one of nothing else.
+        parts = [
+            [each for each in listed if each.benchmark == name and each.measure and not each.measure_note]
+            for name in composite.of
+        ]
         for combined in product(*parts):
             if all(each.options == combined[0].options for each in combined):
                 yield composite, combined

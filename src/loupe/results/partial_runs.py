@@ -45,7 +45,7 @@ def _known(result: Result | None) -> set[str]:
 
 
 def without(result: Result, names: Sequence[str]) -> Result:
-    """The result as if these measures had not been computed."""
+    """Return the result as if these measures had not been computed."""
     slices = {
         tag: {
             value: {name: one for name, one in measures.items() if name not in names}
@@ -54,7 +54,8 @@ def without(result: Result, names: Sequence[str]) -> Result:
         for tag, values in result.slices.items()
     }
     left = result.measures | {name: Estimate(value=None, n=result.measures[name].n) for name in names}
-    return msgspec.structs.replace(result, measures=left, slices=slices)
+    why = result.not_computed | dict.fromkeys(names, "its samples have fewer of the measures that it is made of")
+    return msgspec.structs.replace(result, measures=left, slices=slices, not_computed=why)
 
 
 def left_out_sentences(runs: Sequence[tuple[str, Sequence[str]]], measures: Sequence[Measure]) -> list[str]:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from loupe.results.group_titles import listed
 from loupe.results.groups import Group
+from loupe.results.headline import has_value, why_nothing
 from loupe.results.sections import Section
 from loupe.results.visible_differences import no_ranks, visible_differences
 from loupe.stats.ranks import Standings, standings
-from loupe.types import Result
 
 
 def standings_of(group: Group) -> Standings | None:
@@ -29,11 +29,12 @@ def ranks_of(group: Group, found: Standings | None) -> list[str]:
 
 def how_ranked(group: Group, found: Standings | None) -> str:
     """What a shared rank is, or why engines have none; "" where there is nothing to rank."""
-    values = [result for result in group.results if _has_headline(group, result)]
+    values = [result for result in group.results if has_value(result, group.headline)]
     if not values:
-        why = next((result.not_computed.get(group.headline, "") for result in group.results), "")
-        because = f" ({why})" if why else ""
-        return f"No ranks and no bars: {_title(group)} was not computed{because}." if group.results else ""
+        if not group.results:
+            return ""
+        why = why_nothing(group.results[0], group.headline)
+        return f"No ranks and no bars: {_title(group)} was not computed ({why})."
     if len(values) < 2:
         return ""
     if group.uncompared:
@@ -48,7 +49,7 @@ def how_ranked(group: Group, found: Standings | None) -> str:
     valued = {
         str(index): entrant.label
         for index, entrant in enumerate(group.entrants)
-        if entrant.result and _has_headline(group, entrant.result)
+        if entrant.result and has_value(entrant.result, group.headline)
     }
     return " ".join([*said, *unranked_sentences(valued, found)])
 
@@ -61,10 +62,6 @@ def unranked_sentences(names: Mapping[str, str], found: Standings) -> list[str]:
     if few and not found.untold:
         said.append(f"No rank for {listed(few)}: too few of the samples that the others have read.")
     return said
-
-
-def _has_headline(group: Group, result: Result) -> bool:
-    return group.headline in result.measures and result.measures[group.headline].value is not None
 
 
 def _title(group: Group) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from loupe.results.headline import headline_of
 from loupe.results.sections import Section, format_range, format_value
 from loupe.runs.folder import RunFolder
 from loupe.types import FAILED, Result
@@ -63,7 +64,8 @@ def _answers(folder: RunFolder) -> dict[str, bytes]:
 
 def repeats_section(found: Repeats, result: Result) -> Section:
     """The repeats as a table; `result` is that of one of them."""
-    order = sorted(found.measures.items(), key=lambda item: item[0] != result.headline)
+    headline = headline_of([result]).measure
+    order = sorted(found.measures.items(), key=lambda item: item[0] != headline)
     rows = []
     for name, spread in order:
         unit = result.units.get(name, "fraction")

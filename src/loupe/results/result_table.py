@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from loupe.results.headline import headline_of, why_nothing
 from loupe.results.published import format_published, origin, source_numbers, source_of
 from loupe.results.sections import Section, failed_count, format_margin, format_value, part_of_published
 from loupe.types import Estimate, PublishedRow, Result
@@ -12,13 +13,15 @@ from loupe.types import Estimate, PublishedRow, Result
 _OPTIONAL = {"source": "here", "±": "–", "official ±": "–", "failed": "–"}
 
 
-def candidate_sections(results: Sequence[Result], published: Sequence[PublishedRow] = ()) -> list[Section]:
-    """A row for each result, then published ones, marked and with their source below; first the headline alone.
+def candidate_sections(
+    results: Sequence[Result], published: Sequence[PublishedRow] = (), measure: str = ""
+) -> list[Section]:
+    """List a row for each result, then published ones, marked and with their source below; first the headline alone.
 
     Fractions are in percent with one decimal, as leaderboards have them. `official ±` is half of the interval as the
     benchmark itself defines it, where it has one of its own.
     """
-    headline, units = results[0].headline, results[0].units
+    (headline, note), units = headline_of(results, measure), results[0].units
     computed = {name for result in results for name, one in result.measures.items() if one.value is not None}
     named = computed | {name for row in published for name in row.values}
     columns = [headline, *(name for name in results[0].measures if name in named and name != headline)]
@@ -28,6 +31,7 @@ def candidate_sections(results: Sequence[Result], published: Sequence[PublishedR
     titles = [_title(name, results[0]) for name in columns]
     header = ("engine", "source", titles[0], "±", "official ±", "failed")
     found = [_without_empty_columns(header, [row[: len(header)] for row in rows])]
+    found += [Section(title="", rows=[(note,)])] if note else []
     if len(titles) > 1:
         parts = [(row[0], *row[len(header) :]) for row in rows]
         found.append(Section(title="", header=("engine", *titles[1:]), rows=parts))
@@ -57,7 +61,10 @@ def _without_empty_columns(header: Sequence[str], rows: Sequence[Sequence[str]])
 def _own_row(result: Result, columns: Sequence[str]) -> tuple[str, ...]:
     estimates = [result.measures.get(name, Estimate(value=None)) for name in columns]
     first, *others = [
-        _cell(one.value, result.units.get(name), of=one.n) for name, one in zip(columns, estimates, strict=True)
+        _cell(one.value, result.units.get(name), of=one.n)
+        if one.value is not None
+        else f"– ({why_nothing(result, name)})"
+        for name, one in zip(columns, estimates, strict=True)
     ]
     margin = format_margin(estimates[0], result.units.get(columns[0], "fraction")).removeprefix("± ")
     official = result.figures.get("interval", {}).get("half_width")

@@ -23,7 +23,8 @@ _FAILED_ARE: Mapping[FailedAre, str] = {
     "left out": "left out of the official numbers",
     "partly left out": "some scored as empty, others left out of the official numbers",
 }
-_NOTHING = "nothing here to measure"
+#: Why a measure has no value, if its benchmark does not say.
+NOTHING_HERE = "nothing here to measure"
 _WORDS = {
     "timeout": "no answer in time",
     "error": "ended with an error",
@@ -51,12 +52,15 @@ class Section:
     keys: int = 1
 
 
-def result_sections(result: Result, worst: Section | None = None) -> list[Section]:
-    """Everything a person should see of one result, most important first; `worst` are its worst samples."""
+def result_sections(result: Result, worst: Section | None = None, note: str = "") -> list[Section]:
+    """List everything a person should see of one result, most important first.
+
+    `worst` are its worst samples, and `note` says why its headline is not the benchmark's.
+    """
     found = [
         _measures(result),
         _without_interval(result),
-        *_below_measures(result),
+        *_below_measures(result, note),
         _not_computed(result),
         worst,
         _worst_slices(result),
@@ -128,15 +132,6 @@ def format_range(low: float | None, high: float | None, unit: str) -> str:
     return f"{format_value(low, unit)} … {format_value(high, unit)}".replace(" %", "")
 
 
-def format_headline(result: Result) -> str:
-    """The headline measure with its margin, as `overall 91.23 % ± 1.20` or `overall 0.00 % [0.00 … 84.19]`."""
-    unit = result.units.get(result.headline, "fraction")
-    estimate = result.measures.get(result.headline, Estimate(value=None))
-    margin = format_margin(estimate, unit)
-    margin = f"[{margin}]" if "…" in margin else margin
-    return f"{result.headline} {format_estimate(estimate, unit)} {margin}".rstrip()
-
-
 def failed_count(result: Result) -> int:
     """Samples that scored as an empty answer because there was none, or because its scorer failed."""
     return sum(result.outcomes.get(name, 0) for name in FAILED) + _broken(result)
@@ -206,11 +201,12 @@ def _without_interval(result: Result) -> Section | None:
     return Section(title="", rows=[(f"no interval for {', '.join(names)}: {few}",)])
 
 
-def _below_measures(result: Result) -> list[Section]:
-    """The row of the official table; that this is a part of the published set, or that drafts are its truth."""
+def _below_measures(result: Result, note: str) -> list[Section]:
+    """Show the official row, the note, and whether samples are missing from the published set or are drafts."""
     from loupe.results.unverified import accepted_drafts  # brings in the metrics, which `--help` can do without
 
-    found = [Section(title="", rows=[(result.official,)])] if result.official else []
+    plain = [(line,) for line in (note, result.official) if line]
+    found = [Section(title="", rows=plain)] if plain else []
     said = [(line,) for line in (part_of_published(result), accepted_drafts([result])) if line]
     return [*found, Section(title="", rows=said, alarm=True)] if said else found
 
@@ -228,11 +224,11 @@ def _not_computed(result: Result) -> Section | None:
     """Measures that this run has no value of, so that they do not fill the table, with the reason."""
     reasons: dict[str, list[str]] = {}
     for name, estimate in result.measures.items():
-        reason = result.not_computed.get(name, "" if name == result.headline else _NOTHING)
+        reason = result.not_computed.get(name, "" if name == result.headline else NOTHING_HERE)
         if estimate.value is None and reason:
             reasons.setdefault(reason, []).append(name)
-    if set(reasons) == {_NOTHING}:
-        return Section(title=f"not computed: {_NOTHING}", rows=[(", ".join(reasons[_NOTHING]),)])
+    if set(reasons) == {NOTHING_HERE}:
+        return Section(title=f"not computed: {NOTHING_HERE}", rows=[(", ".join(reasons[NOTHING_HERE]),)])
     rows = [(", ".join(names), reason) for reason, names in reasons.items()]
     return Section(title="not computed", rows=rows) if rows else None
 

@@ -10,13 +10,19 @@ from typing import TYPE_CHECKING
 import click
 
 from loupe.cli.score.several import Wanted, are_runs, floor_of, refuse_single, score_runs
-from loupe.cli.shared.beside import by_option, published_of, published_option, show_beside
+from loupe.cli.shared.beside import (
+    by_measure_option,
+    by_option,
+    published_of,
+    published_option,
+    show_beside,
+)
 from loupe.cli.shared.cluster_options import ON, SHARED_DATA, open_cluster
 from loupe.cli.shared.errors import report_error
 from loupe.cli.shared.exit_verdict import (
     Floor,
-    declared_headline,
     fail_under_option,
+    measure_of,
     parse_floor,
     strict_option,
     verdict,
@@ -59,6 +65,7 @@ if TYPE_CHECKING:
 @SHARED_DATA
 @strict_option
 @fail_under_option
+@by_measure_option
 @published_option
 @by_option
 @json_option
@@ -71,6 +78,7 @@ def command(
     jobs: int | None,
     strict: bool,
     fail_under: str | None,
+    by_measure: str,
     with_published: bool,
     by: str,
     on: str | None,
@@ -97,7 +105,9 @@ def command(
     data = flags["data"]
     assert data is None or isinstance(data, Path)
     cluster = open_cluster(on, shared_data=shared_data)
-    wanted = Wanted(jobs=jobs, data=data, strict=strict, fail_under=fail_under, by=by, cluster=cluster)
+    wanted = Wanted(
+        jobs=jobs, data=data, strict=strict, fail_under=fail_under, measure=by_measure, by=by, cluster=cluster
+    )
     if are_runs(target):
         _check_flags(flags)
         refuse_single(target, {"-o": bool(flags["option"]), "--with-published": with_published})
@@ -127,9 +137,7 @@ def _score_run(run: str, wanted: Wanted, flags: Mapping[str, object], *, with_pu
         raise no_run_at(Path(run))
     _check_flags(flags)
     options = _options_of_run(run, flags["option"])
-    floor = None
-    if wanted.fail_under:
-        floor = floor_of(RunFolder.open(Path(run)).info, wanted.data, wanted.fail_under)
+    floor = floor_of(RunFolder.open(Path(run)).info, wanted.data, wanted)
     results = _score([Path(run)], wanted, options=options, data=wanted.data)
     [(_, result)] = results
     published = published_of(result.benchmark, result.version) if with_published else []
@@ -147,9 +155,7 @@ def _score_answers(
             "--name is for one folder of answers", hint=f"loupe score {word(target[0])} {word(target[1])} --name NAME"
         )
     benchmark = full_name(target[0])
-    floor = None
-    if wanted.fail_under:
-        floor = parse_floor(wanted.fail_under, declared_headline(get_benchmark(benchmark)))
+    floor = parse_floor(wanted.fail_under, measure_of(get_benchmark(benchmark), wanted.measure))
     published = published_of(benchmark_id(benchmark), get_benchmark(benchmark).version) if with_published else []
     answers = list({real_path(one): one for one in map(Path, target[1:])}.values())
     paths: list[Path] = []
@@ -189,20 +195,22 @@ def _score(
 def _show(scored: _Scored, wanted: Wanted, *, json: bool, plain: bool) -> int:
     """Show the results, several in one table; returns the exit code."""
     from loupe.cli.run import json_document, show_result
+    from loupe.results.headline import check_measure
 
     results = [result for _, result in scored.results]
+    check_measure(wanted.measure, results)
     several = len(results) > 1
     code = worst_code([*scored.codes, *(verdict(result, scored.floor, strict=wanted.strict) for result in results)])
     if json:
-        as_json(json_document(scored.results, several=several, published=scored.published))
+        as_json(json_document(scored.results, several=several, published=scored.published, measure=wanted.measure))
         return code
     if not several:
-        show_result(*scored.results[0], plain=plain)
+        show_result(*scored.results[0], plain=plain, measure=wanted.measure)
     elif not scored.published:
         from loupe.results.result_table import candidate_sections
 
-        tables(candidate_sections(results), plain=plain)
-    code = worst_code([code, show_beside(results, scored.published, wanted.by, plain=plain)])
+        tables(candidate_sections(results, measure=wanted.measure), plain=plain)
+    code = worst_code([code, show_beside(results, scored.published, wanted.by, plain=plain, measure=wanted.measure)])
     if several:
         runs = " ".join(shlex.quote(str(path)) for path, _ in scored.results)
         say(f"pages and answers: loupe report {runs} -o report.html")

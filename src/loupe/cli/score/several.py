@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from loupe.cli.shared.beside import show_beside
 from loupe.cli.shared.errors import report_error
-from loupe.cli.shared.exit_verdict import Floor, declared_headline, parse_floor, verdict, worst_code
+from loupe.cli.shared.exit_verdict import Floor, measure_of, parse_floor, verdict, worst_code
 from loupe.cli.shared.output import as_json, say, tables
 from loupe.cli.shared.run_paths import is_root
 from loupe.errors import RunError, UsageError, word
@@ -33,6 +31,7 @@ class Wanted:
     data: Path | None = None
     strict: bool = False
     fail_under: str | None = None
+    measure: str = ""
     by: str = ""
     cluster: Cluster | None = None
 
@@ -71,11 +70,11 @@ def score_runs(targets: Iterable[str], wanted: Wanted, *, json: bool, plain: boo
         except Exception as error:  # noqa: BLE001  the border where one run must not end the others
             _failed(folder.path, error, outcome)
     if json:
-        as_json(_document(outcome))
+        as_json(_document(outcome, wanted.measure))
     else:
         from loupe.results.comparing.moved_results import moved_sections
 
-        tables(moved_sections(outcome.rescored, outcome.failed), plain=plain)
+        tables(moved_sections(outcome.rescored, outcome.failed, wanted.measure), plain=plain)
         outcome.codes.append(show_beside([each.now for each in outcome.rescored], [], wanted.by, plain=plain))
     return worst_code(outcome.codes)
 
@@ -104,7 +103,7 @@ def _score_one(folder: RunFolder, wanted: Wanted, outcome: _Outcome) -> None:
     from loupe.results.comparing.moved_results import Rescored
 
     before, data = _result(folder), _data_of(folder.info, wanted.data)
-    floor = floor_of(folder.info, data, wanted.fail_under) if wanted.fail_under else None
+    floor = floor_of(folder.info, data, wanted)
     now = score_run(folder.path, jobs=wanted.jobs, data=data, say=say, cluster=wanted.cluster)
     outcome.rescored.append(Rescored(run=str(folder.path), before=before, now=now))
     outcome.codes.append(verdict(now, floor, strict=wanted.strict))
@@ -123,13 +122,15 @@ def _data_of(info: RunInfo, data: Path | None) -> Path | None:
     return Path(found) if found else None
 
 
-def floor_of(info: RunInfo, data: Path | None, text: str) -> Floor | None:
-    """What `--fail-under` asks of a run whose data lies at `data`."""
+def floor_of(info: RunInfo, data: Path | None, wanted: Wanted) -> Floor | None:
+    """Return what `--fail-under` asks of a run whose data lies at `data`."""
     from loupe.benchmarks import benchmark_of_run
     from loupe.pipeline.rescoring import moved_to
 
+    if not wanted.fail_under:
+        return None
     info = moved_to(info, data) if data else info
-    return parse_floor(text, declared_headline(benchmark_of_run(info.benchmark)))
+    return parse_floor(wanted.fail_under, measure_of(benchmark_of_run(info.benchmark), wanted.measure))
 
 
 def _result(folder: RunFolder) -> Result | None:
@@ -145,12 +146,13 @@ def _failed(path: Path, error: Exception, outcome: _Outcome) -> None:
     outcome.codes.append(code)
 
 
-def _document(outcome: _Outcome) -> dict[str, object]:
+def _document(outcome: _Outcome, measure: str) -> dict[str, object]:
     """Every result in full, what moved in each, and which runs have none."""
     from loupe.results.comparing.moved_results import moves
+    from loupe.results.headline import result_document
 
     return {
-        "runs": [{"run": each.run, **msgspec.to_builtins(each.now)} for each in outcome.rescored],
+        "runs": [{"run": each.run, **result_document(each.now, measure)} for each in outcome.rescored],
         "moved": {each.run: moves(each) for each in outcome.rescored if each.before and moves(each)},
         "new": [each.run for each in outcome.rescored if each.before is None],
         "failed": outcome.failed,

@@ -35,6 +35,15 @@ def by_option(function: F) -> F:
     return click.option("--by", default="", metavar="TAG", help=text)(function)
 
 
+def by_measure_option(function: F) -> F:
+    """`--by-measure`."""
+    text = (
+        "Measure that ranks the runs, as `loupe bench show` lists them. Default: the headline of the benchmark, or the "
+        "first measure that the runs have if it is not computed."
+    )
+    return click.option("--by-measure", default="", metavar="NAME", help=text)(function)
+
+
 def published_of(benchmark: str, version: str = "") -> list[PublishedRow]:
     """What others have published on a benchmark. Raises UsageError where none of it is in the package."""
     from loupe.benchmarks.published import published_rows
@@ -69,12 +78,17 @@ def check_tag(tag: str, plan: Plan) -> None:
     say(f"{said}; the table comes only if the scores have it")
 
 
-def show_beside(results: Sequence[Result], published: Sequence[PublishedRow], by: str, *, plain: bool) -> int:
-    """Tables of both, below those of the results; the exit code, as a tag without slices is only said."""
+def show_beside(
+    results: Sequence[Result], published: Sequence[PublishedRow], by: str, *, plain: bool, measure: str = ""
+) -> int:
+    """Show the tables of both below those of the results, and return the exit code.
+
+    A tag without slices is only said.
+    """
     if results and published:
         from loupe.results.result_table import candidate_sections
 
-        tables(candidate_sections(results, published), plain=plain)
+        tables(candidate_sections(results, published, measure=measure), plain=plain)
     if by:
         from loupe.results.slices import slices_section
 

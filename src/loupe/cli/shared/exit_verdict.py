@@ -11,8 +11,8 @@ import click
 
 from loupe.cli.shared.errors import BELOW, CRASHED, INTERRUPTED, MISSING, NOT_WRITTEN, SOME_FAILED, USAGE
 from loupe.cli.shared.output import say
-from loupe.errors import UsageError
-from loupe.types import Benchmark, Measure, Result
+from loupe.errors import UsageError, did_you_mean
+from loupe.types import Benchmark, Estimate, Measure, Result
 
 F = TypeVar("F", bound=Callable[..., Any])
 #: From the one that says least to the one that says most.
@@ -27,7 +27,7 @@ def strict_option(function: F) -> F:
 
 def fail_under_option(function: F) -> F:
     """`--fail-under`."""
-    text = "Exit with 1 if the headline is worse than X (in percent, as printed)."
+    text = "Exit with 1 if the headline, or the measure of --by-measure, is worse than X (in percent, as printed)."
     return click.option("--fail-under", metavar="X", help=text)(function)
 
 
@@ -44,9 +44,18 @@ class Floor:
     value: float
 
 
-def declared_headline(benchmark: Benchmark) -> Measure:
-    """The headline measure of a benchmark."""
-    return next(measure for measure in benchmark.measures if measure.name == benchmark.headline_measure)
+def measure_of(benchmark: Benchmark, wanted: str = "") -> Measure:
+    """Return the measure of a benchmark that `--by-measure` names, or its headline. Raises UsageError for another name.
+
+    What only the data of a benchmark names is known when it is scored.
+    """
+    known = {measure.name: measure for measure in benchmark.measures_of([wanted] if wanted else [])}
+    if wanted and wanted not in known:
+        raise UsageError(
+            f"--by-measure {wanted}: {benchmark.title} has no such measure{did_you_mean(wanted, known)}",
+            hint=f"choose one of its measures: {', '.join(known)}",
+        )
+    return known[wanted or benchmark.headline_measure]
 
 
 def parse_floor(text: str | None, headline: Measure) -> Floor | None:
@@ -72,12 +81,13 @@ def parse_floor(text: str | None, headline: Measure) -> Floor | None:
 
 def is_below(result: Result, floor: Floor) -> bool:
     """Whether the headline does not reach the floor; one without a value does not."""
-    value = result.measures[floor.headline.name].value
+    value = result.measures.get(floor.headline.name, Estimate(value=None)).value
     return value is None or floor.headline.merit(value) < floor.headline.merit(floor.value)
 
 
 def verdict(result: Result, floor: Floor | None, *, strict: bool) -> int:
     """The exit code that a result deserves; what is below the floor is said."""
+    from loupe.results.headline import has_value, headline_of, value_or_reason
     from loupe.results.sections import failed_count, format_value
 
     if strict and failed_count(result):
@@ -86,7 +96,9 @@ def verdict(result: Result, floor: Floor | None, *, strict: bool) -> int:
         return 0
     if not is_below(result, floor):
         return 0
-    headline, value = floor.headline, result.measures[floor.headline.name].value
-    wanted = format_value(floor.value, headline.unit)
-    say(f"{result.engine}: {headline.name} {format_value(value, headline.unit)} is worse than {wanted}")
+    wanted = f"{format_value(floor.value, floor.headline.unit)}"
+    say(f"{result.engine}: {floor.headline.name} {value_or_reason(result, floor.headline.name)} is worse than {wanted}")
+    there = headline_of([result]).measure
+    if not has_value(result, floor.headline.name) and has_value(result, there):
+        say(f"judge by a measure that is there: --by-measure {there} --fail-under X")
     return BELOW

@@ -29,7 +29,10 @@ def gate_options(function: F) -> F:
         "points, or in the measure's own unit). Also fails with too few samples to exclude it."
     )
     function = click.option("--margin", metavar="X", help=text)(function)
-    text = "Exit with 1 where a RUN is worse than the baseline in any measure, by the paired test with correction."
+    text = (
+        "Exit with 1 if a RUN is worse than the baseline in any measure, by the paired test with correction, or has no "
+        "answer to a sample that the baseline has answered."
+    )
     function = click.option("--fail-on-regression", is_flag=True, help=text)(function)
     text = "What the others are compared with. Default: the first RUN."
     return click.option("--baseline", type=kind, metavar="RUN", help=text)(function)
@@ -53,7 +56,7 @@ class Gate:
             raise UsageError(f"{option} needs a RUN to compare", hint="loupe compare RUN --baseline RUN")
 
     def judged(self, compared: Compared) -> Compared:
-        """The comparison with what got worse, where that was asked for. Raises UsageError as `regressions` does."""
+        """Return the comparison with what got worse, if that was asked for."""
         if not self.fail_on_regression:
             return compared
         from loupe.results.comparing.regressions import regressions
@@ -68,9 +71,10 @@ class Gate:
         from loupe.results.comparing.regressions import cannot_tell
 
         for one in compared.regressions:
-            say(f"regression: {one.name}: {one.measure}: {one.why}")
+            say(f"regression: {': '.join(filter(None, [one.name, one.measure, one.why]))}")
         for pair in compared.pairs:
-            if self.margin is None and cannot_tell(compared, pair):
+            told = any(one.run == pair.run for one in compared.regressions)
+            if self.margin is None and not told and cannot_tell(compared, pair):
                 say(f"{pair.name}: too few samples to tell whether {compared.headline} got worse; it passes untested")
         return BELOW if compared.regressions else 0
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from loupe.runs.folder import RunFolder
 
 
-def show_overview(root: Path, *, json: bool, plain: bool, with_published: bool = False) -> None:
-    """The table of all runs below `root`; a damaged run is named and left out."""
+def show_overview(root: Path, *, json: bool, plain: bool, with_published: bool = False, measure: str = "") -> None:
+    """Show the table of all runs below `root`, by `measure` if it has one; a damaged run is named and left out."""
     from loupe.benchmarks.published import published_rows
     from loupe.results.matrix import make_matrix
     from loupe.results.published import NOT_MEASURED, published_sections
@@ -28,7 +28,7 @@ def show_overview(root: Path, *, json: bool, plain: bool, with_published: bool =
     for error in damaged.values():
         say(f"left out: {error.message}")
     kept = readable(found)
-    matrix = make_matrix(kept)
+    matrix = make_matrix(kept, measure)
     columns = {(column.benchmark, column.version): column for column in matrix.columns} if with_published else {}
     published = {key: rows for key in columns if (rows := published_rows(*key))}
     if json:

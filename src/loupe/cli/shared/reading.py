@@ -13,11 +13,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from loupe.cli.shared.errors import INTERRUPTED, MISSING, SOME_FAILED, report_error, show_error
-from loupe.cli.shared.exit_verdict import declared_headline, worst_code
+from loupe.cli.shared.exit_verdict import measure_of, worst_code
 from loupe.cli.shared.output import say
 from loupe.cli.shared.progress import Overall, supervise
 from loupe.errors import EngineUnavailableError, LoupeError
-from loupe.types import FAILED, Measure
+from loupe.types import FAILED
 
 if TYPE_CHECKING:
     from loupe.pipeline import Plan
@@ -118,9 +118,10 @@ def carry_out(plans: Sequence[Plan], act: Callable[[Plan], tuple[T, int]], *, in
 
 def read_one(plan: Plan, stage: Stage, *, plain: bool, overall: Overall | None = None) -> tuple[RunFolder, int]:
     """Carry out one plan under supervision, and say how to continue if it stopped early."""
+    from loupe.benchmarks.registry import get_benchmark
     from loupe.inference.progress import Progress
 
-    unit = headline_of(plan.benchmark).unit
+    unit = measure_of(get_benchmark(plan.benchmark)).unit
     progress = Progress(engine=name_of(plan), benchmark=plan.benchmark, said=overall.said if overall else set())
     progress.overall = overall.line if overall else None
     try:
@@ -190,10 +191,3 @@ def continue_command(*, max_cost: str = "") -> str:
 def _without_query(word: str) -> str:
     """A word of the command; of an address, whose query may hold a key, only the names of its parameters."""
     return re.sub(r"([?&][\w.-]+=)[^&\s]*", r"\1...", word)
-
-
-def headline_of(benchmark: str) -> Measure:
-    """The headline measure of a benchmark, as declared."""
-    from loupe.benchmarks.registry import get_benchmark
-
-    return declared_headline(get_benchmark(benchmark))

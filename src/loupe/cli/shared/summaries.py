@@ -53,18 +53,18 @@ class Summaries:
 
             write_file(self.markdown, comparison_markdown(compared).encode())
 
-    def of_runs(self, folders: Sequence[RunFolder], floor: Floor | None = None) -> None:
-        """Write what runs reached; those without a result are in none of the files."""
+    def of_runs(self, folders: Sequence[RunFolder], floor: Floor | None = None, measure: str = "") -> None:
+        """Write what runs reached, by `measure`; those without a result are in none of the files."""
         scored = [(folder, result) for folder in folders if (result := folder.result()) is not None]
         if self.junit:
             from loupe.results.exports.junit import junit_xml, run_suite
 
             suites = [
-                run_suite(folder, result, [floor.headline.name] if floor and is_below(result, floor) else [])
+                run_suite(folder, result, [floor.headline.name] if floor and is_below(result, floor) else [], measure)
                 for folder, result in scored
             ]
             write_file(self.junit, junit_xml(suites))
         if self.markdown:
             from loupe.results.exports.markdown import runs_markdown
 
-            write_file(self.markdown, runs_markdown(scored).encode())
+            write_file(self.markdown, runs_markdown(scored, measure).encode())

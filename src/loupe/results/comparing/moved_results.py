@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from loupe.results.group_titles import shown_version
-from loupe.results.sections import Section, failed_count, format_estimate, format_headline
+from loupe.results.headline import format_headline
+from loupe.results.sections import Section, failed_count, format_estimate
 from loupe.results.visible_differences import signed
 from loupe.types import Estimate, Result
 
@@ -58,13 +59,13 @@ def _change(old: float | None, new: float | None) -> float | None:
     return None if old is None or new is None else new - old
 
 
-def moved_sections(runs: Sequence[Rescored], failed: Mapping[str, str]) -> list[Section]:
-    """Every run with its headline and whether it moved, then what moved, then the runs that could not be scored."""
+def moved_sections(runs: Sequence[Rescored], failed: Mapping[str, str], measure: str = "") -> list[Section]:
+    """List every run with its headline or `measure`, what moved, and the runs that could not be scored."""
     rows = [
         (
             each.now.engine,
             f"{each.now.benchmark}@{shown_version(each.now.version)}",
-            format_headline(each.now),
+            format_headline(each.now, measure),
             f"{failed_count(each.now):,} of {each.now.total:,}",
             "new" if each.before is None else "moved" if moves(each) else "unchanged",
             each.run,

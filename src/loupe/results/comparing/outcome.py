@@ -21,7 +21,7 @@ def outcome_sentence(names: tuple[str, str], measure: str, found: Difference, un
     """The outcome with the numbers that decided; `names` are those of the run and of the one it is compared with."""
     run, baseline = names
     if found.difference is None:
-        return f"Cannot tell yet: {run} and {baseline} have no sample in common with a {measure}."
+        return f"Cannot tell yet: {run} and {baseline} share no sample that has a value of {measure}."
     values = f"{measure} {format_value(found.value_a, unit)} against {format_value(found.value_b, unit)}"
     interval = format_range(found.low, found.high, unit)
     sure = [f"{signed(found.difference, unit)}", *([f"95 % interval {interval}"] if interval else [])]

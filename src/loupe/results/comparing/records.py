@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import msgspec
 
+from loupe.results.sections import NOTHING_HERE
 from loupe.results.worst_samples import Movement
 from loupe.stats.comparison import Difference
-from loupe.types import Estimate, PublishedRow
+from loupe.types import Estimate, Failure, PublishedRow
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     """One run of a comparison, with its rank by the headline measure; runs that cannot be told apart share one.
 
     `name` is the engine's, with what tells runs of one engine apart.
+    `not_computed` says why measures have no value.
     `unverified` samples are compared with drafts; `truth` says so in words, and whether the engine drafted them itself.
     """
 
@@ -24,6 +26,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     total: int
     signature: str
     measures: dict[str, Estimate]
+    not_computed: dict[str, str] = {}
     speed: dict[str, float] = {}
     currency: str = ""
     unverified: int = 0
@@ -35,6 +38,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 
     `failed` of these samples were not read by one of the two, and count as empty there.
     `unscored` samples of the baseline are in no number of the run: it has not come to them, or their scorer failed.
+    `unanswered` are the samples that the baseline has answered and the run has not: each with how it ended.
     `moved` names the samples that make up most of the difference.
     """
 
@@ -46,11 +50,12 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     measures: dict[str, Difference]
     unscored: int = 0
     failed: int = 0
+    unanswered: list[Failure] = []
     moved: Movement = Movement()
 
 
 class Regression(msgspec.Struct, frozen=True, kw_only=True):
-    """A measure that a run lost against the baseline, with the sentence that says how much and how sure that is."""
+    """What a run lost against the baseline: a measure, with how much and how sure that is, or answers ("")."""
 
     run: str
     name: str
@@ -61,6 +66,7 @@ class Regression(msgspec.Struct, frozen=True, kw_only=True):
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
     """Runs of one benchmark, best first; the first one given is the baseline of all pairs.
 
+    `headline` is the measure that ranks them, and `headline_note` says why it is not the benchmark's own headline.
     `notes` say which composites are left out, as fewer samples would make them of fewer measures. `untold`: no two runs
     can be told apart by the headline on so few pages, so there are no ranks. `part` says that they are not over the
     whole of the published set, `samples` which part of all samples the largest run has read. `published` holds figures
@@ -74,6 +80,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     benchmark: str
     version: str
     headline: str
+    headline_note: str = ""
     baseline: str
     units: dict[str, str]
     directions: dict[str, bool]
@@ -92,3 +99,8 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     winner: str = ""
     published: list[PublishedRow] = []
     regressions: list[Regression] | None = None
+
+    def why_nothing(self, run: str, measure: str) -> str:
+        """Return why a run has no value of a measure: the reason that stands beside its dash."""
+        row = next(row for row in self.runs if row.run == run)
+        return row.not_computed.get(measure) or NOTHING_HERE

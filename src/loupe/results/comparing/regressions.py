@@ -7,36 +7,55 @@ et al., "Reporting of Noninferiority and Equivalence Randomized Trials", JAMA 30
 
 from __future__ import annotations
 
-from loupe.errors import UsageError
 from loupe.results.comparing.records import Compared, Pair, Regression
+from loupe.results.group_titles import listed
 from loupe.results.sections import format_range, format_value
 from loupe.results.visible_differences import probability, size, verdict
 from loupe.stats.comparison import FEWEST, Difference
+from loupe.types import Estimate
+
+#: Samples without an answer that a message names; JSON and JUnit have all.
+_NAMED = 10
 
 
 def regressions(compared: Compared, margin: float | None = None) -> list[Regression]:
     """What every run lost against the baseline. `margin` is in the unit of the headline (a fraction, or a number).
 
-    Raises UsageError where a headline cannot be compared, or a run has not scored all samples that the baseline has:
-    what was not looked at must not pass.
+    What was not looked at must not pass: a sample that the baseline answered and the run did not is a loss by itself,
+    and so is a headline that cannot be compared. With a margin, samples that were scored as empty answers are in it.
     """
     found = []
     for pair in compared.pairs:
+        # A margin allows for failed samples that count as empty answers, but not for those that are in no number.
+        lost = {"": _unanswered(compared, pair) if margin is None or pair.unscored else ""}
+        lost |= {measure: loss(compared, measure, one, margin) for measure, one in pair.measures.items()}
         headline = pair.measures.get(compared.headline)
         if headline is None or headline.difference is None:
-            raise UsageError(
-                f"{pair.run} and {compared.baseline} cannot be compared by {compared.headline}",
-                hint="let both read the same samples",
-            )
-        if pair.unscored:
-            of = f"{pair.unscored:,} of the {pair.samples + pair.unscored:,} samples of {compared.baseline}"
-            raise UsageError(
-                f"{pair.run} has no scores of {of}: nothing is known of them", hint="let both read the same samples"
-            )
-        for measure, one in pair.measures.items():
-            if why := loss(compared, measure, one, margin):
-                found.append(Regression(run=pair.run, name=pair.name, measure=measure, why=why))
+            lost[compared.headline] = _incomparable(compared, pair)
+        found += [
+            Regression(run=pair.run, name=pair.name, measure=measure, why=why) for measure, why in lost.items() if why
+        ]
     return found
+
+
+def _unanswered(compared: Compared, pair: Pair) -> str:
+    if not pair.unanswered:
+        return ""
+    base = next(row.name for row in compared.runs if row.run == compared.baseline)
+    named = [f"{one.sample} ({one.outcome})" for one in pair.unanswered[:_NAMED]]
+    more = [f"{len(pair.unanswered) - _NAMED:,} more"] if len(pair.unanswered) > _NAMED else []
+    count = "1 sample" if len(pair.unanswered) == 1 else f"{len(pair.unanswered):,} samples"
+    return f"no answer to {count} that {base} has answered: {listed([*named, *more])}"
+
+
+def _incomparable(compared: Compared, pair: Pair) -> str:
+    """Say why the headline of two runs cannot be compared."""
+    for row in compared.runs:
+        value = row.measures.get(compared.headline, Estimate(value=None)).value
+        if row.run in (pair.run, compared.baseline) and value is None:
+            reason = compared.why_nothing(row.run, compared.headline)
+            return f"cannot be compared: not computed in {row.name} ({reason})"
+    return "cannot be compared: the two runs have no sample in common"
 
 
 def loss(compared: Compared, measure: str, found: Difference, margin: float | None) -> str:

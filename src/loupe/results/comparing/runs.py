@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from loupe.errors import RunError, UsageError, word
 from loupe.results.comparing.comparable import differing_parts, refuse_strangers
 from loupe.results.comparing.records import Compared, Pair, RunRow
 from loupe.results.group_titles import run_names
+from loupe.results.headline import check_measure, headline_of
 from loupe.results.partial_runs import left_out_sentences, other_composites, without
 from loupe.results.ranking import unranked_sentences
 from loupe.results.sections import failed_count, part_of_published, says_twice
@@ -21,11 +23,14 @@ from loupe.runs.folder import RunFolder
 from loupe.runs.opening import open_run
 from loupe.stats.analysis import Analysis
 from loupe.stats.ranks import Standings, standings
-from loupe.types import FAILED, Benchmark, Result
+from loupe.types import FAILED, Benchmark, Failure, Result
 
 
-def compare_runs(paths: Sequence[Path], *, to_best: bool = False) -> Compared:
-    """All of a comparison with the first run or the best. Raises UsageError for other benchmarks, RunError unscored."""
+def compare_runs(paths: Sequence[Path], *, to_best: bool = False, measure: str = "") -> Compared:
+    """Compare runs with the first one, or with the best, by `measure` or else the measure that ranks them.
+
+    Raises UsageError for runs of other benchmarks and for a measure that no run has, RunError for a run without scores.
+    """
     paths = list(dict.fromkeys(paths))
     folders = [open_run(path) for path in paths]
     if len(paths) < 2:
@@ -37,36 +42,39 @@ def compare_runs(paths: Sequence[Path], *, to_best: bool = False) -> Compared:
     runs = {str(path): folder for path, folder in zip(paths, folders, strict=True)}
     measures = benchmark.measures_of(name for result in results for name in result.measures)
     apart = other_composites(results, measures, benchmark.summarize)
+    check_measure(measure, results)
+    ranked = headline_of(results, measure)
     results = [without(result, names) for result, names in zip(results, apart, strict=True)]
     found = standings(
-        Analysis.of(benchmark, measures),
+        replace(Analysis.of(benchmark, measures), headline=ranked.measure),
         {run: folder.scores() for run, folder in runs.items()},
-        unranked={run for run, names in zip(runs, apart, strict=True) if benchmark.headline_measure in names},
+        unranked={run for run, names in zip(runs, apart, strict=True) if ranked.measure in names},
     )
     largest = max(results, key=lambda result: result.total)
-    headline = next((measure for measure in benchmark.measures if measure.name == first.headline), None)
+    headline = next((one for one in measures if one.name == ranked.measure), None)
     names = dict(zip(runs, run_names(folders), strict=True))
     baseline = next(iter(found.ranks)) if to_best else str(paths[0])
     taking_part = [
         Contender(str(path), names[str(path)], result)
         for path, result, left in zip(paths, results, apart, strict=True)
-        if first.headline not in left
+        if ranked.measure not in left
     ]
     outcome = verdict(taking_part, headline, found, apart=any(apart), review=review_of(folders[0].info))
     return Compared(
         benchmark=first.benchmark,
         version=first.version,
-        headline=first.headline,
+        headline=ranked.measure,
+        headline_note=ranked.note,
         baseline=baseline,
         units=first.units,
         directions=first.directions,
         differing=differing_parts(folders),
         runs=_ranked(names, results, found),
-        pairs=_pairs(benchmark, runs, dict(zip(runs, results, strict=True)), names, baseline, found),
+        pairs=_pairs(benchmark, runs, names, baseline, found, ranked.measure),
         notes=[
             *left_out_sentences(list(zip(names.values(), apart, strict=True)), measures),
             *unranked_sentences(
-                {one.key: one.name for one in taking_part if one.value(first.headline) is not None}, found
+                {one.key: one.name for one in taking_part if one.value(ranked.measure) is not None}, found
             ),
         ],
         untold=found.untold,
@@ -89,42 +97,62 @@ def result_of(folder: RunFolder) -> Result:
 
 
 class _Read(NamedTuple):
-    """The samples of a run that have scores, with them those in which its benchmark found nothing to score, and those
-    whose page was not read."""
+    """The samples of a run: those with scores, those looked at, those answered, and how the others ended.
+
+    A sample that was looked at may have nothing that its benchmark can score.
+    """
 
     scored: frozenset[str]
     looked_at: frozenset[str]
-    failed: frozenset[str]
+    answered: dict[str, None]
+    failed: dict[str, Failure]
 
     @classmethod
     def of(cls, folder: RunFolder) -> _Read:
-        looked_at = {item.sample: bool(item.scores) for item in folder.scores() if item.scores or not item.error}
-        failed = (sample for sample, place in folder.prediction_places().items() if place.mark in FAILED)
-        scored = frozenset(sample for sample, scored in looked_at.items() if scored)
-        return cls(scored, frozenset(looked_at), frozenset(failed))
+        looked_at, answered, failed = dict[str, bool](), dict[str, None](), dict[str, Failure]()
+        for item in folder.scores():
+            if item.scores or not item.error:
+                looked_at[item.sample] = bool(item.scores)
+            if item.outcome in FAILED or item.error:
+                outcome = item.outcome if item.outcome in FAILED else "scorer"
+                failed[item.sample] = Failure(sample=item.sample, outcome=outcome, error=item.error)
+            else:
+                answered[item.sample] = None
+        scored = frozenset(sample for sample, has_scores in looked_at.items() if has_scores)
+        return cls(scored, frozenset(looked_at), answered, failed)
+
+    def unanswered(self, baseline: _Read) -> list[Failure]:
+        """List the samples that this run has not answered although the baseline has, or has at least scored them."""
+        only_scored = sorted(baseline.scored & (baseline.failed.keys() - self.looked_at))
+        return [
+            self.failed.get(sample, Failure(sample=sample, outcome="missing"))
+            for sample in (*baseline.answered, *only_scored)
+            if sample not in self.answered
+        ]
 
 
 def _pairs(
     benchmark: Benchmark,
     runs: Mapping[str, RunFolder],
-    results: Mapping[str, Result],
     names: Mapping[str, str],
     baseline: str,
     compared: Standings,
+    headline: str,
 ) -> list[Pair]:
     """Every other run against the baseline, over the samples that both have scored."""
     read = {run: _Read.of(folder) for run, folder in runs.items()}
     return [
         Pair(
             run=run,
-            engine=results[run].engine,
+            engine=folder.info.engine,
             name=names[run],
             samples=len(shared := read[run].scored & read[baseline].scored),
             shared=max((one.shared for one in compared.minus(run, baseline).values()), default=0),
             measures=compared.minus(run, baseline),
             unscored=len(read[baseline].scored - read[run].looked_at),
-            failed=len(shared & (read[run].failed | read[baseline].failed)),
-            moved=movement(benchmark, folder.scores(), runs[baseline].scores(), shared),
+            failed=len(shared & (read[run].failed.keys() | read[baseline].failed.keys())),
+            unanswered=read[run].unanswered(read[baseline]),
+            moved=movement(benchmark, folder.scores, runs[baseline].scores, shared, headline),
         )
         for run, folder in runs.items()
         if run != baseline
@@ -143,6 +171,7 @@ def _ranked(names: Mapping[str, str], results: list[Result], compared: Standings
             total=found[run].total,
             signature=found[run].signature,
             measures=found[run].measures,
+            not_computed=found[run].not_computed,
             speed=found[run].speed,
             currency=found[run].currency,
             unverified=unverified(found[run]),

@@ -21,6 +21,7 @@ from loupe.engines.adapters.steps import apply_adapters
 from loupe.engines.registry import slug
 from loupe.errors import RunError, UsageError, word
 from loupe.files.folder import Folder
+from loupe.results.headline import headline_of
 from loupe.results.matrix import make_matrix
 from loupe.results.sample_values import sample_values
 from loupe.results.sections import failed_count
@@ -96,7 +97,7 @@ def _names(folder: RunFolder) -> tuple[str, str]:
 
 def _evaluation(folder: RunFolder, result: Result) -> dict[str, Any]:
     """The whole result, and beside it every sample with its own numbers."""
-    benchmark = benchmark_of_run(folder.info.benchmark)
+    benchmark, ranked = benchmark_of_run(folder.info.benchmark), headline_of([result])
     return {
         "model": result.engine,
         "benchmark": result.benchmark,
@@ -105,7 +106,8 @@ def _evaluation(folder: RunFolder, result: Result) -> dict[str, Any]:
         "signature": result.signature,
         "num_samples": result.total,
         "num_failed": failed_count(result),
-        "headline": result.headline,
+        "headline": ranked.measure,
+        "headline_note": ranked.note,
         "metrics": _values(result.measures),
         **msgspec.to_builtins({name: getattr(result, name) for name in _KEPT}),
         "samples": [_sample(benchmark, row) for row in folder.scores()],
@@ -113,7 +115,18 @@ def _evaluation(folder: RunFolder, result: Result) -> dict[str, Any]:
 
 
 #: Parts of `result.json` that stand in the file as they are.
-_KEPT = ("measures", "units", "directions", "slices", "outcomes", "failures", "diagnostics", "speed", "warnings")
+_KEPT = (
+    "measures",
+    "units",
+    "directions",
+    "slices",
+    "outcomes",
+    "failures",
+    "diagnostics",
+    "speed",
+    "warnings",
+    "not_computed",
+)
 
 
 def _sample(benchmark: Benchmark, row: SampleScores) -> dict[str, Any]:
@@ -135,7 +148,8 @@ def _comparison(folders: Sequence[RunFolder], results: Sequence[Result], now: da
     for folder, result in listed:
         models.setdefault(result.engine, {})[name_of_run(folder.info)] = {
             "version": result.version,
-            "headline": result.headline,
+            "headline": headline_of([result]).measure,
+            "headline_note": headline_of([result]).note,
             "metrics": _values(result.measures),
             "num_samples": result.total,
             "num_failed": failed_count(result),

@@ -14,9 +14,10 @@ from loupe.benchmarks.registry import benchmark_of_run, data_set, name_of_run
 from loupe.data.hub.manifest import has_manifest, read_manifest
 from loupe.data.hub.store import default_root
 from loupe.engines.registry import slug
-from loupe.errors import LoupeError, UsageError
+from loupe.errors import LoupeError, UsageError, word
 from loupe.files.folder import Folder
 from loupe.results.exports.sample_tables import scored
+from loupe.results.headline import why_nothing
 from loupe.results.sections import part_of_published, unread_count
 from loupe.results.unverified import unverified
 from loupe.runs.folder import RunFolder
@@ -53,6 +54,9 @@ def write_hub_results(folder: RunFolder, root: Path) -> Path:
         if value is not None:
             shown = round(100 * value, 2) if units.get(measure) == "fraction" else round(value, 3)
             lines += _entry({"id": found.repo, "task_id": task} | revision, shown, _facts(folder, result))
+    if not lines:
+        why = "; ".join(f"no {measure}: {why_nothing(result, measure)}" for measure in tasks)
+        raise UsageError(f"{folder.path} has nothing to publish ({why})", hint=f"loupe score {word(folder.path)}")
     name = f"{slug(name_of_run(folder.info))}.yaml"
     Folder(root).write(f"{FOLDER}/{name}", "".join(f"{line}\n" for line in lines).encode())
     return root / FOLDER / name

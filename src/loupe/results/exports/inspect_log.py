@@ -19,6 +19,7 @@ from loupe.files.file_names import safe_name
 from loupe.files.folder import Folder
 from loupe.results.control_characters import printable
 from loupe.results.exports.sample_tables import Cell, Written, sample_rows, scored
+from loupe.results.headline import headline_of
 from loupe.runs.folder import RunFolder
 from loupe.typed import encode_json
 from loupe.types import Result
@@ -74,6 +75,7 @@ def _add(log: zipfile.ZipFile, name: str, document: object) -> None:
 
 def _header(folder: RunFolder, result: Result, ids: list[str]) -> dict[str, Any]:
     info = folder.info
+    ranked = headline_of([result])
     identity = hashlib.sha256(f"{info.signature} {info.created}".encode()).hexdigest()[:22]
     return {
         "version": 2,
@@ -89,7 +91,7 @@ def _header(folder: RunFolder, result: Result, ids: list[str]) -> dict[str, Any]
             "model": info.engine,
             "config": {"epochs": 1},
             "packages": {"loupe-ocr": info.packages.get("loupe", "")},
-            "metadata": {"signature": result.signature},
+            "metadata": {"signature": result.signature, "headline": ranked.measure, "headline_note": ranked.note},
         },
         "plan": {"name": "loupe", "steps": [], "config": {}},
         "results": {

@@ -7,7 +7,7 @@ Road), both of which these files fit: every suite has properties, cases, and wha
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,10 +16,11 @@ from xml.etree import ElementTree
 from loupe.results.comparing.records import Compared, Pair
 from loupe.results.comparing.regressions import loss
 from loupe.results.control_characters import printable
+from loupe.results.headline import headline_of, why_nothing
 from loupe.results.sections import format_estimate, format_range, one_line
 from loupe.results.visible_differences import difference_cells
 from loupe.runs.folder import RunFolder
-from loupe.types import Result
+from loupe.types import Failure, Result
 
 #: Failed samples of a run that become test cases; the others are counted in what is said.
 MOST_FAILED = 500
@@ -53,7 +54,7 @@ class Suite:
 
 
 def comparison_suites(compared: Compared) -> list[Suite]:
-    """A suite for each run against the baseline, a case for each measure.
+    """Make a suite for each run against the baseline: a case for each measure, and for each answer that it lacks.
 
     What fails is what `--fail-on-regression` names; where that was not asked for, what is clearly worse.
     """
@@ -63,7 +64,7 @@ def comparison_suites(compared: Compared) -> list[Suite]:
 def _pair_suite(compared: Compared, pair: Pair) -> Suite:
     lost = {one.measure: one.why for one in compared.regressions or () if one.run == pair.run}
     base = next(row for row in compared.runs if row.run == compared.baseline)
-    cases, said = [], [compared.verdict]
+    cases, said = [], [compared.headline_note, compared.verdict]
     for measure, found in pair.measures.items():
         if found.value_a is None and found.value_b is None:
             continue
@@ -77,6 +78,7 @@ def _pair_suite(compared: Compared, pair: Pair) -> Suite:
         else:
             cases.append(Case(name=measure))
         said.append(f"{measure}: {difference} [{interval}] p (Holm) {p}: {verdict}")
+    cases += _sample_cases(pair.unanswered, said) if lost.get("") else ()
     return Suite(
         name=f"{pair.name} against {base.name}",
         package=f"{compared.benchmark}@{compared.version}",
@@ -87,24 +89,23 @@ def _pair_suite(compared: Compared, pair: Pair) -> Suite:
     )
 
 
-def run_suite(folder: RunFolder, result: Result, below: Collection[str] = ()) -> Suite:
-    """A case for each measure, which fails where it is `below` what was asked; one for each sample that failed."""
-    cases, said = [], []
-    for measure, found in result.measures.items():
-        unit = result.units.get(measure, "fraction")
+def run_suite(folder: RunFolder, result: Result, below: Collection[str] = (), measure: str = "") -> Suite:
+    """Make a case for each measure, which fails if it is `below` what was asked, and for each sample that failed.
+
+    `measure` is the headline that was asked for ("": the one that the run has).
+    """
+    cases, said = [], [headline_of([result], measure).note]
+    for name, found in result.measures.items():
+        unit = result.units.get(name, "fraction")
         value = f"{format_estimate(found, unit)} [{format_range(found.low, found.high, unit)}] n={found.n:,}"
-        said.append(f"{measure}: {value}")
-        if measure in below:
-            cases.append(Case(name=measure, kind="failure", type="fail-under", message=f"{value} is too bad"))
+        said.append(f"{name}: {value}")
+        if name in below:
+            cases.append(Case(name=name, kind="failure", type="fail-under", message=f"{value} is too bad"))
         elif found.value is None:
-            cases.append(Case(name=measure, kind="skipped", message="not computed"))
+            cases.append(Case(name=name, kind="skipped", message=f"not computed: {why_nothing(result, name)}"))
         else:
-            cases.append(Case(name=measure))
-    for failure in result.failures[:MOST_FAILED]:
-        message = failure.error or "no answer"
-        cases.append(Case(name=f"sample {failure.sample}", kind="error", type=failure.outcome, message=message))
-    if (more := len(result.failures) - MOST_FAILED) > 0:
-        said.append(f"{more:,} more samples failed")
+            cases.append(Case(name=name))
+    cases += _sample_cases(result.failures, said)
     return Suite(
         name=result.engine,
         package=f"{result.benchmark}@{result.version}",
@@ -113,6 +114,15 @@ def run_suite(folder: RunFolder, result: Result, below: Collection[str] = ()) ->
         cases=cases,
         said=[*said, *result.warnings],
     )
+
+
+def _sample_cases(failures: Sequence[Failure], said: list[str]) -> Iterator[Case]:
+    """Yield a case for each sample without an answer; of very many, say how many more there are."""
+    for failure in failures[:MOST_FAILED]:
+        message = failure.error or "no answer"
+        yield Case(name=f"sample {failure.sample}", kind="error", type=failure.outcome, message=message)
+    if (more := len(failures) - MOST_FAILED) > 0:
+        said.append(f"{more:,} more samples failed")
 
 
 def junit_xml(suites: Sequence[Suite]) -> bytes:

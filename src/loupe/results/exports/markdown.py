@@ -12,10 +12,11 @@ from itertools import accumulate
 from pathlib import Path
 
 from loupe.errors import LoupeError
-from loupe.results.comparing.records import Compared, Pair
+from loupe.results.comparing.records import Compared, Pair, Regression
 from loupe.results.comparing.regressions import cannot_tell
 from loupe.results.control_characters import printable
 from loupe.results.group_titles import listed
+from loupe.results.headline import headline_of, why_nothing
 from loupe.results.references import answers_of, references_of
 from loupe.results.sections import (
     failed_count,
@@ -24,7 +25,8 @@ from loupe.results.sections import (
     format_value,
     one_line,
 )
-from loupe.results.visible_differences import difference_cells, signed
+from loupe.results.visible_differences import difference_cells
+from loupe.results.worst_samples import added, worst_section
 from loupe.runs.folder import RunFolder
 from loupe.types import Estimate, Result
 
@@ -46,6 +48,8 @@ def comparison_markdown(compared: Compared) -> str:
         parts.append(f"> **{code(compared.warning)}**")
     if compared.regressions is not None:
         parts.append(_outcome(compared))
+    if compared.headline_note:
+        parts.append(code(compared.headline_note, longest=LONGEST))
     if compared.verdict:
         parts.append(code(compared.verdict, longest=LONGEST))
     for pair in compared.pairs[:_LISTED]:
@@ -63,8 +67,13 @@ def _outcome(compared: Compared) -> str:
         return f"⚠️ **Not tested:** {code(few)}"
     if not lost:
         return "✅ **No regression.**"
-    lines = [f"- {code(one.name)} {code(one.measure)}: {one.why}" for one in lost[:_LISTED]]
+    lines = [f"- {' '.join(map(code, filter(None, [one.name, one.measure])))}: {_why(one)}" for one in lost[:_LISTED]]
     return "\n".join([f"❌ **{len(lost)} regression{'' if len(lost) == 1 else 's'}.**", "", *lines])
+
+
+def _why(one: Regression) -> str:
+    """Return the reason as Markdown: that of missing answers has foreign names in it."""
+    return one.why if one.measure else code(one.why, longest=LONGEST)
 
 
 def _pair(compared: Compared, pair: Pair, base: str) -> Iterator[str]:
@@ -73,7 +82,10 @@ def _pair(compared: Compared, pair: Pair, base: str) -> Iterator[str]:
         if (found.value_a is None and found.value_b is None) or name in compared.twice:
             continue
         unit = compared.units.get(name, "fraction")
-        values = (format_value(value, unit) for value in (found.value_a, found.value_b))
+        values = [
+            format_value(value, unit) if value is not None else f"– {code(compared.why_nothing(run, name))}"
+            for run, value in ((pair.run, found.value_a), (compared.baseline, found.value_b))
+        ]
         cells = difference_cells(found, unit, higher_is_better=compared.directions.get(name, True))
         rows.append((code(name), *values, *cells))
     count = f"{pair.samples:,} sample{'' if pair.samples == 1 else 's'}"
@@ -90,20 +102,26 @@ def _pair(compared: Compared, pair: Pair, base: str) -> Iterator[str]:
     yield f"**What got worse most**, by {code(pair.moved.measure)}:"
     for one in worse:
         texts = {"reference": references.get(one.sample), base: then.get(one.sample), pair.name: now.get(one.sample)}
-        yield from example(f"{code(one.sample)}: {signed(one.difference, unit)}", texts)
+        moved = f"{format_value(one.value_before, unit)} → {format_value(one.value, unit)}"
+        heading = f"{code(one.sample)}: {moved}, which adds {added(one, unit)} to the difference"
+        yield from example(heading, texts)
 
 
-def runs_markdown(runs: Sequence[tuple[RunFolder, Result]]) -> str:
-    """Every run with its headline, then its measures, what failed, and how the numbers were made."""
+def runs_markdown(runs: Sequence[tuple[RunFolder, Result]], measure: str = "") -> str:
+    """Write every run with its headline, then its measures, what failed, and how the numbers were made.
+
+    `measure` is the headline that was asked for ("": the one that each run has).
+    """
     rows = []
     for folder, result in runs[:_LISTED]:
-        found, unit = result.measures.get(result.headline, Estimate(value=None)), _unit(result, result.headline)
+        headline = headline_of([result], measure).measure
+        found, unit = result.measures.get(headline, Estimate(value=None)), _unit(result, headline)
         failed = f"{failed_count(result):,} of {result.total:,}"
         rows.append(
             (
                 code(result.engine),
                 code(f"{result.benchmark}@{result.version}"),
-                f"{code(result.headline)} {format_estimate(found, unit)}",
+                f"{code(headline)} {format_estimate(found, unit)}",
                 format_range(found.low, found.high, unit),
                 failed,
                 code(str(folder.path)),
@@ -111,17 +129,22 @@ def runs_markdown(runs: Sequence[tuple[RunFolder, Result]]) -> str:
         )
     parts = ["## Loupe", table(("engine", "benchmark", "headline", "95 % interval", "failed", "run"), rows)]
     for folder, result in runs[:_LISTED]:
-        parts += _run(folder, result)
+        parts += _run(folder, result, measure)
     parts.append(folded("Signatures", "\n".join(one_line(result.signature, 1000) for _, result in runs[:_LISTED])))
     return _joined(parts)
 
 
-def _run(folder: RunFolder, result: Result) -> Iterator[str]:
+def _run(folder: RunFolder, result: Result, measure: str) -> Iterator[str]:
     yield f"### {code(result.engine)} on {code(result.benchmark)}"
+    headline = headline_of([result], measure)
+    if headline.note:
+        yield code(headline.note, longest=LONGEST)
     rows = [
         (
             code(name),
-            format_estimate(found, _unit(result, name)),
+            format_estimate(found, _unit(result, name))
+            if found.value is not None
+            else f"– {code(why_nothing(result, name))}",
             format_range(found.low, found.high, _unit(result, name)),
             f"{found.n:,}",
         )
@@ -137,16 +160,15 @@ def _run(folder: RunFolder, result: Result) -> Iterator[str]:
             for one in result.failures[:EXAMPLES]
         ]
         yield "\n".join(lines)
-    yield from _worst(folder)
+    yield from _worst(folder, headline.measure)
 
 
-def _worst(folder: RunFolder) -> Iterator[str]:
+def _worst(folder: RunFolder, measure: str) -> Iterator[str]:
     """The samples that cost most, with reference and answer; none where nothing is lost, or nobody can tell."""
     from loupe.benchmarks.registry import benchmark_of_run
-    from loupe.results.worst_samples import worst_section
 
     try:
-        section = worst_section(benchmark_of_run(folder.info.benchmark), folder.scores())
+        section = worst_section(benchmark_of_run(folder.info.benchmark), folder.scores(), measure)
     except LoupeError:
         return
     if section is None:

@@ -71,8 +71,9 @@ class Board:
     """The runs of one group at one moment. Everything is made when it is asked for, and taken over from the board of
     `before` as far as it still holds."""
 
-    def __init__(self, runs: Sequence[RunIndex], *, before: Board | None = None) -> None:
+    def __init__(self, runs: Sequence[RunIndex], *, before: Board | None = None, measure: str = "") -> None:
         self.runs = tuple(runs)
+        self._measure = measure
         self.ident = board_ident(self.runs[0])
         self.key = board_key(self.ident)
         self.labels = labels(self.runs)
@@ -106,7 +107,8 @@ class Board:
             key = tuple((run.serial, run.scored if run.result else -1, self.labels[run.key]) for run in self.runs)
             if self._group is None or self._group[0] != key:
                 entrants = [run.entrant(self.labels[run.key]) for run in self.runs]
-                group = make_group(entrants, SampledGroup, uncompared=_UNCOMPARED if self.is_large else "")
+                uncompared = _UNCOMPARED if self.is_large else ""
+                group = make_group(entrants, SampledGroup, uncompared=uncompared, measure=self._measure)
                 info = group.entrants[0].run.info
                 group.published = published_rows(info.benchmark_id, info.version)
                 self._group = key, group

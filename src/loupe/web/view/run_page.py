@@ -13,7 +13,8 @@ import msgspec
 from loupe.engines.registry import Profile, built_in, changed_settings, engine_module
 from loupe.errors import LoupeError
 from loupe.pipeline.spent import latency_figures, page_seconds
-from loupe.results.sections import format_estimate, format_headline, format_margin, format_value
+from loupe.results.headline import format_headline
+from loupe.results.sections import format_estimate, format_margin, format_value
 from loupe.results.speed import speed_rows, speed_text
 from loupe.scoring.running import RunningScore
 from loupe.typed import convert
@@ -43,7 +44,7 @@ def run_context(board: Board, run: RunIndex) -> JsonObject:
         "label": info.engine,
         "state": run.state,
         "progress": progress(board, run),
-        "headline": format_headline(run.result) if run.result else "",
+        "headline": format_headline(run.result, board.group().headline) if run.result else "",
         "measures": _measures(board, run),
         "outcomes": [(name, counted_outcome(name, count), count) for name, count in ordered(board, run)],
         "strip": strip(board, run),
@@ -119,7 +120,8 @@ def _measures(board: Board, run: RunIndex) -> list[tuple[str, str, str, int]]:
     result, known = run.result, board.measures()
     if result is None:
         return []
-    order = sorted(result.measures.items(), key=lambda item: item[0] != result.headline)
+    headline = board.group().headline
+    order = sorted(result.measures.items(), key=lambda item: item[0] != headline)
     return [
         (
             f"{(name in known and known[name].title) or name} {'↑' if result.directions.get(name, True) else '↓'}",

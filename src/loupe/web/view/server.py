@@ -11,10 +11,12 @@ from loupe.web.view.app import VIEW_POLICY, application
 from loupe.web.view.shelf import Shelf
 
 
-async def serve(roots: Sequence[Path], *, port: int, on_ready: Callable[[str], None], stop: asyncio.Event) -> None:
-    """Serve the runs below these folders until `stop` is set; see `loupe.web.server`."""
+async def serve(
+    roots: Sequence[Path], *, port: int, on_ready: Callable[[str], None], stop: asyncio.Event, measure: str = ""
+) -> None:
+    """Serve the runs below these folders, ranked by `measure`, until `stop` is set; see `loupe.web.server`."""
     await server.serve(
-        application(Shelf(roots)),
+        application(Shelf(roots, measure)),
         name="view",
         ports=[port],
         on_ready=on_ready,

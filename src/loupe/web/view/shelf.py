@@ -38,10 +38,14 @@ class Look:
 
 
 class Shelf:
-    """The runs. Those that appear later are found, those that cannot be read are named as damaged."""
+    """The runs. Those that appear later are found, those that cannot be read are named as damaged.
 
-    def __init__(self, roots: Sequence[Path]) -> None:
+    `measure` ranks the runs of each benchmark that has it.
+    """
+
+    def __init__(self, roots: Sequence[Path], measure: str = "") -> None:
         self.roots = list(roots)
+        self._measure = measure
         self._runs: dict[Path, RunReader] = {}
         self._look = Look({}, {})
         self._looked = float("-inf")
@@ -91,7 +95,7 @@ class Shelf:
             key = board_key(ident)
             old = self._look.boards.get(key)
             unchanged = old is not None and len(old.runs) == len(runs) and all(map(_is, old.runs, runs))
-            boards[key] = old if old is not None and unchanged else Board(runs, before=old)
+            boards[key] = old if old is not None and unchanged else Board(runs, before=old, measure=self._measure)
         return {key: boards[key] for key in sorted(boards)}
 
     def boards(self) -> list[Board]:
