@@ -89,7 +89,7 @@ def test_run_takes_what_its_two_halves_take() -> None:
     run, infer, score, draft = (set(COMMANDS[name]) for name in ("run", "infer", "score", "draft"))
     assert infer | score <= run
     until = {"--until", "--until-difference", "--max-pages"}
-    assert run - infer == {"--fail-under", "--with-published", "--by", "--junit", "--markdown", *until}
+    assert run - infer == {"--fail-under", "--with-published", "--by", "--by-measure", "--junit", "--markdown", *until}
     # Drafts have no score, truth is what they are to become, and the folder is their data.
     without = {"--allow-unverified", "--strict", "--suite", "--skip-missing", "--data", "--download", "--jobs"}
     assert infer - draft == without

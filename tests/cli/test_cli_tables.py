@@ -13,10 +13,10 @@ from rich.console import Console
 
 from loupe.cli.shared.terminal_tables import fitted, rich_tables, tab_separated
 from loupe.errors import UsageError
+from loupe.results.headline import format_headline
 from loupe.results.sections import (
     Section,
     failed_count,
-    format_headline,
     format_margin,
     format_value,
     result_sections,
