@@ -17,7 +17,7 @@ import pytest
 
 from loupe.inference.progress import Progress
 from loupe.results.status_line import status_line
-from loupe.types import Estimate
+from loupe.types import Estimate, Measure
 
 #: A run that ends when it is asked to: the display and the signals are real, only the work is not.
 WORK = """
@@ -38,7 +38,7 @@ async def work(progress):
     return "finished"
 
 progress = Progress(engine="reader", benchmark="toy")
-print(asyncio.run(supervise(work(progress), progress, plain="plain" in sys.argv, unit="fraction")))
+print(asyncio.run(supervise(work(progress), progress, plain="plain" in sys.argv)))
 """
 
 
@@ -93,8 +93,8 @@ def test_the_line_names_every_counter_that_is_not_zero() -> None:
     progress.started = time.monotonic() - 20
     progress.output_tokens = 2000
     progress.outcomes = Counter(ok=33, error=2, truncated=3, repeated=1, empty=1)
-    progress.headline, progress.headline_name = Estimate(value=0.9, n=40), "similarity"
-    line = status_line(progress, unit="fraction")
+    progress.headline = (Measure(name="similarity"), Estimate(value=0.9, n=40))
+    line = status_line(progress)
     assert line == (
         "50/100 · 2.00 pages/s · 100 tokens/s · 25 s left · 4 in flight · 10 already done · 2 retries · 2 failed"
         " · 3 truncated · 1 empty · 1 loops · similarity 90.00 % on 40 so far"
@@ -102,7 +102,7 @@ def test_the_line_names_every_counter_that_is_not_zero() -> None:
 
 
 def test_the_line_at_the_start_promises_nothing() -> None:
-    assert status_line(Progress(total=5, note="opening"), unit="fraction") == "0/5 · 0.00 pages/s · opening"
+    assert status_line(Progress(total=5, note="opening")) == "0/5 · 0.00 pages/s · opening"
 
 
 def test_plain_shows_no_block_even_on_a_terminal(tmp_path: Path) -> None:

@@ -18,11 +18,11 @@ def test_the_rate_of_now_is_that_of_the_last_seconds_and_stands_beside_the_mean(
     progress.started = time.monotonic() - 100
     for _ in range(60):
         progress.count(Prediction(sample="a"))
-    assert "0.60 pages/s (now 2.00)" in status_line(progress, unit="fraction")
+    assert "0.60 pages/s (now 2.00)" in status_line(progress)
     progress._ended.extendleft([time.monotonic() - LIVE_SECONDS - 1] * 500)
     assert progress.live_rate == 2.0
     progress.started = time.monotonic() - LIVE_SECONDS / 2
-    assert progress.live_rate is None and "now" not in status_line(progress, unit="fraction")
+    assert progress.live_rate is None and "now" not in status_line(progress)
 
 
 def test_the_limit_of_auto_is_told_while_it_moves() -> None:
@@ -35,7 +35,7 @@ def test_the_limit_of_auto_is_told_while_it_moves() -> None:
     async def keep(prediction: Prediction) -> None:
         assert progress.limit is not None
         limits.append(progress.limit())
-        lines.append(status_line(progress, unit="fraction"))
+        lines.append(status_line(progress))
 
     engine = Engine(predict=predict, status=lambda: "1 of 2 servers out")
     requests = iter([Request(id=str(number)) for number in range(400)])

@@ -115,6 +115,15 @@ def test_slices_come_from_samples_and_from_single_scores() -> None:
     assert values(found["table"]["small"]) == {"teds": 0.0}
 
 
+def test_a_slice_of_a_few_pages_has_no_interval_that_spans_the_scale() -> None:
+    """Two pages that are right are 100 % [15.81 … 100.00]: true, and of no use."""
+    found = result(*(row(f"{n}", teds(1.0), tags={"pair": str(n // 2), "half": str(n % 2)}) for n in range(12)))
+    assert [(one["teds"].n, one["teds"].low) for one in found.slices["pair"].values()] == 6 * [(2, None)]
+    # Six pages are enough for a bound, and the whole run has one of its own.
+    assert [one["teds"].low for one in found.slices["half"].values()] == [pytest.approx(0.5407, abs=1e-4)] * 2
+    assert found.measures["teds"].low is not None
+
+
 def test_a_score_may_refine_the_tag_of_its_sample() -> None:
     found = result(row("a", cer(1, 10), teds(1.0, lang="de"), tags={"lang": "en"})).slices
     assert values(found["lang"]["en"]) == {"cer": pytest.approx(0.1)}

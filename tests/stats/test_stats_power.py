@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -50,8 +51,8 @@ def test_no_number_of_documents_shows_no_difference() -> None:
     assert clusters_needed(0.02, 30, 0.0) is None
     assert needed(Difference(difference=0.0, shared=30, p=1.0, detectable=0.1)) == "none: no difference"
     assert needed(Difference(difference=0.001, shared=30, p=0.8, detectable=0.1, needed=12345)) == "about 12,000 more"
-    assert (
-        needed(Difference(difference=0.2, shared=30, p=0.01, p_holm=0.01, detectable=0.1, needed=9)) == "enough already"
+    assert needed(Difference(difference=0.2, shared=30, p=0.01, detectable=0.1, needed=9)) == (
+        "about as many as these: 9"
     )
 
 
@@ -80,17 +81,29 @@ def test_a_difference_beyond_the_scale_is_none_that_could_show() -> None:
     ("other", "words"),
     [
         (1.0, ("0.00 points", "none seen; up to 37 % of documents may differ", "none: no difference")),
-        (0.5, ("+50.00 points", "same in all; up to 37 % of documents may vary", "enough already")),
+        (0.5, None),  # It is clear, so nothing is open.
     ],
 )
 def test_documents_that_all_differ_alike_say_what_share_could_be_different(
-    other: float, words: tuple[str, ...]
+    other: float, words: tuple[str, ...] | None
 ) -> None:
     found = compare(Analysis([MEASURE], draws=200), run(np.ones(8)), run(np.full(8, other)))["similarity"]
     assert found.detectable is None and found.unseen == pytest.approx(1 - 0.025 ** (1 / 8))
     # With that share of documents different, eight without one of them are seen in one of forty cases.
     assert (1 - found.unseen) ** 8 == pytest.approx(0.025)
-    assert section(found) == words
+    if words is None:
+        assert visible_differences([("a minus b", found)], "similarity", "fraction") == []
+    else:
+        assert section(found) == words
+
+
+def test_a_clear_difference_below_the_smallest_detectable_one_is_not_called_undetectable() -> None:
+    """In the demo stood "5.56 points, smallest detectable 9.27, enough already"."""
+    clear = Difference(difference=0.0556, shared=12, p=0.02, p_holm=0.02, detectable=0.0927, needed=30)
+    assert visible_differences([("a minus b", clear)], "similarity", "fraction") == []
+    # Clear alone, and not among several pairs: the forecast never contradicts the figure beside it.
+    several = msgspec.structs.replace(clear, p_holm=0.06)
+    assert section(several) == ("+5.56 points", "9.27 points", "about 30, 18 more")
 
 
 def test_a_difference_has_the_sign_that_its_name_promises() -> None:

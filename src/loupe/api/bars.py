@@ -28,13 +28,13 @@ class Bar(Protocol):
         """Take the bar away."""
 
 
-def bar_here(progress: Progress, unit: str, *, shown: bool) -> Bar:
-    """The bar for these surroundings; none where nobody would see it, or wants to. `unit` is that of the headline."""
+def bar_here(progress: Progress, *, shown: bool) -> Bar:
+    """Return the bar for these surroundings; none if nobody would see it, or wants to."""
     if not shown:
         return _Nobody()
     if (shell := _notebook()) is not None:
-        return _Cell(progress, unit, shell)
-    return _Line(progress, unit) if sys.stderr.isatty() else _Nobody()
+        return _Cell(progress, shell)
+    return _Line(progress) if sys.stderr.isatty() else _Nobody()
 
 
 def _notebook() -> Any:
@@ -69,8 +69,8 @@ class _Line:
 
     unseen = False
 
-    def __init__(self, progress: Progress, unit: str) -> None:
-        self._progress, self._unit = progress, unit
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
 
     def refresh(self) -> None:
         """Write the line anew."""
@@ -78,7 +78,7 @@ class _Line:
         share = (progress.resumed + progress.done) / max(progress.total, 1)
         full = round(_CELLS * min(share, 1.0))
         head = f"{progress.engine} on {progress.benchmark} {'█' * full}{'░' * (_CELLS - full)}"
-        self._write(f"\r\x1b[K{self._fitting(f'{head} {status_line(progress, unit=self._unit)}')}")
+        self._write(f"\r\x1b[K{self._fitting(f'{head} {status_line(progress)}')}")
 
     def say(self, line: str) -> None:
         """Leave a line above."""
@@ -105,8 +105,8 @@ class _Cell:
 
     unseen = False
 
-    def __init__(self, progress: Progress, unit: str, display: Any) -> None:
-        self._progress, self._unit, self._html = progress, unit, display.HTML
+    def __init__(self, progress: Progress, display: Any) -> None:
+        self._progress, self._html = progress, display.HTML
         self._said: list[str] = []
         self._handle = display.display(self._html(""), display_id=True)
 
@@ -114,7 +114,7 @@ class _Cell:
         """Draw the bar anew."""
         progress = self._progress
         ended = progress.resumed + progress.done
-        line = status_line(progress, unit=self._unit)
+        line = status_line(progress)
         self._show(
             f"<b>{escape(progress.engine)}</b> on {escape(progress.benchmark)} "
             f'<progress max="{max(progress.total, 1)}" value="{ended}" style="vertical-align:middle"></progress> '

@@ -13,7 +13,6 @@ from loupe.api.blocking import Stops, finish
 from loupe.api.options import EngineLike, ReadingOptions, make_plan
 from loupe.api.runs import Run
 from loupe.api.temporary import TemporaryFolder
-from loupe.benchmarks.registry import get_benchmark
 from loupe.inference.progress import Progress
 from loupe.pipeline import Plan
 from loupe.pipeline import run as read_and_score
@@ -70,9 +69,7 @@ def _progress_of(plan: Plan) -> Progress:
 
 
 async def _read(plan: Plan, kept: TemporaryFolder | None, progress: Progress, told: Told, *, shown: bool) -> Run:
-    found = get_benchmark(plan.benchmark)
-    unit = next(one.unit for one in found.measures if one.name == found.headline_measure)
-    bar = bar_here(progress, unit, shown=shown)
+    bar = bar_here(progress, shown=shown)
     try:
         folder = await watch(read_and_score(plan, progress), progress, told=told, refresh=bar.refresh, say=bar.say)
     except asyncio.CancelledError:

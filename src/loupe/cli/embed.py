@@ -183,7 +183,7 @@ def _embed(plan: Plan, *, plain: bool) -> None:
     progress = Progress(engine="embed", benchmark=str(plan.run))
     try:
         with Keeper(say=say) as keeper:
-            asyncio.run(supervise(embed(plan, progress, keeper), progress, plain=plain, unit="fraction"))
+            asyncio.run(supervise(embed(plan, progress, keeper), progress, plain=plain))
     except asyncio.CancelledError:
         progress.request_stop()
     if progress.stopping:

@@ -98,7 +98,7 @@ def command(
     progress = Progress()
     with Keeper(say=say) as keeper:
         work = measure(plans[0], sweep, progress, requests=requests, stream=not no_stream, keeper=keeper)
-        test = asyncio.run(supervise(work, progress, plain=plain, unit="fraction"))
+        test = asyncio.run(supervise(work, progress, plain=plain))
     _show(test, json=json, plot=plot, plain=plain)
     if progress.stopping:
         context.exit(INTERRUPTED)

@@ -8,7 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from loupe.types import FAILED, Estimate, Prediction
+from loupe.types import FAILED, Estimate, Measure, Prediction
 
 #: Seconds over which the live rate is counted.
 LIVE_SECONDS = 30.0
@@ -33,8 +33,7 @@ class Progress:
     retries: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
-    headline: Estimate | None = None
-    headline_name: str = ""
+    headline: tuple[Measure, Estimate] | None = None
     note: str = ""
     remark: str = ""
     limit: Callable[[], int] | None = None

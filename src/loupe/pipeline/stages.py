@@ -310,7 +310,7 @@ async def _live_scoring(work: _Work) -> AsyncIterator[Callable[[Sample, Predicti
                 places.release()
             log.append([encode_json(scores)], sync=False)
             running.add(scores)
-            progress.headline, progress.headline_name = running.estimate(), benchmark.headline_measure
+            progress.headline = running.estimate()
 
         async def start(sample: Sample, prediction: Prediction) -> None:
             nonlocal ahead

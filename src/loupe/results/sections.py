@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 from loupe.results.group_titles import shown_version
 from loupe.results.speed import speed_rows
@@ -187,9 +188,19 @@ def _measures(result: Result) -> Section:
         read = f"{of}: the rest is still unread"
     title = f"{result.engine} on {result.benchmark}@{shown_version(result.version)}, {read}"
     header: tuple[str, ...] = ("measure", "value", "±", "95 % interval", "n")
-    if not any(row[2] for row in rows):
-        header, rows = (*header[:2], *header[3:]), [(*row[:2], *row[3:]) for row in rows]
-    return Section(title=title, header=header, rows=rows)
+    return Section(title=title, **_without_margins(header, rows))
+
+
+class _Table(TypedDict):
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+def _without_margins(header: Sequence[str], rows: Sequence[Sequence[str]]) -> _Table:
+    """Leave out the third column, that of the margins, if no row has one."""
+    if any(row[2] for row in rows):
+        return _Table(header=header, rows=rows)
+    return _Table(header=(*header[:2], *header[3:]), rows=[(*row[:2], *row[3:]) for row in rows])
 
 
 def _without_interval(result: Result) -> Section | None:
@@ -266,11 +277,8 @@ def _worst_slices(result: Result) -> Section | None:
     kinds = [f"{count:,} {kind}" for kind, count in counts.items() if count]
     left_out += [f"left out: {' and '.join(kinds)}"] if kinds else []
     told = f" ({'; '.join([*left_out, 'all: loupe score RUN --by TAG'])})" if left_out else ""
-    return Section(
-        title=f"worst slices by {name}{told}",
-        header=("slice", "value", margin_heading(row[2] for row in rows), "n"),
-        rows=rows,
-    )
+    header: tuple[str, ...] = ("slice", "value", margin_heading(row[2] for row in rows), "n")
+    return Section(title=f"worst slices by {name}{told}", **_without_margins(header, rows))
 
 
 def _slice_measure(result: Result) -> str:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from loupe.inference.progress import Progress
 
 
-def status_line(progress: Progress, *, unit: str, brief: bool = False) -> str:
+def status_line(progress: Progress, *, brief: bool = False) -> str:
     """All counters in one line; what is zero is left out. `brief` leaves out what the bar shows."""
     parts = [] if brief else [f"{progress.resumed + progress.done:,}/{progress.total:,}"]
     parts.append(f"{progress.pages_per_second:.2f} pages/s{_live_rate(progress)}")
@@ -30,10 +30,10 @@ def status_line(progress: Progress, *, unit: str, brief: bool = False) -> str:
         "loops": progress.outcomes["repeated"],
     }
     parts += [f"{count:,} {name}" for name, count in counts.items() if count]
-    if progress.headline is not None and progress.headline.value is not None:
+    if progress.headline is not None:
         # Without an interval: of the pages so far, in the order of the set, it would be another one than at the end.
-        value = format_value(progress.headline.value, unit)
-        parts.append(f"{progress.headline_name} {value} on {progress.headline.n:,} so far")
+        measure, found = progress.headline
+        parts.append(f"{measure.name} {format_value(found.value, measure.unit)} on {found.n:,} so far")
     parts += [tell() for tell in (progress.spent, progress.status) if tell is not None]
     parts.append(progress.note)
     return " · ".join(filter(None, parts))

@@ -15,8 +15,15 @@ FEW = 200
 
 
 def visible_differences(pairs: Sequence[tuple[str, Difference]], measure: str, unit: str) -> list[Section]:
-    """A row for each pair over few documents: found, smallest that these would show, and how many would show it."""
-    few = [(name, found) for name, found in pairs if found.shared <= FEW and found.difference is not None]
+    """Make a row for each pair that few documents leave open: the difference, the smallest they show, how many would.
+
+    A difference that is clear is not open: how often others like these would show it is another question.
+    """
+    few = [
+        (name, found)
+        for name, found in pairs
+        if found.shared <= FEW and found.difference is not None and not is_clear(found)
+    ]
     rows = [
         (name, _with_direction(found.difference, unit), smallest(found, unit), needed(found)) for name, found in few
     ]
@@ -104,11 +111,7 @@ def _off_the_scale(found: Difference, unit: str) -> bool:
 
 
 def needed(found: Difference) -> str:
-    """How many documents would show the difference that was found."""
-    if is_clear(found):
-        return "enough already"
-    if found.p is not None and found.p < LEVEL:
-        return "enough, if only these two were compared"
+    """Say how many documents would show the difference that was found, which is not clear yet."""
     if not found.difference:
         return "none: no difference"
     if found.detectable is None:

@@ -5,13 +5,11 @@ It has no interval: that is drawn once, at the end, by the one method that all r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from numpy.typing import NDArray
 
 from loupe.stats.bootstrap import Computed, value_of
-from loupe.types import Benchmark, Estimate, SampleScores
+from loupe.types import Benchmark, Estimate, Measure, SampleScores
 
 
 class RunningScore:
@@ -30,20 +28,21 @@ class RunningScore:
             self._sums[score.measure] = counts if before is None else before + counts
         self._samples += bool(row.scores)
 
-    def estimate(self) -> Estimate | None:
-        """The headline so far, n in samples; None before there is one, or where it is no function of sums."""
-        with np.errstate(all="ignore"):
-            value = self._headline(self._sums)
-        return None if value is None or not np.isfinite(value) else Estimate(value=value, n=self._samples)
+    def estimate(self) -> tuple[Measure, Estimate] | None:
+        """Return the headline so far, or the first measure there is without it; n is in samples.
 
-    def _headline(self, sums: Mapping[str, NDArray[np.float64]]) -> float | None:
-        values = Computed(
-            (measure.name, value_of(measure, sums[measure.name]))
-            for measure in self._benchmark.measures
-            if measure.name in sums and not measure.pooled
-        )
-        headline = self._benchmark.headline_measure
-        if headline not in values and values and self._benchmark.summarize:
-            values |= self._benchmark.summarize(values)
-        found = values.get(headline)
-        return None if found is None else float(found)
+        None before there is one, or if all are no functions of sums.
+        """
+        benchmark = self._benchmark
+        with np.errstate(all="ignore"):
+            values = Computed(
+                (measure.name, value_of(measure, self._sums[measure.name]))
+                for measure in benchmark.measures
+                if measure.name in self._sums and not measure.pooled
+            )
+            if benchmark.headline_measure not in values and values and benchmark.summarize:
+                values |= benchmark.summarize(values)
+        for measure in sorted(benchmark.measures, key=lambda one: one.name != benchmark.headline_measure):
+            if measure.name in values and np.isfinite(values[measure.name]):
+                return measure, Estimate(value=float(values[measure.name]), n=self._samples)
+        return None

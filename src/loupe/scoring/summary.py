@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from loupe.stats.analysis import DRAWS, Analysis
 from loupe.stats.clusters import Clustered, ScoreTable
-from loupe.stats.estimates import estimate_clustered, is_share
+from loupe.stats.estimates import FEWEST_OF_PART, estimate_clustered, is_share
 from loupe.types import FAILED, Benchmark, Conclusion, Estimate, FailedAre, Failure, Result, SampleScores, Score
 
 #: A tag with more values than this is a name, not a category.
@@ -148,7 +148,8 @@ def _slices(analysis: Analysis, seen: _Seen) -> dict[str, dict[str, dict[str, Es
 
 
 def _slice(analysis: Analysis, scores: Clustered) -> dict[str, Estimate]:
-    return {name: one for name, one in estimate_clustered(analysis, scores).items() if one.value is not None}
+    found = estimate_clustered(analysis, scores, fewest=FEWEST_OF_PART)
+    return {name: one for name, one in found.items() if one.value is not None}
 
 
 def _statistics(analysis: Analysis, seen: _Seen) -> dict[str, str | int | float]:

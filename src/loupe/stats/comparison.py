@@ -33,10 +33,10 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     None where it was not computed in one of the runs; interval and p-values are None for fewer clusters than any test
     needs, too, and the interval where all clusters differ alike. The interval is as strict as `p_holm`: 95 %, or wider
     where several questions are asked at once; 0 lies outside of it exactly where `p_holm` is below `LEVEL`.
-    `detectable` is the smallest difference that these clusters show in four of five cases, `needed` how many clusters
-    would show the one found (None: it is 0, or over a million). Where all clusters differ alike, there is no spread to
-    tell these from; `unseen` is then the share of clusters that could differ otherwise. All three are None for fewer
-    clusters than any test needs.
+    `detectable` is the smallest difference that such clusters show in four of five cases, and `needed` how many of them
+    show the one found in four of five cases (None: it is 0, or over a million). Fewer may do: `p_holm` says if they
+    did. Where all clusters differ alike, there is no spread to tell these from; `unseen` is then the share of clusters
+    that could differ otherwise. All three are None for fewer clusters than any test needs.
     """
 
     value_a: float | None = None

@@ -11,7 +11,7 @@ from typing import Any
 from loupe.benchmarks.omni_parse_bench.summary import GradedTest, summarize_tests
 from loupe.stats.analysis import Analysis
 from loupe.stats.clusters import Row
-from loupe.stats.estimates import estimate
+from loupe.stats.estimates import FEWEST_OF_PART, estimate
 from loupe.types import Conclusion, Estimate, Measure, SampleScores, Score
 
 #: The headline's families, in the order of the published table.
@@ -59,7 +59,7 @@ def tag_slices(tests: Sequence[GradedTest]) -> _Slices:
     """By tag the share of the tests of each output that have passed; a test counts in each of its tags."""
     tags = sorted({tag for test in tests for tag in test.tags})
     measures = [Measure(name=f"{name}\0{tag}") for tag in tags for name in ("html", "layout")]
-    found = estimate(Analysis(measures), _rows(tests)) if tags else {}
+    found = estimate(Analysis(measures), _rows(tests), fewest=FEWEST_OF_PART) if tags else {}
     slices: dict[str, dict[str, Estimate]] = {}
     for name, one in found.items():
         measure, _, tag = name.partition("\0")

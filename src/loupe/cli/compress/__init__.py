@@ -163,7 +163,7 @@ def _read(pages: Sequence[CompressionPage], label: str, profile: Profile, *, pla
     try:
         with Keeper(say=say) as keeper:
             work = read_pages(pages, profile, progress, keeper)
-            reading = asyncio.run(supervise(work, progress, plain=plain, unit="fraction"))
+            reading = asyncio.run(supervise(work, progress, plain=plain))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     if progress.stopping:

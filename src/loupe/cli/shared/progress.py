@@ -22,34 +22,33 @@ T = TypeVar("T")
 LINE_SECONDS = 10.0
 
 
-async def supervise(work: Awaitable[T], progress: Progress, *, plain: bool, unit: str) -> T:
+async def supervise(work: Awaitable[T], progress: Progress, *, plain: bool) -> T:
     """Await `work` while showing its progress; Ctrl-C once lets it finish what is in flight, twice stops it.
 
     SIGTERM and SIGHUP count as Ctrl-C: a batch system that ends the job, or a closed terminal, can be continued.
-    `unit` is that of the headline measure.
     """
     from loupe.pipeline.supervision import watch
 
-    with _view(progress, plain=plain, unit=unit) as refresh:
+    with _view(progress, plain=plain) as refresh:
         return await watch(work, progress, told=told, refresh=refresh, say=say)
 
 
-def _view(progress: Progress, *, plain: bool, unit: str) -> AbstractContextManager[Callable[[], None]]:
-    return _live(progress, unit) if on_terminal() and not plain else _lines(progress, unit)
+def _view(progress: Progress, *, plain: bool) -> AbstractContextManager[Callable[[], None]]:
+    return _live(progress) if on_terminal() and not plain else _lines(progress)
 
 
 @contextmanager
-def _live(progress: Progress, unit: str) -> Iterator[Callable[[], None]]:
+def _live(progress: Progress) -> Iterator[Callable[[], None]]:
     from rich.live import Live
 
     screen = console(stderr=True)
-    first = _block(progress, unit)
+    first = _block(progress)
     with drawn(Live(first, console=screen, auto_refresh=False, transient=True, redirect_stdout=False)) as live:
-        yield lambda: live.update(_block(progress, unit), refresh=True)
+        yield lambda: live.update(_block(progress), refresh=True)
 
 
 @contextmanager
-def _lines(progress: Progress, unit: str) -> Iterator[Callable[[], None]]:
+def _lines(progress: Progress) -> Iterator[Callable[[], None]]:
     shown = time.monotonic()
 
     def refresh() -> None:
@@ -57,12 +56,12 @@ def _lines(progress: Progress, unit: str) -> Iterator[Callable[[], None]]:
         if time.monotonic() - shown >= LINE_SECONDS:
             shown = time.monotonic()
             overall = "" if progress.overall is None else f"{progress.overall()} · "
-            say(f"{overall}{progress.engine} {progress.benchmark}: {status_line(progress, unit=unit)}")
+            say(f"{overall}{progress.engine} {progress.benchmark}: {status_line(progress)}")
 
     yield refresh
 
 
-def _block(progress: Progress, unit: str) -> RenderableType:
+def _block(progress: Progress) -> RenderableType:
     from rich.console import Group
     from rich.progress_bar import ProgressBar
     from rich.table import Table
@@ -77,7 +76,7 @@ def _block(progress: Progress, unit: str) -> RenderableType:
         Text(progress.note or (f"{duration(progress.eta)} left" if progress.eta is not None else ""), style="cyan"),
     )
     above = [] if progress.overall is None else [Text(progress.overall(), style="bold cyan")]
-    return Group(*above, head, Text(status_line(progress, unit=unit, brief=True), style="dim"))
+    return Group(*above, head, Text(status_line(progress, brief=True), style="dim"))
 
 
 @dataclass

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from loupe.cli.shared.errors import INTERRUPTED, MISSING, SOME_FAILED, report_error, show_error
-from loupe.cli.shared.exit_verdict import measure_of, worst_code
+from loupe.cli.shared.exit_verdict import worst_code
 from loupe.cli.shared.output import say
 from loupe.cli.shared.progress import Overall, supervise
 from loupe.errors import EngineUnavailableError, LoupeError
@@ -118,14 +118,12 @@ def carry_out(plans: Sequence[Plan], act: Callable[[Plan], tuple[T, int]], *, in
 
 def read_one(plan: Plan, stage: Stage, *, plain: bool, overall: Overall | None = None) -> tuple[RunFolder, int]:
     """Carry out one plan under supervision, and say how to continue if it stopped early."""
-    from loupe.benchmarks.registry import get_benchmark
     from loupe.inference.progress import Progress
 
-    unit = measure_of(get_benchmark(plan.benchmark)).unit
     progress = Progress(engine=name_of(plan), benchmark=plan.benchmark, said=overall.said if overall else set())
     progress.overall = overall.line if overall else None
     try:
-        folder = asyncio.run(supervise(stage(plan, progress), progress, plain=plain, unit=unit))
+        folder = asyncio.run(supervise(stage(plan, progress), progress, plain=plain))
     except asyncio.CancelledError:
         say(f"{_stopped(overall)}; to continue: {continue_command()}")
         raise KeyboardInterrupt from None

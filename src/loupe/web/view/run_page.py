@@ -105,8 +105,8 @@ def so_far(board: Board, run: RunIndex) -> str:
     found = running.estimate()
     if found is None:
         return ""
-    unit = next((m.unit for m in benchmark.measures if m.name == benchmark.headline_measure), "fraction")
-    return f"{benchmark.headline_measure} {format_value(found.value, unit)} on {found.n:,} so far"
+    measure, so_far = found
+    return f"{measure.name} {format_value(so_far.value, measure.unit)} on {so_far.n:,} so far"
 
 
 def _duration(seconds: float) -> str:

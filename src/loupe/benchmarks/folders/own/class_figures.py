@@ -12,7 +12,7 @@ import msgspec
 
 from loupe.benchmarks.folders.own.class_labels import label_of
 from loupe.stats.analysis import Analysis
-from loupe.stats.estimates import estimate
+from loupe.stats.estimates import FEWEST_OF_PART, estimate
 from loupe.types import Measure, SampleScores, Score
 
 #: In place of a label: the answer was none of them, or there was no answer.
@@ -76,7 +76,7 @@ def _ratios(pairs: Sequence[tuple[str, str, str]], label: str) -> dict[str, Any]
         counts = {"precision": (hit, given), "recall": (hit, wanted), "f1": (2 * hit, wanted + given)}
         # What has no part in a ratio must not count among its samples: two right out of two prove little.
         scores += [(cluster, Score(measure=name, counts=each)) for name, each in counts.items() if each[1]]
-    found = estimate(_RATIOS, scores)
+    found = estimate(_RATIOS, scores, fewest=FEWEST_OF_PART)
     occurs, given = (sum(pair[place] == label for pair in pairs) for place in (1, 2))
     sizes = {"precision": given, "recall": occurs, "f1": occurs}
     return {name: msgspec.to_builtins(msgspec.structs.replace(found[name], n=n)) for name, n in sizes.items()}
