@@ -37,16 +37,18 @@ def command(context: click.Context, /, benchmarks: tuple[str, ...], everything: 
         for one in found:
             for sentence in one.deviations:
                 say(f"{one.benchmark}: {sentence}")
+            for reason, count in one.missing.items():
+                say(f"{one.benchmark}: {count:,} case{'' if count == 1 else 's'} not compared: {reason}")
         if not benchmarks and (without := sorted(set(benchmark_names()) - set(verifiable()))):
             say(f"not checked, because Loupe has no cases for them: {', '.join(without)}")
-    differs = any(one.identical < one.cases and not one.missing for one in found)
+    differs = any(one.identical < one.cases for one in found)
     unchecked = benchmarks and any(one.missing for one in found)
     context.exit(BELOW if differs else MISSING if unchecked else 0)
 
 
 def _row(found: Parity) -> tuple[str, str, str, str]:
-    if found.missing:
-        return found.benchmark, "not checked", "", found.missing
+    if not found.cases and found.missing:
+        return found.benchmark, "not checked", "", ""
     shown = ", ".join(found.differing[:5]) + (" …" if len(found.differing) > 5 else "")
     largest = f"{found.largest:.1e}" if found.largest else "0"
     return found.benchmark, f"{found.identical}/{found.cases}", largest, f"differ: {shown}" if shown else ""

@@ -8,6 +8,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution, version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -18,6 +19,26 @@ from loupe.errors import MissingToolError
 from loupe.typed import json_decoder
 
 NAME = "loupe-ocr"
+
+
+class Extra(NamedTuple):
+    """What an extra is for (docs/install.md says the same), and the modules that it brings."""
+
+    purpose: str
+    modules: tuple[str, ...]
+
+
+#: The extras of which `all` consists, and `ray`.
+EXTRAS: Final = {
+    "rapidocr": Extra("the engine `rapidocr`", ("rapidocr", "onnxruntime")),
+    "data": Extra("`loupe data get`, parquet", ("huggingface_hub", "pyarrow")),
+    "fox": Extra("the words of `fox` and the passages of `ocrbench_v2`", ("nltk", "jieba")),
+    "math": Extra("equations of `olmocr_bench`, `omni_parse_bench` and facts about your own pages", ("playwright",)),
+    "anchors": Extra("prompts with `{anchor_text}`", ("ftfy", "pypdf")),
+    "synth": Extra("generated pages: `loupe synth`, `loupe run synth`", ("typst",)),
+    "web": Extra("`loupe view`, `loupe review`", ("starlette", "uvicorn")),
+    "ray": Extra("many machines: `--on ray`", ("ray",)),
+}
 
 
 def need(*modules: str, extra: str, purpose: str) -> None:
@@ -32,6 +53,13 @@ def need(*modules: str, extra: str, purpose: str) -> None:
             f"{purpose} needs {' and '.join(missing)}, which {verb} not installed",
             hint=install_command(extra),
         )
+
+
+def install_of(module: str) -> str:
+    """The command that brings a module: the extra that it comes with, else the core again."""
+    package = module.partition(".")[0]
+    extra = next((name for name, one in EXTRAS.items() if package in one.modules), "")
+    return install_command(extra) if extra else install_command("", "--force-reinstall")
 
 
 def install_command(extra: str, *options: str) -> str:

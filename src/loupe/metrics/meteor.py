@@ -28,17 +28,21 @@ def meteor(prediction: Sequence[str], reference: Sequence[str], *, synonyms: Syn
     Without `synonyms`, words match exactly or by their Porter stem. Raises ImportError where nltk is not installed.
     Oddity kept: synonyms are looked up for stems, not for words, as NLTK does, so that "automobile" and "car" differ.
     """
-    from nltk.translate.meteor_score import meteor_score  # type: ignore[import-untyped]
-
+    try:
+        from nltk.translate.meteor_score import meteor_score  # type: ignore[import-untyped]
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError("METEOR needs NLTK: pip install 'loupe-ocr[fox]'", name="nltk") from error
     return float(meteor_score([list(reference)], list(prediction), wordnet=synonyms or NoSynonyms()))
 
 
 @cache
 def installed_wordnet() -> WordNet | None:
-    """WordNet in one of NLTK's data folders or where the system has it; None: not installed.
+    """WordNet in one of NLTK's data folders or where the system has it; None: not installed, or NLTK is not.
 
     `python -m nltk.downloader wordnet` and `apt install wordnet-base` give the same numbers.
     """
-    import nltk  # type: ignore[import-untyped]
-
+    try:
+        import nltk  # type: ignore[import-untyped]
+    except ModuleNotFoundError:
+        return None
     return find_wordnet(nltk.data.path)

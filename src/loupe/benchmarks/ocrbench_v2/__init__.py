@@ -11,7 +11,7 @@ import importlib.util
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -36,6 +36,8 @@ from loupe.types import (
     Score,
     Values,
 )
+
+Passages: TypeAlias = Literal["score", "skip"]
 
 _FILE = "OCRBench_v2.json"
 _LAYOUT = f"{_FILE} with EN_part/ and CN_part/, or data/test-*.parquet, or the prepared form (metadata.jsonl)"
@@ -66,12 +68,24 @@ class _Item(msgspec.Struct):
     content: Any = None
 
 
-def load(root: Path | None) -> Iterator[Sample]:
+def load(root: Path | None, passages: Passages = "score") -> Iterator[Sample]:
     """Yield the questions in file order; a sample's id is its place in the file, which all layouts share.
 
-    Raises DatasetError, and MissingToolError where there are whole passages but not what scores them.
+    `passages=skip` leaves out the types that are scored with METEOR. Raises DatasetError, and MissingToolError if
+    there are whole passages but not what scores them.
     """
     folder = default_root("ocrbench_v2") if root is None else root
+    return (sample for sample in _questions(folder) if _is_wanted(sample, passages))
+
+
+def _is_wanted(sample: Sample, passages: Passages) -> bool:
+    is_passage = sample.tags.get("type") in _PASSAGES
+    if is_passage and passages == "score":
+        _check_tools()
+    return not is_passage or passages == "score"
+
+
+def _questions(folder: Path) -> Iterator[Sample]:
     if is_prepared(folder):
         return _prepared(folder)
     file = folder if folder.suffix == ".json" else folder / _FILE
@@ -122,17 +136,18 @@ def _prepared(root: Path) -> Iterator[Sample]:
 
 @functools.cache
 def _check_tools() -> None:
+    without = "or leave them out: -o passages=skip"
     if importlib.util.find_spec("nltk") is None or importlib.util.find_spec("jieba") is None:
-        raise MissingToolError("OCRBench v2 scores whole passages with nltk and jieba", hint=install_command("fox"))
+        raise MissingToolError(
+            "OCRBench v2 scores whole passages with nltk and jieba", hint=f"{install_command('fox')}; {without}"
+        )
     if installed_wordnet() is None:
         raise MissingToolError(
-            "OCRBench v2 scores whole passages with WordNet", hint="python -m nltk.downloader wordnet"
+            "OCRBench v2 scores whole passages with WordNet", hint=f"python -m nltk.downloader wordnet; {without}"
         )
 
 
 def _sample(ident: str, image: PageSource, item: _Item) -> Sample:
-    if item.type in _PASSAGES:
-        _check_tools()
     language, category = CATEGORY_OF.get(item.type, ("", ""))
     tags = {"type": item.type, "language": language, "category": category, "dataset": item.dataset_name}
     truth = {"question": item.question, "answers": item.answers, "eval": item.eval}
@@ -174,11 +189,11 @@ def reference_text(sample: Sample) -> str:
     return first if isinstance(first, str) else ""
 
 
-def verify_case(case: dict[str, Any]) -> list[tuple[float, float]] | None:
+def verify_case(case: dict[str, Any]) -> list[tuple[float, float]]:
     """(ours, official) for one parity case: points, whether it is ignored, and whether the official run ends."""
     given, expected = case["input"], case["expected"]
-    if given["type"] in _PASSAGES and installed_wordnet() is None:
-        return None
+    if given["type"] in _PASSAGES:
+        _check_tools()
     fields = {name: given.get(name) for name in Question._fields}
     earned = points(Question(**fields), given["predict"])
     if "error" in expected:

@@ -50,7 +50,11 @@ class Described:
 def describe(error: Exception) -> Described | None:
     """The two lines and the exit code of an expected error; None for a bug."""
     if isinstance(error, LoupeError):
-        return Described(error.message, error.hint, error.exit_code)
+        return Described(error.message, _possible(error.hint), error.exit_code)
+    if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("loupe"):
+        from loupe.data.extras import install_of
+
+        return Described(f"the package {error.name} is not installed", install_of(error.name), MISSING)
     if isinstance(error, click.UsageError):
         path = error.ctx.command_path if error.ctx else "loupe"
         message = re.sub(r"\. Did you mean ", "; did you mean ", error.format_message().strip().rstrip("."))
@@ -73,6 +77,17 @@ def describe(error: Exception) -> Described | None:
         reason = (error.strerror or type(error).__name__).lower()
         return Described(f"{error.filename}: {reason}", "check the path, its permissions and the free space", USAGE)
     return None
+
+
+def _possible(hint: str) -> str:
+    """The hint; if it fetches data, which needs a package that is not installed, with that before it."""
+    from importlib.util import find_spec
+
+    if "loupe data get" in hint and find_spec("huggingface_hub") is None:
+        from loupe.data.extras import install_command
+
+        return f"{install_command('data')}; then {hint}"
+    return hint
 
 
 def _refused(error: OSError) -> Described:

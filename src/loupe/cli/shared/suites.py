@@ -25,7 +25,7 @@ from loupe.cli.shared.options import as_asked, download_data, plans_of
 from loupe.cli.shared.output import as_json, print_line, say, table
 from loupe.cli.shared.reading import Carried, Stage, read_all
 from loupe.cli.shared.suite_files import ALL, Entry, entries_of, find_suite, suite_places
-from loupe.errors import DatasetError, LoupeError, UsageError, word
+from loupe.errors import DatasetError, LoupeError, MissingToolError, UsageError, word
 from loupe.typed import encode_json
 from loupe.types import FAILED
 
@@ -64,8 +64,14 @@ class Series:
     entries: list[Entry]
     engines: list[str]
     skip_missing: bool
-    skipped: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, LoupeError] = field(default_factory=dict)
     asked: list[Entry] = field(default_factory=list)
+
+    def reasons(self) -> dict[str, str]:
+        """Why benchmarks are left out, one line each: those without data first, then those without a package."""
+        ordered = sorted(self.skipped.items(), key=lambda item: isinstance(item[1], MissingToolError))
+        # The layout that was expected is for who runs this benchmark alone.
+        return {name: error.message.partition("; expected")[0] for name, error in ordered}
 
 
 def benchmarks_argument(function: F) -> F:
@@ -132,7 +138,7 @@ def infer_series(series: Series, flags: Flags, *, strict: bool, json: bool, plai
     rows = [(folder, [place.mark for place in folder.prediction_places().values()]) for folder in carried.results]
     if json:
         runs = [{"run": str(folder.path), "signature": folder.info.signature} for folder, _ in rows]
-        as_json({"runs": runs, "skipped": series.skipped, "failed": carried.failed})
+        as_json({"runs": runs, "skipped": series.reasons(), "failed": carried.failed})
     else:
         header = ("engine", "benchmark", "read", "failed", "run")
         lines = [_read_line(folder, marks) for folder, marks in rows]
@@ -168,23 +174,23 @@ def _check_missing(series: Series, asked: Sequence[Entry]) -> None:
     """Raise DatasetError for what is missing, unless it is to be left out and something is left."""
     of = f" of suite {series.suite!r}" if series.suite else ""
     if series.skipped and not series.skip_missing:
-        listed = "".join(f"\n  {each}: {reason}" for each, reason in series.skipped.items())
+        listed = "".join(f"\n  {each}: {reason}" for each, reason in series.reasons().items())
         raise DatasetError(
             f"{len(series.skipped)} of {len(series.entries)} benchmarks{of} cannot be read here:{listed}",
             hint=_hint(series.skipped, skip=True),
         )
-    for each, reason in series.skipped.items():
+    for each, reason in series.reasons().items():
         say(f"skipped {each}: {reason}")
     if not asked:
-        raise DatasetError(f"no benchmark{of} has its data here", hint=_hint(series.skipped, skip=False))
+        raise DatasetError(f"no benchmark{of} can be read here", hint=_hint(series.skipped, skip=False))
 
 
-def _is_there(name: str, missing: dict[str, str]) -> bool:
+def _is_there(name: str, missing: dict[str, LoupeError]) -> bool:
     """Whether a benchmark can be opened; why not is added to `missing`."""
     try:
         get_benchmark(name)
     except LoupeError as error:
-        missing[name] = error.message
+        missing[name] = error
         return False
     return True
 
@@ -204,7 +210,7 @@ def _reads_pages(flags: Flags) -> bool:
     return not named or not all(each.strip().startswith("predictions:") for each in named)
 
 
-def _has_samples(entry: Entry, missing: dict[str, str], *, pages: bool) -> bool:
+def _has_samples(entry: Entry, missing: dict[str, LoupeError], *, pages: bool) -> bool:
     """Whether a benchmark's samples can be had, one at least with its `pages`; why not is added to `missing`."""
     from loupe.pipeline.plan import samples_of
 
@@ -215,11 +221,10 @@ def _has_samples(entry: Entry, missing: dict[str, str], *, pages: bool) -> bool:
         wanted = pages and benchmark.draw is None
         _check_samples(samples_of(benchmark, data, entry.texts), pages=wanted)
     except LoupeError as error:
-        # The layout that was expected is for who runs this benchmark alone.
-        missing[entry.benchmark] = error.message.partition("; expected")[0]
+        missing[entry.benchmark] = error
         return False
     except Exception as error:  # noqa: BLE001  the border where one benchmark must not end the others
-        missing[entry.benchmark], _ = report_error(error, entry.benchmark)
+        missing[entry.benchmark] = LoupeError(report_error(error, entry.benchmark)[0])
         return False
     return True
 
@@ -249,13 +254,28 @@ def data_of(entry: Entry, data: Path | None) -> str | None:
     return str(data / found.place) if found else entry.data
 
 
-def _hint(missing: Mapping[str, str], *, skip: bool) -> str:
-    """What brings the data; and, where `skip`, what goes on without it."""
-    wanted = [found.id for each in missing if (found := data_set(each))]
-    get = [f"loupe data get {' '.join(wanted)}"] if wanted else []
-    others = [] if wanted else ["loupe bench list"]
-    leave = ["add --skip-missing to leave them out"] if skip else []
-    return ", or ".join(get + others + leave)
+def _hint(missing: Mapping[str, LoupeError], *, skip: bool) -> str:
+    """What brings the data; what brings packages and programs; and, if `skip`, what goes on without them."""
+    tools: dict[str, list[str]] = {}
+    for each, error in missing.items():
+        if isinstance(error, MissingToolError):
+            tools.setdefault(error.hint, []).append(each)
+    lacking = [name for each, error in missing.items() if (name := _data_to_get(each, error))]
+    get = [f"loupe data get {' '.join(lacking)}"] if lacking else []
+    install = [f"for {', '.join(names)}: {command}" for command, names in tools.items()]
+    steps = get + install or ["loupe bench list"]
+    leave = ["or add --skip-missing to leave them out"] if skip else []
+    # A line for each of several gaps.
+    return ("\n  " if len(steps) > 1 else ", ").join(steps + leave)
+
+
+def _data_to_get(name: str, error: LoupeError) -> str:
+    """The data set to fetch; "" if there is none, or if only a package or a program is missing."""
+    from loupe.data.hub.store import default_root
+
+    found = data_set(name)
+    here = found is not None and isinstance(error, MissingToolError) and default_root(found.place).exists()
+    return "" if found is None or here else found.id
 
 
 def _has_failed(folder: RunFolder) -> bool:
@@ -275,7 +295,7 @@ def _document(series: Series, carried: Carried[RunFolder]) -> SuiteResults:
         benchmarks=[asked.get(entry.benchmark, entry) for entry in series.entries],
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         loupe=__version__,
-        skipped=series.skipped,
+        skipped=series.reasons(),
         failed=carried.failed,
         table=make_matrix(carried.results),
         results=[
