@@ -118,7 +118,8 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "
     `joined` says that `text` is what `AnswerLayout.join` made of several files. No engine can say so of its own answer.
     `began` and `ended` (Unix time) enclose all attempts, pauses included, while `seconds` is the time of the last one.
     Of a page in parts, `uncounted` are the calls whose tokens nobody told (answered, given up), and `lost` the parts
-    that may be read another time: the same command asks for such a page again.
+    that may be read another time: the same command asks for such a page again. `asked` is a digest of the question and
+    the pages, for folders of one's own.
     """
 
     sample: str = ""
@@ -140,6 +141,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "
     uncounted: tuple[int, int] | msgspec.UnsetType = msgspec.UNSET
     lost: int | msgspec.UnsetType = msgspec.UNSET
     charged: dict[str, float] | msgspec.UnsetType = msgspec.UNSET
+    asked: str | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def failed(self) -> bool:

@@ -93,6 +93,7 @@ class ReadingOptions(DataOptions, total=False):
     startup_timeout: float
     fresh: bool
     redo: Sequence[str]
+    reuse: str | os.PathLike[str] | None
     max_cost: float | None
     yes: bool
     batch: int | None
@@ -162,7 +163,8 @@ def make_plan(benchmark: str, engine: EngineLike, options: dict[str, Any]) -> tu
     # Nobody sees from the code of a function which weights it holds: only a name says that it is the same one.
     fresh = options.get("fresh", False) or unnamed
     plan = _replaced(plan, fresh=fresh, opener=opener, redo=frozenset(options.get("redo", ())))
-    return _replaced(plan, max_cost=options.get("max_cost")), kept
+    reuse = Path(options["reuse"]) if options.get("reuse") else None
+    return _replaced(plan, max_cost=options.get("max_cost"), reuse=reuse), kept
 
 
 def _all_options() -> type:

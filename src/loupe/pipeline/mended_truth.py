@@ -16,7 +16,7 @@ from loupe.benchmarks.folders.own.config import CONFIG
 from loupe.errors import word
 from loupe.files.folder import Folder
 from loupe.pipeline.plan import survey
-from loupe.runs.folder import KEEP_BOTH, RUN, RUNS, RunFolder, claim
+from loupe.runs.folder import RUN, RUNS, RunFolder, claim
 from loupe.runs.info import RunInfo, differences, digest_of, signature
 
 _ALLOWED = "allow_unverified"
@@ -59,14 +59,14 @@ def follow_before(files: Folder, info: RunInfo) -> str:
 
 
 def keep_both(files: Folder, info: RunInfo) -> str:
-    """The hint where a run with other settings stands in the folder: what keeps its answers, if anything does."""
+    """Return the command that keeps the answers of a run on drafts for the truth that was verified since, or ""."""
     if own_folder_is_here(info) and RUN in files.names():
         old = RunFolder.open(files).info
         # Drafts were taken for truth, which has been verified since: the answers are as good as they were.
         asked = msgspec.structs.replace(old, options=info.options, truth_digest="", data_digest=info.data_digest)
         if _ALLOWED in old.options and _ALLOWED not in info.options and not differences(asked, info):
             return f"loupe score {word(files.path)} -o {_ALLOWED}=false scores its answers by the verified truth"
-    return KEEP_BOTH
+    return ""
 
 
 def score_anyway(path: Path, info: RunInfo) -> str:

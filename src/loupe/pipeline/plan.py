@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from loupe.benchmarks import benchmark_id, benchmark_of_run, filed_as
-from loupe.benchmarks.registry import benchmark_ids, changed_options, check_options
+from loupe.benchmarks.registry import benchmark_ids, changed_options, check_options, is_own_folder
 from loupe.data.digests import drawn_digest, source_digest
 from loupe.engines.pages.anchor_text import MARK
 from loupe.engines.pages.anchored_prompts import anchored_by
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 #: What OCR alone does not give, by the task; and the tasks that ask something of a text, which a text model can answer.
 NOT_BY_OCR = {"table": "tables", "fields": "fields", "class": "labels", "question": "answers", "formula": "LaTeX"}
 ASKED = frozenset({"fields", "class", "question"})
+#: Letters of the digest of a question with its pages.
+_ASKED = 16
 #: The kind of engine that is both.
 OCR_AND_TEXT = "ocr_and_text"
 
@@ -44,6 +46,7 @@ OCR_AND_TEXT = "ocr_and_text"
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """One engine on one benchmark. `redo` names classes of done samples to ask again; `name` files the run apart.
+    `reuse` is a run whose answers to unchanged samples are taken over.
 
     `limit` asks for the first samples only, `sample` for so many at random by `seed`; "stratified" draws `limit` of
     them in proportion to task and tags. `max_cost` is what all attempts of the run may cost, in the currency of the
@@ -65,6 +68,7 @@ class Plan:
     seed: int = 0
     fresh: bool = False
     redo: frozenset[str] = frozenset()
+    reuse: Path | None = None
     jobs: int | None = None
     policy: Policy | None = None
     max_cost: float | None = None
@@ -98,6 +102,9 @@ class Survey:
     out, too: what an answer depends on. `slicing_digest` covers tags and groups: what only the result depends on.
     `page_digests` are those of the images, in order. `anchored` is a question of a sample's own that wants the text of
     its page, "" where none does.
+
+    Of a folder of one's own the order of lines changes no digest, and `asked` has one of each sample's question and
+    pages: answers to samples that have not changed stay good when others come or go.
     """
 
     ids: tuple[str, ...]
@@ -110,6 +117,7 @@ class Survey:
     gone: Path | None = None
     page_digests: tuple[str, ...] = ()
     anchored: str = ""
+    asked: Mapping[str, str] = field(default_factory=dict)
 
 
 def open_samples(info: RunInfo, *others: RunInfo) -> Iterator[Sample]:
@@ -180,8 +188,13 @@ def survey(
     files: list[Path] = []
     anchored: list[str] = []
     slicing, questions = hashlib.sha256(), hashlib.sha256()
+    own = is_own_folder(name)
+    any_order: list[tuple[str, str, str, str]] = []
+    asked: dict[str, str] = {}
+    there = False
 
     def parts() -> Iterator[list[object]]:
+        nonlocal there
         for sample in samples_of(benchmark, data, options):
             if sample.id in seen:
                 raise DatasetError(f"{name}: two samples have the id {sample.id!r}", hint="ids must differ")
@@ -192,21 +205,36 @@ def survey(
                 tasks[task] = None
             elif MARK in sample.prompt and not anchored:
                 anchored.append(sample.prompt)
+            of_sample: list[str] = []
             if pages:
                 # A page that is yet to be drawn is called by its digest.
                 digest = drawn_digest if benchmark.draw else source_digest
-                images.extend(map(digest, sample.images))
+                of_sample = list(map(digest, sample.images))
+                there = there or not all(page.startswith("missing") for page in of_sample)
                 files.extend(image if isinstance(image, Path) else image.path for image in sample.images if not files)
-            slicing.update(repr((sample.group, sorted(sample.tags.items()))).encode("utf-8", "surrogatepass"))
+            slices = repr((sample.group, sorted(sample.tags.items())))
             question = [sample.id, sample.prompt, sample.text, task, len(sample.images)]
+            part = [*question[:4], sample.truth, len(sample.images)]
+            if own:
+                shown = digest_of([sample.id, of_sample])
+                any_order.append((digest_of([part]), shown, digest_of([question]), digest_of([sample.id, slices])))
+                asked[sample.id] = digest_of([question, of_sample])[:_ASKED]
+                continue
+            images.extend(of_sample)
+            slicing.update(slices.encode("utf-8", "surrogatepass"))
             questions.update(repr(question).encode("utf-8", "surrogatepass"))
-            yield [*question[:4], sample.truth, len(sample.images)]
+            yield part
 
     truth = digest_of(parts())
+    if own and any_order:
+        truths, images, of_questions, of_slices = map(sorted, zip(*any_order, strict=True))
+        truth = digest_of(truths)
+        questions.update("".join(of_questions).encode())
+        slicing.update("".join(of_slices).encode())
     if not seen:
         raise DatasetError(f"{name}: no samples", hint=f"loupe bench show {word(name)}")
     everything = digest_of([truth, *images]) if pages else ""
-    gone = files[0] if files and all(page.startswith("missing") for page in images) else None
+    gone = files[0] if files and not there else None
     return Survey(
         ids=tuple(seen),
         data_digest=everything,
@@ -218,6 +246,7 @@ def survey(
         gone=gone,
         page_digests=tuple(images),
         anchored="".join(anchored),
+        asked=asked if pages else {},
     )
 
 

@@ -43,6 +43,7 @@ from loupe.pipeline.plan import (
 )
 from loupe.pipeline.remaining import Remaining
 from loupe.pipeline.rescoring import check_truth, moved_to, truth_of_now, with_options
+from loupe.pipeline.reused_answers import keep_unchanged, take_over
 from loupe.pipeline.spending import budget_of
 from loupe.pipeline.spent import speed_of
 from loupe.pipeline.unchanged import remember_result, standing_result
@@ -154,17 +155,19 @@ async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scori
     if plan.cluster is not None:
         plan.cluster.tell = progress.tell
     progress.remark = "" if plan.fresh else await asyncio.to_thread(follow_before, plan.folder, info)
-    with claim(plan.folder, info, fresh=plan.fresh, shared=plan.shared, hint=keep_both(plan.folder, info)) as folder:
+    hint = keep_both(plan.folder, info) or keep_unchanged(plan, plan.folder, info, found.asked)
+    with claim(plan.folder, info, fresh=plan.fresh, shared=plan.shared, hint=hint) as folder:
         if info.total < folder.info.total:
             progress.remark = " ".join(filter(None, (progress.remark, _not_smaller(folder, info))))
         asked = asked_ids(found.ids, folder.info)
+        progress.remark = " ".join(filter(None, (progress.remark, take_over(folder, plan, found.asked, asked))))
         left = Remaining.of(asked, folder.prediction_places(), plan.redo)
         progress.total, progress.resumed = len(asked), len(left.done)
         failure: LoupeError | None = None
         if len(left.done) < len(asked):
             try:
                 opened = _opened(plan, folder, progress, keeper)
-                await _ask(_Work(plan, benchmark, folder, progress, scoring), left, opened)
+                await _ask(_Work(plan, benchmark, folder, progress, scoring, found.asked), left, opened)
             except (TimeoutsExceededError, BudgetSpentError) as error:
                 failure = error
         else:
@@ -216,6 +219,7 @@ class _Work:
     folder: RunFolder
     progress: Progress
     scoring: bool
+    asked: Mapping[str, str]
 
 
 async def _ask(work: _Work, left: Remaining, opened: AbstractAsyncContextManager[Engine]) -> None:
@@ -249,6 +253,8 @@ async def _ask(work: _Work, left: Remaining, opened: AbstractAsyncContextManager
                 if result_stands:
                     folder.drop_result()
                     result_stands = False
+                if digest := work.asked.get(prediction.sample):
+                    prediction = msgspec.structs.replace(prediction, asked=digest)
                 await journal.keep(prediction)
                 if work.scoring:
                     await score(waiting.pop(prediction.sample), prediction)

@@ -50,7 +50,7 @@ class Described:
 def describe(error: Exception) -> Described | None:
     """The two lines and the exit code of an expected error; None for a bug."""
     if isinstance(error, LoupeError):
-        return Described(error.message, _possible(error.hint), error.exit_code)
+        return Described(error.message, _possible(_with_command(error.hint)), error.exit_code)
     if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("loupe"):
         from loupe.data.extras import install_of
 
@@ -88,6 +88,16 @@ def _possible(hint: str) -> str:
 
         return f"{install_command('data')}; then {hint}"
     return hint
+
+
+def _with_command(hint: str) -> str:
+    """A hint that can be pasted: with the command that was given, where it says the same one."""
+    again = "the same command with"
+    if again not in hint:
+        return hint
+    from loupe.cli.shared.reading import continue_command
+
+    return hint.replace(again, continue_command(), 1)
 
 
 def _refused(error: OSError) -> Described:

@@ -42,6 +42,7 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     fresh: bool = False
     redo: tuple[str, ...] = ()
+    reuse: Path | None = None
     jobs: int | None = None
     allow_unverified: bool = False
     max_cost: float | None = None

@@ -137,6 +137,12 @@ _OPTIONS = (
         help="Read samples of this class again (empty, truncated, repeated, …).",
     ),
     click.option(
+        "--reuse",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        metavar="RUN",
+        help="Keep this run's answers to samples of your own folder that have not changed, and read only the others.",
+    ),
+    click.option(
         "--max-cost",
         type=click.FloatRange(min=0, min_open=True),
         metavar="X",
@@ -172,6 +178,7 @@ _OF_RUNS = frozenset(
         "name",
         "fresh",
         "redo",
+        "reuse",
         "max_cost",
         "jobs",
         "shared",
@@ -273,6 +280,7 @@ def plans_of(asked: Sequence[Entry], engines: Sequence[tuple[str, Profile]], fla
             seed=entry.seed or 0,
             fresh=flags.fresh,
             redo=frozenset(flags.redo),
+            reuse=flags.reuse,
             jobs=flags.jobs,
             max_cost=flags.max_cost,
             shared=flags.shared,
@@ -281,6 +289,8 @@ def plans_of(asked: Sequence[Entry], engines: Sequence[tuple[str, Profile]], fla
         for label, profile in engines
         for entry in asked
     ]
+    if flags.reuse is not None and (len(plans) > 1 or flags.repeats > 1):
+        raise UsageError("--reuse goes with one engine and one benchmark", hint="give one -e, and one benchmark")
     if flags.max_cost is not None:
         from loupe.pipeline.spending import priced
 
