@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import os
 import unicodedata
 from functools import partial
 from pathlib import Path
@@ -384,11 +385,15 @@ def test_a_name_that_could_mean_two_pages_means_none(tmp_path: Path, pages: dict
 
 def test_names_that_differ_only_in_their_unicode_form_are_said(tmp_path: Path) -> None:
     answers = {"\u00dcbersicht.txt": b"right", "U\u0308bersicht.txt": b"other", "._x.txt": b"\x00\x05\x16"}
+    answers |= {os.fsdecode(b"\xff.txt"): b"stray", "\x1b[31m\u202e.txt": b"stray"}
     folder = write_folder(tmp_path, {"\u00dcbersicht": "right"}, answers, images={})
     result = scored(tmp_path, "answers", folder.name)
     assert value(result) == 1.0
     [said] = [warning for warning in result["warnings"] if "Unicode form" in warning]
     assert r"'U\u0308bersicht', '\xdcbersicht'" in said and "x.txt" not in " ".join(result["warnings"])
+    assert "3 answers have no sample: " in " ".join(result["warnings"]) and r"\x1b[31m\u202e" in " ".join(
+        result["warnings"]
+    )
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be", "utf-32"])

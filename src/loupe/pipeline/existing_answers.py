@@ -131,6 +131,8 @@ def _notes(answers: Answers, path: Path, taken: int) -> list[str]:
 
 
 def _short(name: str) -> str:
+    """Cut a long name, and escape one with characters that cannot be shown or written down."""
+    name = name if name.isprintable() else ascii(name)[1:-1]
     return name if len(name) <= _LONGEST_SHOWN else f"{name[: _LONGEST_SHOWN - 1]}…"
 
 
