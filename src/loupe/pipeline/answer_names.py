@@ -20,7 +20,7 @@ from typing import TypeVar
 from loupe.files.file_names import safe_name, same_form, without_image_suffix
 from loupe.pipeline.foreign_answers import FOREIGN
 from loupe.pipeline.stored_answers import StoredAnswers
-from loupe.types import PackedImage, PdfPage, Prediction, Sample
+from loupe.types import PackedImage, PageSource, Prediction, Sample
 
 #: Folders of a page's path that a name may repeat.
 _MOST_FOLDERS = 4
@@ -143,16 +143,16 @@ class _Page:
 def _pages_of(samples: Iterable[Sample]) -> Iterator[_Page]:
     """Yield the page file of every sample that is about one file."""
     for sample in samples:
-        sources = [(_path_of(each), each.page if isinstance(each, PdfPage) else 0) for each in sample.images]
+        sources = [(_path_of(each), getattr(each, "page", 0)) for each in sample.images]
         if len({path for path, _ in sources}) == 1:
             path, number = sources[0]
             yield _Page(sample.id, path, number if len(sources) == 1 else 0)
 
 
-def _path_of(source: object) -> str:
+def _path_of(source: PageSource) -> str:
     if isinstance(source, PackedImage):
         return source.member
-    return (source.path if isinstance(source, PdfPage) else Path(str(source))).as_posix()
+    return (source if isinstance(source, Path) else source.path).as_posix()
 
 
 @dataclass(frozen=True)
