@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 _ROOM = "make room there and try again: what was finished is kept"
 _ELSEWHERE = "make the folder writable, or write to another one"
@@ -214,11 +214,32 @@ class EngineTimeoutError(EngineError):
 
 
 class RejectedError(EngineError):
-    """The engine refused this request for good: 400, 404, 413, 422 (class `rejected`)."""
+    """The engine refused this request for good: 400, 404, 413, 422 (outcome `rejected`)."""
 
 
-def outcome_of(error: LoupeError) -> Literal["timeout", "rejected", "error"]:
-    """The class of a sample that ended with this error (docs/protocols/engines.md#outcomes)."""
+class NoAnswerError(EngineError):
+    """The engine replied, but the reply is not an answer: a refusal, a tool call, nothing but unfinished thinking.
+
+    `output` is the reply (`loupe.types.Output`), if there is one: its tokens are paid for. It is not asked for again.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        outcome: Literal["refused", "unfinished", "error"] = "error",
+        output: Any = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.outcome = outcome
+        self.output = output
+
+
+def outcome_of(error: LoupeError) -> Literal["timeout", "rejected", "refused", "unfinished", "error"]:
+    """Return the outcome of a sample that ended with this error (docs/protocols/engines.md#outcomes)."""
+    if isinstance(error, NoAnswerError):
+        return error.outcome
     if isinstance(error, EngineTimeoutError):
         return "timeout"
     return "rejected" if isinstance(error, RejectedError) else "error"

@@ -15,13 +15,15 @@ import msgspec
 
 from loupe.explanation import Explanation, Fact, JudgedField
 
-Outcome: TypeAlias = Literal["ok", "empty", "truncated", "repeated", "timeout", "error", "rejected", "missing"]
+Outcome: TypeAlias = Literal[
+    "ok", "empty", "truncated", "repeated", "unfinished", "refused", "rejected", "timeout", "error", "missing"
+]
 
 #: What decoding somebody's JSON raises, depth included.
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 #: Outcomes without an answer: they score as an empty answer and count as failed.
-FAILED: frozenset[str] = frozenset({"timeout", "error", "rejected", "missing"})
+FAILED: frozenset[str] = frozenset({"unfinished", "refused", "rejected", "timeout", "error", "missing"})
 #: The `finish_reason` of an answer that stands in a file, but is no text: it failed, and it is not missing.
 UNREADABLE = "unreadable"
 #: Outcomes that the same command tries again.
@@ -145,7 +147,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "
 
     @property
     def failed(self) -> bool:
-        """Whether there is no answer (timeout, error, rejected, missing); it then scores as an empty one."""
+        """True if there is no answer (one of `FAILED`). It then scores as an empty one."""
         return self.outcome in FAILED
 
     def __reduce__(self) -> tuple[Any, ...]:

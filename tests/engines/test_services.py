@@ -21,6 +21,7 @@ from loupe.errors import (
     EngineError,
     EngineTimeoutError,
     LoupeError,
+    NoAnswerError,
     RejectedError,
     TransientEngineError,
     UsageError,
@@ -370,6 +371,18 @@ def test_an_answer_that_is_cut_off_is_truncated(page: Path, monkeypatch: pytest.
         async with opened("deepseek-ocr-api", monkeypatch, faults=[Answer(body)]) as (engine, _, __):
             output = await engine.predict(asked(page))
             assert (output.text, output.finish_reason) == ("a\n\nb", "length")
+
+    asyncio.run(main())
+
+
+def test_a_refusal_that_the_profile_knows_is_no_empty_page(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = {"pages": [{"text": "", "finish_reason": "content_filter"}], "message": REASON}
+    changes = {"errors": {"refused_if": "pages[?finish_reason == 'content_filter']"}}
+
+    async def main() -> None:
+        async with opened("deepseek-ocr-api", monkeypatch, changes=changes, faults=[Answer(body)]) as (engine, _, __):
+            error = await failing(engine, page)
+            assert isinstance(error, NoAnswerError) and (error.outcome, error.message) == ("refused", REASON)
 
     asyncio.run(main())
 

@@ -21,7 +21,7 @@ from loupe.benchmarks.folders.own import check_folder, open_folder
 from loupe.benchmarks.folders.own.config import Config
 from loupe.errors import DatasetError, UsageError
 from loupe.report.judged_fields import fields_of
-from loupe.types import PdfPage, Prediction, Score
+from loupe.types import FAILED, PdfPage, Prediction, Score
 
 Make = Callable[..., Path]
 GOOD = {"id": "a", "image": "a.png", "reference": "hello"}
@@ -399,7 +399,7 @@ def test_a_failed_sample_earns_nothing_where_nothing_is_the_right_answer(
         return next(score.counts[0] for score in found if score.measure == headline)
 
     assert earned(Prediction(text='{"tax": ""}' if task == "fields" else "")) == 1.0
-    assert earned(Prediction(outcome="rejected", error="refused")) == 0.0
+    assert {earned(Prediction(outcome=outcome)) for outcome in FAILED} == {0.0}
     if benchmark.fields:
         [judged] = fields_of(benchmark, sample, Prediction(outcome="timeout"), adapters=())
         assert (judged.value, judged.rule) == (0.0, "no answer")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,6 +63,92 @@ FAULTS: dict[str, tuple[list[Reply], str, str, str]] = {
 }
 
 
+def _said(finish: str | None = "stop", beside: dict[str, Any] | None = None, /, **message: Any) -> Reply:
+    """A reply with these keys of its message, and others beside `choices`."""
+    choice = {"message": {"role": "assistant", "content": None, **message}, "finish_reason": finish}
+    return Reply(raw=json.dumps({"choices": [choice], **(beside or {})}).encode())
+
+
+def _chosen(**choice: Any) -> Reply:
+    return Reply(raw=json.dumps({"choices": [{"message": {"content": ""}, **choice}]}).encode())
+
+
+def _streamed(*events: dict[str, Any]) -> Reply:
+    lines = [*(json.dumps(event) for event in events), "[DONE]"]
+    return Reply(raw="".join(f"data: {line}\n\n" for line in lines).encode(), content_type="text/event-stream")
+
+
+def _event(finish: str | None = None, **delta: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+
+_HATE = {"hate": {"filtered": True, "severity": "high"}, "violence": {"filtered": False, "severity": "safe"}}
+_CALL = {"id": "c", "type": "function", "function": {"name": "read", "arguments": '{"text": "right"}'}}
+_AZURE = b'{"error": {"message": "The response was filtered", "code": "content_filter", "status": 400}}'
+_FLAGGED = b'{"error": {"code": 403, "message": "Your chosen model requires moderation and your input was flagged"}}'
+_RIGHT = Reply(text="right")
+#: HTTP 200 and yet no answer, by what providers and servers document; none of them is an empty page.
+FAULTS |= {
+    "filter": ([_said("content_filter", content="")], "refused", "", "content filter"),
+    "filter-half": ([_said("content_filter", content="righ")], "refused", "", "content filter"),
+    "gemini-safety": ([_said("SAFETY", content="")], "refused", "", "safety"),
+    "gemini-enum": ([_said("FinishReason.PROHIBITED_CONTENT")], "refused", "", "prohibited_content"),
+    "native-safety": ([_chosen(finish_reason="stop", native_finish_reason="SAFETY")], "refused", "", "safety"),
+    "azure-answer": ([_chosen(finish_reason="stop", content_filter_results=_HATE)], "refused", "", "(hate)"),
+    "azure-prompt": (
+        [Reply(raw=json.dumps({"choices": [], "prompt_filter_results": [{"content_filter_results": _HATE}]}).encode())],
+        "refused",
+        "",
+        "(hate)",
+    ),
+    "gemini-prompt": ([Reply(raw=b'{"promptFeedback": {"blockReason": "SAFETY"}}')], "refused", "", "(safety)"),
+    "azure-400": ([Reply(status=400, raw=_AZURE)], "refused", "", "was filtered"),
+    "flagged-403": ([Reply(status=403, raw=_FLAGGED)], "refused", "", "flagged"),
+    "refusal": ([_said(refusal="I cannot help.")], "refused", "", "I cannot help."),
+    "refusal-part": ([_said(content=[{"type": "refusal", "refusal": "I cannot."}])], "refused", "", "I cannot."),
+    "no-refusal": ([_said(content="right", refusal=None)], "ok", "right", ""),
+    "thinking": ([_said("length", reasoning_content="A page")], "unfinished", "", "before the answer"),
+    "thinking-native": ([_said("MAX_TOKENS", content="")], "unfinished", "", "before the answer"),
+    "think-tag": ([_said("length", content="<think>A page")], "unfinished", "", "before the answer"),
+    "only-reasoning": ([_said(reasoning="right")], "empty", "", ""),
+    "tool": ([_said("tool_calls", tool_calls=[_CALL])], "error", "", "tool call instead of text (read)"),
+    "function": ([_said("function_call", function_call=_CALL["function"])], "error", "", "tool call"),
+    "tool-and-text": ([_said("tool_calls", content="right", tool_calls=[_CALL])], "ok", "right", ""),
+    "odd-end": ([_said("OTHER", content="")], "error", "", "finish_reason 'other'"),
+    "odd-end-text": ([_said("OTHER", content="right")], "ok", "right", ""),
+    "abort-once": ([_said("abort", content="rig"), _RIGHT], "ok", "right", ""),
+    "abort-ever": ([_said("abort", content="rig")], "error", "", "finish_reason 'abort'"),
+    "error-end": ([_said("error", content="rig")], "error", "", "finish_reason 'error'"),
+    "choice-error": (
+        [_chosen(finish_reason="error", error={"code": 502, "message": "upstream broke"}), _RIGHT],
+        "ok",
+        "right",
+        "",
+    ),
+    "error-beside": ([_said("stop", {"error": {"message": "upstream broke"}}, content="rig")], "error", "", "broke"),
+    "rate-inside": ([Reply(raw=b'{"error": {"code": 429, "message": "slow down"}}')] * 5 + [_RIGHT], "ok", "right", ""),
+    "400-inside": ([Reply(raw=b'{"error": {"code": 400, "message": "bad image"}}')], "rejected", "", "bad image"),
+    "stream": ([_streamed(_event(content="rig"), _event("stop", content="ht"))], "ok", "right", ""),
+    "stream-filter": ([_streamed(_event(content="rig"), _event("content_filter"))], "refused", "", "content filter"),
+    "stream-refusal": ([_streamed(_event(refusal="I ca"), _event("stop", refusal="nnot"))], "refused", "", "I cannot"),
+    "stream-error": ([_streamed(_event(content="rig"), {"error": {"message": "broke"}})], "error", "", "broke"),
+    "stream-abort": ([_streamed(_event(content="rig"), _event("abort"))], "error", "", "abort"),
+    "stream-tool": (
+        [_streamed(_event(tool_calls=[{"index": 0, **_CALL}]), _event("tool_calls"))],
+        "error",
+        "",
+        "tool call instead of text (read)",
+    ),
+    "stream-thinking": ([_streamed(_event(reasoning="A page"), _event("length"))], "unfinished", "", "before"),
+    "stream-blocked": (
+        [_streamed({"choices": [], "prompt_filter_results": [{"content_filter_results": _HATE}]})],
+        "refused",
+        "",
+        "(hate)",
+    ),
+}
+
+
 def run_faults(tmp_path: Path, server: ChatServer, names: list[str]) -> Plan:
     (tmp_path / "faults.py").write_text(BENCHMARK)
     overrides = {"base_url": server.url, "model": "test-model", "concurrency": 4, "timeout": 1.0, "retries": 2}
@@ -111,10 +199,20 @@ def test_a_fault_ends_in_its_class(fault: str, outcome: tuple[dict[str, Predicti
 
 def test_the_result_names_every_failure(outcome: tuple[dict[str, Prediction], Result]) -> None:
     _, result = outcome
-    failing = {name for name, fault in FAULTS.items() if fault[1] in ("timeout", "error", "rejected")}
+    failing = {name for name, fault in FAULTS.items() if fault[1] not in ("ok", "empty", "truncated", "repeated")}
     assert {failure.sample for failure in result.failures} == failing
     assert result.total == result.measures["cer"].n == len(FAULTS)
-    assert (result.outcomes["empty"], result.outcomes["truncated"], result.outcomes["repeated"]) == (1, 1, 2)
+    assert (result.outcomes["empty"], result.outcomes["truncated"], result.outcomes["repeated"]) == (2, 1, 2)
+    assert "1 of 57 answers have reasoning and no content" in result.warnings
+
+
+@pytest.mark.parametrize("fault", ["filter", "refusal", "thinking", "tool", "stream-refusal"])
+def test_what_the_server_means_is_not_asked_again_and_is_paid_for(
+    fault: str, outcome: tuple[dict[str, Prediction], Result]
+) -> None:
+    prediction = outcome[0][fault]
+    assert prediction.attempt == 1
+    assert prediction.response and prediction.endpoint
 
 
 @pytest.mark.parametrize("status", [401, 403])

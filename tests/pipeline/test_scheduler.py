@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -67,13 +68,20 @@ async def ask(
         (Output(text="read", finish_reason="stop"), "ok"),
         (Output(text=" \n"), "empty"),
         (Output(text="cut o", finish_reason="length"), "truncated"),
-        (Output(text="", finish_reason="length"), "truncated"),
         (Output(text="the same words again. " * 60, finish_reason="length"), "repeated"),
     ],
 )
 def test_an_answer_is_classified(output: Output, outcome: str) -> None:
     kept = asyncio.run(ask(lambda sample, attempt: output))
     assert (kept["s0"].outcome, kept["s0"].text) == (outcome, output.text)
+
+
+@pytest.mark.parametrize("output", [Output(text=""), Output(text="<think>a page", reasoning=None)])
+def test_an_answer_cut_off_before_it_began_is_no_answer(output: Output) -> None:
+    kept = asyncio.run(ask(lambda sample, attempt: replace(output, finish_reason="length", output_tokens=9)))
+    found = kept["s0"]
+    assert (found.outcome, found.failed, found.text, found.attempt) == ("unfinished", True, "", 1)
+    assert (found.reasoning, found.output_tokens) == (output.text or None, 9)
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ class ScoredSample:
 
     @property
     def outcome(self) -> str:
-        """How it ended: `ok`, `empty`, `truncated`, `repeated`, `timeout`, `error`, `rejected` or `missing`."""
+        """How it ended: `ok`, `empty`, `truncated`, `repeated`, or a failure (`loupe.types.FAILED`)."""
         return self.row.outcome
 
     @property

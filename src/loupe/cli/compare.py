@@ -21,6 +21,7 @@ from loupe.results.group_titles import shown_version
 from loupe.results.published import published_sections
 from loupe.results.sections import (
     Section,
+    failed_cell,
     format_estimate,
     format_margin,
     format_value,
@@ -125,7 +126,7 @@ def sections(compared: Compared) -> list[Section]:
         value = format_estimate(estimate, unit)
         if estimate.value is None:
             value += f" ({compared.why_nothing(item.run, compared.headline)})"
-        failed = f"{item.failed:,} of {item.total:,}" if item.failed else "–"
+        failed = failed_cell(item.failed, item.total, item.refused) if item.failed else "–"
         truth = (item.truth,) if compared.warning else ()
         size = (f"{item.total:,} of {most:,}" if item.total < most else f"{most:,}",) if sized else ()
         rows.append((str(item.rank or "–"), item.name, value, margin, *size, *truth, failed, *speed, item.run))

@@ -37,6 +37,7 @@ from loupe.errors import (
     EngineTimeoutError,
     EngineUnavailableError,
     LoupeError,
+    NoAnswerError,
     RejectedError,
     outcome_of,
 )
@@ -280,4 +281,6 @@ class _Pipeline:
 def _error(joined: Joined) -> EngineError:
     if joined.outcome == "timeout":
         return EngineTimeoutError(joined.error)
+    if joined.outcome in ("refused", "unfinished"):
+        return NoAnswerError(joined.error, outcome=joined.outcome)
     return RejectedError(joined.error) if joined.outcome == "rejected" else EngineError(joined.error)

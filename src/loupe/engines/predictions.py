@@ -16,7 +16,7 @@ import msgspec
 from loupe.engines.registry import Profile
 from loupe.engines.shared.foreign_formats import foreign_format
 from loupe.engines.shared.source_digests import short_digest
-from loupe.errors import EngineError, EngineTimeoutError, RejectedError, UnsafeFileError, UsageError
+from loupe.errors import EngineError, EngineTimeoutError, NoAnswerError, RejectedError, UnsafeFileError, UsageError
 from loupe.files.file_names import safe_name, same_form, without_image_suffix
 from loupe.files.foreign import data_lines, decode_text, is_inside, read_data, real_path
 from loupe.typed import json_decoder
@@ -147,6 +147,8 @@ def _failure(line: _Line, message: str) -> EngineError:
     """The error that a line stands for, so that it ends in its class again."""
     if line.outcome not in FAILED:
         return EngineError(f"{message}: {line.error}" if line.error else message)
+    if line.outcome in ("refused", "unfinished"):
+        return NoAnswerError(line.error or message, outcome=line.outcome)
     kinds: dict[str, type[EngineError]] = {"timeout": EngineTimeoutError, "rejected": RejectedError}
     return kinds.get(line.outcome or "", EngineError)(line.error or message)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from loupe.errors import LoupeError, outcome_of
+from loupe.errors import LoupeError, NoAnswerError, outcome_of
 from loupe.metrics.repetition import find_loop
 from loupe.types import Joined, Outcome, Output, Prediction, Request
 
@@ -51,26 +51,7 @@ class Attempts:
 
     async def answered(self, output: Output) -> Prediction:
         """The record of an answer."""
-        seconds = time.monotonic() - self.started
-        discarded = _sum(self.discarded, output.discarded_tokens)
-        self.charged.update(output.charged or {})
-        return Prediction(
-            sample=self.request.id,
-            text=output.text,
-            outcome=await _classify(output),
-            finish_reason=output.finish_reason,
-            input_tokens=output.input_tokens,
-            output_tokens=output.output_tokens,
-            seconds=round(seconds if output.seconds is None else output.seconds, 4),
-            attempt=self.count,
-            reasoning=output.reasoning,
-            response=dict(output.response) if output.response else None,
-            endpoint=output.endpoint or msgspec.UNSET,
-            charged=dict(self.charged) if self.charged else msgspec.UNSET,
-            began=round(self.began, 3),
-            ended=round(_moment(), 3),
-            discarded_tokens=discarded if any(discarded) else msgspec.UNSET,
-        )
+        return self._record(output, outcome=await _classify(output), error="")
 
     async def joined(self, joined: Joined) -> Prediction:
         """The record of a page that was read in parts."""
@@ -84,17 +65,31 @@ class Attempts:
         )
 
     def failed(self, error: LoupeError) -> Prediction:
-        """The record of a sample without an answer."""
+        """The record of a sample without an answer; of a reply that is none, with what it used and said."""
+        reply = error.output if isinstance(error, NoAnswerError) else None
+        return self._record(reply or Output(text=""), outcome=outcome_of(error), error=error.message[:2000])
+
+    def _record(self, output: Output, *, outcome: Outcome, error: str) -> Prediction:
+        seconds = time.monotonic() - self.started
+        discarded = _sum(self.discarded, output.discarded_tokens)
+        self.charged.update(output.charged or {})
         return Prediction(
             sample=self.request.id,
-            outcome=outcome_of(error),
-            error=error.message[:2000],
-            seconds=round(time.monotonic() - self.started, 4),
+            text=output.text,
+            outcome=outcome,
+            error=error,
+            finish_reason=output.finish_reason,
+            input_tokens=output.input_tokens,
+            output_tokens=output.output_tokens,
+            seconds=round(seconds if output.seconds is None else output.seconds, 4),
             attempt=self.count,
+            reasoning=output.reasoning,
+            response=dict(output.response) if output.response else None,
+            endpoint=output.endpoint or msgspec.UNSET,
+            charged=dict(self.charged) if self.charged else msgspec.UNSET,
             began=round(self.began, 3),
             ended=round(_moment(), 3),
-            discarded_tokens=self.discarded if any(self.discarded) else msgspec.UNSET,
-            charged=dict(self.charged) if self.charged else msgspec.UNSET,
+            discarded_tokens=discarded if any(discarded) else msgspec.UNSET,
         )
 
 

@@ -116,7 +116,7 @@ class Budget:
         if usage.late:
             # Nobody tells what was charged for an answer that came too late.
             cost = max(cost, self.dearest or 0.0)
-        elif usage.outcome in ("ok", "empty", "truncated", "repeated"):
+        elif usage.outcome in ("ok", "empty", "truncated", "repeated", "unfinished", "refused"):
             self.dearest = max(cost, self.dearest or 0.0)
         self.spent += cost
 

@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from loupe.engines.chat.answer_memory import AnswerMemory, give_up_room
+from loupe.engines.chat.endings import begun
 from loupe.errors import (
     AccountError,
     EngineError,
     EngineTimeoutError,
     EngineUnavailableError,
     LoupeError,
+    NoAnswerError,
     RejectedError,
     TransientEngineError,
     in_words,
@@ -165,6 +167,9 @@ class Scheduler:
                 if error.rate:
                     await self._note_error()
                 return attempts.failed(error)
+            except NoAnswerError as error:
+                self._errors_in_a_row = 0
+                return attempts.failed(error)
             except (EngineTimeoutError, RejectedError) as error:
                 return attempts.failed(error)
             except Exception as error:  # noqa: BLE001 - the border: one sample must not end the run; recorded and counted
@@ -177,7 +182,8 @@ class Scheduler:
             prediction = await attempts.answered(output)
             # A local engine is deterministic: a blank page stays blank.
             may_hiccup = self.policy.asks_empty_again and self.engine.healthy is not None
-            if prediction.outcome == "empty" and may_hiccup and not asked_again:
+            # One that has thought has not hiccuped.
+            if prediction.outcome == "empty" and not prediction.reasoning and may_hiccup and not asked_again:
                 asked_again = True
                 attempts.discard(output)
                 self.progress.retries += 1
@@ -188,8 +194,11 @@ class Scheduler:
         """One attempt; how it ended may change how many are made at once."""
         outcome: Attempt = "failed"
         try:
-            output = await self.engine.predict(request)
+            output = begun(await self.engine.predict(request))
             outcome = "answered"
+        except NoAnswerError:
+            outcome = "answered"
+            raise
         except TransientEngineError as error:
             outcome = "refused" if error.rate else "failed"
             raise

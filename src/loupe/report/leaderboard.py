@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import get_args
 
 from loupe.results.groups import Entrant, Group
 from loupe.results.headline import has_value, why_nothing
@@ -20,7 +21,7 @@ from loupe.results.sections import (
 )
 from loupe.results.speed import speed_table
 from loupe.results.unverified import OWN, drafted_truth
-from loupe.types import Estimate, Measure, Result
+from loupe.types import Estimate, Measure, Outcome, Result
 
 #: Rows of one table of slices, and failures listed by name.
 SLICE_LIMIT = 40
@@ -251,11 +252,14 @@ def _has_value(estimates: Mapping[str, Estimate], measure: Measure) -> bool:
 
 
 def outcome_rows(group: Group) -> list[tuple[str, list[str]]]:
-    """How many samples ended in which class, for each engine."""
-    names = ["ok", "empty", "truncated", "repeated", "timeout", "error", "rejected", "missing"]
-    counted = [result.outcomes if result else {} for result in (entrant.result for entrant in group.entrants)]
-    present = [name for name in names if any(count.get(name) for count in counted)]
-    return [(name, [f"{count.get(name, 0):,}" for count in counted]) for name in present]
+    """Return how many samples had which outcome, and their share, for each engine."""
+    counted = [entrant.result.outcomes if entrant.result else {} for entrant in group.entrants]
+    present = [name for name in get_args(Outcome) if any(count.get(name) for count in counted)]
+    return [(name, [_with_share(count.get(name, 0), sum(count.values())) for count in counted]) for name in present]
+
+
+def _with_share(count: int, total: int) -> str:
+    return f"{count:,} ({format_value(count / total, 'fraction')})" if 0 < count < total else f"{count:,}"
 
 
 def diagnostic_rows(group: Group) -> list[tuple[str, list[str]]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from loupe.results.headline import headline_of, why_nothing
 from loupe.results.published import format_published, origin, source_numbers, source_of
-from loupe.results.sections import Section, failed_count, format_margin, format_value, part_of_published
+from loupe.results.sections import Section, failed_cell, failed_count, format_margin, format_value, part_of_published
 from loupe.types import Estimate, PublishedRow, Result
 
 #: Columns that are left out where they say nothing: of these results none has it, or nobody has published any.
@@ -69,7 +69,7 @@ def _own_row(result: Result, columns: Sequence[str]) -> tuple[str, ...]:
     margin = format_margin(estimates[0], result.units.get(columns[0], "fraction")).removeprefix("± ")
     official = result.figures.get("interval", {}).get("half_width")
     failed = failed_count(result)
-    lost = f"{failed:,} of {result.total:,}" if failed else "–"
+    lost = failed_cell(failed, result.total, result.outcomes.get("refused", 0)) if failed else "–"
     return (result.engine, "here", first, margin or "–", _points(official), lost, *others)
 
 

@@ -27,9 +27,11 @@ _FAILED_ARE: Mapping[FailedAre, str] = {
 #: Why a measure has no value, if its benchmark does not say.
 NOTHING_HERE = "nothing here to measure"
 _WORDS = {
+    "refused": "refused, or blocked by a content filter",
+    "unfinished": "cut off before the answer began",
     "timeout": "no answer in time",
     "error": "ended with an error",
-    "rejected": "refused by the engine",
+    "rejected": "request rejected",
     "missing": "no answer",
     "scorer": "scoring failed",
     "empty": "empty answer",
@@ -136,6 +138,16 @@ def format_range(low: float | None, high: float | None, unit: str) -> str:
 def failed_count(result: Result) -> int:
     """Samples that scored as an empty answer because there was none, or because its scorer failed."""
     return sum(result.outcomes.get(name, 0) for name in FAILED) + _broken(result)
+
+
+def failed_cell(failed: int, total: int, refused: int) -> str:
+    """Return how many samples failed, as `3 of 12`, and how many of them the engine refused, with their rate.
+
+    >>> failed_cell(3, 12, 2)
+    '3 of 12 (refused 2, 16.7 %)'
+    """
+    of = f" (refused {refused:,}, {100 * refused / max(total, 1):.1f} %)" if refused else ""
+    return f"{failed:,} of {total:,}{of}"
 
 
 def unread_count(result: Result) -> int:

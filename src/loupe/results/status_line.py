@@ -25,6 +25,7 @@ def status_line(progress: Progress, *, brief: bool = False) -> str:
         "already done": progress.resumed,
         "retries": progress.retries,
         "failed": progress.failed,
+        "refused": progress.outcomes["refused"],
         "truncated": progress.outcomes["truncated"],
         "empty": progress.outcomes["empty"],
         "loops": progress.outcomes["repeated"],

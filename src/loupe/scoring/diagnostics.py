@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from loupe.engines.adapters.steps import think
+from loupe.engines.chat.endings import is_only_reasoning
 from loupe.errors import PageError
 from loupe.metrics.alignment import insertion_counts
 from loupe.metrics.repetition import find_loop
@@ -31,6 +33,7 @@ def diagnose(benchmark: Benchmark, sample: Sample, prediction: Prediction, text:
     found: dict[str, float | None] = {
         "empty": not text.strip(),
         "truncated": cut_off,
+        "only_reasoning": _only_reasoning(prediction),
         "loop": find_loop(text) is not None,
         "text_on_blank": None if reference else _text_on_blank(sample, text),
         "insertion_rate": insertion_rate(text, reference) if reference and text else None,
@@ -41,6 +44,12 @@ def diagnose(benchmark: Benchmark, sample: Sample, prediction: Prediction, text:
     }
     of_text = _OF_TEXT if (sample.task or benchmark.task) == "class" else ()
     return {name: float(value) for name, value in found.items() if value is not None and name not in of_text}
+
+
+def _only_reasoning(prediction: Prediction) -> bool | None:
+    """Whether an answer with reasoning has nothing else; None if it has no reasoning."""
+    reasoned = bool(prediction.reasoning) or think(prediction.text) != prediction.text
+    return is_only_reasoning(prediction.text, prediction.reasoning) if reasoned else None
 
 
 def insertion_rate(prediction: str, reference: str) -> float:

@@ -169,7 +169,9 @@ class ScorePool:
 
     def _enqueue(self, sample: Sample, prediction: Prediction) -> Future[SampleScores]:
         future: Future[SampleScores] = Future()
-        prediction = msgspec.structs.replace(prediction, reasoning=None, response=None)
+        # Of the reasoning, only whether there is any.
+        reasoned = (prediction.reasoning or "").strip()[:1] or None
+        prediction = msgspec.structs.replace(prediction, reasoning=reasoned, response=None)
         try:
             message = self._hands.pack(sample, prediction, "")
         except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:

@@ -20,7 +20,7 @@ from loupe.types import FAILED, Benchmark, Conclusion, Estimate, FailedAre, Fail
 LARGEST_SLICING = 50
 #: With a larger share of failed samples the numbers say more about the run than about the engine.
 TOO_MANY_FAILED = 0.05
-_FLAGS = ("empty", "truncated", "loop", "text_on_blank", "script_mismatch", "failed")
+_FLAGS = ("empty", "truncated", "only_reasoning", "loop", "text_on_blank", "script_mismatch", "failed")
 _NAMED_IN_WARNING = 3
 
 
@@ -188,12 +188,27 @@ def _warnings(seen: _Seen, total: int, missing: Sequence[str], failed_are: Faile
         found.append(f"the scorer failed on {len(broken)} of {total} samples ({_some(broken)}); see the failures")
     if seen.unscored:
         found.append(f"{len(seen.unscored)} of these could not even be scored as empty ({_some(seen.unscored)})")
+    if only := seen.diagnostics.get("only_reasoning"):
+        found += _only_reasoning(int(sum(only)), seen.rows)
     found += [
         f"tag {tag!r} has more than {LARGEST_SLICING} values: no slices of it"
         for tag, values in sorted(seen.slices.items())
         if values is None
     ]
     return found
+
+
+def _only_reasoning(count: int, answers: int) -> list[str]:
+    """Say how many answers are filed as reasoning, and, if most are, what to do about it."""
+    if not count:
+        return []
+    said = f"{count:,} of {answers:,} answers have reasoning and no content"
+    if 2 * count < answers:
+        return [said]
+    return [
+        f"{said}: the server's reasoning parser or the chat template takes the answer for thinking; start the server "
+        "without its reasoning parser, or score the reasoning: add -o answer_from=reasoning --fresh"
+    ]
 
 
 def _earned_by_failing(seen: _Seen, shares: Set[str]) -> list[str]:

@@ -144,30 +144,36 @@ def read_one(plan: Plan, stage: Stage, *, plain: bool, overall: Overall | None =
         hint = f"to continue: {continue_command(max_cost=needed[1].replace(',', '') if needed else '')}"
         show_error(f"{name_of(plan)}: {folder.info.stopped}", hint)
         return folder, MISSING
-    if progress.failed == progress.done and (every := _nothing_answered(folder)):
-        show_error(f"{name_of(plan)}: {every}", f"these numbers say nothing about the engine; {_what_helps(folder)}")
-        return folder, SOME_FAILED
-    return folder, 0
+    return folder, _failed(folder, name_of(plan), is_new=progress.failed == progress.done)
 
 
 def _stopped(overall: Overall | None) -> str:
     return overall.stopped() if overall else "stopped"
 
 
-def _nothing_answered(folder: RunFolder) -> str:
-    """That every sample failed, with the first reason; "" where one has an answer."""
+def _failed(folder: RunFolder, name: str, *, is_new: bool) -> int:
+    """Say what to do about failed samples. Returns the exit code: not 0 if every sample of the run failed."""
+    from loupe.engines.chat.remedies import remedies
+
     places = folder.prediction_places()
-    if not places or any(place.mark not in FAILED for place in places.values()):
-        return ""
-    first = folder.read_prediction(next(iter(places.values())))
-    return f"all {len(places):,} samples failed; the first: {first.error or first.outcome}"
-
-
-def _what_helps(folder: RunFolder) -> str:
-    """Where every sample failed: whether asking again can help (a refusal is final)."""
-    if all(place.mark == "rejected" for place in folder.prediction_places().values()):
-        return "it reads none of these samples: give it others (a parser of PDF text needs PDF files)"
-    return "repeat the command to try again"
+    failed = [place for place in places.values() if place.mark in FAILED]
+    known = remedies(folder.read_predictions(failed))
+    if not (is_new and failed and len(failed) == len(places)):
+        for count, what in known:
+            say(f"hint: {count:,} of {len(failed):,} failed samples: {what}")
+        return 0
+    first = folder.read_prediction(failed[0])
+    if known:
+        what = known[0][1]
+    elif all(place.mark == "rejected" for place in failed):
+        what = "it reads none of these samples: give it others (a parser of PDF text needs PDF files)"
+    else:
+        what = "repeat the command to try again"
+    show_error(
+        f"{name}: all {len(failed):,} samples failed; the first: {first.error or first.outcome}",
+        f"these numbers say nothing about the engine; {what}",
+    )
+    return SOME_FAILED
 
 
 def continue_command(*, max_cost: str = "") -> str:

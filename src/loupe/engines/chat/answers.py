@@ -1,7 +1,7 @@
 """Reading the answers of OpenAI-compatible chat servers, tolerant of extra, missing and null fields.
 
 Source: docs/protocols/engines.md#request and #outcomes. An answer without choices is an error that may pass, never an
-empty text.
+empty text. What a reply without text is: endings.py.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from loupe.engines.chat.endings import blocked_prompt, provider_error
 from loupe.errors import TransientEngineError
 from loupe.typed import convert, decode_json, json_decoder
 from loupe.types import Output
@@ -36,6 +37,8 @@ class Message(msgspec.Struct):
     content: Any = None
     reasoning_content: Any = None
     reasoning: Any = None
+    refusal: Any = None
+    tool_calls: Any = None
 
 
 class Choice(msgspec.Struct):
@@ -44,6 +47,7 @@ class Choice(msgspec.Struct):
     message: Message | None = None
     delta: Message | None = None
     finish_reason: Any = None
+    error: Any = None
 
 
 class ChatAnswer(msgspec.Struct):
@@ -110,6 +114,8 @@ def read_answer(body: bytes, content_type: str) -> Output:
         return _read_stream(body)
     raw = _decode(body, content_type)
     answer = _check(raw, content_type)
+    if not answer.choices and blocked_prompt(raw):
+        return _output(Message(), "content_filter", answer.usage, raw)
     if not answer.choices:
         raise TransientEngineError(f"the server's answer has no choices: {_excerpt(body)}")
     message = answer.choices[0].message
@@ -157,8 +163,9 @@ def _check(raw: Any, content_type: str) -> ChatAnswer:
         answer = convert(raw, ChatAnswer)
     except msgspec.ValidationError as error:
         raise TransientEngineError(f"the server's answer is no chat completion ({error})") from None
-    if answer.error and not answer.choices:
-        raise TransientEngineError(f"the server answered with an error: {_error_text(raw) or content_type}")
+    reported = answer.error or next((choice.error for choice in (answer.choices or ())[:1] if choice.error), None)
+    if reported:
+        raise provider_error(reported, _error_text({"error": reported}) or content_type)
     return answer
 
 
@@ -177,7 +184,7 @@ def _output(message: Message, finish_reason: Any, usage: Any, response: Mapping[
 
 
 def _join(content: Any) -> str:
-    """The text of a message: itself, nothing for null, or the text parts of a list."""
+    """Return the text of a message: itself, nothing for null, or the text parts of a list."""
     if isinstance(content, str):
         return content
     if content is None:
@@ -192,22 +199,28 @@ def _count(value: Any) -> int | None:
 
 
 def _without_text(raw: dict[str, Any]) -> dict[str, Any]:
-    """The answer as it came, without what is stored as a field of its own."""
+    """Return the answer as it came, without what is stored as a field of its own. A refusal among the parts stays."""
     choices = [
-        {**choice, "message": {key: value for key, value in choice["message"].items() if key not in _STORED_APART}}
-        if isinstance(choice.get("message"), dict)
-        else choice
+        {**choice, "message": _beside_text(choice["message"])} if isinstance(choice.get("message"), dict) else choice
         for choice in raw["choices"]
     ]
     return {**raw, "choices": choices}
 
 
+def _beside_text(message: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in message.items() if key not in _STORED_APART}
+    content = message.get("content")
+    parts = [part.get("refusal") for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    refusals = [text for text in parts if isinstance(text, str) and text]
+    return {"refusal": " ".join(refusals), **{key: value for key, value in kept.items() if value}} if refusals else kept
+
+
 def _read_stream(body: bytes) -> Output:
     """The answer of a server that streams although it was not asked to; it must have come to its end."""
-    contents: list[str] = []
-    reasonings: list[str] = []
-    last: dict[str, Any] = {}
-    finish_reason, usage, done = None, None, False
+    said: dict[str, list[str]] = {"content": [], "reasoning": [], "refusal": [], "name": [], "arguments": []}
+    beside: dict[str, Any] = {}
+    choice: dict[str, Any] = {}
+    usage, done = None, False
     for data in _events(body):
         if data == b"[DONE]":
             done = True
@@ -215,16 +228,34 @@ def _read_stream(body: bytes) -> Output:
         raw = _decode(data, "event stream")
         answer = _check(raw, "event stream")
         usage = answer.usage or usage
-        last = {key: value for key, value in raw.items() if key != "choices"} if isinstance(raw, dict) else last
+        beside |= {key: value for key, value in raw.items() if key != "choices"} if isinstance(raw, dict) else {}
         if answer.choices:
-            piece = answer.choices[0].delta or answer.choices[0].message or Message()
-            contents.append(_join(piece.content))
-            reasonings.append(_join(piece.reasoning_content) or _join(piece.reasoning))
-            finish_reason = answer.choices[0].finish_reason or finish_reason
-    if not (done or finish_reason):
+            _take_piece(said, answer.choices[0].delta or answer.choices[0].message or Message())
+            further = raw["choices"][0].items()
+            choice |= {key: value for key, value in further if key not in ("delta", "message") and value is not None}
+    finish_reason = choice.get("finish_reason")
+    blocked = not choice and blocked_prompt(beside)
+    if not (done or finish_reason or blocked):
         raise TransientEngineError("the server's stream broke off before its end")
-    message = Message(content="".join(contents), reasoning="".join(reasonings))
-    return _output(message, finish_reason, usage, {**last, "streamed": True})
+    text = {name: "".join(pieces) for name, pieces in said.items()}
+    message: dict[str, Any] = {"refusal": text["refusal"]} if text["refusal"] else {}
+    if text["name"] or text["arguments"]:
+        message["tool_calls"] = [{"function": {"name": text["name"], "arguments": text["arguments"]}}]
+    response = {**beside, "choices": [{**choice, "message": message}], "streamed": True}
+    written = Message(content=text["content"], reasoning=text["reasoning"])
+    return _output(written, "content_filter" if blocked else finish_reason, usage, response)
+
+
+def _take_piece(said: dict[str, list[str]], piece: Message) -> None:
+    """Add what one event says to the pieces so far; of several tool calls, only the first."""
+    said["content"].append(_join(piece.content))
+    said["reasoning"].append(_join(piece.reasoning_content) or _join(piece.reasoning))
+    said["refusal"].append(piece.refusal if isinstance(piece.refusal, str) else "")
+    for call in piece.tool_calls if isinstance(piece.tool_calls, list) else ():
+        function = call.get("function") if isinstance(call, dict) and not call.get("index") else None
+        for name in ("name", "arguments"):
+            if isinstance(function, dict) and isinstance(function.get(name), str):
+                said[name].append(function[name])
 
 
 class FirstToken:

@@ -17,12 +17,13 @@ import msgspec
 from loupe.engines.chat.answers import FirstToken, read_answer
 from loupe.engines.chat.bodies import ChatBodies
 from loupe.engines.chat.discovery import Patience, join_url, probe, shown
+from loupe.engines.chat.endings import ProviderError, begun, checked
 from loupe.engines.chat.endpoint_pool import EndpointPool, Place
 from loupe.engines.chat.endpoints import is_listed
 from loupe.engines.chat.exchange import Exchange
-from loupe.engines.chat.http_failures import NoConnectionError, OutOfMemoryError, fitting_max_tokens
+from loupe.engines.chat.http_failures import NoConnectionError, OutOfMemoryError, failure, fitting_max_tokens
 from loupe.engines.chat.settings import Settings
-from loupe.errors import EngineTimeoutError, RejectedError, TransientEngineError
+from loupe.errors import EngineTimeoutError, NoAnswerError, RejectedError, TransientEngineError
 from loupe.metrics.repetition import find_loop
 from loupe.types import Output, Request
 
@@ -64,19 +65,19 @@ class ChatClient:
             raise
         more_is_wanted = (self.settings.retry_truncated or 0) > limit and _REDUCED not in (output.response or {})
         if output.finish_reason == "length" and more_is_wanted:
-            return await self._ask_longer(body, limit, output)
+            return begun(await self._ask_longer(body, limit, output))
         if self.settings.retry_temperatures:
-            return await self._ask_hotter(body, limit, output)
+            return begun(await self._ask_hotter(body, limit, output))
         if not output.text.strip():
             self._keep(request, body)
-        return output
+        return begun(output)
 
     async def _ask_longer(self, body: bytes, limit: int, cut: Output) -> Output:
         """Ask once more with room for a longer answer; where that fails, the answer that was cut off stays."""
         longer = self.settings.retry_truncated or limit
         try:
             output = await self._ask_within_context(self.bodies.with_limit(body, limit, longer), longer)
-        except (TransientEngineError, RejectedError, EngineTimeoutError):
+        except (TransientEngineError, RejectedError, NoAnswerError, EngineTimeoutError):
             return cut
         billed = (cut.input_tokens or 0, cut.output_tokens or 0)
         response = {**(output.response or {}), "max_tokens_raised_to": longer}
@@ -95,7 +96,7 @@ class ChatClient:
             hotter = replace(self, settings=settings, bodies=replace(self.bodies, settings=settings))
             try:
                 answer = await hotter._ask_within_context(hotter.bodies.like(body, self.bodies, limit), limit)
-            except (TransientEngineError, RejectedError, EngineTimeoutError):
+            except (TransientEngineError, RejectedError, NoAnswerError, EngineTimeoutError):
                 break
             read, written = read + (output.input_tokens or 0), written + (output.output_tokens or 0)
             response = {**(answer.response or {}), "temperature_raised_to": temperature}
@@ -164,8 +165,14 @@ class ChatClient:
         answer = await self.exchange.ask(url, body, at=at, first=first)
         redaction = self.exchange.redaction
         with redaction.errors():
-            output = redaction.output(read_answer(redaction.data(answer.body), answer.content_type))
-        return replace(output, first_token=first.seconds, endpoint=shown(place.base_url))
+            try:
+                output = redaction.output(read_answer(redaction.data(answer.body), answer.content_type))
+            except ProviderError as error:
+                if not error.status:
+                    raise
+                raise failure(error.status, error.body, None, key_hint=self.exchange.key_hint) from None
+            output = replace(output, first_token=first.seconds, endpoint=shown(place.base_url))
+            return checked(output, self.settings.answer_from)
 
 
 async def is_up(session: aiohttp.ClientSession, model: str, place: Place) -> bool:

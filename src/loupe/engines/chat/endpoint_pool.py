@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from loupe.engines.chat.http_failures import OutOfMemoryError, UnreachableError
-from loupe.errors import EngineError, EngineTimeoutError, RejectedError, TransientEngineError
+from loupe.errors import EngineError, EngineTimeoutError, NoAnswerError, RejectedError, TransientEngineError
 
 #: Failures in a row that take a server out although it can be reached.
 FAILURES: Final = 3
@@ -86,7 +86,7 @@ class EndpointPool:
         place.asked += 1
         try:
             yield
-        except RejectedError:
+        except (RejectedError, NoAnswerError):
             self.bring_back(place)
             raise
         except EngineError as error:

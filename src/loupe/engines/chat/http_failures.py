@@ -9,7 +9,15 @@ import re
 
 from loupe.data.hub.patience import retry_after_seconds
 from loupe.engines.chat.answers import error_message
-from loupe.errors import AccountError, EngineError, EngineUnavailableError, RejectedError, TransientEngineError, word
+from loupe.errors import (
+    AccountError,
+    EngineError,
+    EngineUnavailableError,
+    NoAnswerError,
+    RejectedError,
+    TransientEngineError,
+    word,
+)
 
 #: A server that asks for a longer pause than this, in seconds, is not waited for: the run stops, to be continued.
 LONGEST_WAIT = 300.0
@@ -52,6 +60,12 @@ _NO_IMAGES = re.compile(
     rb"image input is not supported|missing data required for image input|"
     rb"no endpoints found that support image|does not support (?:images|image input|vision)"
 )
+#: A prompt that a provider refuses for its content, whatever the number: OpenAI and Azure (`content_filter`,
+#: `ResponsibleAIPolicyViolation`), DashScope, GLM, OpenRouter (403 "requires moderation … flagged").
+_FILTERED = re.compile(
+    rb"content[_ -]?filter(?:ed|ing)?\b|content[_ ](?:management )?policy|responsibleaipolicyviolation|moderation|"
+    rb"data[_ ]?inspection[_ ]?failed|content_?blocked|safety (?:system|filter|policy)|guardrail"
+)
 _AGAIN = "finished samples are kept, and the same command continues"
 
 
@@ -85,6 +99,8 @@ def failure(status: int, body: bytes, retry_after: str | None, *, key_hint: str,
         return OutOfMemoryError(
             f"the server cannot go on: {said}", hint="start it again with less memory per request or fewer at a time"
         )
+    if status in (400, 403, 422, 451) and _FILTERED.search(lowered):
+        return NoAnswerError(f"blocked by a content filter: {said}", outcome="refused")
     if status == 402 or (status in (400, 403, 429) and _is_used_up(status, lowered.decode(errors="replace"))):
         return AccountError(f"the quota is used up: {said}", hint=f"when there is more: {_AGAIN}")
     if status in (401, 403):

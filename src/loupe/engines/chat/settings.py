@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from loupe.engines.chat.discovery import address, addresses_of, check_addresses, shown
+from loupe.engines.chat.endings import AnswerFrom
 from loupe.engines.pages.page_images import parse_rule
 from loupe.engines.registry import Profile
 from loupe.engines.shared.hosts import hosts_beyond
@@ -43,6 +44,7 @@ class Settings(Profile, frozen=True, kw_only=True):
     system: str | None = None
     unproven: str = ""
     content_order: Literal["image_first", "text_first"] = "image_first"
+    answer_from: AnswerFrom = "content"
     connect_timeout: float = 30.0
     serve: str = ""
     servers: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
@@ -95,12 +97,16 @@ class Settings(Profile, frozen=True, kw_only=True):
         fixed |= {key: f"{getattr(self, key):g}" for key in SAMPLING if getattr(self, key) is not None}
         if self.content_order != "image_first":
             fixed["order"] = self.content_order
+        if self.answer_from != "content":
+            fixed["from"] = self.answer_from
         long = {"stop": self.stop or None, "system": self.system, "body": redacted(self.extra_body) or None}
         return fixed | {key: digest_of([value])[:8] for key, value in long.items() if value is not None}
 
     def defining(self) -> dict[str, Any]:
         """Where a server stands, and how long we wait for it, changes no answer; one that we start says what does."""
         skipped = {"base_url", "api_key_env", "connect_timeout", *_STARTED_SERVER, "unproven"}
+        if self.answer_from == "content":
+            skipped.add("answer_from")  # runs of older versions do not have it
         return {key: value for key, value in super().defining().items() if key not in skipped}
 
     def stored(self) -> dict[str, Any]:

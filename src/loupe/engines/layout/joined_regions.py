@@ -63,11 +63,13 @@ class Joiner:
         response |= {"repeated_regions": loops} if loops else {}
         response |= {FAILED: page.failed} if page.failed else {}
         response |= {QUESTION: True} if request.prompt else {}
+        # A refusal is paid for, too.
+        replies = [one for one in answers.values() if not one.failed or one.input_tokens is not None]
         output = Output(
             text="" if error else formatted.markdown,
             finish_reason=_finish_reason(list(answers.values())),
-            input_tokens=_sum([answer.input_tokens for answer in answers.values() if not answer.failed]),
-            output_tokens=_sum([answer.output_tokens for answer in answers.values() if not answer.failed]),
+            input_tokens=_sum([answer.input_tokens for answer in replies]),
+            output_tokens=_sum([answer.output_tokens for answer in replies]),
             seconds=page.seconds + seconds,
             discarded_tokens=_discarded(list(answers.values())),
             response=response,

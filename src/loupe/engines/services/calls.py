@@ -30,7 +30,14 @@ from loupe.engines.services.paths import look, said_at
 from loupe.engines.services.placeholders import FILE, Find, filled, filled_text
 from loupe.engines.services.tables import Call, Errors, Fetch, Format, Poll
 from loupe.engines.shared.redaction import Redaction
-from loupe.errors import AccountError, EngineError, EngineUnavailableError, RejectedError, TransientEngineError
+from loupe.errors import (
+    AccountError,
+    EngineError,
+    EngineUnavailableError,
+    NoAnswerError,
+    RejectedError,
+    TransientEngineError,
+)
 from loupe.typed import decode_json, encode_json
 from loupe.types import UNDECODABLE
 
@@ -224,6 +231,8 @@ class Caller:
             return self._used_up(said)
         if look(errors.retry_if, data):
             return TransientEngineError(said, retry_after=retry_after_seconds(wait))
+        if look(errors.refused_if, data):
+            return NoAnswerError(said, outcome="refused")
         return RejectedError(said) if look(errors.rejected_if, data) else None
 
     def _used_up(self, said: str) -> AccountError:

@@ -133,8 +133,8 @@ class Errors(Table, frozen=True):
 
     `message` is the path of what the service says. `auth`, `quota`, `retry`, `rejected` and `gone` (the job, or its
     answer, is no longer there) are HTTP codes. What stands at a path named `…_if` of an answer makes it a failure: any
-    (`failed_if`), one to ask again (`retry_if`), one of this page alone (`rejected_if`), or a quota that is used up,
-    which ends the run (`quota_if`).
+    (`failed_if`), one to ask again (`retry_if`), one of this page alone (`rejected_if`), a refusal or a content filter
+    (`refused_if`), or a quota that is used up, which ends the run (`quota_if`).
     """
 
     message: str = "detail || error.message || message || error"
@@ -146,10 +146,11 @@ class Errors(Table, frozen=True):
     failed_if: str = ""
     retry_if: str = ""
     rejected_if: str = ""
+    refused_if: str = ""
     quota_if: str = ""
 
     def __post_init__(self) -> None:
-        check_paths(self.message, self.failed_if, self.retry_if, self.rejected_if, self.quota_if)
+        check_paths(self.message, self.failed_if, self.retry_if, self.rejected_if, self.refused_if, self.quota_if)
 
 
 class Rate(Table, frozen=True):

@@ -4,10 +4,10 @@ const index = JSON.parse(document.getElementById("index").textContent);
 
 /** Lower ends of the seven colour steps, as in leaderboard.py. */
 const STEPS = index.steps;
-const FAILED = new Set(["timeout", "error", "rejected", "missing", "scorer"]);
+const FAILED = new Set(["refused", "unfinished", "timeout", "error", "rejected", "missing", "scorer"]);
 const OUTCOMES = {
   ok: "answered", empty: "empty answer", truncated: "cut off", repeated: "repetition loop", timeout: "timed out",
-  error: "error", rejected: "refused", missing: "no answer", scorer: "scoring failed",
+  refused: "refused", unfinished: "cut off before the answer", error: "error", rejected: "rejected", missing: "no answer", scorer: "scoring failed",
   blank: "correctly empty", waiting: "not read", unasked: "not asked in this run",
 };
 

@@ -14,7 +14,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     """One run of a comparison, with its rank by the headline measure; runs that cannot be told apart share one.
 
     `name` is the engine's, with what tells runs of one engine apart.
-    `not_computed` says why measures have no value.
+    `refused` of the `failed` samples were refused by the engine. `not_computed` says why measures have no value.
     `unverified` samples are compared with drafts; `truth` says so in words, and whether the engine drafted them itself.
     """
 
@@ -31,6 +31,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     currency: str = ""
     unverified: int = 0
     truth: str = "verified"
+    refused: int = 0
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):

@@ -168,6 +168,7 @@ def _ranked(names: Mapping[str, str], results: list[Result], compared: Standings
             name=names[run],
             rank=rank,
             failed=failed_count(found[run]),
+            refused=found[run].outcomes.get("refused", 0),
             total=found[run].total,
             signature=found[run].signature,
             measures=found[run].measures,

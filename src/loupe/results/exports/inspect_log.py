@@ -25,7 +25,7 @@ from loupe.typed import encode_json
 from loupe.types import Result
 
 #: What Inspect calls the end of an answer.
-_STOPPED = {"truncated": "max_tokens", "rejected": "content_filter"}
+_STOPPED = {"truncated": "max_tokens", "unfinished": "max_tokens", "refused": "content_filter", "rejected": "unknown"}
 #: Characters of a text in the list of samples.
 _SHORT = 1000
 

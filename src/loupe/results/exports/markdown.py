@@ -19,6 +19,7 @@ from loupe.results.group_titles import listed
 from loupe.results.headline import headline_of, why_nothing
 from loupe.results.references import answers_of, references_of
 from loupe.results.sections import (
+    failed_cell,
     failed_count,
     format_estimate,
     format_range,
@@ -116,7 +117,7 @@ def runs_markdown(runs: Sequence[tuple[RunFolder, Result]], measure: str = "") -
     for folder, result in runs[:_LISTED]:
         headline = headline_of([result], measure).measure
         found, unit = result.measures.get(headline, Estimate(value=None)), _unit(result, headline)
-        failed = f"{failed_count(result):,} of {result.total:,}"
+        failed = failed_cell(failed_count(result), result.total, result.outcomes.get("refused", 0))
         rows.append(
             (
                 code(result.engine),

@@ -195,7 +195,7 @@ class Asking:
     async def _keep(self, prediction: Prediction) -> None:
         self.predictions.append(_shortened(prediction))
         self.timeouts += prediction.outcome == "timeout"
-        self.errors += prediction.outcome in ("error", "rejected")
+        self.errors += prediction.failed and prediction.outcome != "timeout"
         if self.status:
             self.reason += f" (last error: {prediction.error})"
         self.ended(self)

@@ -19,7 +19,7 @@ from loupe.stats.estimates import estimate
 from loupe.stats.permutation import contrasts
 from loupe.stats.proportions import mcnemar_exact, wilson_interval
 from loupe.studies.select.assessment import Assessment
-from loupe.types import Prediction, Sample, Score, Scored
+from loupe.types import FAILED, Prediction, Sample, Score, Scored
 
 #: From here on two models cannot be told apart.
 LEVEL = 0.05
@@ -158,7 +158,7 @@ def _standing(phase: Phase, samples: Sequence[Sample], assessment: Assessment) -
         most=most,
         counts=_image_counts(calls) if phase == "a" else _text_counts(calls),
         timeouts=outcomes.count("timeout"),
-        errors=outcomes.count("error") + outcomes.count("rejected"),
+        errors=sum(outcome in FAILED - {"timeout"} for outcome in outcomes),
         unparsable=sum(_sum([call.scored.scores for call in asked], "unparsable")),
         seconds=_median_seconds(asked),
         interval=wilson_interval(points, most) if phase == "a" else _bootstrapped(calls),

@@ -31,7 +31,7 @@ COLUMNS = 160
 BARS = 32
 #: From bottom to top.
 _GOOD = ("ok", "blank", "empty", "truncated", "repeated")
-_ORDER = (*_GOOD, "rejected", "scorer", "timeout", "error", "missing", "waiting", "unasked")
+_ORDER = (*_GOOD, "unfinished", "refused", "rejected", "scorer", "timeout", "error", "missing", "waiting", "unasked")
 _LONGEST = 2_000
 
 
