@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from loupe.engines.chat.remedies import remedy
-from loupe.types import Outcome, Prediction
+from loupe.types import Outcome
 from tests.support.chat_server import Received, Reply, in_thread
 from tests.support.command_line import loupe
 
@@ -74,7 +74,7 @@ def test_if_every_page_fails_the_hint_is_about_the_reason(here: Path) -> None:
     ],
 )
 def test_a_failure_has_the_remedy_of_its_reason(outcome: Outcome, error: str, words: list[str]) -> None:
-    found = remedy(Prediction(outcome=outcome, error=error))
+    found = remedy(outcome, error)
     assert bool(found) == bool(words) and all(word in found for word in words) and "PDF" not in found
 
 

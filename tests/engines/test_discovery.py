@@ -22,6 +22,7 @@ from loupe.engines.chat.discovery import (
     address,
     addresses_of,
     as_found,
+    beside_url,
     check_addresses,
     choose_model,
     discover,
@@ -30,9 +31,9 @@ from loupe.engines.chat.discovery import (
     located,
     normalize_base_url,
     probe,
-    root_url,
 )
 from loupe.engines.chat.endpoints import reach
+from loupe.engines.chat.posting import open_session
 from loupe.engines.registry import load_profile
 from loupe.engines.vendors.servers import ModelServer, one_server
 from loupe.errors import EngineUnavailableError, UsageError
@@ -203,10 +204,21 @@ def test_a_wrong_address_in_the_environment_is_named() -> None:
         ("https://host/openai/v1/", "https://host/openai/v1"),
         ("http://[::1]:8000/v1", "http://[::1]:8000/v1"),
         ("https://host/x?api-version=1", "https://host/x?api-version=1"),
+        ("host:8000/v1/chat/completions", "http://host:8000/v1"),
+        ("https://host/v1/chat/completions/", "https://host/v1"),
+        (
+            "https://h/openai/deployments/d/chat/completions?api-version=1",
+            "https://h/openai/deployments/d?api-version=1",
+        ),
+        ("https://h/openai/deployments/d/embeddings?api-version=1", "https://h/openai/deployments/d?api-version=1"),
+        ("https://h/models/chat/completions?api-version=1", "https://h/models?api-version=1"),
+        ("https://h/models?api-version=1", "https://h/models?api-version=1"),
+        ("https://h/openai/v1/responses", "https://h/openai/v1"),
+        ("https://h/v1/models", "https://h/v1"),
     ],
 )
 def test_addresses_are_completed(text: str, url: str) -> None:
-    assert normalize_base_url(text) == url
+    assert normalize_base_url(text) == normalize_base_url(url) == url
 
 
 @pytest.mark.parametrize("text", ["", "http://", "ftp://host", "http://host:99999", "http://host:port", "file:///etc"])
@@ -215,9 +227,24 @@ def test_what_is_no_address_is_refused(text: str) -> None:
         normalize_base_url(text)
 
 
-def test_paths_are_joined_before_the_query_and_the_root_has_neither() -> None:
+def test_paths_are_joined_before_the_query() -> None:
     assert join_url("https://host/x/v1?v=1", "models") == "https://host/x/v1/models?v=1"
-    assert root_url("https://host/x/v1?v=1") == "https://host/x"
+    assert beside_url("https://host/x/v1?v=1", "/health") == "https://host/x/health?v=1"
+
+
+@pytest.mark.parametrize(("host", "wanted"), [("me.openai.azure.com", "sk"), ("azure.com.evil.example", None)])
+def test_azure_gets_the_key_under_its_own_name(host: str, wanted: str | None) -> None:
+    async def main() -> str | None:
+        async with open_session("sk", timeout=1, urls=[f"https://{host}/openai/v1"]) as session:
+            assert session.headers["Authorization"] == "Bearer sk"
+            return session.headers.get("api-key")
+
+    assert asyncio.run(main()) == wanted
+
+
+def test_the_deployment_in_an_address_of_azure_is_the_model() -> None:
+    found = Endpoint(base_url="https://h/openai/deployments/gpt4o?api-version=1", status=404)
+    assert choose_model(found, Server()) == "gpt4o"
 
 
 VLLM = {"/version": {"version": "0.11.0"}}

@@ -19,6 +19,7 @@ import base64
 import concurrent.futures
 import contextlib
 import hashlib
+import ssl
 import subprocess
 import sys
 import threading
@@ -107,10 +108,11 @@ class ChatServer:
     active: int = 0
     peak: int = 0
     connections: int = 0
+    tls: bool = False
 
     @property
     def root(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
 
     @property
     def url(self) -> str:
@@ -225,10 +227,11 @@ async def chat_server(
     port: int = 0,
     keep_bodies: bool = True,
     forgets: bool = False,
+    tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[ChatServer]:
     """A server that answers as `script` says until the block ends. `models` answers /v1/models."""
     answers = {"/v1/models": models, "/health": {"status": "ok"}} | dict(get or {})
-    state = ChatServer(script, answers, keep_bodies, forgets)
+    state = ChatServer(script, answers, keep_bodies, forgets, tls=tls is not None)
     tasks: set[asyncio.Task[None]] = set()
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -237,7 +240,7 @@ async def chat_server(
         task.add_done_callback(tasks.discard)
         task.add_done_callback(lambda _: writer.close())
 
-    server = await asyncio.start_server(connected, "127.0.0.1", port, limit=2**20, backlog=1024)
+    server = await asyncio.start_server(connected, "127.0.0.1", port, limit=2**20, backlog=1024, ssl=tls)
     state.port = server.sockets[0].getsockname()[1]
     try:
         yield state
@@ -270,9 +273,13 @@ def in_thread(script: Script = "hello", **options: Any) -> Iterator[ChatServer]:
 
 
 @contextlib.contextmanager
-def in_process(*, text: str = "hello", delay: float = 0.0, port: int = 0) -> Iterator[str]:
-    """The same server as a process of its own, whose base URL this yields: its CPU time is not ours."""
-    with module_server(__name__, "--text", text, "--delay", str(delay), "--port", str(port)) as url:
+def in_process(*, text: str = "hello", delay: float = 0.0, port: int = 0, tls: Path | None = None) -> Iterator[str]:
+    """The same server as a process of its own, whose base URL this yields: its CPU time is not ours.
+
+    `tls` is a file with a certificate and its key. (Refused handshakes leave open sockets behind in asyncio.)
+    """
+    secure = ["--tls", str(tls)] if tls else []
+    with module_server(__name__, "--text", text, "--delay", str(delay), "--port", str(port), *secure) as url:
         yield url
 
 
@@ -289,8 +296,11 @@ def module_server(module: str, *words: str) -> Iterator[str]:
 
 
 async def _main(options: argparse.Namespace) -> None:
-    reply = Reply(text=options.text, delay=options.delay)
-    async with chat_server(reply, port=options.port, keep_bodies=False) as server:
+    reply, tls = Reply(text=options.text, delay=options.delay), None
+    if options.tls:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(options.tls)
+    async with chat_server(reply, port=options.port, keep_bodies=False, tls=tls) as server:
         print(server.url, flush=True)
         await asyncio.Event().wait()
 
@@ -300,5 +310,6 @@ if __name__ == "__main__":
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--delay", type=float, default=0.0, help="seconds before each answer")
     parser.add_argument("--text", default="hello", help="{prompt}, {number} and {image} are filled in")
+    parser.add_argument("--tls", default="", help="file with a certificate and its key")
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_main(parser.parse_args()))

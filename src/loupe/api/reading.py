@@ -13,6 +13,7 @@ from loupe.api.blocking import Stops, finish
 from loupe.api.options import EngineLike, ReadingOptions, make_plan
 from loupe.api.runs import Run
 from loupe.api.temporary import TemporaryFolder
+from loupe.engines.chat.remedies import remedy
 from loupe.inference.progress import Progress
 from loupe.pipeline import Plan
 from loupe.pipeline import run as read_and_score
@@ -98,5 +99,7 @@ def _warned(run: Run) -> Run:
         warnings.warn(f"{run.engine}: {run.info.stopped}", stacklevel=3)
     elif run.result.total and len(failed := [one for one in run.failures if one.outcome in FAILED]) == run.result.total:
         first: Any = failed[0].error or failed[0].outcome
-        warnings.warn(f"{run.engine}: all {len(failed):,} samples failed; the first: {first}", stacklevel=3)
+        what = remedy(failed[0].outcome, failed[0].error)
+        said = f"{run.engine}: all {len(failed):,} samples failed; the first: {first}"
+        warnings.warn(f"{said}; {what}" if what else said, stacklevel=3)
     return run

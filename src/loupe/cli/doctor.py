@@ -214,12 +214,12 @@ def _named_server() -> Iterator[Check]:
     import asyncio
 
     from loupe.engines.chat.discovery import Endpoint, addresses_of, is_named, probe, shown
-    from loupe.errors import UsageError
+    from loupe.errors import LoupeError, UsageError
 
     async def ask(url: str) -> Endpoint | None:
-        import aiohttp
+        from loupe.data.certificates import open_client
 
-        async with aiohttp.ClientSession() as session:
+        async with open_client() as session:
             return await probe(session, url)
 
     try:
@@ -228,9 +228,12 @@ def _named_server() -> Iterator[Check]:
         yield Check(part="server", name=error.message.split()[0], here=False, detail=error.message, fix=error.hint)
         return
     if named.urls and is_named(named.urls[0]):
-        answers = asyncio.run(ask(named.urls[0])) is not None
-        detail = f"{shown(named.urls[0])} {'answers' if answers else 'does not answer'}"
-        fix = "" if answers else f"start it, or unset {named.variable}"
+        try:
+            answers = asyncio.run(ask(named.urls[0])) is not None
+            detail = f"{shown(named.urls[0])} {'answers' if answers else 'does not answer'}"
+            fix = "" if answers else f"start it, or unset {named.variable}"
+        except LoupeError as error:
+            answers, detail, fix = False, error.message, error.hint
         yield Check(part="server", name=named.variable, here=answers, detail=detail, fix=fix)
 
 

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from loupe.data.extras import install_command
-from loupe.engines.chat.discovery import root_url
+from loupe.engines.chat.discovery import beside_url, join_url
 from loupe.engines.registry import WHOLE_PAGES
 from loupe.engines.vendors.opening import Work, installed, open_package
 from loupe.engines.vendors.outbound import Outbound, loading, reading_here, without_proxies
@@ -116,7 +116,8 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
 
 def _own_config(settings: Settings, url: str) -> dict[str, Any]:
     """What is not as in the package's config.yaml. Its cloud is off, and has no address and no key."""
-    path = f"{root_url(url)}/api/generate" if settings.api_mode == "ollama_generate" else f"{url}/chat/completions"
+    is_ollama = settings.api_mode == "ollama_generate"
+    path = beside_url(url, "/api/generate") if is_ollama else join_url(url, "chat/completions")
     sampling = ("max_tokens", "temperature", "top_p", "top_k", "repetition_penalty")
     ours = {
         "pipeline": {

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from loupe.data.certificates import open_client
 from loupe.engines.pages.page_files import single_page
 from loupe.engines.pages.page_images import ImageRule, encode_untouched, parse_rule
 from loupe.engines.pages.page_reader import PageReader, page_reader
@@ -56,7 +57,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
         raise UsageError("the profile names no address of its service", hint="--base-url https://HOST")
     secrets = _secrets(settings)
     concurrency = settings.concurrency or 1
-    own = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=concurrency), cookie_jar=aiohttp.DummyCookieJar())
+    own = open_client(connector={"limit": concurrency}, cookie_jar=aiohttp.DummyCookieJar())
     async with (
         own,
         open_elsewhere(concurrency) as elsewhere,

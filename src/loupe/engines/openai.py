@@ -66,7 +66,11 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     redaction = Redaction.of(key if key != NO_KEY else "", addresses.urls, settings.extra_body)
     concurrency = settings.concurrency if isinstance(settings.concurrency, int) else _MOST_AT_ONCE
     async with open_session(
-        key, timeout=settings.timeout, connect_timeout=settings.connect_timeout, connections=concurrency
+        key,
+        timeout=settings.timeout,
+        connect_timeout=settings.connect_timeout,
+        connections=concurrency,
+        urls=addresses.urls,
     ) as session:
         with redaction.errors():
             found, silent = await reach_any(addresses, session, connect_timeout=settings.connect_timeout, key_hint=hint)

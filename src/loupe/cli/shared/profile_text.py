@@ -31,7 +31,7 @@ _GROUPS = {
         *("detector", "detector_model", "detector_revision", "threshold", "thresholds", "nesting", "trim_formulas"),
         *("images", "dpi", "longest", "region_adapters", "layout_timeout"),
     ),
-    "how answers are processed before scoring": ("adapters",),
+    "how answers are processed before scoring": ("answer_from", "adapters"),
     "patience": ("concurrency", "timeout", "connect_timeout", "retries", "errors_before_check", "max_timeouts"),
 }
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from loupe.data.certificates import check_tls, further_trust
 from loupe.data.extras import install_command
 from loupe.data.hub.manifest import safe_path
 from loupe.data.hub.patience import PASSING, Patience, retry_after_seconds
@@ -120,11 +121,16 @@ def _hub() -> HfApi:
     # Metrics and telemetry of the library are off: what is measured here is nobody's business.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     try:
-        from huggingface_hub import HfApi
+        from huggingface_hub import HfApi, get_session, set_client_factory
     except ImportError:
         raise MissingToolError(
             "fetching data needs huggingface_hub, which is not installed", hint=install_command("data")
         ) from None
+    if (trusted := further_trust()) is not None:
+        # Of httpx or httpx2, whichever the library uses, as the library itself makes it.
+        usual = get_session()
+        kind, hooks = type(usual), usual.event_hooks
+        set_client_factory(lambda: kind(event_hooks=hooks, follow_redirects=True, timeout=None, verify=trusted))
     return HfApi(endpoint=_endpoint(), token=_token() or False, library_name="loupe")
 
 
@@ -163,6 +169,7 @@ def _patiently(dataset: DataSet, revision: str, patience: Patience, ask: Callabl
                 raise refused(dataset, status) from None
             retry_after, why = retry_after_seconds(error.response.headers.get("Retry-After")), f"HTTP {status}"
         except (http_error, OSError) as error:
+            check_tls(error, "the hub", DatasetError)
             why = type(error).__name__
             if attempt >= patience.unreached:
                 break

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO
 
+from loupe.data.certificates import check_tls, open_client
 from loupe.data.hub.api import RemoteFile, file_url, refused, request_headers
 from loupe.data.hub.manifest import FileEntry
 from loupe.data.hub.patience import PASSING, Patience, retry_after_seconds
@@ -61,7 +62,7 @@ class Fetcher:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=self.patience.connect, sock_read=self.patience.silence)
         waiting = iter(files)
         (self.folder / PARTS).create()
-        async with aiohttp.ClientSession(
+        async with open_client(
             headers=request_headers(), timeout=timeout, trust_env=True, auto_decompress=False
         ) as session:
             try:
@@ -113,6 +114,7 @@ class Fetcher:
             whole = True
             return sha256
         except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
+            check_tls(error, "the hub", DatasetError)
             why = "the server fell silent" if isinstance(error, TimeoutError) else "the connection broke"
             raise _PassingError(why, reached=download.length) from None
         except OSError as error:

@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from loupe.data.certificates import check_tls, further_trust
 from loupe.data.user_folders import cache_folder
 from loupe.errors import DatasetError, MissingToolError
 from loupe.files.folder import Folder
@@ -179,9 +180,10 @@ def _through_http(version: str) -> bytes:
     if not address.startswith(("https://", "http://")):
         raise DatasetError(f"npm_config_registry is no address: {registry}", hint="npm config get registry")
     try:
-        with urllib.request.urlopen(address, timeout=60) as answer:
+        with urllib.request.urlopen(address, timeout=60, context=further_trust()) as answer:
             return bytes(answer.read(_LARGEST_PACKAGE))
     except (urllib.error.URLError, OSError) as error:
+        check_tls(error, address, DatasetError)
         raise DatasetError(
             f"KaTeX {version} cannot be fetched: {getattr(error, 'reason', error)}",
             hint=_by_hand(version),

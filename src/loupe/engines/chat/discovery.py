@@ -6,6 +6,7 @@ Source: docs/protocols/engines.md#discovery. Only loopback is probed, all ports 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
+from loupe.data.certificates import check_tls, open_client
 from loupe.engines.shared.redaction import without_credentials
 from loupe.errors import EngineUnavailableError, UsageError, word
 from loupe.typed import decode_json
@@ -28,6 +30,10 @@ AUTO, AUTO_FIRST = "auto", "auto:first"
 #: Stands before the address of a server that answered, but that nobody named: it is asked, and gets no key.
 _FOUND = "auto:"
 
+#: What an address ends with that somebody copied from a portal or a manual; `/models` alone is a base of Azure's.
+_ENDING = re.compile(r"(?:/chat/completions|/embeddings|(?<=/v1)/(?:completions|responses|models))$")
+#: The name of a deployment, which Azure has in the address.
+_DEPLOYMENT = re.compile(r"/deployments/([^/?]+)")
 _MOST_BYTES = 4_000_000
 
 
@@ -173,8 +179,9 @@ def is_named(base_url: str) -> bool:
 
 
 def normalize_base_url(text: str) -> str:
-    """A base URL without trailing slash; `host:port` gets its scheme, and a bare root the usual `/v1`.
+    """Return a base URL without trailing slash; `host:port` gets its scheme, and a bare root the usual `/v1`.
 
+    An ending that Loupe adds itself is taken off, with or without a query (Azure's "Target URI"); the query stays.
     Raises ValueError for anything that is no http address, `auto` too, and for one that holds a password.
     """
     text = address(text)
@@ -189,7 +196,8 @@ def normalize_base_url(text: str) -> str:
         raise ValueError(f"base_url {shown(text)!r} is not an address such as http://127.0.0.1:8000/v1")
     if parts.username or parts.password:
         raise ValueError("base_url holds a user name or password; pass secrets as the API key instead")
-    return urlunsplit(parts._replace(path=parts.path.rstrip("/") or "/v1", fragment=""))
+    path = _ENDING.sub("", parts.path.rstrip("/")).rstrip("/")
+    return urlunsplit(parts._replace(path=path or "/v1", fragment=""))
 
 
 def origin(base_url: str) -> tuple[str, str, int]:
@@ -200,9 +208,7 @@ def origin(base_url: str) -> tuple[str, str, int]:
 
 async def discover(ports: Sequence[int] = PORTS) -> list[Endpoint]:
     """Every server that answers on loopback, in the order of `ports`; takes at most about two seconds."""
-    import aiohttp
-
-    async with aiohttp.ClientSession() as session:
+    async with open_client() as session:
         found = await asyncio.gather(*(probe(session, f"http://127.0.0.1:{port}/v1") for port in ports))
     return [
         endpoint for endpoint in found if endpoint is not None and (endpoint.needs_key or endpoint.models is not None)
@@ -223,7 +229,10 @@ async def probe(session: aiohttp.ClientSession, base_url: str, patience: Patienc
 async def get_json(
     session: aiohttp.ClientSession, url: str, patience: Patience = Patience()
 ) -> tuple[int, Any, str] | None:
-    """Status, decoded body (None if it is no JSON) and Server header; None if nothing answers in time."""
+    """Status, decoded body (None if it is no JSON) and Server header; None if nothing answers in time.
+
+    Raises EngineUnavailableError if the server's certificate is not trusted.
+    """
     import aiohttp
 
     timeout = aiohttp.ClientTimeout(total=patience.total, sock_connect=patience.connect)
@@ -238,7 +247,8 @@ async def get_json(
                 return response.status, decode_json(bytes(data)), server
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 return response.status, None, server
-    except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
+    except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+        check_tls(error, shown(url), EngineUnavailableError)
         return None
 
 
@@ -266,10 +276,11 @@ def _describe(endpoint: Endpoint) -> str:
 
 async def identify(session: aiohttp.ClientSession, endpoint: Endpoint, patience: Patience = Patience()) -> Server:
     """Which server program this is. SGLang and llama-server also answer Ollama's questions, so they are asked first."""
-    root = root_url(endpoint.base_url)
     name, _, version = endpoint.server.partition("/")
     paths = ("/get_server_info", "/server_info", "/props", "/version", "/api/version", "/health", "/api/ps")
-    answers = await asyncio.gather(*(get_json(session, root + path, patience) for path in paths))
+    answers = await asyncio.gather(
+        *(get_json(session, beside_url(endpoint.base_url, path), patience) for path in paths)
+    )
     facts = {path: answer[1] for path, answer in zip(paths, answers, strict=True) if answer and answer[0] == 200}
     given = {path: fact for path, fact in facts.items() if isinstance(fact, dict)}
     if name == "loupe":
@@ -302,6 +313,8 @@ def choose_model(endpoint: Endpoint, server: Server) -> str:
         return server.loaded
     if len(ids) == 1:
         return ids[0]
+    if not ids and (deployment := _DEPLOYMENT.search(endpoint.base_url)):
+        return deployment[1]
     if not ids:
         raise EngineUnavailableError(f"{shown(endpoint.base_url)} lists no models", hint="name one: --model ID")
     listed = ", ".join(ids[:10]) + (f" and {len(ids) - 10} more" if len(ids) > 10 else "")
@@ -319,7 +332,7 @@ def shown(base_url: str) -> str:
     return without_credentials(base_url)
 
 
-def root_url(base_url: str) -> str:
-    """Scheme, host and what comes before a last `/v1`."""
+def beside_url(base_url: str, path: str) -> str:
+    """Return the address of `path` beside the `/v1` of a base URL, keeping its query."""
     parts = urlsplit(base_url)
-    return urlunsplit(parts._replace(path=parts.path.rstrip("/").removesuffix("/v1"), query=""))
+    return urlunsplit(parts._replace(path=parts.path.rstrip("/").removesuffix("/v1") + path))

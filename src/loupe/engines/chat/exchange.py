@@ -9,12 +9,14 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from loupe.data.certificates import check_tls
 from loupe.engines.chat.answers import FirstToken
+from loupe.engines.chat.discovery import shown
 from loupe.engines.chat.http_body import read_body
 from loupe.engines.chat.http_failures import NoConnectionError, UnreachableError, failure
 from loupe.engines.chat.posting import post
 from loupe.engines.shared.redaction import Redaction
-from loupe.errors import EngineTimeoutError, TransientEngineError
+from loupe.errors import EngineTimeoutError, EngineUnavailableError, TransientEngineError
 
 if TYPE_CHECKING:
     import aiohttp
@@ -60,6 +62,7 @@ class Exchange:
         except TimeoutError:
             raise EngineTimeoutError(f"no full answer within {self.timeout:g} s{at}") from None
         except (aiohttp.ClientError, OSError) as error:
+            check_tls(error, self.redaction.text(shown(url)), EngineUnavailableError)
             said = self.redaction.text(f"{type(error).__name__}: {error}{at}")
             if isinstance(error, aiohttp.ClientConnectorError):
                 raise NoConnectionError(said) from None

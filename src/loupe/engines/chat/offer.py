@@ -9,6 +9,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from loupe.data.certificates import open_client
 from loupe.engines.chat.discovery import addresses_of, choose_model, identify, normalize_base_url, probe
 from loupe.engines.chat.endpoints import NO_KEY, key_for
 from loupe.errors import LoupeError
@@ -30,8 +31,6 @@ async def offer_of(settings: Settings) -> Offer:
 
     Nothing where it cannot be asked: the engine asks again when it opens, and then says what is wrong.
     """
-    import aiohttp
-
     try:
         addresses = addresses_of(settings.base_url, os.environ)
         url = normalize_base_url(addresses.urls[0])
@@ -39,11 +38,14 @@ async def offer_of(settings: Settings) -> Offer:
     except (LoupeError, ValueError, IndexError):
         return Offer()
     headers = {} if key == NO_KEY else {"Authorization": f"Bearer {key}"}
-    async with aiohttp.ClientSession(headers=headers) as session:
-        endpoint = await probe(session, url)
-        if endpoint is None:
-            return Offer()
-        server = await identify(session, endpoint)
+    try:
+        async with open_client(headers=headers) as session:
+            endpoint = await probe(session, url)
+            if endpoint is None:
+                return Offer()
+            server = await identify(session, endpoint)
+    except LoupeError:
+        return Offer()
     listed = tuple(endpoint.model_ids)
     try:
         return Offer(choose_model(endpoint, server), listed)

@@ -8,19 +8,22 @@ answer says nothing about the server: it is sent once more, over a new connectio
 from __future__ import annotations
 
 import io
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from loupe import __version__
+from loupe.data.certificates import open_client
 
 if TYPE_CHECKING:
     import aiohttp
 
 #: Above this, aiohttp wants a stream, so that one write does not hold up the event loop.
 _ONE_WRITE = 1_000_000
+_AZURE = (".azure.com", ".azure.us", ".azure.cn")
 
 
 @dataclass(slots=True)
@@ -31,20 +34,30 @@ class _Connection:
 
 
 def open_session(
-    key: str, *, timeout: float | None, connect_timeout: float | None = None, connections: int = 100
+    key: str,
+    *,
+    timeout: float | None,
+    connect_timeout: float | None = None,
+    connections: int = 100,
+    urls: Sequence[str] = (),
 ) -> aiohttp.ClientSession:
-    """A session for `post`, with a key. Seconds for a whole answer and for a connection, where `post` has no others."""
+    """A session for `post`, with a key. Seconds for a whole answer and for a connection, where `post` has no others.
+
+    `urls` are the servers that it asks: those of Azure want the key under a name of their own.
+    """
     import aiohttp
 
+    is_azure = any((urlsplit(url).hostname or "").endswith(_AZURE) for url in urls)
     return _session(
         headers={
             "Authorization": f"Bearer {key}",
+            **({"api-key": key} if is_azure else {}),
             "Content-Type": "application/json",
             "Accept-Encoding": "identity",
             "User-Agent": f"loupe/{__version__}",
         },
         timeout=aiohttp.ClientTimeout(total=timeout, sock_connect=connect_timeout),
-        connector=aiohttp.TCPConnector(limit=connections, keepalive_timeout=60, ttl_dns_cache=300),
+        connector={"limit": connections, "keepalive_timeout": 60, "ttl_dns_cache": 300},
     )
 
 
@@ -57,7 +70,7 @@ def _session(**options: Any) -> aiohttp.ClientSession:
 
     trace = aiohttp.TraceConfig()
     trace.on_connection_reuseconn.append(note)
-    return aiohttp.ClientSession(**options, cookie_jar=aiohttp.DummyCookieJar(), trace_configs=[trace])
+    return open_client(**options, cookie_jar=aiohttp.DummyCookieJar(), trace_configs=[trace])
 
 
 @asynccontextmanager

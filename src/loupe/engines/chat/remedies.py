@@ -20,12 +20,12 @@ _HTTP = re.compile(r"\bHTTP (\d{3}): ")
 
 def remedies(failed: Iterable[Prediction]) -> list[tuple[int, str]]:
     """Return what to do about failed samples, with how many of them each is about, most first."""
-    return [(count, what) for what, count in Counter(map(remedy, failed)).most_common() if what]
+    found = Counter(remedy(one.outcome, one.error) for one in failed)
+    return [(count, what) for what, count in found.most_common() if what]
 
 
-def remedy(prediction: Prediction) -> str:
-    """Return what to do about a failed sample; "" if nobody can know."""
-    error = prediction.error
+def remedy(outcome: str, error: str) -> str:
+    """Return what to do about a sample that failed so; "" if nobody can know."""
     http = _HTTP.search(error[:200])
     if http is not None and http[1] == "413":
         return "send smaller images: add --image fit1024 --fresh"
@@ -34,15 +34,15 @@ def remedy(prediction: Prediction) -> str:
             "ask for shorter answers or send smaller images (--max-tokens N or --image fit1024, with --fresh), or "
             "start the server with more context (vLLM: --max-model-len N; llama-server: --ctx-size N)"
         )
-    if prediction.outcome == "refused":
+    if outcome == "refused":
         return "ask another model, or change the provider's content filter; then add --redo refused"
-    if prediction.outcome == "unfinished":
+    if outcome == "unfinished":
         return "raise the limit or turn thinking off: add --max-tokens N or --retry-truncated N, with --fresh"
     if TOOL_CALL in error:
         return (
             "start the server without its tool parser, or take the call's arguments: "
             "add -o answer_from=tool_call --fresh"
         )
-    if http is not None and prediction.outcome == "rejected":
+    if http is not None and outcome == "rejected":
         return "check --base-url, --model and what the server says; then add --redo rejected"
     return ""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from loupe.engines.chat.discovery import beside_url
 from loupe.engines.chat.http_body import read_body
 from loupe.engines.chat.posting import post
 from loupe.typed import encode_json, json_decoder
@@ -61,7 +62,7 @@ class ServerTokenizer:
 
         if self._missing:
             return None
-        url = f"{self.base_url.removesuffix('/').removesuffix('/v1')}/{path}"
+        url = beside_url(self.base_url, f"/{path}")
         data = encode_json({"model": self.model, **body})
         try:
             async with post(self.session, url, data) as response:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from loupe.data.certificates import open_client
 from loupe.engines.services.placeholders import Find, filled_text, is_placeholder
 from loupe.engines.shared.hosts import is_ip, is_local
 from loupe.errors import EngineError
@@ -110,6 +111,5 @@ def open_elsewhere(connections: int) -> aiohttp.ClientSession:
         async def close(self) -> None:
             await self._system.close()
 
-    return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=connections, resolver=PublicHosts()), cookie_jar=aiohttp.DummyCookieJar()
-    )
+    connector = {"limit": connections, "resolver": PublicHosts()}
+    return open_client(connector=connector, cookie_jar=aiohttp.DummyCookieJar())

@@ -20,6 +20,7 @@ from typing import Any
 import aiohttp
 
 from loupe import __version__
+from loupe.data.certificates import check_tls
 from loupe.data.hub.patience import retry_after_seconds
 from loupe.engines.chat.answers import error_message
 from loupe.engines.chat.http_body import read_body
@@ -110,7 +111,8 @@ class Caller:
                 timeout=aiohttp.ClientTimeout(total=self.connect_timeout, sock_connect=self.connect_timeout),
             ):
                 return True
-        except (aiohttp.ClientError, OSError, TimeoutError, ValueError):
+        except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
+            check_tls(error, self.base_url, EngineUnavailableError)
             return False
 
     async def send(self, call: Call, find: Find, sent: Sent) -> Reply:
@@ -188,6 +190,7 @@ class Caller:
         except TimeoutError:
             raise UnreachableError(f"no connection within {self.connect_timeout:g} s") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
+            check_tls(error, address.url.host or self.base_url, EngineUnavailableError)
             raise UnreachableError(f"{type(error).__name__}: {error}") from None
 
     def _failure(

@@ -92,9 +92,9 @@ class Settings(Profile, frozen=True, kw_only=True):
 
     @property
     def url(self) -> str:
-        """The address of the service; "" where not exactly one is written."""
+        """The address of the service, without the path that it is asked at; "" where not exactly one is written."""
         written = [self.base_url] if isinstance(self.base_url, str) else self.base_url
-        return written[0] if len(written) == 1 else ""
+        return written[0].rstrip("/").removesuffix(self.submit.url) if len(written) == 1 else ""
 
     @property
     def gives(self) -> frozenset[str] | None:  # type: ignore[override]  # of other kinds it is the same for all

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from loupe.data.certificates import open_client
 from loupe.engines.chat.discovery import (
     Addresses,
     Patience,
     addresses_of,
+    beside_url,
     get_json,
     join_url,
     located,
     normalize_base_url,
     probe,
-    root_url,
     shown,
 )
 from loupe.engines.chat.endpoints import source_of
@@ -42,11 +43,9 @@ class ModelServer:
 
         Protocol: docs/protocols/engines.md#health-check.
         """
-        import aiohttp
-
         patience = Patience(_HEALTH_SECONDS, _HEALTH_SECONDS)
-        async with aiohttp.ClientSession() as session:
-            for address in (join_url(self.url, "models"), f"{root_url(self.url)}/health"):
+        async with open_client() as session:
+            for address in (join_url(self.url, "models"), beside_url(self.url, "/health")):
                 answer = await get_json(session, address, patience)
                 if answer is None:
                     return False
@@ -77,9 +76,7 @@ async def reach_server(server: ModelServer, model: str, *, start: str) -> dict[s
 
     `start` is the command that starts such a server.
     """
-    import aiohttp
-
-    async with aiohttp.ClientSession() as session:
+    async with open_client() as session:
         endpoint = await probe(session, server.url)
     if endpoint is None:
         raise EngineUnavailableError(f"no model server answers at {shown(server.url)}", hint=start)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-from loupe.engines.chat.discovery import Patience, join_url, probe, root_url
+from loupe.engines.chat.discovery import Patience, beside_url, join_url, probe
 from loupe.engines.chat.exchange import Exchange
 from loupe.engines.chat.http_failures import NotFoundError
 from loupe.errors import EngineError, EngineUnavailableError, RejectedError, TransientEngineError
@@ -161,7 +161,7 @@ class Client:
 
     async def _post(self, body: bytes) -> bytes:
         pooling = self.endpoint == "pooling"
-        url = f"{root_url(self.base_url)}/pooling" if pooling else join_url(self.base_url, "embeddings")
+        url = beside_url(self.base_url, "/pooling") if pooling else join_url(self.base_url, "embeddings")
         try:
             return (await self.exchange.ask(url, body)).body
         except NotFoundError as error:

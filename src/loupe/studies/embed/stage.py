@@ -158,7 +158,9 @@ async def _opened(
     hint = key_hint(addresses, "", os.environ)
     redaction = Redaction.of(key if key != NO_KEY else "", addresses.urls)
     connections = plan.image_batch + TEXT_REQUESTS
-    async with open_session(key, timeout=plan.timeout, connect_timeout=_CONNECT, connections=connections) as session:
+    async with open_session(
+        key, timeout=plan.timeout, connect_timeout=_CONNECT, connections=connections, urls=addresses.urls
+    ) as session:
         with redaction.errors():
             try:
                 found = await reach(addresses, session, connect_timeout=_CONNECT, key_hint=hint)

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from loupe.benchmarks.folders.selection.questions import Phase
+from loupe.data.certificates import open_client
 from loupe.engines.chat.discovery import (
     Addresses,
     addresses_of,
@@ -116,14 +117,12 @@ async def choose_backend(kind: str, base_url: str, served_as: Mapping[str, str])
 
 async def _endpoint(kind: str, named: Addresses, served_as: Mapping[str, str]) -> Backend:
     """An endpoint that runs already. Raises what `choose_backend` raises."""
-    import aiohttp
-
     try:
         url = normalize_base_url((await located(named)).urls[0])
     except ValueError as error:
         raise UsageError(str(error), hint="--base-url http://HOST:PORT/v1") from None
     headers = {"Authorization": f"Bearer {key_for(named, '', os.environ)}"}
-    async with aiohttp.ClientSession(headers=headers) as session:
+    async with open_client(headers=headers) as session:
         endpoint = await probe(session, url)
         if endpoint is None:
             by = f", which {named.variable} names" if named.variable else ""
