@@ -14,7 +14,7 @@ import click
 from loupe.cli.shared.lazy import SuggestingGroup
 from loupe.cli.shared.options import engine_options
 from loupe.cli.shared.output import as_json, json_option, plain_option, print_data, print_line, say, table
-from loupe.errors import RejectedError
+from loupe.errors import NoAnswerError, RejectedError
 
 if TYPE_CHECKING:
     from loupe.engines.registry import Profile
@@ -207,7 +207,7 @@ async def _read(label: str, profile: Profile, requests: list[Request]) -> tuple[
             say(f"{label}: {chosen}")
         for request in requests[:-1]:
             began = time.monotonic()
-            with contextlib.suppress(RejectedError):
+            with contextlib.suppress(RejectedError, NoAnswerError):
                 return await engine.predict(request), time.monotonic() - began
         began = time.monotonic()
         return await engine.predict(requests[-1]), time.monotonic() - began

@@ -12,6 +12,7 @@ from loupe.errors import (
     EngineTimeoutError,
     EngineUnavailableError,
     LoupeError,
+    NoAnswerError,
     PageError,
     RejectedError,
     TransientEngineError,
@@ -39,7 +40,7 @@ class ApiError(Exception):
 def from_engine(error: LoupeError) -> ApiError:
     """The error of an engine as an answer: 422 for what is wrong with the page, 5xx for the engine's own trouble."""
     message = error.message
-    if isinstance(error, RejectedError | PageError):
+    if isinstance(error, RejectedError | NoAnswerError | PageError):
         return ApiError(422, message, param="messages", code="page_not_readable")
     if isinstance(error, EngineTimeoutError):
         return ApiError(504, message, code="engine_timeout")

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 from loupe.engines.chat.discovery import Patience, beside_url, join_url, probe
 from loupe.engines.chat.exchange import Exchange
 from loupe.engines.chat.http_failures import NotFoundError
-from loupe.errors import EngineError, EngineUnavailableError, RejectedError, TransientEngineError
+from loupe.errors import EngineError, EngineUnavailableError, NoAnswerError, RejectedError, TransientEngineError
 from loupe.inference.progress import Progress
 from loupe.inference.retries import Policy, Retries
 from loupe.studies.embed.received_vectors import BadVector, MalformedAnswerError, Vector, read_vectors
@@ -91,7 +91,7 @@ class Client:
                 return dict.fromkeys(places, Failed(error.message[:500]))
             if len(places) == 1:
                 return {places[0]: await self._note_failure(error)}
-            if not isinstance(error, RejectedError):
+            if not isinstance(error, RejectedError | NoAnswerError):
                 await self._note_failure(error)
             middle = len(places) // 2
             failed = await self._halves(places[:middle], texts, keep, _HALVES)
@@ -128,7 +128,7 @@ class Client:
 
     async def _note_failure(self, error: EngineError) -> Failed:
         """A failed item, or a batch that nothing says the items of are wrong, unless the server is gone."""
-        return await self._counted(Failed(error.message[:500], final=isinstance(error, RejectedError)))
+        return await self._counted(Failed(error.message[:500], final=isinstance(error, RejectedError | NoAnswerError)))
 
     async def _counted(self, failed: Failed) -> Failed:
         self._failed_in_a_row += 1
