@@ -91,7 +91,7 @@ def _from_folder(folder: Path, files: Sequence[Path]) -> Predict:
         # An id is data, and so is a link: neither must lead out of the folder.
         if not is_inside(path, folder):
             raise EngineError(f"{path}: is a link out of the folder, and not read")
-        return Output(text=await asyncio.to_thread(_read_text, path))
+        return Output(text=await asyncio.to_thread(_read_text, path), seconds=0.0)
 
     return predict
 
@@ -137,7 +137,7 @@ def _from_lines(path: Path, lines: dict[str, _Line]) -> Predict:
             input_tokens=line.input_tokens,
             output_tokens=line.output_tokens,
             reasoning=line.reasoning,
-            seconds=line.seconds,
+            seconds=line.seconds or 0.0,
         )
 
     return predict

@@ -43,27 +43,37 @@ def speed_of(folder: RunFolder, places: Mapping[str, Place]) -> Speed:
     seen = _Seen(price)
     for record in usages(folder):
         seen.add(record)
+    asked = was_asked(folder)
     seconds, input_tokens, output_tokens = array("d"), array("q"), array("q")
     for prediction in folder.read_predictions(place for place in places.values() if place.mark not in FAILED):
         usage = Usage.of(prediction)
-        seconds.append(page_seconds(usage.seconds, usage.began, usage.ended))
+        seconds.append(page_seconds(usage.seconds, usage.began, usage.ended) if asked else usage.seconds)
         for found, tokens in ((input_tokens, usage.input_tokens), (output_tokens, usage.output_tokens)):
             if tokens is not None:
                 found.append(tokens)
     figures = latency_figures(seconds)
     known = {"input_tokens_per_page": input_tokens, "output_tokens_per_page": output_tokens}
     figures |= {name: sum(counts) / len(counts) for name, counts in known.items() if sum(counts)}
-    figures |= seen.throughput()
+    figures |= seen.throughput() if asked else {}
     return _with_cost(figures, price, seen, len(seconds)) if price else Speed(figures)
 
 
 def latency_figures(seconds: Sequence[float]) -> dict[str, float]:
-    """Mean and percentiles of the seconds that answered pages took; nothing where no page was answered."""
+    """Return mean and percentiles of the seconds that answered pages took, without the pages whose time is unknown.
+
+    An answer that was only scored has 0 seconds: how long its engine took is unknown.
+    """
+    seconds = [each for each in seconds if each > 0]
     if not seconds:
         return {}
     found = np.percentile(seconds, PERCENTILES)
     figures = {f"latency_p{each}": float(value) for each, value in zip(PERCENTILES, found, strict=True)}
     return {"seconds_per_page": sum(seconds) / len(seconds)} | figures
+
+
+def was_asked(folder: RunFolder) -> bool:
+    """Return whether an engine read the pages of this run, and not a person who filed answers that existed already."""
+    return folder.info.profile.get("kind") != "predictions"
 
 
 def page_seconds(seconds: float, began: float | None, ended: float | None) -> float:

@@ -9,6 +9,8 @@ from loupe.types import Result
 
 #: Numbers about the machine that scored, not about the engine; result.json has them.
 _NOT_SHOWN = frozenset({"scoring_seconds"})
+#: Answers that were only scored have no time; results of earlier versions hold 0.
+_UNKNOWN_AT_ZERO = frozenset({"seconds_per_page", "latency_p50", "latency_p95", "latency_p99", "pages_per_second"})
 #: What a comparison shows of each run, where any of them knows it: heading and figure.
 COLUMNS: Mapping[str, str] = {
     "pages/s": "pages_per_second",
@@ -27,7 +29,7 @@ def speed_rows(result: Result) -> list[tuple[str, str]]:
 
 def speed_text(name: str, value: float | None, currency: str = "") -> str:
     """One figure with its unit where its name does not tell it."""
-    if value is None:
+    if value is None or (not value and name in _UNKNOWN_AT_ZERO):
         return "–"
     if name.startswith("cost"):
         return f"{money(value)} {currency}".rstrip()
@@ -52,8 +54,9 @@ def speed_columns(results: Sequence[tuple[Mapping[str, float], str]]) -> tuple[l
 def speed_table(results: Iterable[Result | None]) -> list[tuple[str, list[str]]]:
     """Every figure that any of these results has, with a cell for each of them."""
     columns = [({}, "") if result is None else (result.speed, result.currency) for result in results]
-    names = dict.fromkeys(name for figures, _ in columns for name in figures)
-    return [
+    names = dict.fromkeys(name for figures, _ in columns for name in figures if name not in _NOT_SHOWN)
+    rows = [
         (name.replace("_", " "), [speed_text(name, figures.get(name), currency) for figures, currency in columns])
         for name in names
     ]
+    return [(name, cells) for name, cells in rows if set(cells) != {"–"}]

@@ -137,14 +137,14 @@ def _samples(folder: RunFolder, *, raw: bool) -> Iterator[dict[str, Any]]:
             "events": [],
             "model_usage": {},
             "attachments": {},
-            "total_time": row["seconds"],
+            "total_time": row["seconds"] or 0.0,
             **({"error": _error(str(row["error"]))} if row["error"] else {}),
         }
 
 
 def _usage(row: dict[str, Cell]) -> dict[str, Any]:
     counts = {name: int(row[name] or 0) for name in ("input_tokens", "output_tokens")}
-    return {"time": row["seconds"], "usage": {**counts, "total_tokens": sum(counts.values())}}
+    return {"time": row["seconds"] or 0.0, "usage": {**counts, "total_tokens": sum(counts.values())}}
 
 
 def _error(message: str) -> dict[str, str]:

@@ -99,7 +99,7 @@ def _tags(tags: Mapping[str, str]) -> dict[str, Cell]:
 def _answer(prediction: Prediction, adapters: Sequence[str]) -> dict[str, Cell]:
     return {
         "text": None if prediction.failed else apply_adapters(prediction.text, adapters),
-        "seconds": prediction.seconds,
+        "seconds": prediction.seconds or None,
         "input_tokens": prediction.input_tokens,
         "output_tokens": prediction.output_tokens,
     }
