@@ -9,7 +9,8 @@ from typing import Any, get_args
 import pytest
 from PIL import Image, ImageDraw
 
-from loupe.engines.layout.detectors import DetectorOptions, load_detector
+from loupe.engines.adapters.areas import areas_of
+from loupe.engines.layout.detectors import DetectorOptions, geometric, load_detector
 from loupe.engines.layout.filtering import Detection
 from loupe.engines.layout.joined_regions import Joiner
 from loupe.engines.layout.labels import LABELS
@@ -23,6 +24,7 @@ from loupe.pipeline import Plan
 from loupe.pipeline.remaining import Remaining
 from loupe.runs.places import Place
 from loupe.types import FAILED, Outcome, Prediction, Request, Sample
+from tests.support.layout_pages import TWO_COLUMNS, drawn
 
 PRICE = Price(input=1.0, output=1.0)
 COUNTED: dict[str, Any] = {"input_tokens": 1000, "output_tokens": 10}
@@ -122,6 +124,16 @@ def test_of_each_answer_everything_is_kept_and_no_file_named_that_is_none() -> N
     assert {key: kept[key] for key in told} == told and record.endpoint == "http://a/v1"
     assert record.text.endswith("(imgs/cropped_page0_idx0.jpg)")
     assert not any("image_path" in row for row in (record.response or {})["regions"])
+
+
+def test_only_a_detector_that_says_how_sure_it_is_leaves_a_confidence() -> None:
+    plain = geometric.detect(drawn(TWO_COLUMNS))
+    assert plain and all(one.score is None for one in plain)
+    for score, known in ((None, None), (0.91, 0.91)):
+        response = joined(answer(), regions=[text(0, score=score)]).response or {}
+        assert [response[part][0].get("score") for part in ("regions", "answers")] == [known, known]
+        found = areas_of("", response)
+        assert found is not None and [area.confidence for area in found.areas] == [known]
 
 
 def test_image_lines_stand_only_where_the_official_numbers_were_made_with_them() -> None:

@@ -34,12 +34,20 @@ WholeBox = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detection:
-    """What the detector gave: class number, score, left, top, right, bottom in pixels, place in reading order."""
+    """What the detector gave: class number, score, left, top, right, bottom in pixels, place in reading order.
+
+    A detector without a notion of how sure it is gives no `score`.
+    """
 
     class_id: int
-    score: float
     box: Box
+    score: float | None = None
     order: int = 0
+
+    @property
+    def rank(self) -> float:
+        """The score for thresholds and for which of two doubles stays; 1 without one."""
+        return 1.0 if self.score is None else self.score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +55,7 @@ class Area:
     """A detection that was kept, within the page and in whole pixels. No `order`: the detector gave none."""
 
     label: str
-    score: float
+    score: float | None
     box: WholeBox
     order: int | None
 
@@ -60,14 +68,14 @@ class Region:
     label: str
     task: Task
     box: WholeBox
-    score: float = 1.0
+    score: float | None = None
 
 
 def keep_areas(
     detections: Sequence[Detection], width: int, height: int, *, least_score: float = SCORE, nesting: Nesting = "glm"
 ) -> list[Area]:
     """The areas of a page of `width` x `height` pixels: no doubles, nothing inside something else, in reading order."""
-    kept = _without_doubles([one for one in detections if one.score >= least_score])
+    kept = _without_doubles([one for one in detections if one.rank >= least_score])
     kept = _without_page_images(kept, width, height)
     kept = _without_contained(kept, nesting)
     kept.sort(key=lambda one: one.order)
@@ -114,7 +122,7 @@ def _thousandths(box: WholeBox, width: int, height: int) -> WholeBox:
 def _without_doubles(detections: Sequence[Detection]) -> list[Detection]:
     """Best first; a box that covers nearly the same as a better one goes, of another class only if it is the same."""
     kept: list[Detection] = []
-    for one in sorted(detections, key=lambda one: one.score, reverse=True):
+    for one in sorted(detections, key=lambda one: one.rank, reverse=True):
         if all(
             _overlap(better.box, one.box) < (_SAME_CLASS if better.class_id == one.class_id else _OTHER_CLASS)
             for better in kept

@@ -50,7 +50,7 @@ class Joiner:
         again = sum(loss["class"] in RETRIED for loss in losses)
         calls = sum(answer.attempt for answer in answers.values() if answer.outcome != "missing")
         seconds = sum(answer.seconds for answer in answers.values())
-        sure = {region.box: region.score for region in page.regions}
+        sure = {region.box: region.score for region in page.regions if region.score is not None}
         response: dict[str, Any] = {
             "regions": [_record(region, sure) for region in formatted.pages[0]],
             "calls": calls,
@@ -135,7 +135,8 @@ def _record(region: PageRegion, sure: Mapping[WholeBox, float]) -> dict[str, Any
 def _answer(region: CutRegion, answer: Prediction) -> dict[str, Any]:
     """What the model gave for a region, to the letter."""
     known: dict[str, Any] = {"index": region.index, "label": region.label, "task": region.task}
-    known |= {"bbox_2d": list(region.box), "score": round(region.score, 4), "class": answer.outcome}
+    known |= {"bbox_2d": list(region.box), "class": answer.outcome}
+    known |= {} if region.score is None else {"score": round(region.score, 4)}
     known |= {"text": answer.text, "seconds": answer.seconds, "attempt": answer.attempt}
     tokens = {"input_tokens": answer.input_tokens, "output_tokens": answer.output_tokens}
     known |= {key: value for key, value in tokens.items() if value is not None}

@@ -55,7 +55,7 @@ class CutRegion(msgspec.Struct, frozen=True, kw_only=True):
     label: str
     task: Literal["text", "table", "formula", "skip", "abandon"]
     box: tuple[int, int, int, int]
-    score: float
+    score: float | None = None
     mime: str = ""
     data: bytes = b""
     error: str = ""
@@ -139,7 +139,7 @@ def cut_pages(requests: Sequence[Request], order: Order, detect: Detect) -> list
 
 def _regions_of(image: Image, detections: Sequence[Detection], order: Order, began: float) -> CutPage:
     width, height = image.size
-    wanted = [one for one in detections if one.score >= _least_score(one, order)]
+    wanted = [one for one in detections if one.rank >= _least_score(one, order)]
     found = regions(keep_areas(wanted, width, height, least_score=0.0, nesting=order.nesting), width, height)
     kept = found[:MOST_REGIONS]
     return CutPage(

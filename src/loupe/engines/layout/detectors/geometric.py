@@ -64,7 +64,7 @@ def detect(image: Image) -> list[Detection]:
     if not found or len(found) > MOST_AREAS:
         return _whole(image)
     return [
-        Detection(class_id=LABELS.index(label), score=1.0, box=_on_page(box, ink.scale, image), order=number)
+        Detection(class_id=LABELS.index(label), box=_on_page(box, ink.scale, image), order=number)
         for number, (label, box) in enumerate(found, 1)
     ]
 
@@ -81,7 +81,7 @@ def _without_edges(pieces: Pieces, ink: Ink) -> Pieces:
 def _whole(image: Image) -> list[Detection]:
     """All of the page as one text, where there is ink and nothing that geometry can tell apart."""
     box = (0.0, 0.0, float(image.width), float(image.height))
-    return [Detection(class_id=LABELS.index("text"), score=1.0, box=box, order=1)]
+    return [Detection(class_id=LABELS.index("text"), box=box, order=1)]
 
 
 def _on_page(box: Box, scale: float, image: Image) -> tuple[float, float, float, float]:
