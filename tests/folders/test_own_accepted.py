@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from loupe.benchmarks.folders.own.config import FolderConfig
 from loupe.benchmarks.folders.own.survey import contents_of
 from loupe.cli.compare import sections
@@ -57,7 +59,6 @@ def test_verified_truth_that_is_a_draft_to_the_letter_is_said_in_every_table(tmp
 
 
 def test_a_run_without_any_label_says_so_and_shows_no_figures_of_text(tmp_path: Path) -> None:
-    # Here everybody's right answer is the same text: nothing is said of it.
     rows: list[dict[str, object]] = [
         {"id": f"{place}", "text": "x", "reference": "bill", "truth": {"status": "verified", "drafts": {"a": "bill"}}}
         for place in range(3)
@@ -67,7 +68,7 @@ def test_a_run_without_any_label_says_so_and_shows_no_figures_of_text(tmp_path: 
     result = RunFolder.open(runs[0]).result()
     assert result is not None and "empty" in result.diagnostics
     assert not {"insertion_rate", "prediction_length", "reference_length"} & result.diagnostics.keys()
-    assert "word for word" not in printed
+    assert "3 of 3 references match the draft of a word for word: that favours it." in printed.splitlines()
 
 
 def test_a_task_of_the_wrong_type_is_a_problem_of_its_line(tmp_path: Path) -> None:
@@ -105,3 +106,30 @@ def test_only_the_engine_whose_draft_is_the_reference_has_drafted_the_truth(tmp_
 def _folder(root: Path, rows: list[dict[str, object]]) -> Path:
     (root / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return root
+
+
+@pytest.mark.parametrize(
+    ("task", "reference", "same", "other"),
+    [
+        ("text", "one", "one", "One"),
+        ("markdown", "# one", "# one", "one"),
+        ("table", "<table><tr><td>1", "<table><tr><td>1", "<table><tr><td>2"),
+        ("formula", "x^2", "x^2", "x^3"),
+        ("question", ["yes"], ["yes"], ["no"]),
+        ("class", "bill", "bill", None),
+        ("fields", {"day": "1 May", "vat": ""}, {"day": "1 May"}, {"day": "2 May", "vat": ""}),
+    ],
+)
+def test_verified_references_that_are_a_draft_are_counted_in_every_task(
+    tmp_path: Path, task: str, reference: object, same: object, other: object
+) -> None:
+    rows = [
+        {"id": name, "text": "x", "task": task, "reference": reference, "truth": {"status": status, "drafts": drafts}}
+        for name, status, drafts in (
+            ("verified", "verified", {"a": same, "b": other}),
+            ("draft", "draft", {"a": same, "b": same}),
+            ("alone", "verified", {"b": other}),
+        )
+    ]
+    (tmp_path / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert contents_of(tmp_path, FolderConfig()).accepted == {"a": {"verified"}}

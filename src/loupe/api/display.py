@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from loupe.errors import LoupeError
 from loupe.results.control_characters import printable
 from loupe.results.headline import value_or_reason
-from loupe.results.sections import format_range, format_value
+from loupe.results.sections import format_range, format_value, notes_of
 from loupe.results.visible_differences import DIFFERENCE_HEADER, difference_cells
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def run_html(run: Run) -> str:
     failed = len(result.failures)
     parts += [_line(run.headline_note, "soft")] if run.headline_note else []
     parts.append(_line(f"{result.total:,} samples, {failed:,} failed", "bad" if failed else "soft"))
-    parts += [_line(warning, "bad") for warning in result.warnings[:5]]
+    parts += [_line(warning, "bad") for warning in [*result.warnings[:5], *notes_of(result)]]
     parts.append(_line(run.signature, "soft small"))
     return _whole(parts)
 
@@ -124,6 +124,7 @@ def comparison_html(found: Comparison) -> str:
     head = ["measure", found.name, found.baseline, *DIFFERENCE_HEADER]
     tone = {"better": "good", "worse": "bad"}.get(found.outcome, "")
     note = [_line(found.headline_note, "soft")] if found.headline_note else []
+    note += [_line(said, "bad") for said in (details.warning, details.part, details.accepted) if said]
     sentence = f'<div class="head {tone}">{_text(found.sentence)}</div>'
     return _whole([sentence, *note, _table(head, rows, numbers={1, 2, 3, 4, 5})])
 

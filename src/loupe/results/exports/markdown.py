@@ -24,6 +24,7 @@ from loupe.results.sections import (
     format_estimate,
     format_range,
     format_value,
+    notes_of,
     one_line,
 )
 from loupe.results.visible_differences import difference_cells
@@ -53,6 +54,7 @@ def comparison_markdown(compared: Compared) -> str:
         parts.append(code(compared.headline_note, longest=LONGEST))
     if compared.verdict:
         parts.append(code(compared.verdict, longest=LONGEST))
+    parts += [code(line, longest=LONGEST) for line in (*compared.notes, compared.part, compared.accepted) if line]
     for pair in compared.pairs[:_LISTED]:
         parts += _pair(compared, pair, base.name)
     parts += [code(f"The runs differ in {part}: {' | '.join(values)}") for part, values in compared.differing.items()]
@@ -152,7 +154,7 @@ def _run(folder: RunFolder, result: Result, measure: str) -> Iterator[str]:
         for name, found in list(result.measures.items())[:_LISTED]
     ]
     yield table(("measure", "value", "95 % interval", "n"), rows)
-    for warning in result.warnings[:_LISTED]:
+    for warning in [*result.warnings[:_LISTED], *notes_of(result)]:
         yield f"> {code(warning, longest=LONGEST)}"
     if result.failures:
         yield f"**{len(result.failures):,} failed**, the first of them:"

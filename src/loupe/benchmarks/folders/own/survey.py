@@ -26,8 +26,6 @@ from loupe.typed import encode_json, json_decoder
 
 #: Nanoseconds: file systems count time in ticks, some of two seconds.
 _SAFELY_OLD = 3_000_000_000
-#: Tasks in which a draft that is right to the letter says something: there is one way to write a label or an amount.
-_TEXTS = frozenset({"text", "markdown", "table", "formula", TASK})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,7 @@ class Contents:
 
     `states` counts "verified", "draft", "skipped", and, of the drafts, "without reference". `drafters` counts, for each
     engine, the unverified samples whose reference is its draft, alone or with others; `accepted` holds, for each
-    engine, the ids of verified texts that are its draft word for word.
+    engine, the ids of verified samples whose reference is its draft word for word.
     """
 
     tasks: tuple[str, ...]
@@ -103,7 +101,7 @@ def _read_contents(folder: Path, config: FolderConfig) -> Contents:
                 values = values | {"truth": msgspec.to_builtins(state)}
             _count_state(values, states)
             drafters.update(_drafters(values, whole=task != TASK))
-            for engine in _accepted(values) if isinstance(task, str) and task in _TEXTS else ():
+            for engine in _accepted(values):
                 accepted.setdefault(engine, set()).add(str(values.get("id")))
             if isinstance(task, str):
                 tasks.add(task)
@@ -152,7 +150,14 @@ def _accepted(values: dict[str, Any]) -> list[str]:
     if not isinstance(truth, dict) or truth.get("status") != "verified" or not reference:
         return []
     drafts = truth.get("drafts")
-    return [name for name, draft in drafts.items() if draft == reference] if isinstance(drafts, dict) else []
+    wanted = _without_empty(reference)
+    known = drafts.items() if isinstance(drafts, dict) else ()
+    return [name for name, draft in known if draft is not None and _without_empty(draft) == wanted]
+
+
+def _without_empty(reference: object) -> object:
+    """Return the reference without its empty fields: a field that is left out is an empty one."""
+    return {k: v for k, v in reference.items() if v not in ("", None)} if isinstance(reference, dict) else reference
 
 
 def count_drafts(path: Path) -> int:
