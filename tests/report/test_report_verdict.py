@@ -7,6 +7,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -69,6 +70,36 @@ def test_a_winner_is_named_with_how_far_ahead_how_sure_and_what_comes_next() -> 
     assert found.sentence == (
         "large wins with 90.00 % fields right, 20.00 points better than small, a significant difference "
         "(interval 18.00 … 21.00, p = 0.012); next, run it again for the 3 of 40 samples that failed."
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "higher", "perfect"),
+    [
+        (1.0, "fraction", True, True),
+        (0.99999, "fraction", True, True),  # shown as 100.00 %
+        (0.9999, "fraction", True, False),
+        (0.0, "fraction", False, True),
+        (0.01, "fraction", False, False),
+        (40.0, "count", True, True),
+        (39.0, "count", True, False),
+        (0.0, "number", False, True),
+        (7.0, "number", True, False),
+    ],
+)
+def test_nobody_is_sent_to_the_wrong_samples_of_a_winner_that_has_none(
+    value: float, unit: Any, higher: bool, perfect: bool
+) -> None:
+    measure = Measure(name="accuracy", unit=unit, higher_is_better=higher)
+    best, other = contender("best", value), contender("other", 0.5)
+    found = {"accuracy": Estimate(value=value, n=40)}
+    best = replace(best, result=msgspec.structs.replace(best.result, measures=found))
+    said = verdict([best, other], measure, pairs(("best", "other", 0.2 if higher else -0.2, 0.001)))
+    assert said.winner == "best"
+    assert said.sentence.endswith(
+        "; next, add harder samples: it gets all of these right."
+        if perfect
+        else "; next, look at the samples it still gets wrong."
     )
 
 
@@ -150,7 +181,7 @@ def two(tmp_path: Path) -> list[Path]:
 def test_the_report_and_the_terminal_mark_the_winner(two: list[Path], tmp_path: Path) -> None:
     write_report(two, tmp_path / "report.html")
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert re.search(r'<p class="conclusion"><bdi>good wins with ', html)
+    assert re.search(r'<p class="conclusion">good wins with ', html)
     assert re.findall(r'<bdi>(\w+)</bdi> <span class="badge-best">winner', html) == ["good"]
     assert html.index('class="conclusion"') < html.index('class="leaderboard stack"')
     compared = compare_runs(two)

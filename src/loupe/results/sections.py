@@ -85,7 +85,8 @@ def format_value(value: float | None, unit: str, *, of: int = 0) -> str:
         return "–"
     if unit == "fraction":
         return f"{round(100 * value, 2) + 0.0:.2f} %"
-    number = f"{value:,.{1 if unit == 'count' else 3}f}".rstrip("0").rstrip(".")
+    decimals = 1 if unit == "count" else 3
+    number = f"{round(value, decimals) + 0.0:,.{decimals}f}".rstrip("0").rstrip(".")
     return f"{number} / {of:,}" if unit == "count" and of else number
 
 
@@ -226,12 +227,17 @@ def _without_interval(result: Result) -> Section | None:
 
 def _below_measures(result: Result, note: str) -> list[Section]:
     """Show the official row, the note, and whether samples are missing from the published set or are drafts."""
-    from loupe.results.unverified import accepted_drafts  # brings in the metrics, which `--help` can do without
-
     plain = [(line,) for line in (note, result.official) if line]
     found = [Section(title="", rows=plain)] if plain else []
-    said = [(line,) for line in (part_of_published(result), accepted_drafts([result])) if line]
+    said = [(line,) for line in notes_of(result)]
     return [*found, Section(title="", rows=said, alarm=True)] if said else found
+
+
+def notes_of(result: Result) -> list[str]:
+    """Return what must stand next to the values of one run: that they are over a part, that drafts are their truth."""
+    from loupe.results.unverified import accepted_drafts  # brings in the metrics, which `--help` can do without
+
+    return [line for line in (part_of_published(result), accepted_drafts([result])) if line]
 
 
 def part_of_published(result: Result) -> str:

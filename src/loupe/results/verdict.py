@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loupe.results.group_titles import listed
-from loupe.results.sections import failed_count, format_estimate, format_range, unread_count
+from loupe.results.sections import failed_count, format_estimate, format_range, format_value, unread_count
 from loupe.results.unverified import unverified
 from loupe.results.visible_differences import more_needed, probability, size
 from loupe.stats.comparison import Difference, is_clear
@@ -92,7 +92,7 @@ def verdict(
         assert one is not None
         sure = f"a significant difference{_sure(one, headline)}"
         said = f"{told.format('wins')}, {_ahead(one, others[0], headline)}, {sure}"
-        return Verdict(f"{said}; next, {_mend(leader)}.", leader.key)
+        return Verdict(f"{said}; next, {_mend(leader, headline)}.", leader.key)
     worse = [each.name for each in others if each not in equal]
     behind = f"; {listed(worse)} {'is' if len(worse) == 1 else 'are'} clearly worse" if worse else ""
     if len(level) > 1:
@@ -159,8 +159,12 @@ def _sure(found: Difference, headline: Measure) -> str:
     return f" ({', '.join(said)})" if said else ""
 
 
-def _mend(leader: Contender) -> str:
+def _mend(leader: Contender, headline: Measure) -> str:
     failed = failed_count(leader.result)
     if failed:
         return f"run it again for the {failed:,} of {leader.result.total:,} samples that failed"
+    found = leader.result.measures[headline.name]
+    best = {"fraction": 1.0, "count": float(found.n)}.get(headline.unit) if headline.higher_is_better else 0.0
+    if best is not None and format_estimate(found, headline.unit) == format_value(best, headline.unit, of=found.n):
+        return "add harder samples: it gets all of these right"
     return "look at the samples it still gets wrong"

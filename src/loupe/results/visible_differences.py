@@ -73,10 +73,16 @@ def verdict(found: Difference, higher_is_better: bool) -> str:
 
 
 def signed(difference: float | None, unit: str) -> str:
-    """A difference with its direction, fractions in points of a hundred."""
+    """A difference with its direction, fractions in points of a hundred; what rounds to nothing has no direction.
+
+    >>> signed(-0.154, "fraction"), signed(-0.00001, "fraction"), signed(-0.0, "count")
+    ('-15.40', '0.00', '0')
+    """
     if difference is None:
         return "–"
-    return f"{100 * difference:+.2f}" if unit == "fraction" else f"{difference:+.{0 if unit == 'count' else 3}f}"
+    decimals = {"fraction": 2, "count": 0}.get(unit, 3)
+    number = round(100 * difference if unit == "fraction" else difference, decimals)
+    return f"{number:+.{decimals}f}" if number else f"{0:.{decimals}f}"
 
 
 def probability(p: float | None) -> str:
