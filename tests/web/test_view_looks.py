@@ -13,8 +13,10 @@ from urllib.parse import parse_qsl
 
 import pytest
 
+from loupe.cli.compare import sections
 from loupe.data import trust
 from loupe.errors import RunError
+from loupe.results.comparing.runs import compare_runs
 from loupe.results.sections import format_value
 from loupe.web.view import two_runs
 from loupe.web.view.compare_page import compare_context, compared_rows
@@ -101,7 +103,7 @@ def test_a_run_made_again_has_none_of_the_old_comparison(toy: Toy) -> None:
     def value_of_poor() -> str:
         (board,) = looked(shelf).boards.values()
         good, poor = board.runs
-        value: str = two_runs.whole(board, poor, good)[0]["a"]
+        value: str = two_runs.whole(board, poor, good)["rows"][0]["a"]
         assert poor.result is not None and poor.result.measures["cer"].value is not None
         assert value == f"{100 * poor.result.measures['cer'].value:.2f} %"
         return value
@@ -111,6 +113,39 @@ def test_a_run_made_again_has_none_of_the_old_comparison(toy: Toy) -> None:
     looked(shelf)
     toy.run("poor", {sample.id: misread(sample.truth, 9) for sample in toy.samples})
     assert value_of_poor() != first
+
+
+def test_a_comparison_says_what_the_terminal_says_of_these_two_runs(toy: Toy) -> None:
+    (board,) = looked(Shelf([toy.root / "runs"])).boards.values()
+    shown = compare_context(board, {})["whole"]
+    compared = compare_runs([toy.runs[1], toy.runs[0]])
+    printed = [[str(cell) for cell in row] for section in sections(compared) for row in section.rows]
+    (row,) = shown["rows"]
+    assert compared.verdict.startswith("good wins with ") and shown["verdict"] == compared.verdict
+    assert ["cer", *(row[name] for name in ("b", "a", "difference", "interval", "p", "verdict"))] in printed
+    assert [list(row) for row in shown["visible"].rows] == printed[-1:]
+
+
+def test_regressions_are_no_gains_and_what_rounds_to_nothing_has_no_sign(toy: Toy) -> None:
+    rows = [json.loads(line) for line in (toy.runs[0] / "scores.jsonl").read_text().splitlines()]
+    for place, row in enumerate(rows):
+        row["scores"] = [{"measure": "cer", "counts": [(0.0, 9.0, 40.0, 9.0 + 1e-4, 9.0 + 7e-3)[place % 5], 120.0]}]
+    (toy.runs[0] / "scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for row in rows:
+        row["scores"] = [{"measure": "cer", "counts": [9.0, 120.0]}]
+    (toy.runs[1] / "scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (board,) = looked(Shelf([toy.root / "runs"])).boards.values()
+    runs = {run.folder.info.engine: run.key for run in board.ordered()}
+    query = {"a": runs["good"], "b": runs["poor"]}
+    gains = {}
+    for order in two_runs.ORDERS:
+        shown = compare_context(board, {**query, "order": order})
+        gains[order] = [shown["gain"](pair) for pair in shown["rows"]]
+    assert gains == {
+        "losses": ["-7.50", "-7.50"],
+        "wins": ["+25.83", "+25.83", "+0.01"],
+        "order": ["-7.50", "0.00", "+25.83", "0.00", "+0.01", "-7.50", "0.00", "+25.83"],
+    }
 
 
 def test_a_comparison_says_which_samples_its_measure_tells_of_and_has_the_others_by_theirs(toy: Toy) -> None:

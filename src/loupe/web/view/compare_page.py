@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
 from loupe.results.unverified import unverified_warning
+from loupe.results.visible_differences import signed
 from loupe.types import Measure
 from loupe.web.view import two_runs
 from loupe.web.view.board import Board, Row
@@ -44,8 +45,10 @@ def compare_context(board: Board, query: Mapping[str, str]) -> JsonObject:
         "counts": two_runs.counts(found),
         "total": len(found),
         "everything": len(board.rows()),
-        "plot": two_runs.scatter(found, measure) if measure and found else None,
-        "whole": two_runs.whole(board, runs[a], runs[b]) if found else [],
+        "plot": two_runs.scatter(found, measure, [board.labels[keys[each]] for each in (a, b)])
+        if measure and found
+        else None,
+        "whole": two_runs.whole(board, runs[a], runs[b]) if found else two_runs.NOTHING,
         "rows": listed[(number - 1) * two_runs.PAGE : number * two_runs.PAGE],
         "said": lambda cell, value: two_runs.said(cell, value, measure) if measure else "",
         "gain": lambda pair: _gain(pair, measure),
@@ -59,7 +62,7 @@ def compare_context(board: Board, query: Mapping[str, str]) -> JsonObject:
 
 
 def compared_rows(board: Board, places: Sequence[int], query: Mapping[str, str]) -> list[Row]:
-    """The samples as the page lists them; those that its measure does not tell of come last."""
+    """The samples as the page lists them, then all others."""
     a, b = places
     measure = _measure(two_runs.told(board, a, b), query)
     found = two_runs.pairs_of(board, a, b, measure) if measure else []
@@ -79,6 +82,4 @@ def _measure(told: Sequence[tuple[Measure, int]], query: Mapping[str, str]) -> M
 
 
 def _gain(pair: two_runs.Pair, measure: Measure | None) -> str:
-    if pair.kind == "none" or measure is None:
-        return "–"
-    return f"{100 * pair.gain:+.2f}" if measure.unit == "fraction" else f"{pair.gain:+.4g}"
+    return "–" if pair.kind == "none" or measure is None else signed(pair.gain, measure.unit)

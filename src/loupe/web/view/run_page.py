@@ -12,9 +12,9 @@ import msgspec
 
 from loupe.engines.registry import Profile, built_in, changed_settings, engine_module
 from loupe.errors import LoupeError
-from loupe.pipeline.spent import latency_figures, page_seconds
+from loupe.pipeline.spent import latency_figures, page_seconds, was_asked
 from loupe.results.headline import format_headline
-from loupe.results.sections import format_estimate, format_margin, format_value
+from loupe.results.sections import format_estimate, format_margin, format_value, notes_of
 from loupe.results.speed import speed_rows, speed_text
 from loupe.scoring.running import RunningScore
 from loupe.typed import convert
@@ -50,7 +50,10 @@ def run_context(board: Board, run: RunIndex) -> JsonObject:
         "strip": strip(board, run),
         "latency": latency(run),
         "speed": speed_rows(run.result) if run.result else _speed_so_far(run),
-        "warnings": [*(run.result.warnings if run.result else info.notes)],
+        "warnings": [
+            *(run.result.warnings if run.result else info.notes),
+            *(notes_of(run.result) if run.result else ()),
+        ],
         "settings": settings(info.profile),
         "changed": changed(run),
         "prompts": dict(info.prompts),
@@ -180,9 +183,9 @@ def latency(run: RunIndex) -> JsonObject:
     """How long answers took, as a histogram up to the 99th percentile."""
     seconds = seconds_of(run)
     figures = latency_figures(seconds)
-    if len(seconds) < 2 or not max(seconds):
+    if len(seconds) < 2:
         return {}
-    top = figures["latency_p99"] or max(seconds)
+    top = figures["latency_p99"]
     bars = [0] * BARS
     for value in seconds:
         bars[min(BARS - 1, int(BARS * value / top))] += 1
@@ -199,9 +202,11 @@ def latency(run: RunIndex) -> JsonObject:
 
 
 def seconds_of(run: RunIndex) -> list[float]:
-    """How long each page took that was answered: those of which the figures of speed tell."""
+    """Return how long each answered page took: the pages of which the figures of speed tell."""
+    asked = was_asked(run.folder)
     answered = [one for one in run.answers.values() if one.outcome not in FAILED]
-    return [page_seconds(one.seconds, one.began, one.ended) for one in answered]
+    found = (page_seconds(one.seconds, one.began, one.ended) if asked else one.seconds for one in answered)
+    return [each for each in found if each > 0]
 
 
 def _speed_so_far(run: RunIndex) -> list[tuple[str, str]]:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from loupe.errors import LoupeError
 from loupe.report.leaderboard import round_step
+from loupe.report.svg_parts import shortened
+from loupe.results.comparing.runs import compare_runs
 from loupe.results.sections import format_value
-from loupe.results.visible_differences import difference_cells
-from loupe.stats.comparison import Difference, compare, scored_samples
+from loupe.results.visible_differences import difference_cells, no_ranks, visible_differences
+from loupe.stats.comparison import Difference
 from loupe.types import FAILED, Measure
 from loupe.web.view.board import Board, Cell, Row
 from loupe.web.view.grid import NOT_ANSWERED, OUTCOMES
@@ -19,12 +23,14 @@ from loupe.web.view.run_index import RunIndex
 JsonObject: TypeAlias = dict[str, Any]
 
 PAGE = 40
-ORDERS = {"losses": "Largest regressions first", "wins": "Largest gains first", "order": "As in the data"}
+ORDERS = {"losses": "Largest regressions", "wins": "Largest gains", "order": "All, as in the data"}
 #: Differences below this are ties: numbers are shown with fewer digits.
 _TIE = 5e-5
 #: Points of the scatter stand on a grid of so many steps, so that ten thousand samples stay a picture.
 _GRID = 120
 _MARGIN, _SIDE = 58.0, 410.0
+#: What is said of runs that cannot be compared as a whole.
+NOTHING: JsonObject = {"verdict": "", "said": [], "rows": [], "visible": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +99,11 @@ def _value(cell: Cell, measure: Measure) -> float | None:
 
 
 def in_order(pairs: list[Pair], order: str) -> list[Pair]:
-    """Regressions or gains first, or as they stand in the data."""
+    """Return the regressions, largest first, or the gains, or all as they stand in the data."""
     if order == "order":
         return pairs
-    sign = -1.0 if order == "wins" else 1.0
-    return sorted(pairs, key=lambda pair: (sign * pair.gain, pair.row.place))
+    kind, sign = ("win", -1.0) if order == "wins" else ("loss", 1.0)
+    return sorted((pair for pair in pairs if pair.kind == kind), key=lambda pair: (sign * pair.gain, pair.row.place))
 
 
 def counts(pairs: list[Pair]) -> Counter[str]:
@@ -108,7 +114,7 @@ def counts(pairs: list[Pair]) -> Counter[str]:
     return found
 
 
-def scatter(pairs: list[Pair], measure: Measure) -> JsonObject:
+def scatter(pairs: list[Pair], measure: Measure, names: Sequence[str]) -> JsonObject:
     """The picture: A across, B upwards, equal on the diagonal. Samples that fall together make a larger dot; those
     without an answer stand apart from those that were read as badly."""
     values = [value for pair in pairs for value in (pair.value_a, pair.value_b)]
@@ -127,7 +133,14 @@ def scatter(pairs: list[Pair], measure: Measure) -> JsonObject:
     values = [low + step * number for number in range(round(span / step) + 1)]
     places = [(value, (value - low) / span) for value in values]
     ticks = [(_MARGIN + _SIDE * share, _SIDE + 10 - _SIDE * share, _tick(value, measure)) for value, share in places]
-    return {"dots": dots, "ticks": ticks, "left": _MARGIN, "bottom": _SIDE + 10, "side": _SIDE}
+    return {
+        "dots": dots,
+        "ticks": ticks,
+        "left": _MARGIN,
+        "bottom": _SIDE + 10,
+        "side": _SIDE,
+        "names": shortened(names, 46),
+    }
 
 
 def _dot(across: int, up: int, failed: bool, here: list[Pair], measure: Measure) -> Dot:
@@ -148,23 +161,35 @@ def _tick(value: float, measure: Measure) -> str:
     return f"{100 * value:.4g}" if measure.unit == "fraction" else f"{value:.4g}"
 
 
-def whole(board: Board, a: RunIndex, b: RunIndex) -> list[JsonObject]:
-    """Every measure of B minus A over the samples that both have, with interval and p-value."""
+def whole(board: Board, a: RunIndex, b: RunIndex) -> JsonObject:
+    """What `loupe compare A B` says of B against A; nothing where it says nothing."""
     return board.kept((a.serial, a.scored, b.serial, b.scored), lambda: _whole(board, a, b))
 
 
-def _whole(board: Board, a: RunIndex, b: RunIndex) -> list[JsonObject]:
+def _whole(board: Board, a: RunIndex, b: RunIndex) -> JsonObject:
     group = board.group()
     if group.benchmark is None or a.result is None or b.result is None or group.uncompared:
-        return []
-    found = compare(group.analysis, list(b.scores.values()), list(a.scores.values()))
-    order = sorted(group.measures, key=lambda measure: measure.name != group.headline)
-    samples = len(scored_samples(a.scores.values()) & scored_samples(b.scores.values()))
-    return [_line(measure, found[measure.name], samples) for measure in order if _is_known(found.get(measure.name))]
-
-
-def _is_known(found: Difference | None) -> bool:
-    return found is not None and not (found.value_a is None and found.value_b is None)
+        return NOTHING
+    try:
+        compared = compare_runs([a.folder.path, b.folder.path])
+    except LoupeError as error:
+        return NOTHING | {"said": [error.message]}
+    (pair,) = compared.pairs
+    measures = {measure.name: measure for measure in group.measures}
+    known = {name: one for name, one in pair.measures.items() if not (one.value_a is None and one.value_b is None)}
+    found = known.get(compared.headline)
+    said = [no_ranks(compared.headline)] if compared.untold else []
+    said += [*compared.notes, *filter(None, [compared.part, compared.accepted])]
+    said += [f"The runs differ in {part}: {' | '.join(values)}." for part, values in compared.differing.items()]
+    base = next(row.name for row in compared.runs if row.run == compared.baseline)
+    pairs = [(f"{pair.name} minus {base}", found)] if found is not None and not compared.warning else []
+    visible = visible_differences(pairs, compared.headline, compared.units.get(compared.headline, "fraction"))
+    rows = [
+        _line(measures[name], one, pair.samples)
+        for name, one in known.items()
+        if name in measures and name not in compared.twice
+    ]
+    return {"verdict": compared.verdict, "said": said, "rows": rows, "visible": visible[0] if visible else None}
 
 
 def _line(measure: Measure, found: Difference, samples: int) -> JsonObject:
