@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,3 +51,19 @@ def test_a_slice_without_the_headline_says_by_which_measure_it_is_told(tmp_path:
     html = environment().get_template("group.html").render(group=group_context(group), groups=[group])
     row = html[html.index("<bdi>table</bdi>") :]
     assert row[: row.index("</tr>")].count("teds ↑") == 1 and '<th scope="col">measure</th>' in html
+
+
+def test_where_engines_have_scored_different_counts_each_tells_its_own_n(tmp_path: Path) -> None:
+    toy = toy_pages(tmp_path, 8)
+    few = [sample for sample in toy.samples if sample.tags["kind"] != "table" or sample is toy.samples[1]]
+    runs = [toy.run(name, {each.id: each.truth for each in of}) for name, of in (("all", toy.samples), ("few", few))]
+    (group,) = collect(runs)
+    table = next(table for table in slice_tables(group) if table.tag == "kind")
+    shown = {name: (n, [cell.n for cell in cells]) for name, _, n, cells in table.rows}
+    assert shown == {"form": ("2", [2, 2]), "prose": ("3", [3, 3]), "table": ("", [3, 1])}
+    html = environment().get_template("group.html").render(group=group_context(group), groups=[group])
+    row = html[html.index("<bdi>table</bdi>") :]
+    assert re.findall(r">n (\d+)<", row[: row.index("</tr>")]) == ["3", "1"]
+    row = html[html.index("<bdi>form</bdi>") :]
+    assert '<td class="number muted" data-of="n">2</td>' in row[: row.index("</tr>")]
+    assert not re.search(r">n \d+<", row[: row.index("</tr>")])

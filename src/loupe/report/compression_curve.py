@@ -12,7 +12,7 @@ from html import escape
 from textwrap import wrap
 
 from loupe.benchmarks.fox.compression import Binning, CurvePoint, compression_curve
-from loupe.report.svg_parts import COLOURS, GREY, closed, line, mark, opening, shortened, text
+from loupe.report.svg_parts import COLOURS, closed, line, mark, opening, shortened, text
 from loupe.results.groups import Group
 from loupe.types import Result
 
@@ -184,13 +184,14 @@ def _legend(drawn: Sequence[Curve], width: int) -> list[str]:
     """What the marks stand for: lines of (mark, words) below each other, as long as the picture is wide."""
     longest = int((width - _LEFT - 18) / 6.5)
     parts = []
-    for number, curve in enumerate(drawn):
+    counts = [f" ({sum(point.pages for point in curve.points):,} pages)" for curve in drawn]
+    names = shortened([curve.name for curve in drawn], min(80, longest - max(map(len, counts), default=0)))
+    for number, (name, pages) in enumerate(zip(names, counts, strict=True)):
         y = HEIGHT + _LEGEND_LINE * number
-        pages = f" ({sum(point.pages for point in curve.points):,} pages)"
         parts.append(mark(number, _LEFT + 6, y - 4, COLOURS[number % len(COLOURS)], filled=True))
-        parts.append(text(_LEFT + 18, y, shortened(curve.name, min(80, longest - len(pages))) + pages, "start"))
+        parts.append(text(_LEFT + 18, y, name + pages))
     for place, words in enumerate(_notes(width), len(drawn)):
-        parts.append(text(_LEFT, HEIGHT + _LEGEND_LINE * place, words, "start", GREY))
+        parts.append(text(_LEFT, HEIGHT + _LEGEND_LINE * place, words))
     return parts
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from loupe.report.svg_parts import COLOURS, GREY, closed, line, mark, opening, text, text_width
+from loupe.report.svg_parts import COLOURS, closed, line, mark, opening, text, text_width
 from loupe.results.groups import Group
 from loupe.results.ladders import Ladder, ReadOff, Rung, ladders_of, read_off
 
@@ -192,7 +192,7 @@ def _axes(panel: Panel) -> list[str]:
         parts.append(line(x, _FLOOR, x, _FLOOR + 4))
         # The outer names do not leave the picture.
         parts.append(text(min(max(x, half), WIDTH - half), _FLOOR + 16 + second * (number % 2), rung, "middle"))
-    parts.append(text((_LEFT + right) / 2, _FLOOR + 32 + second, f"{panel.axis} →", "middle", GREY))
+    parts.append(text((_LEFT + right) / 2, _FLOOR + 32 + second, f"{panel.axis} →", "middle"))
     return parts
 
 

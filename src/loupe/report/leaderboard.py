@@ -95,7 +95,7 @@ class SliceTable:
     """
 
     tag: str
-    rows: list[tuple[str, Measure, int, list[Cell]]]
+    rows: list[tuple[str, Measure, str, list[Cell]]]
     hidden: int
     named: bool = False
 
@@ -113,6 +113,8 @@ def axis(estimates: Sequence[Estimate], unit: str) -> Axis:
     scale = Axis(low=low, high=high, ticks=[])
     for index in range(first, math.floor(high / step) + 1):
         value = index * step
+        if unit == "fraction" and not -1e-9 <= value <= max([1.0, *points]) + 1e-9:
+            continue  # Nothing can be below 0 % or, as long as nothing is, above 100 %.
         label = f"{100 * value:.6g}" if unit == "fraction" else f"{value:.6g}"
         scale.ticks.append((scale.position(value), label))
     return scale
@@ -159,7 +161,7 @@ def columns(group: Group) -> list[Measure]:
     return sorted(shown, key=lambda m: m.name != group.headline)
 
 
-def measure_rows(group: Group) -> list[tuple[Measure, int, list[Cell]]]:
+def measure_rows(group: Group) -> list[tuple[Measure, str, list[Cell]]]:
     """Every measure with its n and a cell for each engine, where the leaderboard cannot hold them all."""
     shown = columns(group)
     if len(shown) <= COLUMN_LIMIT:
@@ -167,8 +169,14 @@ def measure_rows(group: Group) -> list[tuple[Measure, int, list[Cell]]]:
     table = []
     for measure in shown:
         cells = [measured(entrant.result, measure) for entrant in group.entrants]
-        table.append((measure, max(item.n for item in cells), cells))
+        table.append((measure, common_n(cells), cells))
     return table
+
+
+def common_n(cells: Sequence[Cell]) -> str:
+    """Return how many units each cell of a row comes from; "" if engines differ, so that each cell must tell its own."""
+    found = {item.n for item in cells if item.n}
+    return f"{found.pop():,}" if len(found) == 1 else ""
 
 
 def headline_axis(group: Group) -> Axis | None:
@@ -242,8 +250,9 @@ def _slice_table(tag: str, group: Group, order: Sequence[Measure]) -> SliceTable
         measure = next((one for one in order if any(_has_value(each, one) for each in estimates)), None)
         if measure is not None:
             found = [cell(each.get(measure.name), measure) for each in estimates]
-            table.append((value, measure, max(item.n for item in found), found))
-    table.sort(key=lambda row: (-row[2], row[0]) if len(table) > SLICE_LIMIT else (0, row[0]))
+            table.append((value, measure, common_n(found), found))
+    largest = {value: -max(item.n for item in cells) for value, _, _, cells in table}
+    table.sort(key=lambda row: (largest[row[0]], row[0]) if len(table) > SLICE_LIMIT else (0, row[0]))
     return SliceTable(tag=tag, rows=table[:SLICE_LIMIT], hidden=max(0, len(table) - SLICE_LIMIT))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from html import escape
 
-from loupe.report.svg_parts import COLOURS, GREY, Scale, closed, line, opening, shortened, text
+from loupe.report.svg_parts import COLOURS, Scale, closed, line, opening, shortened, text
 from loupe.studies.load import Level, LoadTest
 
 WIDTH, HEIGHT = 760, 600
@@ -33,7 +33,7 @@ def load_svg(test: LoadTest) -> str:
     across = Scale.around(numbers, _LEFT, WIDTH - _RIGHT, log=True)
     label = f"Load test of {test.engine} on {test.benchmark}: " + "; ".join(map(_in_words, test.levels))
     parts = [opening(WIDTH, HEIGHT, label), _STYLE, '<rect class="paper" width="100%" height="100%" fill="#fff"/>']
-    parts.append(text(_LEFT, 22, shortened(f"{test.engine} on {test.benchmark}", 80)))
+    parts.append(text(_LEFT, 22, shortened([f"{test.engine} on {test.benchmark}"], 80)[0]))
     parts += _panel(test, across, _UPPER, "pages/s", [("pages/s", lambda level: level.pages_per_second, COLOURS[0])])
     parts += _panel(test, across, _LOWER, "seconds", _SECONDS)
     if test.knee is not None:
@@ -56,7 +56,7 @@ def _panel(
     values = [value for _, of, _ in curves for level in test.levels if (value := of(level)) is not None]
     parts = [text(_LEFT, top - 8, title)]
     if not values:
-        return [*parts, text(_LEFT + 8, (top + bottom) / 2, "not measured", "start", GREY)]
+        return [*parts, text(_LEFT + 8, (top + bottom) / 2, "not measured")]
     up = Scale.around(values, bottom, top, zero=True)
     for tick in up.ticks(5):
         parts.append(line(_LEFT, up.place(tick), WIDTH - _RIGHT, up.place(tick), 'stroke-opacity="0.3"'))

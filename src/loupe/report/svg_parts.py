@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
+from os.path import commonprefix
 
 COLOURS = ("#2a78c2", "#c9611a", "#2f9160", "#a4529c", "#8a7a1e", "#6d6d6d")
 GREY = "#808890"
@@ -41,9 +42,25 @@ def text_width(words: str) -> float:
     return sum(12.5 if unicodedata.east_asian_width(char) in "WF" else 7.0 for char in words)
 
 
-def shortened(words: str, most: int = 34) -> str:
-    """Words of at most so many characters."""
-    return words if len(words) <= most else words[: most - 1] + "…"
+def shortened(names: Sequence[str], most: int = 34) -> list[str]:
+    """Shorten names to at most `most` characters, but never two different names to the same text.
+
+    A name keeps both of its ends. Names that still look the same lose the beginning that all of them share.
+
+    >>> shortened(["a-long-name-of-an-engine-1", "a-long-name-of-an-engine-2", "other"], 12)
+    ['a-lon…gine-1', 'a-lon…gine-2', 'other']
+    """
+    shared = len(commonprefix([*names])) if len(names) > 1 else 0  # noqa: RUF071  characters are meant
+    for known in (names, [f"…{name[shared:]}" for name in names]):
+        short = [_both_ends(name, most) for name in known]
+        if len(set(short)) == len(set(names)):
+            return short
+    return [*names]
+
+
+def _both_ends(name: str, most: int) -> str:
+    start = (most - 1) // 2
+    return name if len(name) <= most else f"{name[:start]}…{name[start + 1 - most :]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +91,11 @@ class Scale:
         low, high, value = (math.log(each) if self.log else each for each in (self.low, self.high, value))
         return self.start + (self.end - self.start) * (value - low) / (high - low)
 
-    def ticks(self, about: int = 6) -> list[float]:
-        """Round numbers on the scale."""
+    def ticks(self, about: int = 6, *, most: float | None = None) -> list[float]:
+        """Round numbers on the scale; where `most` is given, none beyond 0 and it."""
+        return [value for value in self._ticks(about) if most is None or -1e-9 <= value <= most + 1e-9]
+
+    def _ticks(self, about: int) -> list[float]:
         if self.log:
             powers = range(math.floor(math.log10(self.low)) - 1, math.ceil(math.log10(self.high)) + 1)
             for digits in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7)):

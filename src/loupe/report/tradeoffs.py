@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from loupe.inference.budget import money
 from loupe.report.label_places import place_labels
 from loupe.report.svg_parts import COLOURS, GREY, Scale, closed, line, opening, shortened, text
 from loupe.results.groups import Entrant, Group
@@ -83,7 +84,7 @@ def tradeoffs(group: Group) -> list[Tradeoff]:
     found = [_tradeoff(group, measure, "pages_per_second", "pages per second")]
     currencies = dict.fromkeys(result.currency for result in group.results if "cost_per_page" in result.speed)
     for currency in currencies:
-        title = f"cost per page, {currency}"
+        title = ", ".join(filter(None, ["cost per page", currency]))
         found.append(_tradeoff(group, measure, "cost_per_page", title, less_is_better=True, currency=currency))
     return [each for each in found if len(each.points) > 1]
 
@@ -132,7 +133,7 @@ def tradeoff_svg(drawn: Tradeoff) -> str:
     )
     parts = [opening(drawn.width, HEIGHT, label), *_axes(drawn, across, up), *_front_line(front, across, up)]
     places = [(across.place(point.x), up.place(point.value)) for point in drawn.points]
-    names = [_label(point) for point in drawn.points]
+    names = _labels(drawn.points)
     labels = place_labels(places, names, _area(drawn))
     for point, (x, y), name, place in zip(drawn.points, places, names, labels, strict=True):
         colour = COLOURS[0] if point in front else GREY
@@ -151,7 +152,7 @@ def left_over(drawn: Tradeoff) -> list[str]:
     """What the picture cannot show, in sentences."""
     across, up = _scales(drawn)
     places = [(across.place(point.x), up.place(point.value)) for point in drawn.points]
-    labels = place_labels(places, [*map(_label, drawn.points)], _area(drawn))
+    labels = place_labels(places, _labels(drawn.points), _area(drawn))
     crowded = [drawn.in_words(point) for point, place in zip(drawn.points, labels, strict=True) if place is None]
     said = [f"On the front: {', '.join(point.name for point in drawn.front())}."]
     said += [f"Not labelled for lack of room: {'; '.join(crowded)}."] if crowded else []
@@ -180,13 +181,17 @@ def _axes(drawn: Tradeoff, across: Scale, up: Scale) -> list[str]:
     parts = []
     bottom, right = HEIGHT - _BOTTOM, drawn.width - _RIGHT
     percent = drawn.measure.unit == "fraction"
-    for tick in up.ticks():
+    whole = 1.0 if all(point.value <= 1 for point in drawn.points) else up.high
+    for tick in up.ticks(most=whole if percent else None):
         y = up.place(tick)
         parts.append(line(_LEFT, y, right, y, 'stroke-opacity="0.3"'))
         parts.append(text(_LEFT - 8, y + 4, f"{100 * tick:.6g} %" if percent else f"{tick:.6g}", "end"))
     for tick in across.ticks(4 if drawn.width == NARROW else 6):
         x = across.place(tick)
-        parts += [line(x, bottom, x, bottom + 5), text(x, bottom + 19, f"{tick:.6g}", "middle")]
+        parts += [
+            line(x, bottom, x, bottom + 5),
+            text(x, bottom + 19, money(tick) if drawn.less_is_better else f"{tick:.6g}", "middle"),
+        ]
     parts.append(line(_LEFT, bottom, right, bottom))
     along = f"← {drawn.title} (less is better)" if drawn.less_is_better else f"{drawn.title} (more is better) →"
     parts.append(text((_LEFT + right) / 2, HEIGHT - 12, along, "middle"))
@@ -225,5 +230,6 @@ def _leader(x: float, y: float, box: tuple[float, float, float, float], colour: 
     ]
 
 
-def _label(point: Point) -> str:
-    return shortened(point.name) + (f" ({point.flaw})" if point.flaw else "")
+def _labels(points: Sequence[Point]) -> list[str]:
+    names = shortened([point.name for point in points])
+    return [name + (f" ({point.flaw})" if point.flaw else "") for name, point in zip(names, points, strict=True)]
