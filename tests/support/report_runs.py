@@ -60,6 +60,7 @@ class Toy:
     root: Path
     samples: Sequence[Sample]
     task: str = "markdown"
+    ident: str = "toy"
     runs: list[Path] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -83,7 +84,7 @@ class Toy:
         path = self.root / "runs" / engine.replace("/", "_") / "toy"
         info = RunInfo(
             benchmark=str(self.root / "toy.py"),
-            benchmark_id="toy",
+            benchmark_id=self.ident,
             version="1",
             engine=engine,
             profile={},
@@ -124,7 +125,7 @@ class Toy:
         for prediction in predictions:
             outcomes[prediction.outcome] = outcomes.get(prediction.outcome, 0) + 1
         return Result(
-            benchmark="toy",
+            benchmark=self.ident,
             version="1",
             engine=folder.info.engine,
             signature=folder.info.signature,

@@ -37,7 +37,7 @@ _STYLE = """<style>
 body[data-jp-theme-light="true"] .loupe{--soft:#59636e;--bad:#b3261e;--good:#1a7f37;--add:#dafbe1;--gone:#ffebe9}
 body[data-jp-theme-light="false"] .loupe{--soft:#a8b1bb;--bad:#ff7b72;--good:#56d364;--add:#12401f;--gone:#5a1d1b}
 .loupe .head{font-size:15px;font-weight:600;margin:0 0 4px}
-.loupe table{border-collapse:collapse;margin:6px 0;font-size:13px;background:none}
+.loupe table{display:block;overflow-x:auto;border-collapse:collapse;margin:6px 0;font-size:13px;background:none}
 .loupe th,.loupe td{text-align:left!important;vertical-align:top;padding:3px 14px 3px 0;border:0;background:none;
  border-bottom:1px solid var(--jp-border-color2,var(--line));color:inherit}
 .loupe td:first-child{overflow-wrap:normal;white-space:nowrap}
@@ -46,7 +46,8 @@ body[data-jp-theme-light="false"] .loupe{--soft:#a8b1bb;--bad:#ff7b72;--good:#56
 .loupe .soft{color:var(--soft)}.loupe .bad{color:var(--bad)}.loupe .good{color:var(--good)}
 .loupe .small{font-size:11.5px;overflow-wrap:anywhere}
 .loupe .two{display:flex;gap:20px;flex-wrap:wrap;align-items:flex-start}.loupe .two>div{flex:1 1 22rem;min-width:0}
-.loupe .two>.page{flex:0 0 auto}.loupe img{max-width:360px;border:1px solid var(--line);background:#fff;margin:0}
+.loupe .two>.page{flex:0 1 360px}
+.loupe img{max-width:min(360px,100%);border:1px solid var(--line);background:#fff;margin:0}
 .loupe pre{white-space:pre-wrap;overflow-wrap:anywhere;word-break:normal!important;margin:4px 0;font-size:12.5px;
  max-height:24em;overflow:auto;color:inherit;background:none;padding:0;border:0}
 .loupe ins{background:var(--add);text-decoration:none}.loupe del{background:var(--gone)}

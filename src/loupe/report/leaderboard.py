@@ -174,7 +174,7 @@ def measure_rows(group: Group) -> list[tuple[Measure, str, list[Cell]]]:
 
 
 def common_n(cells: Sequence[Cell]) -> str:
-    """Return how many units each cell of a row comes from; "" if engines differ, so that each cell must tell its own."""
+    """Return how many units each cell of a row comes from; "" if engines differ, and each cell must tell its own."""
     found = {item.n for item in cells if item.n}
     return f"{found.pop():,}" if len(found) == 1 else ""
 
