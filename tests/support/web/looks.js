@@ -93,6 +93,13 @@
     leaf.kept = kept;
   }
 
+  // Short words that are squeezed until they break.
+  for (const { element, lines } of leaves) {
+    const word = element.textContent.trim();
+    const tops = new Set(lines.map((line) => Math.round(line.top)));
+    if (word.length < 15 && /^[\p{L}\p{N}.,]+$/u.test(word) && tops.size > 1) found.push(`broken: ${named(element)}`);
+  }
+
   // Names that end in … though their table leaves room beside them.
   for (const element of document.querySelectorAll("*")) {
     const style = styleOf(element);
