@@ -205,7 +205,7 @@ def test_report_and_view_rank_and_draw_by_it(there: Path, tmp_path: Path) -> Non
     assert run_context(board, board.ordered()[1])["headline"].startswith(
         "text_error 20.00 % (no overall: needs formula"
     )
-    assert compare_context(board, {})["whole"][0]["measure"].name == "text_error"
+    assert compare_context(board, {})["whole"]["rows"][0]["measure"].name == "text_error"
     (board,) = Shelf([tmp_path / "runs"], "layout").look().boards.values()
     assert board.group().headline == "layout"
 

@@ -220,7 +220,7 @@ def test_markdown_and_tables_are_edited_as_what_they_are_and_hostile_ones_do_no_
         go(page, "big")
         rows = "<table>\n<tr><th>a</th><th>b</th></tr>\n<tr><td>x | y</td><td>3<br>&amp;</td></tr>\n</table>"
         assert samples(tmp_path)["rows"]["reference"] == rows
-        expect(page.locator(".reason")).to_contain_text("too large for the grid")
+        expect(page.locator(".no-grid")).to_contain_text("too large for the grid")
         assert page.locator(".grid").count() == 0
         go(page, "long")
         expect(page.locator("#page-problem")).to_contain_text("not a PDF, or a broken one")

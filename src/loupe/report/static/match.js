@@ -167,7 +167,7 @@ function unscoredList(found) {
   if (!found.unscored.length) return [];
   const reasons = new Map();
   found.unscored.forEach((piece, number) => reasons.set(piece[1], [...(reasons.get(piece[1]) || []), unscoredRow(piece, number)]));
-  const groups = [...reasons].map(([reason, rows]) => make("details", { class: "reason", open: rows.length <= FOLDED_FROM },
+  const groups = [...reasons].map(([reason, rows]) => make("details", { class: "why-unscored", open: rows.length <= FOLDED_FROM },
     make("summary", {}, `${capital(reason)} (${rows.length})`), make("ol", { class: "units" }, ...rows)));
   const more = found.hiddenUnscored ? [notice(`${found.hiddenUnscored.toLocaleString("en")} more are in scores.jsonl.`)] : [];
   return [make("h3", {}, `In no score (${found.unscored.length + found.hiddenUnscored})`), ...groups, ...more];
@@ -233,7 +233,7 @@ function rowOf(target, box) {
 }
 
 function bringIntoBox(row, box) {
-  row.closest("details.reason")?.setAttribute("open", "");
+  row.closest("details.why-unscored")?.setAttribute("open", "");
   if (box.scrollHeight <= box.clientHeight) return;
   const [inner, outer] = [row.getBoundingClientRect(), box.getBoundingClientRect()];
   if (inner.top < outer.top || inner.bottom > outer.bottom) box.scrollTop += inner.top - outer.top - 60;

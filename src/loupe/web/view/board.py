@@ -258,6 +258,11 @@ class Board:
         job = sample_job(group, sample, folder=Path(), embed=False)
         return replace(job, addresses=tuple(addresses[: len(sample.images)])), group
 
+    @property
+    def chosen(self) -> str:
+        """The measure that was chosen to rank the runs; "" if none was, or if the benchmark has no such measure."""
+        return self._measure if self._measure in self.measures() else ""
+
     def measures(self) -> dict[str, Measure]:
         """The measures by name."""
         return {measure.name: measure for measure in self.group().measures}

@@ -171,14 +171,15 @@ def _whole(board: Board, a: RunIndex, b: RunIndex) -> JsonObject:
     if group.benchmark is None or a.result is None or b.result is None or group.uncompared:
         return NOTHING
     try:
-        compared = compare_runs([a.folder.path, b.folder.path])
+        compared = compare_runs([a.folder.path, b.folder.path], measure=board.chosen)
     except LoupeError as error:
         return NOTHING | {"said": [error.message]}
     (pair,) = compared.pairs
     measures = {measure.name: measure for measure in group.measures}
     known = {name: one for name, one in pair.measures.items() if not (one.value_a is None and one.value_b is None)}
     found = known.get(compared.headline)
-    said = [no_ranks(compared.headline)] if compared.untold else []
+    said = [compared.headline_note] if compared.headline_note else []
+    said += [no_ranks(compared.headline)] if compared.untold else []
     said += [*compared.notes, *filter(None, [compared.part, compared.accepted])]
     said += [f"The runs differ in {part}: {' | '.join(values)}." for part, values in compared.differing.items()]
     base = next(row.name for row in compared.runs if row.run == compared.baseline)

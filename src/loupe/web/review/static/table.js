@@ -66,7 +66,7 @@ function toolbar(isSource, reason) {
     }
     bar.append(group);
   }
-  if (reason) bar.append(make("p", { className: "note reason" }, `${reason} Edit its source instead.`));
+  if (reason) bar.append(make("p", { className: "note no-grid" }, `${reason} Edit its source instead.`));
   bar.append(make("span", { className: "spring" }));
   if (!source.value.trim()) bar.append(tool("Begin a table", () => { model = emptyTable(); save(); }));
   else if (model) bar.append(tool(isSource ? "Grid" : "Source", () => { wantsSource = !wantsSource; draw(); source.dispatchEvent(new Event("input", { bubbles: true })); }));
