@@ -11,7 +11,8 @@ import pytest
 
 from loupe.benchmarks.registry import benchmark_ids
 from loupe.cli.shared.suite_files import entries_of, find_suite
-from loupe.errors import UsageError
+from loupe.cli.shared.suites import _has_samples, _hint
+from loupe.errors import LoupeError, UsageError
 from tests.support.command_line import READER, complaint, loupe
 from tests.support.synthetic import write_prepared
 
@@ -157,3 +158,11 @@ def test_options_that_do_not_go_together_are_refused(words: tuple[str, ...], mes
     done = loupe("run", *words, cwd=tmp_path)
     assert done.returncode == 2
     assert complaint(done)[0] == message
+
+
+def test_a_missing_copy_of_a_data_set_names_the_command_that_fetches_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOUPE_DATA", "nowhere")
+    entries = [entry for entry in entries_of(find_suite("eight").benchmarks) if entry.benchmark == "unimer_test"]
+    missing: dict[str, LoupeError] = {}
+    assert not _has_samples(entries[0], missing, pages=True)
+    assert _hint(missing, skip=False) == "loupe data get unimer_test --source parquet"

@@ -260,8 +260,11 @@ def _hint(missing: Mapping[str, LoupeError], *, skip: bool) -> str:
     for each, error in missing.items():
         if isinstance(error, MissingToolError):
             tools.setdefault(error.hint, []).append(each)
-    lacking = [name for each, error in missing.items() if (name := _data_to_get(each, error))]
-    get = [f"loupe data get {' '.join(lacking)}"] if lacking else []
+    # A copy of the data has a command of its own, which its benchmark names.
+    copies = [error.hint for error in missing.values() if error.hint and "--source" in error.hint]
+    others = {each: error for each, error in missing.items() if error.hint not in copies}
+    lacking = [name for each, error in others.items() if (name := _data_to_get(each, error))]
+    get = ([f"loupe data get {' '.join(lacking)}"] if lacking else []) + copies
     install = [f"for {', '.join(names)}: {command}" for command, names in tools.items()]
     steps = get + install or ["loupe bench list"]
     leave = ["or add --skip-missing to leave them out"] if skip else []
