@@ -18,11 +18,6 @@ from tests.support.web.view_app import begun_run, make_runs, viewed
 
 pytestmark = pytest.mark.browser
 
-NAMELESS = """[...document.querySelectorAll('button, input, select, textarea, img')].filter((e) => !e.labels?.length &&
-    e.type !== 'hidden' && !e.getAttribute('aria-label') && !e.textContent.trim() && !e.getAttribute('alt') &&
-    !e.querySelector('img[alt]') && !e.closest('.card'))
-    .map((e) => e.outerHTML)"""
-
 
 @dataclass
 class Seen:
@@ -222,23 +217,6 @@ def test_a_run_that_is_deleted_is_said_to_be_gone_on_its_page_and_in_a_compariso
     expect(compare.locator("select[name=a] option")).to_have_count(2)
     compare.close()
     viewer.trouble[:] = [line for line in viewer.trouble if "404" not in line]
-
-
-def test_every_page_fits_three_widths_and_names_its_controls(viewer: Seen) -> None:
-    page, root = viewer.page, board(viewer)
-    run = page.locator(".leaderboard .engine a").first.get_attribute("href") or ""
-    paths = ["/", root, f"{root}/slices", f"{root}/samples", f"{root}/compare", f"{root}/sample?id=book/page-0002", run]
-    try:
-        for path in [*paths, f"{root}/what-if?id=book/page-0002"]:
-            viewer.go(path)
-            if "/sample?" in path:
-                page.locator("#sample .pane").first.wait_for()
-            assert page.evaluate(NAMELESS) == [], path
-            for width in (390, 800, 1400):
-                page.set_viewport_size({"width": width, "height": 900})
-                assert page.evaluate("document.documentElement.scrollWidth") <= width, (path, width)
-    finally:
-        page.set_viewport_size({"width": 1400, "height": 900})
 
 
 def test_a_run_that_begins_and_grows_is_seen_without_a_reload(viewer: Seen) -> None:

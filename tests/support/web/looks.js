@@ -205,6 +205,12 @@
     const out = [...document.querySelectorAll("body *")].filter((one) => one.getBoundingClientRect().right > innerWidth + 1 && one.checkVisibility());
     found.push(`the page is ${wide} px wide: ${out.length ? named(out.at(-1)) : ""}`);
   }
+  // Controls and pictures that tell nobody what they are.
+  for (const one of document.querySelectorAll("button, input:not([type='hidden']), select, textarea, img")) {
+    const said = one.getAttribute("aria-label") || one.getAttribute("alt") || one.textContent.trim();
+    if (!one.labels?.length && !said && !one.querySelector("img[alt]") && !one.closest(".card, [hidden]") && one.checkVisibility())
+      found.push(`without a name: ${one.outerHTML.slice(0, 120)}`);
+  }
   // Which kinds of elements have a class that lays them out: a row of a table and a bar in a picture are no one thing.
   const laysOut = new Set();
   const COLOURS = /^(--|color|fill|background|stroke|opacity|font-weight)/;
