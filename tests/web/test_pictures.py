@@ -148,7 +148,7 @@ def test_reports(looked: Looked, name: str) -> None:
         looked.page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
         faults += looked.faults(f"report-sample-{key.partition('@')[0]}")
     sound(faults)
-    assert len(groups) == 13
+    assert len(groups) == 11
 
 
 @pytest.mark.parametrize("board", ["1.5", *BOARDS])
