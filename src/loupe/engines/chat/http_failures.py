@@ -63,7 +63,8 @@ _NO_IMAGES = re.compile(
 #: A prompt that a provider refuses for its content, whatever the number: OpenAI and Azure (`content_filter`,
 #: `ResponsibleAIPolicyViolation`), DashScope, GLM, OpenRouter (403 "requires moderation … flagged").
 _FILTERED = re.compile(
-    rb"content[_ -]?filter(?:ed|ing)?\b|content[_ ](?:management )?policy|responsibleaipolicyviolation|moderation|"
+    rb"content[_ -]?filter(?:ed|ing)?\b|content[_ ](?:management )?policy|responsibleaipolicyviolation|"
+    rb"requires moderation|moderation[_ ](?:blocked|failed)|(?:input|prompt|content|image)s? (?:was|were|is) flagged|"
     rb"data[_ ]?inspection[_ ]?failed|content_?blocked|safety (?:system|filter|policy)|guardrail"
 )
 _AGAIN = "finished samples are kept, and the same command continues"
