@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from click.testing import Result as Done
 
 import loupe
+from loupe.benchmarks.registry import benchmark_of_run
 from loupe.cli.compare import command as compare
 from loupe.cli.export import command as export
 from loupe.cli.run import json_document
@@ -24,8 +25,11 @@ from loupe.report.collect import collect
 from loupe.report.page import group_context
 from loupe.report.tradeoffs import tradeoffs
 from loupe.results.headline import format_headline, headline_of
+from loupe.results.published import reproduction_sections
+from loupe.results.reproduction import reproduce
 from loupe.results.sections import result_sections
-from loupe.types import Estimate, Failure, Result
+from loupe.runs.folder import RunFolder
+from loupe.types import Estimate, Failure, PublishedRow, Result
 from loupe.web.view.compare_page import compare_context
 from loupe.web.view.run_page import run_context
 from loupe.web.view.shelf import Shelf
@@ -213,6 +217,13 @@ def test_report_and_view_rank_and_draw_by_it(there: Path, tmp_path: Path) -> Non
 def test_a_dash_in_the_report_has_its_reason(there: Path) -> None:
     (group,) = collect([path(there, name) for name in ("whole", "bad")], "overall")
     assert [row.cells[0].reason for row in group_context(group)["rows"]] == ["", "needs formula (the renderer is off)"]
+
+
+def test_beside_published_values_the_dash_has_its_reason(there: Path) -> None:
+    row = PublishedRow(benchmark="parts", version="1", name="x", engines=["x"], values={"overall": 0.9}, source="paper")
+    run = RunFolder.open(path(there, "bad"))
+    found = reproduce(row, benchmark_of_run(run.info.benchmark), [run], there / "runs")
+    assert reproduction_sections(found)[0].rows[0][2] == "– (needs formula (the renderer is off))"
 
 
 def test_exports_name_it(there: Path, tmp_path: Path) -> None:

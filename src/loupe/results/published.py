@@ -156,7 +156,7 @@ def _numbers(found: Reproduction, place: int) -> tuple[str, ...]:
     return (
         one.measure,
         format_published(found.published, one.measure, one.unit),
-        format_estimate(measured, one.unit) if measured else "–",
+        format_estimate(measured, one.unit) if measured else f"– ({one.not_computed})" if one.not_computed else "–",
         signed,
         format_range(measured.low, measured.high, one.unit) if measured else "",
         {True: "inside", False: "outside", None: "–"}[one.inside],

@@ -19,6 +19,7 @@ from loupe.engines.registry import Profile, load_profile, slug
 from loupe.errors import LoupeError, RunError, UsageError, word
 from loupe.inference.prompts import prompts_by_task
 from loupe.results.deciding import DECIDING, deciding, said_of
+from loupe.results.headline import why_nothing
 from loupe.results.sections import failed_count
 from loupe.runs.folder import RunFolder, find_runs
 from loupe.runs.info import RunInfo
@@ -65,7 +66,10 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Against(msgspec.Struct, frozen=True, kw_only=True):
-    """One measure: `inside` says whether the published value lies in our 95 % interval (None: there is no interval)."""
+    """One measure: `inside` says whether the published value lies in our 95 % interval (None: there is no interval).
+
+    `not_computed` says why the run has no value.
+    """
 
     measure: str
     unit: str
@@ -73,6 +77,7 @@ class Against(msgspec.Struct, frozen=True, kw_only=True):
     measured: Estimate | None = None
     difference: float | None = None
     inside: bool | None = None
+    not_computed: str = ""
 
 
 class Reproduction(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,6 +180,7 @@ def _against(row: PublishedRow, benchmark: Benchmark, result: Result | None, *, 
                 measured=estimate if value is not None else None,
                 difference=value - published if comparable and value is not None else None,
                 inside=_inside(published, estimate) if comparable else None,
+                not_computed=why_nothing(result, name) if result and value is None else "",
             )
         )
     return found
