@@ -17,7 +17,7 @@ import msgspec
 
 from loupe.cli.shared.errors import MISSING
 from loupe.cli.shared.output import as_json, json_option, plain_option, runs_option, say, tables
-from loupe.data.extras import install_command
+from loupe.data.extras import EXTRAS, install_command
 
 PACKAGE = "loupe-ocr"
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -84,6 +84,8 @@ def _packages() -> Iterator[Check]:
     for extra in sorted(extras.keys() - {"dev", "all"}):
         versions = {name: _version(name) for name in extras[extra]}
         detail = ", ".join(f"{name} {version or 'missing'}" for name, version in versions.items())
+        if extra in EXTRAS:
+            detail = f"{EXTRAS[extra].purpose.replace('`', '')}: {detail}"
         fix = install_command(extra)
         yield Check(part="extra", name=extra, here=all(versions.values()), detail=detail, fix=fix)
 

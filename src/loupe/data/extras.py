@@ -28,7 +28,7 @@ class Extra(NamedTuple):
     modules: tuple[str, ...]
 
 
-#: The extras of which `all` consists, and `ray`.
+#: The extras of which `all` consists, and `ray`. `loupe doctor` shows what they are for.
 EXTRAS: Final = {
     "rapidocr": Extra("the engine `rapidocr`", ("rapidocr", "onnxruntime")),
     "data": Extra("`loupe data get`, parquet", ("huggingface_hub", "pyarrow")),
