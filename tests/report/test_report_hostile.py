@@ -22,6 +22,8 @@ SCRIPT = "window.hurt = 1; alert(1)"
 LONG = 1_000_000
 FORBIDDEN = "script, iframe, object, embed, form, style, base, meta, link"
 
+#: Characters without a glyph: soft hyphen, marks of direction, line ends, fillers, and what only shapes its neighbours.
+UNSEEN = "\xad\u061c\u115f\u180e\u200b\u200e\u200f\u2028\u202a\u2060\u2064\u2069\u3164\ufeff\ufff0\U000e0041"
 HOSTILE = {
     "script": f"before <script>{SCRIPT}</script> after",
     "closing script": f"</script><script>{SCRIPT}</script>",
@@ -38,6 +40,7 @@ HOSTILE = {
     "ids": "<form id=overview><input name=body></form><div id=sample>x</div><p class=bar>y</p>",
     "table": "<table><tr><td colspan=100000 rowspan=100000 onclick=x>cell</td></tr></table>",
     "template": "{{ 7 * 7 }} {% raw %} ${7*7} &lt;script&gt; <!-- samples -->",
+    "unseen": "".join(f"A\u05d0{char}" for char in UNSEEN) + " \u05d0\u200c\u05d1",
     "bidi": "price \u202e000,1 \u2066x\u202d\u200b\ufeff",
     "control": "a\0b\x08c\x1b[31m\u2028\u2029",
     "no space": "x" * LONG,
@@ -136,6 +139,18 @@ def test_invisible_and_reordering_characters_are_shown_as_what_they_are(browser:
         seen.open_sample("bidi")
         seen.page.keyboard.press("3")
         assert seen.page.locator(".raw .control").first.inner_text() == "U+202E"
+
+
+def test_every_character_without_a_glyph_is_shown_and_joiners_where_they_differ(seen: Opened) -> None:
+    seen.page.goto(seen.page.url.partition("#")[0] + "#s=unseen")
+    seen.page.locator(".sample-name", has_text="unseen").wait_for()
+    assert seen.page.evaluate(
+        "text => [...text].every((c) => /\\p{Default_Ignorable_Code_Point}|\\p{Zl}|\\p{Zp}/u.test(c))", UNSEEN
+    )
+    for mode, joiners in (("rendered", []), ("raw", []), ("difference", ["U+200C"])):
+        seen.page.click(f"[data-mode={mode}]")
+        shown = seen.page.locator(".pane.answer .control").all_inner_texts()
+        assert shown == [*(f"U+{ord(char):04X}" for char in UNSEEN), *joiners], mode
 
 
 def test_a_long_text_is_shown_in_part_with_its_rest_behind_a_button(browser: Browser, report: Path) -> None:

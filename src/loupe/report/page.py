@@ -24,6 +24,7 @@ from loupe.report.ladder_curves import keys, panels
 from loupe.report.tradeoffs import FULL, NARROW, WIDTH, left_over, tradeoff_svg, tradeoffs
 from loupe.results import losses
 from loupe.results.class_tables import classes_of, truth_states
+from loupe.results.control_characters import PAGE_LISTS
 from loupe.results.group_titles import shown_version
 from loupe.results.groups import Entrant, Group
 from loupe.results.interval_words import interval_caption
@@ -39,7 +40,7 @@ JsonObject: TypeAlias = dict[str, Any]
 
 _HERE = Path(__file__).parent
 _COMMENT = re.compile(r"^[ \t]*(?://|/\*\*|\*).*\n", re.MULTILINE)
-_SCRIPTS = ("data.js", "stored.js", "text.js", "diff.js", "moved.js", "grid.js", "sample.js")
+_SCRIPTS = ("data.js", "stored.js", "visible.js", "text.js", "diff.js", "moved.js", "grid.js", "sample.js")
 #: Only in reports that explain a score, or draw where engines saw the parts of a page.
 _OVERLAY, _MATCH_SCRIPTS = "overlay.js", ("tables.js", "formulas.js", "match.js")
 #: Where the samples go. No text of a run can contain it: Jinja escapes `<`, and JSON is written without it.
@@ -89,7 +90,7 @@ def environment(*folders: Path) -> Environment:
         lstrip_blocks=True,
     )
     found.filters["breakable"] = _breakable
-    found.globals |= {"sample_address": _sample_address, "row_address": None, "parts": (), "keys": keys}
+    found.globals |= {**PAGE_LISTS, "sample_address": _sample_address, "row_address": None, "parts": (), "keys": keys}
     return found
 
 

@@ -7,19 +7,33 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 
-#: Orders to the terminal: C0, DEL and C1.
-_CONTROLS = r"\x00-\x1f\x7f-\x9f"
-#: What reorders the text beside it, breaks its line or hides in it; and halves of characters, which no terminal takes.
-_DECEIVING = (
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidirectional
-    "\u2028\u2029"  # line ends
-    "\u00ad\u180e\u200b\u2060-\u2064\u206a-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"  # invisible
-    "\ud800-\udfff"
+#: First and last of the characters that a reader cannot see: controls, what reorders or breaks a line, what has no
+#: glyph, and halves of characters. The terminal, the report and the review page all use this list.
+_INVISIBLE = (
+    *((0x00, 0x08), (0x0B, 0x1F), (0x7F, 0x9F)),  # C0 but tabs and line ends, DEL, C1
+    *((0x061C, 0x061C), (0x200E, 0x200F), (0x202A, 0x202E), (0x2066, 0x2069)),  # bidirectional
+    (0x2028, 0x2029),  # line ends
+    *((0xAD, 0xAD), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x200B, 0x200B), (0x2060, 0x2065)),
+    *((0x206A, 0x206F), (0x3164, 0x3164), (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFFB), (0xE0000, 0xE00FF)),
+    (0xD800, 0xDFFF),
 )
-#: Joiners stand between letters of many scripts and in emoji; after a character of ASCII they have nothing to join.
+#: Joiners and variation selectors: invisible, too, but they shape the characters around them in many scripts and emoji.
+_SHAPING = ((0x034F, 0x034F), (0x200C, 0x200D), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
+#: After a character of ASCII a joiner has nothing to join.
 _JOINERS = "(?<![^\\x00-\\x7f])[\u200c\u200d]+"
-_UNSAFE = re.compile(f"(?![\\n\\t])[{_CONTROLS}{_DECEIVING}]|{_JOINERS}")
+
+
+def _listed(ranges: Iterable[tuple[int, int]], escape: str) -> str:
+    """The characters of these ranges, between the brackets of a regular expression."""
+    return "".join(f"{escape.format(first)}-{escape.format(last)}" for first, last in ranges)
+
+
+_UNSAFE = re.compile("[" + _listed(_INVISIBLE, "\\U{:08x}") + "]|" + _JOINERS)
+#: The same lists between the brackets of a regular expression in JavaScript (flag `u`), as `data-invisible` and
+#: `data-shaping` of a page's `<html>`.
+PAGE_LISTS = {"invisible": _listed(_INVISIBLE, "\\u{{{:x}}}"), "shaping": _listed(_SHAPING, "\\u{{{:x}}}")}
 
 
 def printable(text: str) -> str:

@@ -91,7 +91,7 @@ function comparison({ label, wanted, found, before, after, similarity, enough })
   else if (wanted === "" || wanted === found) body.append(make("mark", {}, ...visibleText(found)));
   else {
     const parts = difference(found, wanted, "characters", 100).segments.map(([kind, text]) =>
-      (kind === "same" ? make("span", { class: "alike-part" }, ...visibleText(text)) : make(kind === "missing" ? "del" : "ins", {}, ...visibleText(text))));
+      (kind === "same" ? make("span", { class: "alike-part" }, ...visibleText(text)) : make(kind === "missing" ? "del" : "ins", {}, ...visibleText(text, true))));
     body.append(make("span", { class: "hit" }, ...parts));
   }
   if (after) body.append(make("span", { class: "around" }, ...visibleText(after), "…"));

@@ -35,7 +35,7 @@ function fieldDifference(given, wanted) {
   const { segments, counts } = difference(given, wanted, "characters", 50);
   if (2 * counts.same < Math.max(given.length, wanted.length)) return fieldText(given);
   const parts = segments.map(([kind, text]) =>
-    (kind === "same" ? make("span", {}, ...visibleText(text)) : make(kind === "missing" ? "del" : "ins", {}, ...visibleText(text))));
+    (kind === "same" ? make("span", {}, ...visibleText(text)) : make(kind === "missing" ? "del" : "ins", {}, ...visibleText(text, true))));
   return make("span", { class: "field-text", dir: "auto" }, ...parts);
 }
 

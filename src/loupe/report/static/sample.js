@@ -274,6 +274,7 @@ function rendered(shown) {
   }
   const block = make("div", { class: "text markup", dir: "auto" });
   block.innerHTML = shown.html;
+  showHidden(block);
   breakLongWords(block);
   return [...(shown.notice ? [notice(shown.notice)] : []), block];
 }

@@ -34,7 +34,7 @@ function gridCell([text, columns, rows, kind, change], references) {
     title: CHANGES[kind] || null, "data-change": change >= 0 ? change : null });
   if (kind === "text" && references?.has(change)) {
     for (const [part, piece] of difference(text, references.get(change), "characters").segments) {
-      cell.append(...(part === "same" ? visibleText(piece) : [make(part === "missing" ? "del" : "ins", {}, ...visibleText(piece))]));
+      cell.append(...(part === "same" ? visibleText(piece) : [make(part === "missing" ? "del" : "ins", {}, ...visibleText(piece, true))]));
     }
   } else {
     cell.append(...visibleText(text));

@@ -1,28 +1,12 @@
-// Hostile text on the page: always as text nodes, with invisible and direction-changing characters made visible.
+// Hostile text on the page: always as text nodes.
 
 const SHOWN_AT_ONCE = 100000;
 const SEGMENT_LIMIT = 20000;
-const MARK_LIMIT = 2000;
 const SAME = {
   words: "the same; punctuation marks count separately, unlike in WER", characters: "characters the same",
   LaTeX: "commands and characters the same; spaces do not count",
 };
 const LONG_WORD = /(\S{200})/u;
-const HIDDEN = /([\0-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\u202a-\u202e\u2060\u2066-\u2069\ufeff])\1*/g;
-
-/** Text nodes, with a visible mark in place of characters (and runs of them) that would hide or reorder others. */
-function visibleText(text) {
-  const parts = [];
-  let from = 0;
-  for (const match of text.matchAll(HIDDEN)) {
-    const code = `U+${match[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
-    const times = match[0].length > 1 ? ` × ${match[0].length.toLocaleString("en")}` : "";
-    if (parts.length > 2 * MARK_LIMIT) return [...parts, text.slice(from).replace(HIDDEN, "\ufffd")];
-    parts.push(text.slice(from, match.index), make("span", { class: "control", title: "invisible character" }, code + times));
-    from = match.index + match[0].length;
-  }
-  return [...parts, text.slice(from)].filter((part) => part !== "");
-}
 
 /** Lets words of thousands of characters break at fixed places: the browser takes minutes to find places of its own. */
 function breakLongWords(block) {
@@ -61,7 +45,7 @@ function segmentParts(kind, text, unit) {
   const spacing = unit === "words" && /^\s+$/.test(text);
   if (kind === "same" || (spacing && kind === "extra")) return visibleText(text);
   if (spacing) return [];
-  return [make(kind === "missing" ? "del" : "ins", {}, ...visibleText(text.replace(/\n/g, "↵\n")))];
+  return [make(kind === "missing" ? "del" : "ins", {}, ...visibleText(text.replace(/\n/g, "↵\n"), true))];
 }
 
 /** The difference between prediction and reference as one flowing text, with its counts above. */

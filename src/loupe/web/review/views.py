@@ -15,6 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from loupe.data.hub.katex import has_fonts, read_katex
 from loupe.errors import MissingToolError, PageError
 from loupe.report import markup
+from loupe.results.control_characters import PAGE_LISTS
 from loupe.web.page_pictures import SIZES
 from loupe.web.responses import SHARED_FILES, static_files
 from loupe.web.review.entries import Entry, Field
@@ -26,7 +27,7 @@ JsonObject: TypeAlias = dict[str, Any]
 _HERE = Path(__file__).parent
 #: Everything that is served as it is; the look is the report's.
 STATIC_FILES = SHARED_FILES | static_files(_HERE / "static")
-for _name in ("report.css", "diff.js"):
+for _name in ("report.css", "diff.js", "visible.js"):
     STATIC_FILES[_name] = Path(markup.__file__).parent / "static" / _name
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -69,7 +70,7 @@ class Views:
         self._templates.globals |= {"shown": shown, "noun": truth.noun, "picture_of": self._picture}
         self._templates.globals |= {"words": truth.words, "said": truth.said, "by_id": truth.by_id, "ident": ident}
         self._templates.globals["in_lines"] = truth.in_lines
-        self._templates.globals |= {"hint": truth.hint}
+        self._templates.globals |= {**PAGE_LISTS, "hint": truth.hint}
 
     def _picture(self, entry: Entry) -> int | None:
         """The number of the page beside an entry; a broken line has none."""

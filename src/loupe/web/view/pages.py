@@ -41,7 +41,17 @@ def sample_script() -> str:
     """The report's script for one sample, with what the file holds asked from the server."""
     of_report = [
         _REPORT / name
-        for name in ("data.js", "text.js", "diff.js", "moved.js", "sample.js", *_MATCH, "facts.js", "fields.js")
+        for name in (
+            "data.js",
+            "visible.js",
+            "text.js",
+            "diff.js",
+            "moved.js",
+            "sample.js",
+            *_MATCH,
+            "facts.js",
+            "fields.js",
+        )
     ]
     files = [of_report[0], _HERE / "static" / "served.js", *of_report[1:], _HERE / "static" / "served_page.js"]
     return '(() => {\n"use strict";\n' + "\n".join(file.read_text(encoding="utf-8") for file in files) + "})();\n"

@@ -2,7 +2,7 @@
 
 import { inOrder, readTable, TooComplex } from "./table_model.js";
 
-/* global difference */
+/* global difference, visibleText */
 /** So many cells are compared word by word; in the others the whole text is marked. */
 const MOST_COMPARED = 200;
 const LONGEST = 2000;
@@ -30,7 +30,7 @@ export function draftGrid(draft, standing) {
       const isShort = compared < MOST_COMPARED && cell.text.length + (there?.text.length ?? 0) < LONGEST;
       if (!why || cell.text === there?.text) box.append(cell.text);
       else if (isShort) { compared += 1; box.append(...marked(cell.text, there?.text ?? "")); }
-      else box.append(element("ins", cell.text));
+      else { const all = document.createElement("ins"); all.append(...visibleText(cell.text, true)); box.append(all); }
       line.append(box);
     }
     body.append(line);
@@ -63,7 +63,7 @@ function read(source) {
 
 /** The text of a cell as it is scored: without markup, breaks and runs of blanks as one blank. */
 function textOf(inner) {
-  const spaced = inner.replace(/<\/?(?:br|p|div|li)\b[^<>]*>/gi, " ");
+  const spaced = inner.replace(/<\/?(?:br|p|div|li|[uod]l|d[td]|h[1-6r]|pre|blockquote|center|section)\b[^<>]*>/gi, " ");
   const text = /[<&]/.test(spaced) ? new DOMParser().parseFromString(spaced, "text/html").body.textContent : spaced;
   return text.trim().replace(/\s+/g, " ");
 }
@@ -74,7 +74,10 @@ function unlike(cell, there) {
   return cell.rows !== there.rows || cell.cols !== there.cols ? `spans ${there.rows} × ${there.cols} in the current table, ${cell.rows} × ${cell.cols}` : "";
 }
 
-const element = (tag, textContent) => Object.assign(document.createElement(tag), { textContent });
-
 const marked = (text, now) => difference(text, now, "words", 20).segments
-  .map(([kind, part]) => (kind === "same" ? part : element(kind === "missing" ? "del" : "ins", part)));
+  .flatMap(([kind, part]) => {
+    if (kind === "same") return visibleText(part);
+    const mark = document.createElement(kind === "missing" ? "del" : "ins");
+    mark.append(...visibleText(part, true));
+    return [mark];
+  });

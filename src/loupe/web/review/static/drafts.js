@@ -3,7 +3,7 @@
 import { draftGrid } from "./draft_table.js";
 import * as form from "./form.js";
 
-/* global difference */
+/* global difference, visibleText */
 const box = document.getElementById("form");
 /** A difference of longer texts takes too long for every key. */
 const LONGEST = 20000;
@@ -56,7 +56,7 @@ function chips(name) {
   if ([...found.keys()].every((text) => flat(text) === flat(value(name)))) return [];
   return [...found].map(([text, { place, engines }]) => {
     const button = make("button", { type: "button", className: "chip" },
-      make("bdi", { className: "chip-value" }, text || "nothing"), make("bdi", { className: "chip-engine" }, engines.join(", ")));
+      make("bdi", { className: "chip-value" }, ...(text ? visibleText(text, true) : ["nothing"])), make("bdi", { className: "chip-engine" }, engines.join(", ")));
     button.dataset.take = place;
     button.dataset.name = name;
     button.title = `Take this value${text ? "" : ": the field stays empty"} (Alt ${place + 1} in the field)`;
@@ -78,7 +78,7 @@ function texts(name) {
     if (grid) return make("section", { className: "draft" }, head, grid);
     const body = make("div", { className: "text diff", dir: "auto" });
     if (text.length + now.length > LONGEST) body.append(text.slice(0, LONGEST), ...(text.length > LONGEST ? [" …"] : []));
-    else for (const [kind, part] of difference(text, now, "words", 60).segments) body.append(kind === "same" ? part : make(kind === "missing" ? "del" : "ins", {}, part));
+    else for (const [kind, part] of difference(text, now, "words", 60).segments) body.append(...(kind === "same" ? visibleText(part) : [make(kind === "missing" ? "del" : "ins", {}, ...visibleText(part, true))]));
     return make("section", { className: "draft" }, head, body);
   });
 }

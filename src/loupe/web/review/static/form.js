@@ -106,13 +106,15 @@ export function settle(now, sent = null) {
   keep();
 }
 
-const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00a0\u00ad\u061c\u200b-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff\ufff9-\ufffb]/gu;
+/* global INVISIBLE, SHAPING, codeOf */
+/** What no reader sees, and blanks that look like a space. */
+const UNSEEN = new RegExp(`[${INVISIBLE}${SHAPING}\\r\\u00a0\\u2000-\\u200a\\u202f\\u205f\\u3000]`, "gu");
 
 /** What in a text cannot be seen: it is compared all the same. */
 function remarkOn(control) {
   const line = control.closest(".field").querySelector(".field-remark");
   if (!line || control.tagName !== "TEXTAREA") return;
-  const codes = [...new Set(control.value.match(INVISIBLE) || [])].map((char) => `U+${char.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`);
+  const codes = [...new Set(control.value.match(UNSEEN) || [])].map(codeOf);
   const parts = codes.length ? [`invisible characters: ${codes.slice(0, 6).join(", ")}`] : [];
   if (/^\s/u.test(control.value)) parts.push("begins with a space");
   if (control.value.trim() && /\s$/u.test(control.value)) parts.push("ends with a space");
