@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import time
 from typing import Any
@@ -21,6 +22,7 @@ from loupe.benchmarks.folders.own.scorers import TASKS, read_fields
 from loupe.benchmarks.folders.own.tables import read_table
 from loupe.benchmarks.olmocr_bench.data.records import read_test
 from loupe.benchmarks.shared.fences import remove_fence
+from loupe.benchmarks.shared.table_answers.gfm_tables import cells_of_row
 
 AS_IS = Comparison()
 HTML = (
@@ -109,6 +111,14 @@ def test_text_on_a_blank_page_is_counted_as_inserted() -> None:
     assert (similarity.counts, cer.counts, wer.counts) == ((0.0, 1.0), (9, 0), (2, 0))
 
 
+def test_korean_keeps_its_spaces() -> None:
+    found = {
+        one.measure: one.counts
+        for one in TASKS["text"].score("아버지가방에들어가신다", "아버지가 방에 들어가신다", AS_IS)
+    }
+    assert found["cer"] == (2.0, 13.0) and found["wer"] == (3.0, 3.0)
+
+
 def test_each_chinese_character_is_a_word() -> None:
     assert TASKS["text"].score("渡口的鐘", "渡口的钟", AS_IS)[2].counts == (1, 4)
 
@@ -167,7 +177,107 @@ def test_a_table_inside_a_cell_is_text_of_the_cell() -> None:
 
 def test_a_bracket_in_a_quoted_attribute_is_no_text_of_the_cell() -> None:
     table = """<table><tr><td title="a>b" colspan=2>x</td><td class=it's>y</td><td id="z>z</td></tr></table>"""
-    assert list(read_table(table).values()) == ["x", "y", "z"]
+    assert list(read_table(table).values()) == ["x", "y"]  # the tag of z never ends
+
+
+PLAIN = "<table><tr><td>a</td><td>b</td></tr><tr><td>1</td><td>2</td></tr></table>"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '<table><tr><td>a<!-- PageNumber="3" --></td><td>b</td></tr><tr><td>1</td><td>2</td></tr></table>',
+        "<table><tr><!-- <td>old</td> --><td>a</td><td>b</td></tr><!-- <tr><td>x</td></tr> --><tr><td>1<td>2</table>",
+        "<!-- <table><tr><td>old</td></tr></table> --><table><tr><td>a<td>b<tr><td>1<td>2</table>",
+        "<table><tr><td>a</td><td>b</td></tr><tr><td>1</td><td>2",
+        "<table><style>td {}</style><tr><td>a<script>'<td>'</script><td>b<tr><td>1<td title='</td>'>2</table>",
+        "<table><td>a<td colspan=0>b</tr><td>1<td><template>x</template>2</td>",
+        "<table><caption>Prices</caption><tfoot><tr><td>1<td>2</tfoot><tbody><tr><td>a<td>b</table>",
+        "<table><tbody><tr><td>1<td>2</tbody><thead><tr><th>a<th>b</thead></table>",
+        "<table><tr><td><p>a</p><td><div><span>b</span></div><tr><td><math><mn>1</mn></math><td><b>2</b></table>",
+        "<table>stray<tr><td>a<td>b<tr><td>1<td>2</table>",
+        "<table></table><table><tr><td>a<td>b<tr><td>1<td>2</table>",
+        "| a | b |\n|---|---|\n| 1 | <!-- image -->2 |",
+        "a | b\n--|:-:\n1 | 2 | cut\n",
+        "|a|b|\n|-|-|\n|<b>1</b>|&#50;|",
+    ],
+)
+def test_html_is_read_as_a_browser_reads_it_and_pipes_as_github_does(answer: str) -> None:
+    assert value("table", answer, PLAIN) == value("table", PLAIN, answer) == 1.0
+    teds = next(one for one in TASKS["table"].score(answer, PLAIN, AS_IS) if one.measure == "teds")
+    assert teds.counts == (1.0, 1.0)
+
+
+def test_spans_end_with_their_group_of_rows() -> None:
+    table = (
+        "<table><thead><tr><th rowspan=0>h<th colspan=99999>i<tr><th>j</thead>"
+        "<tr><td rowspan=' +9x'>a<td>b<tr><td>c<tbody><tr><td>d</table>"
+    )
+    assert read_table(table) == {
+        (0, 0): "h", (0, 1): "i", (1, 1): "j", (2, 0): "a", (2, 1): "b", (3, 1): "c", (4, 0): "d"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("row", "cells"),
+    [
+        (r"| a \| b | `c \| d` |", ["a | b", "`c | d`"]),
+        (r"a \\| b", ["a \\\\", "b"]),
+        ("|a||", ["a", ""]),
+        (r"| x |\|", ["x", "|"]),
+        ("|", [""]),
+        ("p<0.05|<x", ["p<0.05", "<x"]),
+    ],
+)
+def test_a_pipe_with_a_backslash_is_a_character_for_every_reader(row: str, cells: list[str]) -> None:
+    assert cells_of_row(row) == cells
+    table = f"| h | i |\n|---|---|\n{row}"
+    assert list(read_table(table).values())[2:] == [*cells, *[""] * (2 - len(cells))]
+
+
+words = st.text(alphabet="ab1 |\\<&*`_$é漢", max_size=6).map(lambda text: " ".join(text.split()))
+grids = st.integers(1, 4).flatmap(lambda width: st.lists(st.lists(words, min_size=width, max_size=width), min_size=1))
+
+
+@settings(max_examples=60, deadline=None)
+@given(grid=grids, tag=st.sampled_from(["td", "th"]), end=st.sampled_from(["", "</tr></table>", "</tbody></table>"]))
+def test_a_table_is_the_same_in_html_and_in_pipes(grid: list[list[str]], tag: str, end: str) -> None:
+    html_rows = ("".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) for row in grid)
+    markup = "<table><!-- x --><tr>" + "</tr>\n<tr>".join(html_rows) + end
+    lines = ["| " + " | ".join(cell.replace("\\", "\\ ").replace("|", "\\|") for cell in row) + " |" for row in grid]
+    pipes = "\n".join([lines[0], "|" + "---|" * len(grid[0]), *lines[1:]])
+    spaced = markup.replace("\\", "\\ ")
+    assert read_table(spaced) == read_table(escaped(pipes))
+    assert value("markdown", spaced, escaped(pipes)) == value("table", escaped(pipes), spaced) == 1.0
+
+
+def escaped(pipes: str) -> str:
+    """Characters that mean something in Markdown's HTML, as a careful writer has them."""
+    return pipes.replace("&", "&amp;").replace("<", "&lt;")
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "same"),
+    [
+        (PLAIN.replace("td>", "th>"), "| a | b |\n|---|---|\n| 1 | 2 |", 1),
+        (
+            "x\n<table>\n<thead><tr><th><b>a</b>\n<tbody><tr><td>1<br/>2</table>\ny",
+            "x\n|**a**|\n|:-:|\n|1<br>2|\n\ny",
+            1,
+        ),
+        ("<table><caption>T</caption><tr><td>a<sup>2</sup></table>", "T\n\n| a<sup>2</sup> |\n|-|", 1),
+        (
+            "<table><tr><th colspan='2'>a</th></tr>\n<tr><td>1<td>2",
+            "<table id=x><td colspan=2>a<tr><td>1<td>2</table>",
+            1,
+        ),
+        ("<table><tr><td colspan=2>a<tr><td>1<td>2</table>", "|a||\n|-|-|\n|1|2|", 0),
+        ("<table><tr><td><img src=a></table>", "| |\n|-|", 0),
+        ("Say `<table>` and\n| a |\n|--|", "Say `<table>` and\n| a |\n|:-:|", 1),
+    ],
+)
+def test_tables_in_markdown_have_one_spelling_if_nothing_is_lost(answer: str, reference: str, same: int) -> None:
+    assert (value("markdown", answer, reference) == 1.0) == bool(same)
 
 
 def test_a_cell_at_the_wrong_place_earns_only_what_it_resembles() -> None:

@@ -10,7 +10,9 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
+from loupe.benchmarks.folders.own.markdown_tables import unify_tables
 from loupe.benchmarks.shared.fences import remove_fence
+from loupe.benchmarks.shared.table_answers.gfm_tables import cells_of_row
 
 # Scripts written without spaces: a line break inside a sentence must not count as a character.
 _CJK = "\u2e80-\u303f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
@@ -80,11 +82,11 @@ def prepare_formula(text: str) -> str:
 def prepare_markdown(text: str) -> str:
     """One spelling for what Markdown spells in several ways; the words stay.
 
-    In this order: no fence around the whole; NFC; `\\(…\\)` is `$…$` and `\\[…\\]` is `$$…$$`; bullets `*` and `+` are
-    `-`; `__bold__` is `**bold**`; spaces and tabs in a run count as one, none at line ends or line starts; no white
-    space inside the `|` of tables or next to HTML tags; lines of dashes in tables are `|---|`; no empty lines.
+    In this order: no fence around the whole; NFC; tables in one spelling; `\\(…\\)` is `$…$` and `\\[…\\]` is `$$…$$`;
+    bullets `*` and `+` are `-`; `__bold__` is `**bold**`; spaces and tabs in a run count as one, none at line ends or
+    line starts; no white space inside the `|` of tables or next to HTML tags; no empty lines.
     """
-    text = unicodedata.normalize("NFC", remove_fence(text)).replace("\r\n", "\n")
+    text = unify_tables(unicodedata.normalize("NFC", remove_fence(text)).replace("\r\n", "\n"))
     text = re.sub(r"\\[\[\]]", "$$", text)
     text = re.sub(r"\\[()]", "$", text)
     text = "\n$$\n".join(part.strip() for part in text.split("$$"))
@@ -97,7 +99,6 @@ def _prepare_line(line: str) -> str:
     line = re.sub(r"[ \t\u00a0]+", " ", line).strip()
     line = re.sub(r"^[*+] ", "- ", line)
     if line.startswith("|"):
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        cells = ["---" if re.fullmatch(r":?-+:?", cell) else cell for cell in cells]
+        cells = [cell.replace("|", "\\|") for cell in cells_of_row(line)]
         line = f"|{'|'.join(cells)}|"
     return re.sub(r" ?(</?[A-Za-z][^<>]*>) ?", r"\1", line)

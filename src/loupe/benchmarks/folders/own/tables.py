@@ -1,17 +1,17 @@
 """Tables in an answer, from HTML or Markdown, as cells at grid places.
 
-A scanner, not a browser: it reads tags of tables, keeps the text of everything else, and is linear in the length of
-the answer. Hostile input meets limits: 1,000 columns, 5,000 rows, 20,000 cells; what lies beyond is left out.
+Hostile input meets limits: 1,000 columns, 5,000 rows, 20,000 cells; what lies beyond is left out.
 """
 
 from __future__ import annotations
 
-import html
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import TypeAlias
+
+from loupe.benchmarks.folders.own.html_tables import Cell, first_table
+from loupe.benchmarks.shared.table_answers.gfm_tables import pipe_tables_in, rows_of_table
 
 #: Text by (row, column) of a cell's upper left corner.
 Grid: TypeAlias = dict[tuple[int, int], str]
@@ -20,22 +20,14 @@ MAX_CELLS = 20_000
 MAX_COLUMNS = 1_000
 MAX_ROWS = 5_000
 
-# Possessive repeats (`*+`) and atomic groups (`(?>…)`) never go back, which keeps the search linear on hostile text. A
-# quoted value may hold `>`, but no `<`: a quote that is never closed would take the tags behind it.
-_TAG = re.compile(r"""<(/?)([A-Za-z][A-Za-z0-9]*+)((?>(?:[^<>=]++|=\s*+"[^"<]*+"|=\s*+'[^'<]*+'|=)*))>""")
-_SPAN = re.compile(r"""\b(row|col)span\s*+=\s*+["']?+\s*+(\d{1,6})""", re.IGNORECASE)
-_DASHES = re.compile(r":?-++:?")
-
-
-@dataclass(slots=True)
-class _Cell:
-    rowspan: int
-    colspan: int
-    parts: list[str] = field(default_factory=list)
-
-    @property
-    def text(self) -> str:
-        return _clean("".join(self.parts))
+#: What CommonMark takes for markup in a line of text; a "<" elsewhere is a character. A comment without an end is none,
+#: and then ends the search.
+_INLINE_MARKUP = re.compile(
+    r"""<!--(?:.*?-->|.*)|</[A-Za-z][A-Za-z0-9-]*+\s*+>"""
+    r"""|<[A-Za-z][A-Za-z0-9-]*+(?>\s++[A-Za-z_:][\w.:-]*+(?>\s*+=\s*+(?>"[^"]{0,2000}+"|'[^']{0,2000}+'|[^\s"'=<>`]++))?+)*+"""
+    r"""\s*+/?+>""",
+    re.DOTALL,
+)
 
 
 def read_table(answer: str) -> Grid:
@@ -43,9 +35,9 @@ def read_table(answer: str) -> Grid:
     return place(_rows(answer))
 
 
-def read_rows(answer: str) -> list[list[_Cell]]:
+def read_rows(answer: str) -> list[list[Cell]]:
     """The rows of the first table of an answer, with the same limits; no table: no rows."""
-    kept: list[list[_Cell]] = []
+    kept: list[list[Cell]] = []
     left = MAX_CELLS
     for row in _rows(answer)[:MAX_ROWS]:
         kept.append(row[: min(left, MAX_COLUMNS)])
@@ -53,12 +45,16 @@ def read_rows(answer: str) -> list[list[_Cell]]:
     return kept
 
 
-def _rows(answer: str) -> list[list[_Cell]]:
-    start = re.search(r"<table\b", answer, re.IGNORECASE)
-    return _html_rows(answer[start.start() :]) if start else _markdown_rows(answer)
+def within_limits(rows: Sequence[Sequence[Cell]]) -> bool:
+    """Whether rows are read whole."""
+    return len(rows) <= MAX_ROWS and max(map(len, rows)) <= MAX_COLUMNS and sum(map(len, rows)) <= MAX_CELLS
 
 
-def place(rows: Iterable[list[_Cell]]) -> Grid:
+def _rows(answer: str) -> list[list[Cell]]:
+    return first_table(answer) or _pipe_rows(answer)
+
+
+def place(rows: Iterable[list[Cell]]) -> Grid:
     """Put cells on the grid as HTML does: each takes the first free place of its row, spans reserve theirs."""
     grid: Grid = {}
     #: How many further rows each column is taken for.
@@ -82,71 +78,27 @@ def place(rows: Iterable[list[_Cell]]) -> Grid:
     return grid
 
 
-def _html_rows(source: str) -> list[list[_Cell]]:
-    rows: list[list[_Cell]] = []
-    depth = 0
-    end = 0
-    cell: _Cell | None = None
-    for tag in _TAG.finditer(source):
-        _add_text(cell, source[end : tag.start()])
-        end = tag.end()
-        closing, name = bool(tag[1]), tag[2].lower()
-        if name == "table":
-            depth += -1 if closing else 1
-            if depth <= 0:
-                break
-        elif depth > 1:
-            # A table inside a cell: its words belong to the cell.
-            _add_text(cell, " ")
-        elif name == "tr":
-            cell = None
-            if not closing:
-                rows.append([])
-        elif name in ("td", "th"):
-            cell = None if closing else _start_cell(rows, tag[3])
-        elif name in ("br", "p", "div", "li"):
-            _add_text(cell, " ")
-    return rows
-
-
-def _start_cell(rows: list[list[_Cell]], attributes: str) -> _Cell:
-    spans = {name.lower(): min(max(int(count), 1), MAX_COLUMNS) for name, count in _SPAN.findall(attributes)}
-    cell = _Cell(spans.get("row", 1), spans.get("col", 1))
-    if not rows:
-        rows.append([])
-    rows[-1].append(cell)
-    return cell
-
-
-def _add_text(cell: _Cell | None, text: str) -> None:
-    if cell is not None:
-        cell.parts.append(text)
-
-
-def _clean(text: str) -> str:
-    return " ".join(html.unescape(text).split())
-
-
-def _markdown_rows(source: str) -> list[list[_Cell]]:
-    lines = source.splitlines()
-    ruled = (i for i, line in enumerate(lines) if i and "|" in lines[i - 1] and "-" in line and _is_rule(line))
-    rule = next(ruled, None)
-    if rule is None:
+def _pipe_rows(answer: str) -> list[list[Cell]]:
+    lines = answer.splitlines()
+    table = next(pipe_tables_in(lines), range(0))
+    if not table:
         return []
-    rows = [lines[rule - 1]]
-    for line in lines[rule + 1 :]:
-        if "|" not in line:
+    rows = rows_of_table(lines[table.start : min(table.stop, table.start + MAX_ROWS + 1)])
+    return [[Cell(1, 1, escape_text(cell)) for cell in row] for row in rows]
+
+
+def escape_text(cell: str) -> str:
+    """A cell of Markdown as HTML: what is no markup in a line of Markdown is none in HTML either; comments go.
+
+    >>> escape_text("p<0.05 <b>x</b><!-- image -->")
+    'p&lt;0.05 <b>x</b>'
+    """
+    if "<" not in cell:
+        return cell
+    parts, end = [], 0
+    for found in _INLINE_MARKUP.finditer(cell):
+        if found[0].startswith("<!") and not found[0].endswith("-->"):
             break
-        rows.append(line)
-    return [[_Cell(1, 1, [text]) for text in _split_row(row)] for row in rows]
-
-
-def _is_rule(line: str) -> bool:
-    cells = line.strip().removeprefix("|").removesuffix("|").split("|")
-    return all(_DASHES.fullmatch(cell.strip()) for cell in cells)
-
-
-def _split_row(line: str) -> list[str]:
-    inner = line.strip().removeprefix("|")
-    inner = inner[:-1] if inner.endswith("|") and not inner.endswith("\\|") else inner
-    return [cell.replace("\\|", "|").replace("<br>", " ") for cell in re.split(r"(?<!\\)\|", inner)]
+        parts += [cell[end : found.start()].replace("<", "&lt;"), "" if found[0].startswith("<!") else found[0]]
+        end = found.end()
+    return "".join([*parts, cell[end:].replace("<", "&lt;")])

@@ -12,8 +12,9 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from loupe.benchmarks.omnidocbench.extract.bar_tables import stretches_of_bars
-from loupe.benchmarks.omnidocbench.lint.visible_tables import cells_of_row, is_rule, tables_in
+from loupe.benchmarks.omnidocbench.lint.visible_tables import tables_in
 from loupe.benchmarks.omnidocbench.records import Item
+from loupe.benchmarks.shared.table_answers.gfm_tables import cells_of_row, is_delimiter_row
 
 _BEGIN, _END = '<td colspan="1" rowspan="1">', "</td>"
 
@@ -34,7 +35,7 @@ def bar_losses(text: str, converted: Iterable[Item]) -> BarLosses:
     lines = text.split("\n")
     tables = list(tables_in(lines))
     in_table = {line for table in tables for line in table}
-    rows = [lines[line] for line in sorted(in_table) if not is_rule(lines[line])]
+    rows = [lines[line] for line in sorted(in_table) if not is_delimiter_row(lines[line])]
     before = Counter(cell for row in rows for cell in cells_of_row(row) if cell)
     after = Counter(cell for item in converted for cell in _cells_of(item))
     starts = [0, *accumulate(len(line) + 1 for line in lines)]

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from loupe.benchmarks.omnidocbench.extract.html_tables import take_html_tables
 from loupe.benchmarks.omnidocbench.extract.latex_tables import take_latex_tables
-from loupe.benchmarks.omnidocbench.lint.visible_tables import cells_of_row, is_rule, tables_in
+from loupe.benchmarks.omnidocbench.lint.visible_tables import tables_in
 from loupe.benchmarks.omnidocbench.scores.latex_table_html import latex_table_to_html
+from loupe.benchmarks.shared.table_answers.gfm_tables import cells_of_row, is_delimiter_row
 from loupe.types import Edit
 
 #: A "<" that opens no tag is text, and would swallow what follows.
@@ -46,7 +47,7 @@ def latex_tables(text: str) -> list[Edit]:
 
 
 def _html(lines: Sequence[str]) -> str:
-    rows = [cells_of_row(line) for line in lines if not is_rule(line)]
+    rows = [cells_of_row(line) for line in lines if not is_delimiter_row(line)]
     return "<table>" + "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows) + "</table>"
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
-_BAR = re.compile(r"(?<!\\)\|")
+from loupe.benchmarks.shared.table_answers.gfm_tables import cells_of_row, is_delimiter_row
 
 
 def tables_in(lines: Sequence[str]) -> Iterator[range]:
@@ -25,22 +24,10 @@ def tables_in(lines: Sequence[str]) -> Iterator[range]:
         line = max(end, line + 1)
 
 
-def is_rule(line: str) -> bool:
-    """The row of hyphens under a header."""
-    return "-" in line and "|" in line and not line.strip("|:- \t")
-
-
-def cells_of_row(row: str) -> list[str]:
-    """The texts between the bars of one line."""
-    row = row.strip()
-    cells = _BAR.split(row)
-    cells = cells[1:] if row.startswith("|") else cells
-    cells = cells[:-1] if len(cells) > 1 and not cells[-1].strip() else cells
-    return [cell.strip().replace(r"\|", "|") for cell in cells]
-
-
 def _is_header(line: str, below: str) -> bool:
-    return "|" in line and is_rule(below) and not is_rule(line) and len(cells_of_row(line)) == len(cells_of_row(below))
+    if "|" not in line or not is_delimiter_row(below) or is_delimiter_row(line):
+        return False
+    return len(cells_of_row(line)) == len(cells_of_row(below))
 
 
 def _is_boxed(line: str) -> bool:

@@ -21,6 +21,7 @@ from loupe.benchmarks.shared.fields.json_answers import (
     text_like_docext,
 )
 from loupe.benchmarks.shared.fields.patterns import PATTERNS, SEVERAL_LINES
+from loupe.benchmarks.shared.table_answers.gfm_tables import cells_of_row
 
 _BLOCK_TAG = re.compile(r"</?(?:br|p|div|tr|li|ul|ol|h[1-6]|table)\b[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
@@ -115,7 +116,7 @@ def _markdown_rows(answer: str) -> Iterator[tuple[str, str]]:
     for line in answer.splitlines():
         line = line.strip()
         if line.startswith("|"):
-            cells = [_plain(cell) for cell in line.strip("|").split("|")]
+            cells = [_plain(cell) for cell in cells_of_row(line)]
             if len(cells) >= 2:
                 yield cells[0], cells[1]
 

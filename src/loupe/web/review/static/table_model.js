@@ -61,16 +61,17 @@ const isPlain = (cell) => [...cell.children].every((child) => child.tagName === 
 function readMarkdown(source) {
   const lines = source.split("\n");
   const isRule = (line) => line.includes("-") && split(line).every((cell) => /^:?-+:?$/.test(cell));
-  const rule = lines.findIndex((line, place) => place > 0 && lines[place - 1].includes("|") && isRule(line));
+  const rule = lines.findIndex((line, place) => place > 0 && lines[place - 1].includes("|") && isRule(line) && !isRule(lines[place - 1]));
   if (rule < 0) throw new TooComplex(source.trim() ? "No table can be read from this." : "");
   let stop = rule + 1;
   while (stop < lines.length && lines[stop].includes("|")) stop += 1;
-  const rows = [lines[rule - 1], ...lines.slice(rule + 1, stop)];
+  const header = split(lines[rule - 1]), width = Math.max(header.length, split(lines[rule]).length);
+  const rows = [header, ...lines.slice(rule + 1, stop).map(split)].map((row) => [...row, ...Array(Math.max(0, width - row.length)).fill("")].slice(0, width));
   const model = { prefix: joined(lines.slice(0, rule - 1), "\n"), suffix: stop < lines.length ? `\n${lines.slice(stop).join("\n")}` : "", attrs: "", before: "", rows: [], cells: [],
     columns: 0, sections: false, lines: true };
-  rows.forEach((line, row) => {
+  rows.forEach((cells, row) => {
     model.rows.push({ section: "tbody", attrs: "", sectionAttrs: "", group: 0 });
-    split(line).forEach((text, col) => model.cells.push({ ...newCell(row, col, row ? "td" : "th"), inner: escapeText(text).replace(/&lt;br\s*\/?&gt;/gi, "<br>") }));
+    cells.forEach((text, col) => model.cells.push({ ...newCell(row, col, row ? "td" : "th"), inner: escapeText(text).replace(/&lt;br\s*\/?&gt;/gi, "<br>") }));
   });
   if (model.cells.length > MOST_CELLS || model.cells.some((cell) => cell.col >= MOST_COLUMNS)) throw new TooComplex("The table is too large for the grid.");
   return finished(model);
@@ -78,9 +79,15 @@ function readMarkdown(source) {
 
 const joined = (lines, end) => (lines.length ? lines.join("\n") + end : "");
 
+/** The cells of a row, as Python reads them (table_answers/gfm_tables.py): only a pipe without a backslash parts. */
 function split(line) {
-  const inner = line.trim().replace(/^\|/, "").replace(/(^|[^\\])\|$/, "$1");
-  return inner.split(/(?<!\\)\|/).map((cell) => cell.replace(/\\\|/g, "|").trim());
+  const cells = [""];
+  for (const [part] of line.trim().replace(/^\|/, "").matchAll(/\\.|[^\\|]+|\||\\$/gu)) {
+    if (part === "|") cells.push("");
+    else cells[cells.length - 1] += part === "\\|" ? "|" : part;
+  }
+  if (cells.length > 1 && !cells.at(-1).trim()) cells.pop();
+  return cells.map((cell) => cell.trim());
 }
 
 /** A table of two rows and columns, to begin with. */
