@@ -106,6 +106,24 @@ def test_fields_with_types_are_asked_for_together_and_scored_by_type(make: Make)
     assert right == {"day": 1.0, "total": 1.0, "number": 1.0, "seller": 1.0, "note": 0.0}
 
 
+@pytest.mark.parametrize("types", ["", "\n[fields]\n" + "".join(f'{kind}_ = "{kind}"\n' for kind in FIELD_TYPES)])
+def test_nothing_is_one_rule_for_all_types_and_invented_values_have_a_rate(make: Make, types: str) -> None:
+    names = [f"{kind}_" for kind in FIELD_TYPES]
+    benchmark = open_folder(make(f'task = "fields"{types}', {"reference": dict.fromkeys(names, "") | {"id_": "N/A"}}))
+    (sample,) = benchmark.load()
+
+    def rates(answer: dict[str, str], **more: Any) -> tuple[float, list[float]]:
+        scores = benchmark.score(sample, Prediction(text=json.dumps(answer), **more))
+        assert isinstance(scores, list)
+        headline = [one.counts[0] for one in scores if one.measure == benchmark.headline_measure]
+        return sum(headline), [one.counts[0] for one in scores if one.measure == "invented"]
+
+    assert rates(dict.fromkeys(names, "N/A")) == rates({}) == (6.0, [0.0] * 6)
+    assert rates(dict.fromkeys(names, "\u2013") | {"id_": "7"}) == (5.0, [0, 0, 0, 1, 0, 0])
+    assert rates({}, outcome="error", error="gone") == (0.0, [])
+    assert not next(one for one in benchmark.measures if one.name == "invented").higher_is_better
+
+
 def test_types_see_the_spaces_that_texts_are_compared_without(make: Make) -> None:
     seller = "Anna Weber Metallbau GmbH"
     benchmark = open_folder(make(f'whitespace = "ignore"\n{FIELDS}', {"reference": {**TRUTH, "seller": seller}}))
@@ -119,7 +137,9 @@ def test_types_see_the_spaces_that_texts_are_compared_without(make: Make) -> Non
 def test_without_types_fields_are_scored_as_they_always_were(make: Make) -> None:
     benchmark = open_folder(make('task = "fields"', {"reference": {"total": "12.50"}}))
     (sample,) = benchmark.load()
-    assert [measure.name for measure in benchmark.measures] == ["field_similarity", "field_accuracy", "json_validity"]
+    assert [measure.name for measure in benchmark.measures] == [
+        "field_similarity", "field_accuracy", "json_validity", "invented"
+    ]  # fmt: skip
     scores = benchmark.score(sample, Prediction(text='{"total": "12,50"}'))
     assert isinstance(scores, list)
     assert [score.counts for score in scores if score.measure == "field_similarity"] == [(0.8, 1.0)]

@@ -5,11 +5,14 @@ import time
 from datetime import date
 
 import pytest
+from babel.dates import format_date
 from hypothesis import given
 from hypothesis import strategies as st
+from script.make_date_words import LANGUAGES
 
 import loupe.metrics.dates
 import loupe.metrics.names
+from loupe.metrics.absent import is_absent
 from loupe.metrics.dates import dates_match, normalize_date
 from loupe.metrics.names import names_match, normalize_name
 
@@ -55,6 +58,46 @@ def test_the_order_decides_only_where_neither_number_can_be_the_day() -> None:
     assert (normalize_date("03/04/2025"), normalize_date("03/04/2025", "mdy")) == ("2025-04-03", "2025-03-04")
     assert (normalize_date("03.04.2025"), normalize_date("03.04.2025", "mdy")) == ("2025-04-03", "2025-04-03")
     assert normalize_date("11.26.2025") is None
+
+
+OTHER_LANGUAGES = """2024. 5. 6.; 2024.5.6; '24. 5. 6.; 2024. 5. 6.(월); 6. 5. 2024.; 2024. 05. 06; 6.V.2024
+2024. V. 6.; 6/V/2024; 6 V 24; 令和6年5月6日; 令和六年五月六日; R6.5.6; R06/05/06; 令6.5.6; ㋿6年5月6日(月)
+令和6年(2024年)5月6日; 2024年（令和6年）5月6日; 西暦2024年5月6日; 二〇二四年五月六日; 民國113年5月6日
+中華民國一一三年五月六日; 民國113.5.6; 113年5月6日; 113/05/06; 6 мая 2024 г.
+6 МАЯ 2024 года; 6. května 2024; 6 maja 2024 r.; 6 травня 2024 р.; 2024. május 6.; 6 MAYIS 2024
+2024 m. gegužės 6 d.; 2024. gada 6. maijs; 6. toukokuuta 2024; den 6 maj 2024; 6 de maio de 2024; 6 Μαΐου 2024
+6 במאי 2024; 6 أيار 2024; ٦ مايو ٢٠٢٤; ٢٠٢٤/٥/٦; ۶ مهٔ ۲۰۲۴; ६ मई २०२४; 6 พฤษภาคม 2567; วันจันทร์ที่ 6 พฤษภาคม พ.ศ. 2567
+Thứ Hai, ngày 6 tháng 5 năm 2024; 6 Mei 2024; \u200f6 במאי 2024\u200f; 6th day of May, 2024"""
+
+
+@pytest.mark.parametrize("text", [text.strip() for line in OTHER_LANGUAGES.splitlines() for text in line.split(";")])
+def test_dates_are_read_as_documents_of_many_countries_write_them(text: str) -> None:
+    assert normalize_date(text) == "2024-05-06"
+
+
+@given(
+    st.sampled_from(LANGUAGES),
+    st.sampled_from(["full", "long", "medium"]),
+    st.dates(date(1970, 1, 1), date(2069, 12, 31)),
+)
+def test_a_date_in_any_language_names_its_day(language: str, form: str, day: date) -> None:
+    assert dates_match(format_date(day, form, locale=language), day.isoformat())
+
+
+def test_first_years_of_eras_and_names_that_mean_two_months() -> None:
+    assert normalize_date("令和元年5月1日") == "2019-05-01" and normalize_date("昭和64年1月7日") == "1989-01-07"
+    assert normalize_date("M45.7.29") == "1912-07-29" and normalize_date("大正15年12月24日") == "1926-12-24"
+    polish, croatian = "5 listopada 2024", "5. listopada 2024."
+    assert normalize_date(polish) == "2024-11-05"
+    assert dates_match(polish, "2024-11-05") and dates_match(croatian, "2024-10-05")
+    assert not dates_match(polish, "2024-09-05")
+
+
+def test_dashes_and_words_for_nothing_are_one_rule() -> None:
+    assert all(
+        map(is_absent, ("", " ", "-", "--", "\u2013", "N/A", "n.a.", "None", "null", "NIL", "unknown", "not available"))
+    )
+    assert not any(map(is_absent, ("0", "no", "NA", "N", "nothing else", "None Ltd", "-1", "not applicable here")))
 
 
 NO_DAY = """31.02.2025; 29.02.2025; 13/13/2025; 3 jui 2024; soon; 2025; 2025-13-01; 20251340; 0000-01-01

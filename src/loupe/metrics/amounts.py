@@ -10,12 +10,14 @@ import unicodedata
 from decimal import Decimal
 from typing import NamedTuple
 
+from loupe.metrics.absent import is_absent
+
 #: Longer than any amount with its currency; what is longer is none.
 LONGEST = 60
-_EMPTY = frozenset({"", "-", "--", "null", "none", "n/a", "unknown"})
 
 _DOLLARS = ("USD", "CAD", "AUD", "NZD", "HKD", "SGD", "TWD", "MXN", "ARS", "CLP", "COP", "UYU")
 _RUPEES = ("INR", "PKR", "LKR")
+_RIYALS = ("SAR", "QAR", "YER", "OMR", "IRR")
 #: What may stand for a currency beside its code; "$" and "kr" are those of several countries.
 _CURRENCIES: dict[str, tuple[str, ...]] = {
     "€": ("EUR",), "euro": ("EUR",), "euros": ("EUR",),
@@ -32,6 +34,11 @@ _CURRENCIES: dict[str, tuple[str, ...]] = {
     "s/.": ("PEN",),
     "fr": ("CHF",), "fr.": ("CHF",), "sfr": ("CHF",), "sfr.": ("CHF",),
     "kr": ("SEK", "NOK", "DKK", "ISK"), "kr.": ("SEK", "NOK", "DKK", "ISK"),
+    "ريال": _RIYALS, "ریال": ("IRR",), "تومان": ("IRR",), "درهم": ("AED", "MAD"), "جنيه": ("EGP",), "ج.م": ("EGP",),
+    "ر.س": ("SAR",), "ر.س.": ("SAR",), "ر.ق": ("QAR",), "ر.ق.": ("QAR",), "د.إ": ("AED",), "د.إ.": ("AED",),
+    "ج.م.": ("EGP",), "د.ك": ("KWD",), "د.ك.": ("KWD",), "د.م.": ("MAD",), "грн": ("UAH",), "грн.": ("UAH",),
+    "₸": ("KZT",), "тг": ("KZT",), "₾": ("GEL",), "₼": ("AZN",), "дин": ("RSD",), "дин.": ("RSD",), "din": ("RSD",),
+    "din.": ("RSD",), "ден": ("MKD",), "रु": _RUPEES, "रु.": _RUPEES,
     "zł": ("PLN",), "kč": ("CZK",), "ft": ("HUF",), "₫": ("VND",), "₴": ("UAH",), "r$": ("BRL",),
 }  # fmt: skip
 _CODES = frozenset(
@@ -39,19 +46,26 @@ _CODES = frozenset(
         *("EUR", "USD", "CAD", "AUD", "NZD", "HKD", "SGD", "TWD", "MXN", "GBP", "JPY", "CNY", "KRW", "INR", "RUB"),
         *("TRY", "CHF", "SEK", "NOK", "DKK", "ISK", "PLN", "CZK", "HUF", "VND", "UAH", "BRL", "RON", "BGN", "ILS"),
         *("AED", "SAR", "EGP", "ZAR", "NGN", "KES", "THB", "IDR", "MYR", "PHP", "PKR", "BDT", "LKR", "ARS", "CLP"),
-        *("COP", "PEN", "UYU"),
+        *("COP", "PEN", "UYU", "SAR", "QAR", "YER", "OMR", "IRR", "MAD", "KWD", "KZT", "GEL", "AZN", "RSD", "MKD"),
+        *("BHD", "JOD", "LBP", "IQD", "TND", "DZD", "NPR", "MMK", "KHR", "LAK", "MNT", "UZS", "AMD", "BYN", "MDL"),
     )
 )
 
+_DECIMAL = "٫"
 _SIGN = r"[-+]?"
-_UNIT = r"[^\d\s.,'+()-][^\d\s,'+()-]{0,7}"
-_NUMBER = r"[.,]?\d[\d.,' ]*"
+_UNIT = r"[^\d\s.,'٫+()-][^\d\s,'٫+()-]{0,7}"
+_NUMBER = r"[.,٫]?\d[\d.,'٫ ]*"
 _AMOUNT = re.compile(
     rf"(?:(?P<outer>{_UNIT}) ?(?=\())?(?P<open>\(?) ?(?P<sign>{_SIGN}) ?(?P<before>(?:{_UNIT})?) ?(?P<inner>{_SIGN}) ?"
     rf"(?P<number>{_NUMBER}?)(?P<round>[.,]-{{1,2}})? ?(?P<behind>-?) ?(?P<after>(?:{_UNIT})?) ?(?P<last>-?) ?"
     rf"(?P<close>\)?)(?:(?<=\)) ?(?P<outside>{_UNIT}))?"
 )
-_SAME = str.maketrans({"−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "’": "'", "`": "'", "´": "'", "˙": "'"})
+#: Signs that are written in several ways. U+066B parts decimals anywhere, and U+066C groups (Arabic, Persian).
+_SAME = str.maketrans(
+    {"٬": "'", "،": ",", "٫": _DECIMAL}
+    | dict.fromkeys("\u2212\u2013\u2014\u2010\u2011", "-")
+    | dict.fromkeys("\u2019`\u00b4\u02d9", "'")
+)
 
 
 class Amount(NamedTuple):
@@ -72,6 +86,7 @@ def read_amount(text: str) -> Amount | None:
     (Decimal('1234.50'), Decimal('1234.5'), Decimal('-12'))
     """
     text = " ".join(unicodedata.normalize("NFKC", text.translate(_SAME)).translate(_SAME).split())
+    text = "".join(char for char in text if unicodedata.category(char) != "Cf")  # marks of direction
     found = _AMOUNT.fullmatch(text) if len(text) <= LONGEST else None
     if found is None or bool(found["open"]) != bool(found["close"]):
         return None
@@ -87,19 +102,14 @@ def read_amount(text: str) -> Amount | None:
     return Amount(-value if minus else value, currencies)
 
 
-def is_no_amount(text: str) -> bool:
-    """Whether a text says that there is no amount: empty, a dash, `null`, `none`, `n/a`, `unknown`."""
-    return text.translate(_SAME).strip().casefold() in _EMPTY
-
-
 def amounts_match(prediction: str, reference: str) -> bool:
     """Whether both are the same amount, or both say that there is none. Currencies differ only where both name one.
 
     >>> amounts_match("1 234,50", "EUR 1.234,5"), amounts_match("12 EUR", "12 USD")
     (True, False)
     """
-    if is_no_amount(prediction) or is_no_amount(reference):
-        return is_no_amount(prediction) and is_no_amount(reference)
+    if is_absent(prediction) or is_absent(reference):
+        return is_absent(prediction) and is_absent(reference)
     found, wanted = read_amount(prediction), read_amount(reference)
     if found is None or wanted is None or found.value != wanted.value:
         return False
@@ -130,6 +140,8 @@ def _value(number: str, *, whole: bool) -> Decimal | None:
 
 def _decimal_mark(number: str) -> str:
     """`.` or `,` if it separates decimals, else nothing."""
+    if _DECIMAL in number:
+        return _DECIMAL
     marks = [char for char in number if char in ".,"]
     if not marks or (len(set(marks)) == 1 and len(marks) > 1):
         return ""

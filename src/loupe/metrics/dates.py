@@ -1,15 +1,22 @@
 """Calendar dates as documents write them, compared by the day that they name.
 
-Source: the comparison rules of Loupe's model selection (docs/select.md). Pure; English, German, French, Spanish and
-Italian month names, Chinese, Japanese and Korean dates; years 1000 to 9999, of two digits 1970 to 2069.
+Source: the comparison rules of Loupe's model selection (docs/select.md); words of dates from the Unicode CLDR. Pure;
+numbers in any digits, month names of 73 languages, Roman months, Chinese, Japanese and Korean dates, Japanese and
+Taiwanese eras; years 1000 to 9999, of two digits 1970 to 2069.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import date
+from functools import cache
+from itertools import pairwise
 from typing import Literal, TypeAlias
+
+from loupe.metrics.absent import is_absent
 
 DateOrder: TypeAlias = Literal["dmy", "mdy"]
 
@@ -17,41 +24,46 @@ DateOrder: TypeAlias = Literal["dmy", "mdy"]
 LONGEST = 120
 #: No document names an earlier year: "0008" is 2008 typed by halves, or misread.
 _FIRST_YEAR = 1000
-_EMPTY = frozenset({"", "-", "null", "none", "n/a", "unknown"})
-
-_MONTHS = (
-    "january januar janvier enero gennaio janner janv",
-    "february februar fevrier febrero febbraio fevr",
-    "march marz maerz mars marzo mrz",
-    "april avril abril aprile",
-    "may mai mayo maggio",
-    "june juni juin junio giugno",
-    "july juli juillet julio luglio juil",
-    "august aout agosto",
-    "september septembre septiembre settembre setiembre sept",
-    "october oktober octobre octubre ottobre",
-    "november novembre noviembre",
-    "december dezember decembre diciembre dicembre",
-)
-_WEEKDAYS = (
-    "monday tuesday wednesday thursday friday saturday sunday mon tue tues wed weds thu thur thurs fri sat sun "
-    "montag dienstag mittwoch donnerstag freitag samstag sonnabend sonntag mo di mi do fr sa so "
-    "lundi mardi mercredi jeudi vendredi samedi dimanche lun mar mer jeu ven sam dim "
-    "lunes martes miercoles jueves viernes sabado domingo mie jue vie sab dom "
-    "lunedi martedi mercoledi giovedi venerdi domenica gio"
-)
+#: Years of the Buddhist era, as Thai documents count them.
+_BUDDHIST, _THAI = range(2400, 2700), re.compile("[\u0e01-\u0e4e]")
 
 _YEAR, _ONE = "([0-9]{4}|[0-9]{2})", "([0-9]{1,2})"
-_YEAR_FIRST = re.compile(r"([0-9]{4})(?:-([0-9]{1,2})-|/([0-9]{1,2})/|\.([0-9]{1,2})\.)([0-9]{1,2})")
-_COMPACT = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})")
-_DOTTED = re.compile(rf"{_ONE}\. ?{_ONE}\. ?{_YEAR}")
-_EITHER = re.compile(rf"{_ONE} ?(?:/ ?{_ONE} ?/|- ?{_ONE} ?-) ?{_YEAR}")
-_ORDINAL = r"(?:\.|°|st|nd|rd|th|er|eme|e|o|a)?"
-_DAY_FIRST = re.compile(
-    rf"(?:(?:den|the|le|el|il) )?{_ONE}{_ORDINAL}[ ,/-]*(?:(?:of|de|di) )?([a-z]+)\.?[ ,/-]*(?:(?:of|de|del) )?{_YEAR}"
+_YEAR_FIRST = re.compile(
+    r"([0-9]{4}|'[0-9]{2})(?: ?- ?([0-9]{1,2}) ?- ?| ?/ ?([0-9]{1,2}) ?/ ?|\. ?([0-9]{1,2})\. ?)([0-9]{1,2})\.?"
 )
-_MONTH_FIRST = re.compile(rf"([a-z]+)\.?[ /-]*(?:the )?{_ONE}{_ORDINAL}(?:[ ,/-]+){_YEAR}")
+_COMPACT = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})")
+_DOTTED = re.compile(rf"{_ONE}\. ?{_ONE}\. ?{_YEAR}\.?")
+_EITHER = re.compile(rf"{_ONE} ?(?:/ ?{_ONE} ?/|- ?{_ONE} ?-) ?{_YEAR}")
 _CJK = re.compile(r"([0-9]{4}) ?(?:年|년) ?([0-9]{1,2}) ?(?:月|월) ?([0-9]{1,2}) ?(?:日|일|号|號)")
+#: The year before the first of an era.
+_ERAS = {
+    **dict.fromkeys(("令和", "令", "r"), 2018),
+    **dict.fromkeys(("平成", "平", "h"), 1988),
+    **dict.fromkeys(("昭和", "昭", "s"), 1925),
+    **dict.fromkeys(("大正", "大", "t"), 1911),
+    **dict.fromkeys(("明治", "明", "m"), 1867),
+    **dict.fromkeys(("中華民國", "中華民国", "中华民国", "民國", "民国", ""), 1911),
+}
+#: Without an era, a year of three digits is Taiwanese.
+_OF_ERA = re.compile(
+    rf"(?:({'|'.join(filter(None, _ERAS))})\.? ?(元|[0-9]{{1,3}})|()(1[0-9]{{2}}))"
+    r"(?: ?年 ?([0-9]{1,2}) ?月 ?([0-9]{1,2}) ?日|([./-]) ?([0-9]{1,2})\7 ?([0-9]{1,2})\.?)"
+)
+#: The same year once more, 令和6年(2024年), and what only says how it is counted.
+_YEAR_AGAIN = re.compile(r" ?\([^()]{1,8}年\)|\A(?:西暦|西元|公元|서기) ?")
+_CJK_NUMBER = re.compile("[〇零一二三四五六七八九十百]+(?=[年月日号號])")
+_ROMAN = dict(
+    zip(("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii"), range(1, 13), strict=True)
+)
+#: Articles, ordinals, and words for day and year beside those of the CLDR.
+_SMALL_WORDS = frozenset(
+    (
+        *("the", "of", "den", "le", "el", "il", "del", "st", "nd", "rd", "th", "er", "eme", "e", "o", "a", "day", "ad"),
+        *("ce", "°", "ngay", "nam", "года", "год", "року", "рік", "година", "roku", "พ.ศ", "ค.ศ", "م", "ء"),
+    )
+)
+_VIETNAMESE_MONTH = frozenset(("thang", "thg"))
+_TOKEN = re.compile(r"[0-9]+|[^\s0-9,،、/()\[\]–-]+")
 _CLOCK = re.compile(
     r"(?:(?<=[0-9])t|[ ,]+(?:(?:um|at|a|alle|ore|a las) )?)"
     r"[0-9]{1,2}(?:[:h][0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?|\.[0-9]{2}(?= ?uhr)|(?= ?(?:uhr|[ap]\.?m)))"
@@ -76,17 +88,28 @@ def normalize_date(value: str, order: DateOrder = "dmy") -> str | None:
 
     >>> normalize_date("Mittwoch, 26. November 2025, 14:30 Uhr"), normalize_date("11/26/2025"), normalize_date("n/a")
     ('2025-11-26', '2025-11-26', '')
+    >>> normalize_date("2024. 5. 6."), normalize_date("令和6年5月6日"), normalize_date("6 мая 2024 г.")
+    ('2024-05-06', '2024-05-06', '2024-05-06')
     """
+    if is_absent(value):
+        return ""
+    days = _days(value, order)
+    return days[0] if days else None
+
+
+def _days(value: str, order: DateOrder) -> tuple[str, ...]:
+    """The days that a text may name, the likelier first: listopad is November in Polish and October in Croatian."""
     text = value.strip()
     if len(text) > LONGEST:
-        return None
-    text = _folded(text)
-    if text in _EMPTY:
-        return ""
+        return ()
+    text = fold_date(text)
     bare = _without_time(text)
-    found = _parsed(bare, order)
     # A month is looked for first: "mar" is March and a French or Spanish Tuesday.
-    return found or _parsed(_without_weekday(bare), order) or _parsed(_without_time(_without_weekday(text)), order)
+    return (
+        _parsed(bare, order)
+        or _parsed(_without_weekday(bare), order)
+        or _parsed(_without_time(_without_weekday(text)), order)
+    )
 
 
 def dates_match(prediction: str, reference: str, order: DateOrder = "dmy") -> bool:
@@ -95,16 +118,43 @@ def dates_match(prediction: str, reference: str, order: DateOrder = "dmy") -> bo
     >>> dates_match("26.11.25", "2025-11-26"), dates_match("soon", "soon")
     (True, False)
     """
-    found = normalize_date(prediction, order)
-    return found is not None and found == normalize_date(reference, order)
+    if is_absent(prediction) or is_absent(reference):
+        return is_absent(prediction) and is_absent(reference)
+    return not set(_days(prediction, order)).isdisjoint(_days(reference, order))
 
 
-def _folded(text: str) -> str:
-    """One spelling for full-width digits, accents, case and runs of white space; "日" and the like stay."""
-    plain = unicodedata.normalize("NFKC", text).replace(_HYPHEN, "-")
-    decomposed = unicodedata.normalize("NFD", plain.casefold())
-    bare = "".join(char for char in decomposed if not unicodedata.combining(char))
-    return " ".join(unicodedata.normalize("NFC", bare).split())
+def fold_date(text: str) -> str:
+    """One spelling for digits of all scripts, accents, case, marks of direction and white space; "日" and such stay.
+
+    >>> fold_date("６ Mayıs\u200f 2024"), fold_date("令和六年五月二十一日")
+    ('6 mayis 2024', '令和6年5月21日')
+    """
+    plain = unicodedata.normalize("NFKC", text).replace(_HYPHEN, "-").replace("’", "'")
+    decomposed = unicodedata.normalize("NFD", plain.casefold().replace("ı", "i"))
+    kept = (char for char in decomposed if not unicodedata.combining(char) and unicodedata.category(char) != "Cf")
+    digits = (str(unicodedata.decimal(char, char)) for char in kept)
+    joined = " ".join(unicodedata.normalize("NFC", "".join(digits)).split())
+    return joined if joined.isascii() else _CJK_NUMBER.sub(_in_digits, joined)
+
+
+def _in_digits(number: re.Match[str]) -> str:
+    """Chinese numerals as digits: 二〇二四 is 2024, 二十一 is 21."""
+    values = [int(unicodedata.numeric(char)) for char in number[0]]
+    if max(values) < 10:
+        return "".join(map(str, values))
+    total = open_ = 0
+    for value in values:
+        if value < 10:
+            open_ = value
+        else:
+            total, open_ = total + (open_ or 1) * value, 0
+    return str(total + open_)
+
+
+def words_of(text: str) -> list[str]:
+    """The words and numbers of a folded date; dots at the ends of words go."""
+    found = (token.strip(".'·") for token in _TOKEN.findall(text))
+    return [word for word in found if word]
 
 
 def _without_time(text: str) -> str:
@@ -119,28 +169,91 @@ def _without_weekday(text: str) -> str:
     """Without a weekday before or after the date, in brackets or with its dot and comma."""
     text = _CJK_SHORT.sub(" ", _CJK_WEEKDAY.sub(" ", text)).strip()
     first, _, rest = text.partition(" ")
-    if first.strip("().,") in _WEEKDAY_NAMES:
+    if first.strip("().,") in _other_words():
         text = rest
-    elif "," in first and first.partition(",")[0].strip(".") in _WEEKDAY_NAMES:
+    elif "," in first and first.partition(",")[0].strip(".") in _other_words():
         text = text.partition(",")[2].lstrip()
     rest, _, last = text.rpartition(" ")
-    return rest.rstrip(" ,") if last.strip("().,") in _WEEKDAY_NAMES else text
+    return rest.rstrip(" ,") if last.strip("().,") in _other_words() else text
 
 
-def _parsed(text: str, order: DateOrder) -> str | None:
+def _parsed(text: str, order: DateOrder) -> tuple[str, ...]:
+    if not text.isascii():
+        text = _YEAR_AGAIN.sub("", text)
     if found := _YEAR_FIRST.fullmatch(text) or _COMPACT.fullmatch(text) or _CJK.fullmatch(text):
         year, month, day = (part for part in found.groups() if part is not None)
-        return _iso(year, int(month), int(day))
+        return _iso(year.lstrip("'"), [int(month)], int(day))
+    if found := _OF_ERA.fullmatch(text):
+        era, year = found[1] or "", found[2] or found[4]
+        month, day = found[5] or found[8], found[6] or found[9]
+        return _iso(str(_ERAS[era] + (1 if year == "元" else int(year))), [int(month)], int(day))
     if found := _DOTTED.fullmatch(text):
-        return _iso(found[3], int(found[2]), int(found[1]))
+        return _iso(found[3], [int(found[2])], int(found[1]))
     if found := _EITHER.fullmatch(text):
         first, second, year = (part for part in found.groups() if part is not None)
-        return _iso(year, *_month_and_day(int(first), int(second), order))
-    if found := _DAY_FIRST.fullmatch(text):
-        return _iso(found[3], _MONTH_NUMBERS.get(found[2], 0), int(found[1]))
-    if found := _MONTH_FIRST.fullmatch(text):
-        return _iso(found[3], _MONTH_NUMBERS.get(found[1], 0), int(found[2]))
-    return None
+        month, day = _month_and_day(int(first), int(second), order)
+        return _iso(year, [month], day)
+    return _in_words(text)
+
+
+def _in_words(text: str) -> tuple[str, ...]:
+    """A date with a month in letters, in any order; other words must be such as stand in dates."""
+    words = words_of(text)
+    numbers = [word for word in words if word.isdigit()]
+    names = [word for word in words if not word.isdigit()]
+    months: tuple[int, ...]
+    counted = [number for word, number in pairwise(words) if word in _VIETNAMESE_MONTH and number.isdigit()]
+    if counted:
+        months = (int(counted[0][:2]),)
+        numbers.remove(counted[0])
+        names = [name for name in names if name not in _VIETNAMESE_MONTH]
+    else:
+        months = _take_month(names)
+    if not months or len(numbers) != 2 or not _other_words().issuperset(names):
+        return ()
+    (day, year) = numbers[::-1] if len(numbers[0]) == 4 else numbers
+    if len(day) > 2 or len(year) not in (2, 4):
+        return ()
+    if _THAI.search(text) and int(year) in _BUDDHIST:
+        year = str(int(year) - 543)
+    return _iso(year, months, int(day))
+
+
+def _take_month(names: list[str]) -> tuple[int, ...]:
+    """The months that one of the words means; the word is taken out. A weekday may be spelled as a month, too."""
+    for first, second in pairwise(names):
+        if months := _month_names().get(f"{first}_{second}"):
+            names.remove(first)
+            names.remove(second)
+            return months
+    for known in (_month_names(), {name: (month,) for name, month in _ROMAN.items()}):
+        found = [name for name in names if name in known]
+        if len(found) > 1:
+            found = [name for name in found if name not in _other_words()]
+        if found:
+            names.remove(found[0])
+            return known[found[0]]
+    return ()
+
+
+@cache
+def _month_names() -> Mapping[str, tuple[int, ...]]:
+    """Month names of all languages; the month that is meant more often comes first."""
+    from loupe.metrics.date_words import AMBIGUOUS, MONTHS
+
+    found: dict[str, tuple[int, ...]] = {}
+    for month, names in enumerate(MONTHS, 1):
+        for name in names.split():
+            others = found.get(name, ())
+            found[name] = (month, *others) if AMBIGUOUS.get(name) == month else (*others, month)
+    return found
+
+
+@cache
+def _other_words() -> frozenset[str]:
+    from loupe.metrics.date_words import OTHERS
+
+    return frozenset(OTHERS.split()) | _SMALL_WORDS
 
 
 def _month_and_day(first: int, second: int, order: DateOrder) -> tuple[int, int]:
@@ -152,27 +265,14 @@ def _month_and_day(first: int, second: int, order: DateOrder) -> tuple[int, int]
     return (second, first) if order == "dmy" else (first, second)
 
 
-def _iso(year: str, month: int, day: int) -> str | None:
+def _iso(year: str, months: Iterable[int], day: int) -> tuple[str, ...]:
     number = int(year)
     if len(year) == 4 and number < _FIRST_YEAR:
-        return None
+        return ()
     if len(year) == 2:
         number += 2000 if number < 70 else 1900
-    try:
-        return date(number, month, day).isoformat()
-    except ValueError:
-        return None
-
-
-def _month_numbers() -> dict[str, int]:
-    """Month names, full and cut to three letters; "jui" is June and July, and so neither."""
-    numbers: dict[str, set[int]] = {}
-    for number, names in enumerate(_MONTHS, 1):
-        for name in names.split():
-            for spelling in (name, name[:3]):
-                numbers.setdefault(spelling, set()).add(number)
-    return {name: found.pop() for name, found in numbers.items() if len(found) == 1}
-
-
-_MONTH_NUMBERS = _month_numbers()
-_WEEKDAY_NAMES = frozenset(_WEEKDAYS.split())
+    found = []
+    for month in months:
+        with suppress(ValueError):
+            found.append(date(number, month, day).isoformat())
+    return tuple(found)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from loupe.metrics.amounts import is_no_amount, read_amount
+from loupe.metrics.absent import is_absent
+from loupe.metrics.amounts import read_amount
 from loupe.metrics.dates import DateOrder, normalize_date
 from loupe.web.review.entries import Hint
 
@@ -21,19 +22,17 @@ def hint(kind: str, value: str, *, order: DateOrder) -> Hint:
     >>> hint("date", "11. Mai 2024", order="dmy").text, hint("amount", "twelve", order="dmy").text
     ('read as 2024-05-11', 'cannot be read as an amount: kept as a draft, cannot be accepted')
     """
-    if not value.strip() or kind not in ("date", "amount"):
+    if is_absent(value):
+        return Hint("counts as empty") if value.strip() else Hint()
+    if kind not in ("date", "amount"):
         return Hint()
     read = normalize_date(value, order) if kind == "date" else _amount(value)
     if read is None:
         name = "a date" if kind == "date" else "an amount"
         return Hint(f"cannot be read as {name}: kept as a draft, cannot be accepted", unreadable=True)
-    if read == "":
-        return Hint("counts as empty")
     return Hint() if read == value.strip() else Hint(f"read as {read}")
 
 
 def _amount(value: str) -> str | None:
-    if is_no_amount(value):
-        return ""
     found = read_amount(value)
     return None if found is None else f"{found.value:f}"

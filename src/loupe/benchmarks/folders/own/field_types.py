@@ -9,7 +9,8 @@ from typing import Literal, TypeAlias, get_args
 
 from loupe.benchmarks.folders.own.normalization import Comparison, prepare_text
 from loupe.metrics import anls
-from loupe.metrics.amounts import amounts_match, is_no_amount, read_amount
+from loupe.metrics.absent import is_absent
+from loupe.metrics.amounts import amounts_match, read_amount
 from loupe.metrics.dates import DateOrder, dates_match, normalize_date
 from loupe.metrics.names import NameRule, names_match
 
@@ -39,6 +40,8 @@ def judge_field(
     found, wanted = prepare_text(prediction, comparison), prepare_text(reference, comparison)
     if found == wanted:
         return 1.0, same_text(prediction, reference)
+    if is_absent(prediction) or is_absent(reference):
+        return absent_or_not(prediction, reference)
     if kind == "text":
         return (similarity := anls(found, wanted)), alike(similarity, found, wanted, threshold=0.5)
     found, wanted = prepare_text(prediction, _AS_WRITTEN), prepare_text(reference, _AS_WRITTEN)
@@ -53,10 +56,19 @@ def judge_field(
     return _decided(rule is not None, _NAME_RULES.get(rule or "exact", ""), found, wanted, "another name")
 
 
+def absent_or_not(prediction: str, reference: str) -> tuple[float, str]:
+    """How right a field is if one side says that there is no value: right if both do."""
+    if is_absent(prediction) and is_absent(reference):
+        return 1.0, same_text(prediction, reference)
+    return 0.0, _one_is_empty(prediction if is_absent(reference) else "")
+
+
 def same_text(prediction: str, reference: str) -> str:
     """Why two texts that compare as equal are equal."""
+    if is_absent(reference) and (prediction != reference or not reference):
+        return "empty, as in the ground truth"
     if prediction == reference:
-        return "as written" if reference else "empty, as in the ground truth"
+        return "as written"
     return "the same without case and spacing"
 
 
@@ -99,4 +111,4 @@ def is_readable(kind: FieldType, reference: str, order: DateOrder = "dmy") -> bo
     """Whether a reference is what its type says: only then can an answer that is written differently equal it."""
     if kind == "date":
         return normalize_date(reference, order) is not None
-    return kind != "amount" or is_no_amount(reference) or read_amount(reference) is not None
+    return kind != "amount" or is_absent(reference) or read_amount(reference) is not None

@@ -33,6 +33,7 @@ from loupe.benchmarks.folders.own.facts import (
 from loupe.benchmarks.folders.own.faults import faults_of
 from loupe.benchmarks.folders.own.normalization import Comparison
 from loupe.benchmarks.folders.own.rows import Row, page_source, paths_of, read_rows
+from loupe.benchmarks.folders.own.scorers import INVENTED
 from loupe.benchmarks.folders.own.survey import Contents, contents_of, review_command
 from loupe.benchmarks.folders.own.task_measures import mean_of_headlines, measures_of
 from loupe.benchmarks.folders.own.typed_fields import judge, scoring_of
@@ -138,7 +139,8 @@ class _Judging:
         task = scoring_of(sample.task, self.config, self.labels)
         scores = task.score(prediction.text, sample.truth, self.comparison)
         if prediction.failed:
-            scores = without_points(scores, self.measures)
+            # An engine that gives no answer invents nothing, and must not look better for it.
+            scores = without_points([one for one in scores if one.measure != INVENTED.name], self.measures)
         if sample.task != "class":
             return scores
         return Scored(scores=scores, details=class_details(prediction.text, sample.truth, self.labels))

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from loupe.benchmarks.folders.own.class_labels import label_of
 from loupe.benchmarks.folders.own.facts import score_facts
-from loupe.benchmarks.folders.own.field_types import alike, canonical_key, same_text
+from loupe.benchmarks.folders.own.field_types import absent_or_not, alike, canonical_key, same_text
 from loupe.benchmarks.folders.own.normalization import (
     Comparison,
     prepare_formula,
@@ -34,8 +34,10 @@ from loupe.metrics import (
     relaxed_accuracy,
     word_errors,
 )
+from loupe.metrics.absent import is_absent
 from loupe.types import Measure, Score
 
+INVENTED = Measure(name="invented", title="invented values", higher_is_better=False)
 NO_OBJECT = "the answer is no JSON object"
 
 Scorer: TypeAlias = Callable[[str, Any, Comparison], list[Score]]
@@ -91,7 +93,21 @@ def score_fields(answer: str, reference: Mapping[str, str], comparison: Comparis
     for field in judged:
         scores.append(Score(measure="field_similarity", counts=(field.value, 1.0), unit=field.name))
         scores.append(Score(measure="field_accuracy", counts=(float(field.value == 1.0), 1.0), unit=field.name))
-    return scores
+    return [*scores, *invented_values(judged)]
+
+
+def invented_values(judged: Iterable[JudgedField], tags: Callable[[str], dict[str, str]] = lambda _: {}) -> list[Score]:
+    """For every field that the page does not have: whether the answer has a value for it."""
+    return [
+        Score(
+            measure=INVENTED.name,
+            counts=(float(not is_absent(field.given)), 1.0),
+            unit=field.name,
+            tags=tags(field.name),
+        )
+        for field in judged
+        if is_absent(field.wanted)
+    ]
 
 
 def judge_fields(answer: str, reference: Mapping[str, str], comparison: Comparison) -> tuple[bool, list[JudgedField]]:
@@ -103,6 +119,8 @@ def judge_fields(answer: str, reference: Mapping[str, str], comparison: Comparis
         found, right = prepare_text(given, comparison), prepare_text(wanted, comparison)
         similarity = normalized_edit_similarity(found, right)
         rule = same_text(given, wanted) if similarity == 1.0 else alike(similarity, found, right)
+        if similarity < 1.0 and (is_absent(given) or is_absent(wanted)):
+            similarity, rule = absent_or_not(given, wanted)
         rule = rule if fields is not None else NO_OBJECT
         judged.append(JudgedField(name=name, wanted=wanted, given=given, value=similarity, rule=rule))
     return fields is not None, judged
@@ -209,6 +227,7 @@ TASKS: Mapping[str, TaskScoring] = {
             Measure(name="field_similarity", title="fields"),
             Measure(name="field_accuracy", title="fields exactly right"),
             Measure(name="json_validity", title="answers that are JSON"),
+            INVENTED,
         ),
         score=score_fields,
     ),

@@ -12,10 +12,12 @@ from loupe.benchmarks.folders.own.config import FolderConfig
 from loupe.benchmarks.folders.own.field_types import canonical_key, judge_field
 from loupe.benchmarks.folders.own.normalization import Comparison
 from loupe.benchmarks.folders.own.scorers import (
+    INVENTED,
     NO_OBJECT,
     QUESTION_RULES,
     TASKS,
     TaskScoring,
+    invented_values,
     judge_fields,
     read_fields,
     score_class,
@@ -27,6 +29,7 @@ MEASURES = (
     Measure(name="field_score", title="fields by type"),
     Measure(name="field_accuracy", title="fields right"),
     Measure(name="json_validity", title="answers that are JSON"),
+    INVENTED,
 )
 
 
@@ -53,7 +56,7 @@ def score_typed_fields(
         scores.append(Score(measure="field_score", counts=(field.value, 1.0), unit=field.name, tags=tags))
         right = float(field.value == 1.0)
         scores.append(Score(measure="field_accuracy", counts=(right, 1.0), unit=field.name, tags=tags))
-    return scores
+    return [*scores, *invented_values(judged, lambda name: {"field": name})]
 
 
 def judge_typed_fields(

@@ -9,7 +9,7 @@ from typing import Any
 
 from loupe.benchmarks.folders.selection.prompts import Field
 from loupe.benchmarks.folders.selection.verdicts import without_thinking
-from loupe.metrics.dates import DateOrder, normalize_date
+from loupe.metrics.dates import DateOrder, dates_match
 from loupe.metrics.names import NameRule, names_match
 
 #: Keys under which models give the name, whatever was asked for.
@@ -63,7 +63,7 @@ def match_extraction(
     """Whether date and name are those of the ground truth."""
     rule = names_match(prediction.name, name, field.kind) if name and field.key else None
     return Match(
-        date=not date or normalize_date(prediction.date, date_order) == date,
+        date=not date or dates_match(prediction.date, date, date_order),
         name=not (name and field.key) or rule is not None,
         rule=rule,
     )
