@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 LABELS: Mapping[str, tuple[str, ...]] = {
     "date": ("invoice_date", "receipt_date", "tarikh"),
     "doc_no_receipt_no": (
-        "invoice_no", "inv_no", "receipt_no", "doc_no", "bill_no", "document_no", "cash_bill", "tax_invoice_no"
+        "invoice_no", "inv_no", "receipt_no", "doc_no", "bill_no", "document_no", "cash_bill", "tax_invoice_no",
+        "slip_no", "order_no", "cb_no", "cb",
     ),
     "seller_address": ("address",),
     "seller_gst_id": ("gst_id", "gst_no", "gst_reg_no", "gstin", "tax_id"),

@@ -14,11 +14,15 @@ _DATE = re.compile(
     r"\b(?:\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}|\d{4}-\d{2}-\d{2}|\d{1,2} [A-Za-z]{3,9},? \d{2,4})(?!\d)"
 )  # fmt: skip
 _NUMBER_LABEL = re.compile(
-    r"\b(?:(?:tax[ ._]?)?invoice|inv|receipt|doc|bill|document)(?:[ ._]?(?:no|number)\b[.#]?|[ ._]?#)"
+    r"\b(?:(?:tax[ ._]?)?invoice|inv|receipt|doc|bill|document|cb)(?:[ ._]{0,2}(?:no|number)\b[.#]?|[ ._]{0,2}#)"
     r"|\bcash[ ._]?bill\b[.#]?",
     re.IGNORECASE,
 )
+#: Numbers that stand for that of the document if it has no other.
+_OTHER_NUMBER_LABEL = re.compile(r"\b(?:slip|order)(?:[ ._]{0,2}(?:no|number)\b[.#]?|[ ._]{0,2}#)", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![A-Z0-9])[A-Z0-9][A-Z0-9/_-]{2,}", re.IGNORECASE)
+#: Directly behind its label a number may be short; on the next line only if it is all of it.
+_SHORT_NUMBER = re.compile(r"[A-Z]?[0-9][A-Z0-9]?(?![A-Z0-9/_.,-]*[A-Z0-9])", re.IGNORECASE)
 _NAME_LABEL = re.compile(r"(?:seller[ _]name|seller|company(?: name)?|store(?: name)?)\s*:\s*(.+)", re.IGNORECASE)
 #: How the number of a company or of a taxpayer begins.
 _REGISTRATION = re.compile(
@@ -66,7 +70,17 @@ _PHONE = re.compile(r"[+(]?\d[\d ()-]{6,}")
 _STRONG_TOTAL = re.compile(r"\b(?:grand total|total amount|amount due|nett? total)\b", re.IGNORECASE)
 _TOTAL = re.compile(r"(?<!sub[ -])\btotal\b(?!\s*(?:tax|gst|qty|quantity))", re.IGNORECASE)
 _TAX = re.compile(
-    r"\b(?:total tax|tax amount|vat|sst|gst(?![ ._]{0,2}(?:id|no|reg)))\b(?: ?@? ?\(?\d{1,2}(?:\.\d{1,2})? ?%\)?)?",
+    r"\b(?:total tax|tax amount|vat|sst|gst|tax)\b"
+    r"(?![ ._]{0,2}(?:id|no|number|reg|invoice|inv|receipt|code|type|rate|summary|payer)\w*)"
+    r"(?: ?@? ?\(?\d{1,2}(?:\.\d{1,2})? ?%\)?)?",
+    re.IGNORECASE,
+)
+_TAXES = r"(?:gst|sst|vat|tax)\b"
+_RATE = r"\W{0,3}(?:\d{1,2}(?:\.\d{1,2})?\s?%\W{0,3})?"
+#: A total with the tax or without it, and no tax: `(Inclusive of GST)`, `before tax`, `Total (GST incl.)`.
+_TAXED_TOTAL = re.compile(
+    rf"\b(?:incl(?:usive|uding)?|excl(?:usive|uding)?|before|after|without|w/o|net)\b\W{{0,3}}(?:of\s)?{_RATE}{_TAXES}"
+    rf"|\b(?:total|sales?|amount|price|nett?|due|payable)\b.{{0,40}}?{_TAXES}{_RATE}(?:incl|excl)(?:usive|uding)?\b",
     re.IGNORECASE,
 )
 _AMOUNT = re.compile(r"(?:(?<![A-Z])[A-Z]{2,3}|[$€£])?\s?\d[\d,]*\.?\d*")
@@ -96,7 +110,16 @@ def find_number(lines: Sequence[str]) -> str:
     def value(rest: str) -> str:
         return next((token for token in _NUMBER.findall(rest) if any(char.isdigit() for char in token)), "")
 
-    return _after_label(lines, _NUMBER_LABEL, value)
+    def short_or_long(rest: str) -> str:
+        short = _SHORT_NUMBER.match(rest)
+        return short[0] if short else value(rest)
+
+    def below(line: str) -> str:
+        short = _SHORT_NUMBER.fullmatch(line.strip())
+        return short[0] if short else value(line)
+
+    labels = (_NUMBER_LABEL, _OTHER_NUMBER_LABEL)
+    return next(filter(None, (_after_label(lines, label, short_or_long, below) for label in labels)), "")
 
 
 def find_name(lines: Sequence[str]) -> str:
@@ -200,8 +223,8 @@ def find_total(lines: Sequence[str]) -> str:
 
 
 def find_tax(lines: Sequence[str]) -> str:
-    """The amount that follows the label of a tax; a rate beside the label (`GST 6%`) is no amount."""
-    return _after_label(lines, _TAX, _amount)
+    """The amount that follows the label of a tax; a rate (`GST 6%`) is no amount, a total with its tax no tax."""
+    return _after_label([line for line in lines if not _TAXED_TOTAL.search(line)], _TAX, _amount)
 
 
 def _next_amount(lines: Sequence[str], index: int) -> str:
@@ -222,15 +245,20 @@ def _is_in_name(amount: re.Match[str], line: str) -> bool:
     return amount[0].strip().rstrip(".,").isdigit() and _NAME_GOES_ON.match(line, amount.end()) is not None
 
 
-def _after_label(lines: Sequence[str], label: re.Pattern[str], value: Callable[[str], str]) -> str:
-    """The first value that follows the label on its line, or alone stands on the next line."""
+def _after_label(
+    lines: Sequence[str],
+    label: re.Pattern[str],
+    value: Callable[[str], str],
+    below: Callable[[str], str] | None = None,
+) -> str:
+    """The first value that follows the label on its line, or alone stands on the next line (where `below` reads it)."""
     for index, line in enumerate(lines):
         labelled = label.search(line)
         if labelled is None:
             continue
         rest = line[labelled.end() :].strip(" :.#")
         following = lines[index + 1] if not rest and index + 1 < len(lines) else ""
-        found = value(rest) or value(following)
+        found = value(rest) or (below or value)(following)
         if found:
             return found
     return ""
