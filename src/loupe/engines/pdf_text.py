@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
@@ -20,6 +20,9 @@ from loupe.engines.workers.isolation import worker_pool
 from loupe.engines.workers.worker import Loaded
 from loupe.errors import EngineError, EngineUnavailableError, PageError, RejectedError
 from loupe.types import Engine, Output, PdfPage, Request
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfTextPage
 
 
 class Settings(Profile, frozen=True, kw_only=True):
@@ -76,10 +79,38 @@ def page_text(page: PdfPage) -> str:
         if not 1 <= page.page <= len(document):
             raise PageError(f"{page.path}: has no page {page.page} (pages 1 to {len(document)})")
         try:
-            text = document[page.page - 1].get_textpage().get_text_range()
+            text = _shown(document[page.page - 1].get_textpage())
         except pypdfium2.PdfiumError as error:
             raise EngineError(f"{page.path}: the text of page {page.page} cannot be read ({error})") from None
     return _as_text(str(text))
+
+
+def _shown(layer: PdfTextPage) -> str:
+    """The text inside the page's CropBox: what lies outside of it is on no picture of the page."""
+    import pypdfium2.raw as pdfium
+
+    left, bottom, right, top = layer.page.get_bbox()
+    shown: list[str] = []
+    start, is_shown, gap = 0, True, ""
+    count = layer.count_chars()
+    for number in range(count):
+        if pdfium.FPDFText_IsGenerated(layer, number):
+            # Blanks and line ends that PDFium adds have no place: they belong to the character before them.
+            gap += "" if is_shown else chr(pdfium.FPDFText_GetUnicode(layer, number))
+            continue
+        x1, y1, x2, y2 = layer.get_charbox(number, loose=True)
+        inside = left <= (x1 + x2) / 2 <= right and bottom <= (y1 + y2) / 2 <= top
+        if is_shown and not inside:
+            shown.append(layer.get_text_range(start, number - start) if number > start else "")
+            gap = ""
+        elif inside and not is_shown:
+            # What was left out between two lines does not join them.
+            shown.append(next((sign for sign in "\n " if sign in gap and not "".join(shown[-1:]).endswith(sign)), ""))
+            start = number
+        is_shown = inside
+    if is_shown:
+        shown.append(layer.get_text_range(start, count - start))
+    return "".join(shown)
 
 
 def _as_text(raw: str) -> str:
