@@ -37,6 +37,7 @@ exit code.
 `--base-url` does; `LOUPE_API_KEY` or `OPENAI_API_KEY` hold the key of the first or second, never stored or printed;
 `LOUPE_SERVE_API_KEY` is the key that clients of `loupe serve` must send; `LOUPE_DEBUG=1` shows tracebacks.
 `LOUPE_DATA` is where data sets lie, `HF_ENDPOINT` a mirror of the hub, `HF_TOKEN` its token, never printed either.
+`LOUPE_MAX_MEGAPIXELS` allows pages of more than 200 megapixels ([large images](own-data.md#images-and-documents)).
 """
 
 

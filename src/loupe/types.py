@@ -31,15 +31,26 @@ RETRIED: frozenset[str] = frozenset({"timeout", "error", "missing"})
 
 
 @dataclass(frozen=True, slots=True)
-class PdfPage:
-    """One page of a PDF; `page` counts from 1. `variant` names what is done to its picture (loupe.data.variants)."""
+class DocumentPage:
+    """One page of a file with pages; `page` counts from 1."""
 
     path: Path
     page: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PdfPage(DocumentPage):
+    """One page of a PDF. `variant` names what is done to its picture (loupe.data.variants)."""
+
     variant: str = ""
 
     def __str__(self) -> str:
         return f"{self.path}#page={self.page}" + (f", {self.variant}" if self.variant else "")
+
+
+@dataclass(frozen=True, slots=True)
+class TiffPage(DocumentPage):
+    """One page of a TIFF file. Thumbnails and masks in the file are not counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +66,8 @@ class PackedImage:
         return f"{self.path}, {self.member}"
 
 
-#: Where a page image comes from: an image file, a page of a PDF, or an image inside a data file.
-PageSource: TypeAlias = Path | PdfPage | PackedImage
+#: Where a page image comes from: an image file, a page of a PDF or TIFF file, or an image inside a data file.
+PageSource: TypeAlias = Path | PdfPage | TiffPage | PackedImage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

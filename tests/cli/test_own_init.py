@@ -5,14 +5,21 @@ from __future__ import annotations
 import json
 import os
 import resource
+import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
 from loupe.benchmarks.folders.own import check_folder
-from loupe.benchmarks.folders.own.starting import Beginning, begin, find_documents
-from loupe.errors import WriteError
+from loupe.benchmarks.folders.own.folder_files import find_documents
+from loupe.benchmarks.folders.own.starting import Beginning, begin
+from loupe.cli import main
+from loupe.data import bounded
+from loupe.data.bounds import max_memory
+from loupe.data.pages import page_size
+from loupe.errors import UsageError, WriteError
 from tests.support.command_line import loupe
 
 
@@ -56,3 +63,97 @@ def test_a_full_disk_leaves_nothing_half_written_and_odd_names_are_written(tmp_p
     done = loupe("init", ".", "--task", "text", cwd=folder)
     assert done.returncode == 0 and "20 samples" in done.stdout, done.stderr
     assert check_folder(folder) == []
+
+
+def _a_bit_of_everything(folder: Path) -> None:
+    """Pages of many kinds, and what cannot be a page."""
+    page = Image.new("RGB", (9, 9), "white")
+    for name, kind in (
+        ("a.jp2", "JPEG2000"),
+        ("b.jfif", "JPEG"),
+        ("c.ppm", "PPM"),
+        ("no suffix", "PNG"),
+        ("e.JPE", "JPEG"),
+    ):
+        page.save(folder / name, kind)
+    page.save(folder / "moves.gif", save_all=True, append_images=[Image.new("RGB", (9, 9), "red")])
+    Image.new("L", (9, 9)).save(folder / "fax.jpg", "TIFF", save_all=True, append_images=[Image.new("L", (8, 8))])
+    for name in ("x.docx", "y.DOCX", "z.xlsx", "notes.txt", "what.bin", ".hidden.docx", "Thumbs.db"):
+        (folder / name).write_bytes(b"something")
+    for name in ("1.heic", "2.heic"):
+        (folder / name).write_bytes(b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + bytes(99))
+    (folder / "cut.pdf").write_bytes(b"%PDF-1.7 nothing")
+    Image.new("1", (20_000, 10_001)).save(folder / "map.png")
+    (folder / "runs/a").mkdir(parents=True)
+    (folder / "runs/a/run.json").touch()
+    page.save(folder / "runs/a/page.png")
+
+
+LEFT_OUT = (
+    "left out 2 DOCX files (x.docx, y.DOCX): an office document has no fixed pages; convert it to PDF: soffice",
+    "left out z.xlsx: an office document has no fixed pages",
+    "left out notes.txt: a text file is not a page",
+    "left out what.bin: neither an image nor a PDF file",
+    "left out 2 HEIC files (1.heic, 2.heic): a HEIC photo, which needs pillow-heif: ",
+    "left out cut.pdf: not a PDF, or a broken one",
+    "left out map.png: 20,000 x 10,001 pixels are more than the limit of 200 megapixels: allow it (it takes more "
+    "memory): export LOUPE_MAX_MEGAPIXELS=201",
+)
+
+
+def test_init_and_check_say_what_is_left_out_and_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "pillow_heif", None)
+    monkeypatch.chdir(tmp_path)
+    _a_bit_of_everything(tmp_path)
+    assert main(["init", ".", "--task", "text"]) == 0
+    said = capfd.readouterr()
+    assert said.out == ".: 7 documents, 7 samples, task text\n"
+    assert all(line in said.err for line in LEFT_OUT), said.err
+    assert "hidden" not in said.err and "Thumbs" not in said.err and "runs" not in said.err
+    assert "moves.gif: moves (GIF): only the first of its 2 pictures is read" in said.err
+    assert "fax.jpg: is a TIFF file of 2 pages, of which only the first is read: name it fax.tif" in said.err
+    lines = (tmp_path / "samples.jsonl").read_text("utf-8").splitlines()
+    (tmp_path / "samples.jsonl").write_text("".join(f"{line}\n" for line in lines if "a.jp2" not in line), "utf-8")
+    assert main(["bench", "check", "."]) == 0
+    said = capfd.readouterr()
+    assert all(line in said.err for line in LEFT_OUT), said.err
+    assert "1 file is in no line of samples.jsonl: a.jp2\n" in said.err
+    assert "moves.gif: moves (GIF)" in said.err
+
+
+def test_a_folder_without_a_page_says_why_of_every_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.docx", "b.docx", "cut.pdf"):
+        (tmp_path / name).write_bytes(b"%PDF-1.7 nothing")
+    assert main(["init", ".", "--task", "text"]) == 2
+    said = capfd.readouterr().err
+    assert said.startswith("error: .: no page can be read here\n  left out 2 DOCX files (a.docx, b.docx): an office")
+    assert "\n  left out cut.pdf: not a PDF, or a broken one\nhint: " in said
+    for file in tmp_path.iterdir():
+        file.unlink()
+    assert main(["init", ".", "--task", "text"]) == 2
+    assert capfd.readouterr().err.startswith("error: .: no images or PDF files here\n")
+
+
+def test_pages_of_any_size_can_be_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """LOUPE_MAX_MEGAPIXELS reaches the processes that read pages, and moves their limit of memory."""
+    monkeypatch.chdir(tmp_path)
+    Image.new("1", (20_000, 10_001), 1).save(tmp_path / "map.png")
+    monkeypatch.setenv("LOUPE_MAX_MEGAPIXELS", "201")
+    with closing(bounded._Reader()) as reader:  # one that starts now
+        monkeypatch.setattr(bounded, "_READER", reader)
+        assert (page_size(tmp_path / "map.png"), max_memory()) == ((20_000, 10_001), 2 << 30)
+        assert main(["init", ".", "--task", "text"]) == 0
+        assert "left out" not in capfd.readouterr().err
+    monkeypatch.setenv("LOUPE_MAX_MEGAPIXELS", "2000")
+    assert max_memory() == 20 * 10**9
+    for wrong in ("no", "0", "2001", "-5"):
+        monkeypatch.setenv("LOUPE_MAX_MEGAPIXELS", wrong)
+        with pytest.raises(UsageError, match="is not a whole number from 1 to 2,000"):
+            max_memory()

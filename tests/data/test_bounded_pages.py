@@ -17,7 +17,7 @@ import pytest
 
 import loupe
 from loupe.data import bounded
-from loupe.data.bounds import MEMORY, TOO_MUCH_OR_CRASH, why_it_ended
+from loupe.data.bounds import max_memory, too_much_or_crash, why_it_ended
 from loupe.data.pages import ink_fraction, load_page, page_size, thumbnail
 from loupe.engines.workers.cores import readers
 from loupe.errors import PageError
@@ -43,7 +43,7 @@ def run(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
         "import resource, subprocess, sys\n"
         "done = subprocess.run([sys.executable, '-P', '-m', 'loupe', *sys.argv[1:]])\n"
         "used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss\n"
-        f"assert used * 1024 < {MEMORY * 1.1}, used\n"
+        f"assert used * 1024 < {max_memory() * 1.1}, used\n"
         "sys.exit(done.returncode)\n"
     )
     words = (sys.executable, "-P", "-c", program, *words)
@@ -121,7 +121,7 @@ def test_a_hostile_page_is_read_within_the_bounds_or_is_one_clear_line(name: str
         except PageError as error:
             assert str(error).startswith(str(path)) and "\n" not in str(error)
     bounded._READER.close()
-    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 < MEMORY * 1.1
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 < max_memory() * 1.1
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 < 1.2e9
 
 
@@ -130,7 +130,7 @@ def test_a_page_that_needs_too_much_memory_says_so_and_the_next_one_is_read(tmp_
     (path,) = plant(tmp_path, "font.pdf")
     with pytest.raises(PageError) as error:
         load_page(PdfPage(path))
-    assert str(error.value) == f"{path}: page 1 {TOO_MUCH_OR_CRASH}"
+    assert str(error.value) == f"{path}: page 1 {too_much_or_crash()}"
     assert load_page(draw_page(tmp_path / "page.png")).width == 700
 
 
@@ -148,7 +148,7 @@ def test_every_page_of_a_folder_but_the_hostile_ones_is_used(tmp_path: Path) -> 
     done = run("bench", "check", str(folder), folder=tmp_path)
     said = done.stdout + done.stderr
     assert done.returncode == 2, said
-    assert f"page 1 {TOO_MUCH_OR_CRASH}" in " ".join(said.split())
+    assert f"page 1 {too_much_or_crash()}" in " ".join(said.split())
     assert "'pixels.png'" in said and "'text.png'" in said and "'good.png'" not in said
 
 
@@ -163,7 +163,7 @@ def test_a_run_over_a_hostile_page_ends_and_its_report_shows_the_other(tmp_path:
     (folder / "samples.jsonl").write_text("".join(rows))
     done = run("run", str(folder), "-e", "pdf_text", "--runs", "out", folder=tmp_path)
     records = "".join(path.read_text() for path in (tmp_path / "out").rglob("predictions.jsonl"))
-    assert TOO_MUCH_OR_CRASH in records and "Good" in records, done.stderr
+    assert too_much_or_crash() in records and "Good" in records, done.stderr
     (run_folder,) = (path.parent for path in (tmp_path / "out").rglob("predictions.jsonl"))
     done = run("report", str(run_folder), "-o", "report.html", folder=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -184,7 +184,7 @@ def test_a_hostile_page_costs_its_own_sample_of_a_program(tmp_path: Path) -> Non
     )
     done = run("run", str(folder), "-e", "tesseract", "--runs", "out", folder=tmp_path)
     records = "".join(path.read_text() for path in (tmp_path / "out").rglob("predictions.jsonl"))
-    assert TOO_MUCH_OR_CRASH in records and "Invoice" in records, done.stderr
+    assert too_much_or_crash() in records and "Invoice" in records, done.stderr
 
 
 @LINUX
@@ -306,6 +306,6 @@ def test_an_end_that_may_have_two_reasons_is_said_to_have_one_of_them(number: si
 
 def test_no_more_processes_read_pages_than_fit_into_the_free_memory(tmp_path: Path) -> None:
     meminfo = tmp_path / "meminfo"
-    for free, wanted in ((1 << 30, 1), (MEMORY + 1024, 1), (1 << 50, readers(tmp_path / "none"))):
+    for free, wanted in ((1 << 30, 1), (max_memory() + 1024, 1), (1 << 50, readers(tmp_path / "none"))):
         meminfo.write_text(f"MemTotal: 99 kB\nMemAvailable:   {free // 1024} kB\n")
         assert readers(meminfo) == wanted

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pypdfium2
 import pytest
 from PIL import Image, ImageDraw
 
@@ -189,6 +190,39 @@ def test_the_text_layer_of_a_page_is_given_as_it_is(tmp_path: Path) -> None:
     pdf = write_pdf(tmp_path / "page.pdf", "First page", "Zweite Seite: äöü 中文", "")
     pages = [PdfPage(pdf, number) for number in (1, 2, 3)]
     assert texts(read("pdf_text", *pages)) == ["First page", "Zweite Seite: äöü 中文", ""]
+
+
+def test_the_text_layer_ends_at_the_crop_box(tmp_path: Path) -> None:
+    """What is cropped away is on no picture of the page: printer's marks, other pages, a hidden margin."""
+    pdf = write_pdf(tmp_path / "page.pdf", "Top line #linebreak() Middle of the line #linebreak() Bottom line")
+    document = pypdfium2.PdfDocument(pdf)
+    width, height = document[0].get_size()
+    (layer := document[0].get_textpage()).count_chars()
+    whole = layer.get_text_range()
+    at = layer.get_charbox(whole.index("Middle"), loose=True), layer.get_charbox(whole.index("the line"), loose=True)
+    boxes = {
+        "Middle of the line\nBottom line": (0, 0, width, at[0][3]),
+        "Top line\nMiddle of": (0, at[0][1], at[1][0], height),
+        "Middle of": (0, at[0][1], at[1][0], at[0][3]),
+        "": (0, 0, 5, 5),
+    }
+    for number, box in enumerate(boxes.values()):
+        document[0].set_cropbox(*box)
+        document.save(tmp_path / f"{number}.pdf")
+    document.close()
+    found = read("pdf_text", *(PdfPage(tmp_path / f"{number}.pdf") for number in range(len(boxes))), PdfPage(pdf))
+    lines = ["\n".join(line.strip() for line in one.text.splitlines()) for one in found if isinstance(one, Output)]
+    assert lines == [*boxes, "Top line\nMiddle of the line\nBottom line"]
+
+
+@pytest.mark.parametrize("name", OCR)
+def test_ocr_reads_dark_letters_on_a_transparent_ground(tmp_path: Path, name: str) -> None:
+    page = Image.open(draw_page(tmp_path / "page.png")).convert("L")
+    see_through = Image.new("RGBA", page.size, (0, 0, 0, 0))
+    see_through.putalpha(page.point(lambda level: 255 - level))
+    see_through.save(tmp_path / "see-through.png")
+    (text,) = texts(read(name, tmp_path / "see-through.png"))
+    assert "12345" in text and "99.50" in text
 
 
 def test_an_image_has_no_text_layer_and_is_rejected_not_empty(tmp_path: Path) -> None:

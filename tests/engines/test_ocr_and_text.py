@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from loupe.benchmarks.folders.own.config import FieldType
-from loupe.benchmarks.folders.own.starting import Beginning, begin, find_documents
+from loupe.benchmarks.folders.own.folder_files import find_documents
+from loupe.benchmarks.folders.own.starting import Beginning, begin
 from loupe.cli import main
 from loupe.engines.ocr_and_text import _Both
 from loupe.engines.registry import engine_kinds, engine_module, load_profile

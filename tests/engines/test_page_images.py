@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from loupe.engines.pages.page_images import EncodedImage, encode, glm_resize, parse_rule, smart_resize
+from loupe.engines.pages.page_images import EncodedImage, encode, encode_untouched, glm_resize, parse_rule, smart_resize
 from loupe.errors import PageError
-from loupe.types import PdfPage
+from loupe.types import PdfPage, TiffPage
 from tests.support.shared import cases
 
 FIT = parse_rule("fit2048")
@@ -191,6 +191,29 @@ def test_a_pdf_page_becomes_a_jpeg_of_the_size_that_the_rule_says(
 def test_the_rule_none_sends_any_bytes_with_the_type_of_the_name(tmp_path: Path, name: str, mime: str) -> None:
     (tmp_path / name).write_bytes(b"whatever")
     assert encode(tmp_path / name, parse_rule("none")) == EncodedImage(mime, b"whatever")
+
+
+@pytest.mark.parametrize("rule", ["none", "fit2048"])
+@pytest.mark.parametrize("name", ["a.png", "a.webp", "a.gif", "a.tif", "a.jp2"])
+def test_what_is_transparent_lies_on_white_when_it_is_sent(tmp_path: Path, name: str, rule: str) -> None:
+    """Servers lay it on black, where dark letters vanish; opaque pixels keep the bytes of their file."""
+    see_through = Image.new("RGBA", (8, 8), (0, 0, 0, 0))
+    save(see_through, tmp_path / name)
+    sent = encode(tmp_path / name, parse_rule(rule))
+    assert encode_untouched(tmp_path / name, parse_rule(rule)) is None
+    assert decoded(sent).mode == "RGB" and min(decoded(sent).convert("L").getextrema()) > 250
+    assert (sent.mime == "image/png") or rule != "none"
+    opaque = save(Image.new("RGBA", (8, 8), "red"), tmp_path / f"opaque-{name}")
+    assert encode(opaque, parse_rule("none")).data == opaque.read_bytes()
+
+
+def test_a_page_of_a_tiff_file_is_sent_without_loss(tmp_path: Path) -> None:
+    pages = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue")]
+    pages[0].save(tmp_path / "a.tif", save_all=True, append_images=pages[1:])
+    for rule in ("none", "fit2048"):
+        sent = encode(TiffPage(tmp_path / "a.tif", 2), parse_rule(rule))
+        assert (sent.mime, decoded(sent).getpixel((0, 0))) == ("image/png", (0, 0, 255))
+    assert encode_untouched(TiffPage(tmp_path / "a.tif", 1), parse_rule("none")) is None
 
 
 @pytest.mark.parametrize("rule", ["none", "fit2048"])

@@ -13,7 +13,7 @@ import pypdfium2
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from loupe.data.pages import BLANK_INK, ink_fraction, load_page, page_size, pdf_page_count, thumbnail
+from loupe.data.pages import BLANK_INK, ink_fraction, load_page, page_count, page_size, thumbnail
 from loupe.data.rasters import to_rgb
 from loupe.errors import PageError
 from loupe.types import PdfPage
@@ -166,7 +166,7 @@ def test_a_pdf_page_is_rendered_at_the_asked_size(
 
 def test_pages_of_a_pdf_are_counted_from_one(tmp_path: Path) -> None:
     path = pdf(tmp_path / "a.pdf", (72, 72), (144, 72))
-    assert (pdf_page_count(path), page_size(PdfPage(path, 2))) == (2, (288, 144))
+    assert (page_count(path), page_size(PdfPage(path, 2))) == (2, (288, 144))
 
 
 def test_a_thumbnail_of_a_large_jpeg_has_the_asked_size_and_colour(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from PIL import Image
 
 from loupe.benchmarks.folders.own import open_folder
 from loupe.benchmarks.folders.own.config import read_config
-from loupe.benchmarks.folders.own.starting import Beginning, begin, find_documents
+from loupe.benchmarks.folders.own.folder_files import find_documents
+from loupe.benchmarks.folders.own.starting import Beginning, begin
 from loupe.data.example_documents.papers import drawn, is_drawn, papers
 from loupe.metrics.dates import normalize_date
 from loupe.web.review.sample_drafts import verify

@@ -17,8 +17,8 @@ from loupe.benchmarks.folders.own import check_folder, open_folder
 from loupe.benchmarks.folders.own.class_figures import class_figures
 from loupe.benchmarks.folders.own.class_labels import label_of
 from loupe.benchmarks.folders.own.field_types import FIELD_TYPES, FieldType, judge_field
+from loupe.benchmarks.folders.own.folder_files import find_documents
 from loupe.benchmarks.folders.own.normalization import Comparison
-from loupe.benchmarks.folders.own.starting import find_documents
 from loupe.cli.init import ask
 from loupe.errors import UsageError
 from loupe.results.class_tables import class_sections

@@ -123,7 +123,7 @@ def check(folder: Path, data: Path | None, json: bool) -> None:
 
     For a benchmark in FILE.py: checks what it declares, its samples, and the scores of right answers to the first ones.
     """
-    from loupe.benchmarks.folders.own import check_folder, count_drafts
+    from loupe.benchmarks.folders.own import check_folder, count_drafts, not_in_samples
     from loupe.benchmarks.folders.own.survey import review_command
 
     if folder.suffix == ".py" and not folder.is_dir():
@@ -136,6 +136,8 @@ def check(folder: Path, data: Path | None, json: bool) -> None:
     if data:
         raise UsageError("--data goes with a FILE.py; a folder has its pages", hint=f"loupe bench check {word(folder)}")
     problems = [str(problem) for problem in check_folder(folder)]
+    for line in not_in_samples(folder):
+        say(line)
     _show_problems(folder, problems, "docs/own-data.md describes the format", json=json)
     drafts = count_drafts(folder)
     unverified = f"the ground truth of {drafts:,} samples is unverified: {review_command(folder)}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ from loupe.errors import NoAnswerError, RejectedError
 
 if TYPE_CHECKING:
     from loupe.engines.registry import Profile
-    from loupe.types import Output, PdfPage, Request
+    from loupe.types import Output, PageSource, Request
 
 
 @click.group("engine", cls=SuggestingGroup)
@@ -108,7 +107,11 @@ def remove(names: tuple[str, ...], json: bool) -> None:
 
 @command.command("test")
 @click.argument("name")
-@click.option("--image", metavar="FILE", help="Page to read; FILE.pdf#page=2 for one of a PDF. Default: a sample page.")
+@click.option(
+    "--image",
+    metavar="FILE",
+    help="Page to read; FILE.pdf#page=2 names one of a PDF or TIFF. Default: a sample page.",
+)
 @engine_options
 @click.option("-o", "--option", multiple=True, metavar="KEY=VALUE", help="Setting of the engine (engine show).")
 @json_option
@@ -185,15 +188,11 @@ def _requests(image: str | None, profile: Profile, prompt: str | None) -> list[R
     return [make_request(each, profile=profile, benchmark=benchmark, benchmark_id="sample_pages") for each in asked]
 
 
-def _page(name: str) -> Path | PdfPage:
+def _page(name: str) -> PageSource:
     """The page that FILE or FILE.pdf#page=N names; a file that is really called so comes first."""
-    from loupe.types import PdfPage
+    from loupe.benchmarks.folders.own.rows import page_source
 
-    path = Path(name)
-    found = None if path.exists() else re.fullmatch(r"(.+\.pdf)#page=(\d+)", name, re.I)
-    if found:
-        return PdfPage(Path(found[1]), int(found[2]))
-    return PdfPage(path) if path.suffix.lower() == ".pdf" else path
+    return Path(name) if Path(name).exists() and "#page=" in name else page_source(Path(), name)
 
 
 async def _read(label: str, profile: Profile, requests: list[Request]) -> tuple[Output, float]:

@@ -17,7 +17,8 @@ from loupe.files.file_names import same_form
 if TYPE_CHECKING:
     from loupe.benchmarks.folders.own.config import Task
     from loupe.benchmarks.folders.own.field_types import FieldType
-    from loupe.benchmarks.folders.own.starting import Beginning, Found
+    from loupe.benchmarks.folders.own.folder_files import Found
+    from loupe.benchmarks.folders.own.starting import Beginning
 
 #: What may be asked of documents, with a word on each. `tables` is how people say `table`.
 TASKS: dict[Task, str] = {
@@ -68,7 +69,8 @@ def command(
     existing loupe.toml decides the task, and only samples.jsonl is written.
     """
     from loupe.benchmarks.folders.own.config import CONFIG
-    from loupe.benchmarks.folders.own.starting import begin, find_documents, refuse_existing, settled
+    from loupe.benchmarks.folders.own.folder_files import find_documents
+    from loupe.benchmarks.folders.own.starting import begin, refuse_existing, settled
 
     refuse_existing(folder)
     is_settled = (folder / CONFIG).exists()
@@ -82,7 +84,15 @@ def command(
     samples = begin(folder, found, beginning)
     if json:
         counts = {"documents": len(found.documents), "samples": samples}
-        as_json({"folder": str(folder), "task": beginning.task, **counts, "left_out": dict(found.left_out)})
+        as_json(
+            {
+                "folder": str(folder),
+                "task": beginning.task,
+                **counts,
+                "left_out": dict(found.left_out),
+                "remarks": dict(found.remarks),
+            }
+        )
         return
     _tell(folder, found, beginning, samples, is_settled=is_settled)
 
@@ -103,14 +113,15 @@ def _refuse_what_settings_say(folder: Path, task: str | None, fields: Sequence[s
 def _tell(folder: Path, found: Found, beginning: Beginning, samples: int, *, is_settled: bool) -> None:
     """What was found, left out and written, and what to do now."""
     from loupe.benchmarks.folders.own.config import CONFIG, SAMPLES
+    from loupe.benchmarks.folders.own.folder_files import reasons
     from loupe.benchmarks.folders.own.starting import FIRST_PAGES, cut_documents, same_names
 
     documents = _count(len(found.documents), "document")
     print_line(f"{folder}: {documents}, {_count(samples, 'sample')}, task {beginning.task}")
-    for name, why in list(found.left_out.items())[:_LISTED]:
-        say(f"left out {name}: {why}")
-    if len(found.left_out) > _LISTED:
-        say(f"left out {len(found.left_out) - _LISTED} more")
+    for line in reasons(found.left_out):
+        say(f"left out {line}")
+    for line in reasons(found.remarks):
+        say(line)
     for name, first in same_names(found)[:_LISTED]:
         if same_form(name) == same_form(first):  # They look the same.
             name, first = ascii(name), ascii(first)

@@ -20,7 +20,7 @@ from typing import Any
 
 from loupe.data.packed import packed_name, read_packed
 from loupe.files.foreign import read_data
-from loupe.types import PackedImage, PageSource, PdfPage, Request
+from loupe.types import DocumentPage, PackedImage, PageSource, Request
 
 #: How folders for pages on a node are called.
 NODE_FOLDER = "loupe-node-"
@@ -76,11 +76,11 @@ class Packing:
             content = read_packed(page)
             pieces = self._cut(content)
             return Shipped(_digest(content), str(packed_name(page)), len(pieces)), pieces
-        path = page.path if isinstance(page, PdfPage) else page
+        path = page.path if isinstance(page, DocumentPage) else page
         try:
             facts = path.stat()
             key = _digest(f"{path.absolute()}\0{facts.st_size}\0{facts.st_mtime_ns}".encode())
-            if not isinstance(page, PdfPage):
+            if not isinstance(page, DocumentPage):
                 pieces = self._cut(read_data(path))
                 return Shipped(key, str(path), len(pieces)), pieces
             return Shipped(key, str(path), 1), [self._document(key, path)]
@@ -176,7 +176,7 @@ def named_again(text: str, names: Mapping[str, str]) -> str:
 
 
 def _moved(page: PageSource, path: Path) -> PageSource:
-    return replace(page, path=path) if isinstance(page, PdfPage) else path
+    return replace(page, path=path) if isinstance(page, DocumentPage) else path
 
 
 def _absolute(page: PageSource) -> PageSource:

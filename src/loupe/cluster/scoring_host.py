@@ -14,11 +14,12 @@ from typing import cast
 from loupe.benchmarks.registry import benchmark_ids
 from loupe.cluster.pages import NODE_FOLDER
 from loupe.cluster.sameness import differences, differing
+from loupe.data.pages import document_page
 from loupe.errors import LoupeError
 from loupe.files.foreign import read_data
 from loupe.files.scratch import lay_down, scratch_folder
 from loupe.scoring.process import Process
-from loupe.types import PackedImage, PageSource, PdfPage, Sample
+from loupe.types import DocumentPage, PackedImage, PageSource, PdfPage, Sample
 
 #: What a folder of one's own, or a saved selection, is opened from; whatever else lies there stays there.
 _DEFINING = ("loupe.toml", "samples.jsonl", "facts.jsonl", "selection.json")
@@ -168,8 +169,9 @@ def _carried(page: PageSource) -> PageSource:
 
     if isinstance(page, PackedImage):
         found = CarriedPage(Path(page.member).name, read_packed(page))
-    elif isinstance(page, PdfPage):
-        found = CarriedPage(page.path.name, read_data(page.path), page.page, page.variant)
+    elif isinstance(page, DocumentPage):
+        variant = page.variant if isinstance(page, PdfPage) else ""
+        found = CarriedPage(page.path.name, read_data(page.path), page.page, variant)
     else:
         found = CarriedPage(page.name, read_data(page))
     return cast("PageSource", found)  # it is one as soon as it has been unpickled
@@ -178,4 +180,6 @@ def _carried(page: PageSource) -> PageSource:
 def _laid_down(name: str, content: bytes, number: int, variant: str) -> PageSource:
     """A page file of this process, for as long as its batch is scored."""
     path = lay_down(name, content)
-    return PdfPage(path, number, variant) if number else path
+    if variant:
+        return PdfPage(path, number, variant)
+    return document_page(path, number) if number else path

@@ -21,14 +21,13 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 import loupe.errors
-from loupe.data.bounds import SECONDS, TOO_LONG, is_bounded, why_it_ended
+from loupe.data.bounds import ALLOW_LARGE, SECONDS, TOO_LONG, is_bounded, max_pixels, why_it_ended
 from loupe.data.messages import HEAD, frame
 from loupe.data.native_values import untagged
 from loupe.data.python_process import python_command
-from loupe.data.rasters import MAX_PIXELS
 from loupe.errors import LoupeError, PageError
 from loupe.typed import msgpack_decoder
-from loupe.types import PackedImage, PdfPage
+from loupe.types import DocumentPage, PackedImage
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -38,6 +37,7 @@ _ENVIRONMENT: Final = (
     *("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"),
     # Where fonts are.
     *("TYPST_FONT_PATHS", "XDG_DATA_HOME", "XDG_CONFIG_HOME"),
+    ALLOW_LARGE,
 )
 #: The child's memory is counted, so nothing may be set aside; and it does one thing at a time.
 _SETTINGS: Final = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -90,7 +90,7 @@ def _folder() -> str:
 
 def name_of(source: object) -> str:
     """How messages call what is read."""
-    if isinstance(source, PdfPage):
+    if isinstance(source, DocumentPage):
         return f"{source.path}: page {source.page}"
     return f"{source.path / source.member}:" if isinstance(source, PackedImage) else f"{source}:"
 
@@ -190,7 +190,7 @@ class _Reader:
         from PIL import Image as Pillow
 
         width, height = size
-        if width * height > MAX_PIXELS:
+        if width * height > max_pixels():
             raise EOFError
         picture = Pillow.new("RGB", size)
         for top, rows in strips(size):

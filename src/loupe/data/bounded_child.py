@@ -12,7 +12,7 @@ import socket
 import msgspec
 
 from loupe.data.bounded import Order, Reply, name_of, strips
-from loupe.data.bounds import TOO_MUCH_MEMORY, bound_process, bound_seconds, outlive_signals
+from loupe.data.bounds import bound_process, bound_seconds, outlive_signals, too_much_memory
 from loupe.data.messages import frame, inbox_of
 from loupe.data.native_values import tagged
 from loupe.data.tasks import perform
@@ -56,7 +56,7 @@ def _answer(connection: socket.socket, order: Order) -> None:
         message = _error(error.message, type(error).__name__, error.hint)
     except MemoryError:
         picture = None
-        message = _error(f"{name_of(order.arguments[0])} {TOO_MUCH_MEMORY}", "", "")
+        message = _error(f"{name_of(order.arguments[0])} {too_much_memory()}", "", "")
     except Exception as error:  # noqa: BLE001  a worker's border: it is the error of this page
         picture = None
         message = _error(f"{name_of(order.arguments[0])} cannot be read ({type(error).__name__}: {error})", "", "")

@@ -14,30 +14,63 @@ import threading
 import time
 from typing import Final
 
-#: Bytes of memory that reading one page may take: twice over an RGB page of MAX_PIXELS, and a little.
-MEMORY: Final = 2 << 30
-#: Seconds that it may take.
+from loupe.errors import UsageError
+
+#: The variable that allows larger pages, in megapixels, how many are allowed without it, and the most it may say.
+ALLOW_LARGE: Final = "LOUPE_MAX_MEGAPIXELS"
+_MEGAPIXELS, _MOST_MEGAPIXELS = 200, 2_000
+#: Seconds that reading one page may take.
 SECONDS: Final = 60.0
-TOO_MUCH_MEMORY: Final = f"needs more than {MEMORY >> 30} GB of memory to be read"
 TOO_LONG: Final = f"takes more than {SECONDS:g} s to be read"
-#: A failed allocation ends some decoders as a fault of their own does: nobody can tell which it was.
-TOO_MUCH_OR_CRASH: Final = f"needs more than {MEMORY >> 30} GB of memory, or crashes its reader"
 
 _bounded = False
 #: Soft and hard limits as they were, by kind.
 _USERS: Final[dict[int, tuple[int, int]]] = {}
 
 
+def max_pixels() -> int:
+    """Return how many pixels a page may have: 200 megapixels, which are 600 MB in memory, or what the user allows.
+
+    Raises UsageError if LOUPE_MAX_MEGAPIXELS is not a whole number up to 2,000.
+    """
+    said = os.environ.get(ALLOW_LARGE, "") or str(_MEGAPIXELS)
+    if not (said.isascii() and said.isdigit() and 1 <= int(said[:9]) <= _MOST_MEGAPIXELS):
+        raise UsageError(
+            f"{ALLOW_LARGE}={said[:40]!r} is not a whole number from 1 to {_MOST_MEGAPIXELS:,}",
+            hint=f"export {ALLOW_LARGE}=400",
+        )
+    return int(said) * 10**6
+
+
+def max_memory() -> int:
+    """Return how many bytes reading one page may take: twice a page of `max_pixels`, and a little; at least 2 GB."""
+    return max(2 << 30, 10 * max_pixels())
+
+
+def too_much_memory() -> str:
+    """Return what is wrong with a page that breaks the limit."""
+    return f"needs more than {_gigabytes()} GB of memory to be read"
+
+
+def too_much_or_crash() -> str:
+    """Return the same if it may be a bug: a failed allocation ends some decoders just so."""
+    return f"needs more than {_gigabytes()} GB of memory, or crashes its reader"
+
+
+def _gigabytes() -> str:
+    return f"{max_memory() / (1 << 30):.3g}"
+
+
 def bound_process() -> None:
-    """From here on, this process ends rather than take more than MEMORY. It is one that only reads pages or data."""
+    """From here on, this process ends rather than take more than `max_memory`. It only reads pages or data."""
     global _bounded
     _bounded = True
     if sys.platform == "linux":
         # Not the address space: libraries reserve much that they never use.
-        lower_limit(resource.RLIMIT_DATA, MEMORY)
+        lower_limit(resource.RLIMIT_DATA, max_memory())
     else:
         # Elsewhere the system does not enforce it.
-        threading.Thread(target=watch_memory, args=(MEMORY,), daemon=True).start()
+        threading.Thread(target=watch_memory, args=(max_memory(),), daemon=True).start()
 
 
 def outlive_signals() -> None:
@@ -85,7 +118,7 @@ def may_lack_memory(code: int) -> bool:
 def why_it_ended(code: int) -> str:
     """What a page did to the bounded process that ended with this exit code (negative: the signal)."""
     if may_lack_memory(code):
-        return TOO_MUCH_OR_CRASH
+        return too_much_or_crash()
     if code == -signal.SIGXCPU:
         return TOO_LONG
     how = signal.Signals(-code).name if code < 0 else f"exit code {code}"

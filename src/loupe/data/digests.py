@@ -6,7 +6,7 @@ import functools
 import hashlib
 from pathlib import Path
 
-from loupe.types import PackedImage, PageSource, PdfPage
+from loupe.types import DocumentPage, PackedImage, PageSource
 
 
 def file_digest(path: Path) -> str:
@@ -26,8 +26,8 @@ def is_there(source: PageSource) -> bool:
 
 
 def source_digest(source: PageSource) -> str:
-    """Identifies what a page is read from. A PDF or data file is hashed once, however many pages it holds."""
-    if isinstance(source, PdfPage):
+    """Identifies what a page is read from. A document or data file is hashed once, however many pages it holds."""
+    if isinstance(source, DocumentPage):
         return f"{_container_digest(source.path)}#{source.page}"
     if isinstance(source, PackedImage):
         return f"{_container_digest(source.path)}#{source.member}"

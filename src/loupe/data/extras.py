@@ -68,13 +68,16 @@ def install_command(extra: str, *options: str) -> str:
     An index may not have Loupe, or another release of it: what came from a checkout, a wheel or a repository is
     completed from there.
     """
+    return pip_install(*options, *_requirement(f"[{extra}]" if extra else ""))
+
+
+def pip_install(*words: str) -> str:
+    """Return the command that installs packages into the environment that is running."""
     if find_spec("pip"):
-        words = [sys.executable, "-m", "pip", "install"]
-    else:
-        # uv made the environment, may itself be in it, and knows no other one than it is told.
-        uv = [sys.executable, "-m", "uv"] if find_spec("uv") else ["uv"]
-        words = [*uv, "pip", "install", "--python", sys.executable]
-    return shlex.join([*words, *options, *_requirement(f"[{extra}]" if extra else "")])
+        return shlex.join([sys.executable, "-m", "pip", "install", *words])
+    # uv made the environment, may itself be in it, and knows no other one than it is told.
+    uv = [sys.executable, "-m", "uv"] if find_spec("uv") else ["uv"]
+    return shlex.join([*uv, "pip", "install", "--python", sys.executable, *words])
 
 
 def _requirement(extra: str) -> list[str]:

@@ -12,11 +12,22 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loupe.data.bounded import name_of
+from loupe.data.bounds import max_pixels
 from loupe.data.packed import packed_name, read_packed
-from loupe.data.rasters import MAX_PIXELS, open_file, open_image, orientation, shrink, to_rgb
+from loupe.data.rasters import (
+    allow_large,
+    moving_pictures,
+    open_file,
+    open_image,
+    orientation,
+    shrink,
+    tiff_page_count,
+    to_rgb,
+)
 from loupe.data.variants import SCAN_LONGEST, is_quarter_turn, is_turned, made_worse, turned
 from loupe.errors import PageError
-from loupe.types import PackedImage, PageSource, PdfPage
+from loupe.types import PackedImage, PageSource, PdfPage, TiffPage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,10 +63,19 @@ def page_size(source: PageSource) -> tuple[int, int]:
         return (image.height, image.width) if orientation(image) >= 5 else (image.width, image.height)
 
 
-def pdf_page_count(path: Path) -> int:
-    """How many pages the PDF has."""
-    with open_pdf(path) as document:
-        return len(document)
+def page_count(path: Path) -> int:
+    """Return how many pages the file has: of a PDF or TIFF file all, of any other image 1."""
+    if path.suffix.lower() == ".pdf":
+        with open_pdf(path) as document:
+            return len(document)
+    with open_image(path) as image:
+        return tiff_page_count(image, path) if image.format == "TIFF" else 1
+
+
+def frames(path: Path) -> tuple[str, int]:
+    """Return the format of an image file, and how many pictures it holds if they move."""
+    with open_image(path) as image:
+        return str(image.format), moving_pictures(image)
 
 
 def thumbnail(source: PageSource, longest: int) -> Image:
@@ -82,13 +102,15 @@ def ink_fraction(source: PageSource) -> float:
     return float((contrast > max(30.0, 5.0 * noise)).mean())
 
 
-def _opened(source: Path | PackedImage) -> AbstractContextManager[Image]:
+def _opened(source: Path | TiffPage | PackedImage) -> AbstractContextManager[Image]:
     if isinstance(source, PackedImage):
         return open_image(read_packed(source), packed_name(source))
-    return open_image(source)
+    return open_image(source.path, page=source.page) if isinstance(source, TiffPage) else open_image(source)
 
 
-def _name(source: Path | PackedImage) -> Path:
+def _name(source: Path | TiffPage | PackedImage) -> Path:
+    if isinstance(source, TiffPage):
+        return Path(name_of(source))
     return packed_name(source) if isinstance(source, PackedImage) else source
 
 
@@ -208,11 +230,14 @@ def _points(document: PdfDocument, source: PdfPage) -> tuple[float, float]:
 
 
 def _pixels(width: float, height: float, scale: float, source: PdfPage) -> tuple[int, int]:
-    """Rendered size. Raises PageError above MAX_PIXELS."""
+    """Rendered size. Raises PageError above `max_pixels`."""
     size = math.ceil(width * scale), math.ceil(height * scale)
-    if size[0] * size[1] > MAX_PIXELS:
-        limit = f"the limit of {MAX_PIXELS // 10**6} megapixels"
-        raise PageError(f"{source.path}: page {source.page} would have {size[0]:,} x {size[1]:,} pixels, above {limit}")
+    if size[0] * size[1] > max_pixels():
+        limit = f"the limit of {max_pixels() // 10**6} megapixels"
+        raise PageError(
+            f"{source.path}: page {source.page} would have {size[0]:,} x {size[1]:,} pixels, above {limit}",
+            hint=allow_large(*size),
+        )
     return size
 
 

@@ -13,10 +13,20 @@ from typing import TYPE_CHECKING, cast
 from loupe.data.bounded import ask
 from loupe.data.page_drawing import BLANK_INK as BLANK_INK
 from loupe.data.page_drawing import DEFAULT_DPI as DEFAULT_DPI
-from loupe.types import PageSource
+from loupe.types import PageSource, PdfPage, TiffPage
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+TIFF_SUFFIXES = (".tif", ".tiff")
+#: How files are called that may be images; what they are is decided by their content.
+IMAGE_SUFFIXES = frozenset(
+    (
+        *TIFF_SUFFIXES,
+        *(".png", ".apng", ".jpg", ".jpeg", ".jpe", ".jfif", ".webp", ".gif", ".bmp", ".dib", ".heic", ".heif", ".hif"),
+        *(".avif", ".jp2", ".j2k", ".jpf", ".jpx", ".j2c", ".jpc", ".ppm", ".pgm", ".pbm", ".pnm"),
+    )
+)
 
 
 def load_page(source: PageSource, *, longest: int | None = None, dpi: float | None = None) -> Image:
@@ -34,9 +44,25 @@ def page_size(source: PageSource) -> tuple[int, int]:
     return width, height
 
 
-def pdf_page_count(path: Path) -> int:
-    """How many pages the PDF has."""
-    return cast("int", ask("pdf_page_count", path))
+def page_count(path: Path) -> int:
+    """Return how many pages the file has: of a PDF or TIFF file all, of any other image 1."""
+    return cast("int", ask("page_count", path))
+
+
+def frames(path: Path) -> tuple[str, int]:
+    """Return the format of an image file, and how many pictures it holds: all but the first are moving ones."""
+    name, count = cast("tuple[str, int]", ask("frames", path))
+    return name, count
+
+
+def has_pages(path: Path | str) -> bool:
+    """Return whether files of this name have numbered pages: PDF and TIFF."""
+    return str(path).lower().endswith((".pdf", *TIFF_SUFFIXES))
+
+
+def document_page(path: Path, number: int) -> PdfPage | TiffPage:
+    """Return one page of a PDF or TIFF file, by the file's name."""
+    return TiffPage(path, number) if path.suffix.lower() in TIFF_SUFFIXES else PdfPage(path, number)
 
 
 def thumbnail(source: PageSource, longest: int) -> Image:

@@ -7,14 +7,19 @@ anywhere. Everything that cannot be read raises PageError with one line that nam
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import io
 import struct
+import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
+from loupe.data.bounds import ALLOW_LARGE, max_pixels
+from loupe.data.foreign_kinds import why_not_an_image
 from loupe.errors import PageError
 
 if TYPE_CHECKING:
@@ -23,10 +28,16 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 #: What is opened, by content (Pillow's names); a phone's MPO opens as JPEG. Left out: what starts a program
-#: (PostScript), and what nobody scans to.
+#: (PostScript), and what nobody scans to. `_formats` adds AVIF and HEIF if they can be decoded here.
 FORMATS: Final = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF", "JPEG2000", "PPM")
-#: Larger pages are refused before they are decoded: 200 MP are 600 MB in memory.
-MAX_PIXELS = 200_000_000
+#: Formats whose pictures after the first are not pages but move.
+_MOVING: Final = frozenset({"PNG", "GIF", "WEBP", "AVIF"})
+#: Pages of a TIFF file that are counted. Each is found by way of all before it.
+_MOST_PAGES: Final = 10_000
+#: The tags of TIFF that say what a picture of the file is (TIFF 6.0, section 8), and the bits and the value of those
+#: that are not pages: a smaller version of another one, a mask.
+_NEW_SUBFILE_TYPE, _SUBFILE_TYPE = 254, 255
+_SMALLER_OR_MASK, _SMALLER = 0b101, 2
 #: No image file is larger.
 MAX_BYTES: Final = 512 << 20
 #: Pixels converted at a time where that takes many bytes for each.
@@ -37,28 +48,16 @@ _HEADER_BYTES: Final = 1 << 20
 #: What Pillow's decoders raise on hostile bytes, beside the OSError that they promise.
 BROKEN = (OSError, ValueError, SyntaxError, EOFError, LookupError, TypeError, struct.error, zlib.error, RuntimeError)
 _ORIENTATION = 0x0112
-#: What files that are no such image often are, by what stands near their start (in lower case).
-_OTHER_KINDS: Final = (
-    ((b"%!ps", b"\xc5\xd0\xd3\xc6"), "PostScript"),
-    ((b"<svg", b"<?xml"), "an SVG or XML file"),
-    ((b"ftypheic", b"ftypheix", b"ftypheim", b"ftypmif1", b"ftypmsf1"), "a HEIC photo"),
-    ((b"ftypavif", b"ftypavis"), "an AVIF image"),
-    ((b"8bps",), "a Photoshop file"),
-    ((b"<!doctype html", b"<html"), "a web page"),
-    ((b"version https://git-lfs",), "a pointer of Git LFS (git lfs pull brings the image)"),
-    ((b"pk\x03\x04",), "a zip archive or an office document"),
-    ((b"\xd7\xcd\xc6\x9a", b" emf"), "a Windows metafile"),
-    ((b"at&tform",), "a DjVu document"),
-)
 
 
 @contextmanager
-def open_image(source: Path | bytes, name: Path | None = None) -> Iterator[Image]:
-    """An image file, or the bytes of one, with its header read; `name` stands in messages about bytes.
+def open_image(source: Path | bytes, name: Path | None = None, *, page: int = 1) -> Iterator[Image]:
+    """An image file, or the bytes of one, with the header of a page read; `name` stands in messages about bytes.
 
-    Raises PageError if it is missing, empty, not an image in one of FORMATS, or larger than MAX_PIXELS or MAX_BYTES.
+    Raises PageError if it is missing, empty, not an image that can be decoded here, has no such page, or is larger than
+    `max_pixels` or MAX_BYTES.
     """
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     # Pillow would warn at 90 MP and only refuse at 179 MP; the check below is the stricter one.
     Image.MAX_IMAGE_PIXELS = None
@@ -69,13 +68,98 @@ def open_image(source: Path | bytes, name: Path | None = None) -> Iterator[Image
             raise PageError(f"{path}: the file is larger than the limit of {MAX_BYTES >> 20} MB for an image")
         stream.seek(0)
         try:
-            image = Image.open(stream, formats=FORMATS)
+            image = Image.open(stream, formats=_formats())
+        except UnidentifiedImageError:
+            stream.seek(0)
+            reason, hint = why_not_an_image(stream.read(1024), _formats())
+            raise PageError(f"{path}: {reason}", hint=hint) from None
         except BROKEN as error:
-            raise PageError(f"{path}: {_why_not_an_image(stream, error)}") from None
-        if image.width * image.height > MAX_PIXELS:
-            size = f"{image.width:,} x {image.height:,}"
-            raise PageError(f"{path}: {size} pixels are more than the limit of {MAX_PIXELS // 10**6} megapixels")
+            raise PageError(f"{path}: broken image ({_one_line(error)})") from None
+        if image.format == "TIFF":
+            _turn_to(image, page, path)
+        elif page != 1:
+            raise PageError(f"{path}: is not a TIFF file, so it has no page {page}")
+        if image.width * image.height > max_pixels():
+            shown = f"{path}: page {page}:" if page > 1 else f"{path}:"
+            size, limit = f"{image.width:,} x {image.height:,}", max_pixels() // 10**6
+            raise PageError(
+                f"{shown} {size} pixels are more than the limit of {limit} megapixels",
+                hint=allow_large(image.width, image.height),
+            )
         yield image
+
+
+def allow_large(width: int, height: int) -> str:
+    """Return the hint for a page that is above the limit."""
+    return f"allow it (it takes more memory): export {ALLOW_LARGE}={-(-width * height // 10**6)}"
+
+
+@functools.cache
+def _formats() -> tuple[str, ...]:
+    """Return the formats that can be decoded here: AVIF by most builds of Pillow, HEIC by pillow-heif."""
+    from PIL import features
+
+    more = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an older Pillow does not know what AVIF is
+        if features.check("avif"):
+            more.append("AVIF")
+    with contextlib.suppress(ImportError):
+        import pillow_heif  # type: ignore[import-not-found, unused-ignore]
+
+        pillow_heif.register_heif_opener()
+        more.append("HEIF")
+    return *FORMATS, *more
+
+
+def _page_frames(image: Image) -> Iterator[str]:
+    """Go through the pages of a TIFF file; yield what is wrong with each, "" for one that can be read.
+
+    Smaller versions and masks are not pages.
+    """
+    for frame in range(_MOST_PAGES):
+        broken = ""
+        try:
+            image.seek(frame)
+        except EOFError:
+            return
+        except BROKEN as error:
+            broken = _one_line(error)
+            if image.tell() != frame:
+                return
+        tags = image.tag_v2  # type: ignore[attr-defined]
+        flags = tags.get(_NEW_SUBFILE_TYPE, 0)
+        if not (isinstance(flags, int) and flags & _SMALLER_OR_MASK) and tags.get(_SUBFILE_TYPE) != _SMALLER:
+            yield broken
+
+
+def tiff_page_count(image: Image, path: Path) -> int:
+    """Return how many pages an open TIFF file has. Raises PageError for too many."""
+    count = sum(1 for _ in _page_frames(image))
+    if count >= _MOST_PAGES:
+        raise PageError(f"{path}: has {count:,} pages or more, above the limit", hint="split it into several files")
+    return max(1, count)
+
+
+def _turn_to(image: Image, page: int, path: Path) -> None:
+    """Read the header of a page of a TIFF file. Raises PageError if there is none, or a broken one."""
+    count = 0
+    for count, broken in enumerate(_page_frames(image), 1):
+        if count == page and broken:
+            raise PageError(f"{path}: page {page} is broken ({broken})")
+        if count == page:
+            return
+    if page > max(1, count):
+        raise PageError(f"{path}: has no page {page} (pages 1 to {max(1, count)})")
+    image.seek(0)  # nothing but smaller versions: the first is what there is
+
+
+def moving_pictures(image: Image) -> int:
+    """Return how many pictures an open image holds if they are frames of an animation, else 1."""
+    try:
+        return int(getattr(image, "n_frames", 1)) if image.format in _MOVING else 1
+    except BROKEN:
+        return 1
 
 
 def header(data: bytes) -> Image | None:
@@ -90,7 +174,7 @@ def header(data: bytes) -> Image | None:
         image = Image.open(io.BytesIO(data[:_HEADER_BYTES]), formats=("JPEG", "PNG"))
     except BROKEN:
         return None
-    return image if image.width * image.height <= MAX_PIXELS else None
+    return image if image.width * image.height <= max_pixels() else None
 
 
 def to_rgb(image: Image, name: Path) -> Image:
@@ -115,6 +199,14 @@ def shrink(image: Image, longest: int | None, *, quick: bool = False) -> Image:
     scale = longest / max(image.size)
     size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
     return image.resize(size, Pillow.Resampling.LANCZOS, reducing_gap=2.0 if quick else None)
+
+
+def is_see_through(image: Image) -> bool:
+    """Return whether a decoder of this image finds pixels that are not opaque. Decodes it if it may have any."""
+    if not image.has_transparency_data:
+        return False
+    alpha = (image if image.mode == "RGBA" else image.convert("RGBA")).getchannel("A")
+    return bool(alpha.histogram()[255] < alpha.width * alpha.height)
 
 
 def is_upright(image: Image) -> bool:
@@ -196,20 +288,6 @@ def open_file(path: Path) -> BinaryIO:
         return path.open("rb")
     except (OSError, ValueError) as error:
         raise PageError(f"{path}: {_one_line(error)}") from None
-
-
-def _why_not_an_image(stream: BinaryIO, error: BaseException) -> str:
-    """The likeliest reason in plain words."""
-    from PIL import UnidentifiedImageError
-
-    if not isinstance(error, UnidentifiedImageError):
-        return f"broken image ({_one_line(error)})"
-    stream.seek(0)
-    start = stream.read(1024)
-    kind = next((kind for marks, kind in _OTHER_KINDS if any(mark in start[:64].lower() for mark in marks)), "")
-    if kind:
-        return f"is {kind}, which Loupe cannot open: save it as PNG or JPEG"
-    return "is a PDF, not an image: name one of its pages" if b"%PDF-" in start else "not an image, or a broken one"
 
 
 def _one_line(error: BaseException) -> str:

@@ -8,13 +8,14 @@ from typing import Any, Final
 
 from loupe.data import packed, page_drawing, parquet_reading
 from loupe.data.bounded import name_of
-from loupe.data.bounds import TOO_MUCH_MEMORY
+from loupe.data.bounds import too_much_memory
 from loupe.errors import PageError
 
 _TASKS: Final[Mapping[str, Callable[..., Any]]] = {
     "load_page": page_drawing.load_page,
     "page_size": page_drawing.page_size,
-    "pdf_page_count": page_drawing.pdf_page_count,
+    "page_count": page_drawing.page_count,
+    "frames": page_drawing.frames,
     "thumbnail": page_drawing.thumbnail,
     "ink_fraction": page_drawing.ink_fraction,
     "parquet_facts": parquet_reading.parquet_facts,
@@ -28,7 +29,7 @@ def perform(task: str, arguments: Sequence[Any], options: Mapping[str, Any]) -> 
     try:
         return (_TASKS.get(task) or _of_module(task))(*arguments, **options)
     except MemoryError:
-        raise PageError(f"{name_of(arguments[0])} {TOO_MUCH_MEMORY}") from None
+        raise PageError(f"{name_of(arguments[0])} {too_much_memory()}") from None
 
 
 def _of_module(task: str) -> Callable[..., Any]:

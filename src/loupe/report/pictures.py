@@ -13,7 +13,7 @@ from PIL import Image
 
 from loupe.data.pages import load_page, thumbnail
 from loupe.files.foreign import real_path
-from loupe.types import PackedImage, PageSource, PdfPage
+from loupe.types import DocumentPage, PackedImage, PageSource
 
 #: A thumbnail's size in bytes before base64 (6 KB after it), kept by trying these (longest side, WebP quality) in turn.
 THUMBNAIL_LIMIT = 4_500
@@ -54,7 +54,7 @@ def full_picture(source: PageSource, *, folder: Path, embed: bool) -> str:
     if isinstance(source, PackedImage):
         # There is no file to link to.
         return _data_url(load_page(source, longest=(_EMBEDDED if embed else _RENDERED)[0]), _RENDERED[1])
-    path = source.path if isinstance(source, PdfPage) else source
+    path = source.path if isinstance(source, DocumentPage) else source
     kind = _SHOWN_BY_BROWSERS.get(path.suffix.lower())
     if not embed:
         return link(path, folder) if kind else _data_url(load_page(source, longest=_RENDERED[0]), _RENDERED[1])
@@ -64,8 +64,8 @@ def full_picture(source: PageSource, *, folder: Path, embed: bool) -> str:
 
 
 def picture_bytes(source: PageSource) -> int:
-    """What a page weighs in the report: as its file; a PDF page, or one inside a data file, as its picture would."""
-    if isinstance(source, PdfPage | PackedImage):
+    """What a page weighs in the report: as its file; other pages as their picture would."""
+    if isinstance(source, DocumentPage | PackedImage):
         return _PDF_PAGE_BYTES
     return source.stat().st_size if source.is_file() else 0
 

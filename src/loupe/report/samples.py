@@ -28,7 +28,7 @@ from loupe.report.matches import packed_match, packed_page
 from loupe.report.page_layouts import packed_layout
 from loupe.report.pictures import Thumbnail, full_picture, make_thumbnail
 from loupe.report.stored_facts import packed_facts
-from loupe.types import Output, PackedImage, PageSource, PdfPage, Prediction
+from loupe.types import DocumentPage, Output, PackedImage, PageSource, PdfPage, Prediction
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -189,8 +189,9 @@ def _pictures(job: SampleJob) -> tuple[Thumbnail, list[JsonObject]]:
 
 
 def _name(source: PageSource) -> str:
-    if isinstance(source, PdfPage):
-        return f"{source.path.name}, page {source.page}" + (f", {source.variant}" if source.variant else "")
+    if isinstance(source, DocumentPage):
+        variant = source.variant if isinstance(source, PdfPage) else ""
+        return f"{source.path.name}, page {source.page}" + (f", {variant}" if variant else "")
     return f"{source.path.name}, {source.member}" if isinstance(source, PackedImage) else source.name
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loupe import __version__
+from loupe.data.pages import document_page, has_pages
 from loupe.engines.chat.endpoints import chosen_server
 from loupe.engines.pages.page_reader import PageReader, page_reader
 from loupe.engines.registry import Profile, engine_module
@@ -27,7 +28,7 @@ from loupe.serving.api_errors import ApiError, error_response, from_engine
 from loupe.serving.chat_answers import Answer
 from loupe.serving.chat_requests import PageData, parse_chat_request
 from loupe.typed import encode_json
-from loupe.types import Engine, Output, PageSource, PdfPage, Request
+from loupe.types import Engine, Output, PageSource, Request
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -200,13 +201,13 @@ class _Server:
         return response
 
     async def _sources(self, path: Path) -> list[PageSource]:
-        """The pages of one file. Raises ApiError for a PDF of too many pages."""
-        if path.suffix != ".pdf":
+        """The pages of one file. Raises ApiError for a document of too many pages."""
+        if not has_pages(path):
             return [path]
         count = await self.reader.count(path)
         if count > MOST_PAGES:
-            raise ApiError(413, f"the PDF has {count} pages, the limit is {MOST_PAGES}", code="too_many_pages")
-        return [PdfPage(path, number) for number in range(1, count + 1)]
+            raise ApiError(413, f"the document has {count} pages, the limit is {MOST_PAGES}", code="too_many_pages")
+        return [document_page(path, number) for number in range(1, count + 1)]
 
     async def _read(self, pages: list[PageSource], prompt: str, max_tokens: int | None) -> list[Output]:
         """What the engine says of each page; without a page, of the prompt alone."""

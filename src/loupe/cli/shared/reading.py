@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from loupe.cli.shared.errors import INTERRUPTED, MISSING, SOME_FAILED, report_error, show_error
@@ -44,6 +45,8 @@ class Carried(Generic[T]):
 
 def read_all(plans: Sequence[Plan], stage: Stage, *, plain: bool, in_series: bool = False) -> Carried[RunFolder]:
     """Read all pages of every plan; of several, what came of each is said as soon as it is known."""
+    from loupe.benchmarks.folders.own import unread_pages
+    from loupe.benchmarks.registry import is_own_folder
     from loupe.servers.keeper import Keeper
 
     overall = Overall(len(plans))
@@ -56,6 +59,9 @@ def read_all(plans: Sequence[Plan], stage: Stage, *, plain: bool, in_series: boo
             say(f"{overall.line()} · {name_of(plan)} on {plan.benchmark}: {_came_of(folder)}")
         return folder, code
 
+    for folder in dict.fromkeys(plan.benchmark for plan in plans if is_own_folder(plan.benchmark)):
+        for line in unread_pages(Path(folder)):
+            say(f"{folder}: {line}" if len(plans) > 1 else line)
     with Keeper(say=say) as keeper:
         return carry_out(plans, read, in_series=in_series)
 

@@ -16,7 +16,7 @@ from loupe.engines.chat.settings import SAMPLING, Settings
 from loupe.engines.pages.page_images import EncodedImage, ImageRule, encode_untouched
 from loupe.engines.pages.page_reader import PageReader
 from loupe.typed import encode_json
-from loupe.types import PageSource, PdfPage, Request
+from loupe.types import DocumentPage, PageSource, Request
 
 #: Bytes of page files up to which reading and Base64 (about a millisecond) may hold up the event loop.
 _QUICK_BYTES = 2_000_000
@@ -70,7 +70,7 @@ class ChatBodies:
         untouched: EncodedImage | None = None
         if quick:
             untouched = encode_untouched(source, self.rule)
-        elif not isinstance(source, PdfPage):
+        elif not isinstance(source, DocumentPage):
             untouched = await asyncio.to_thread(encode_untouched, source, self.rule)
         return untouched or await self.reader.encode(source, self.rule)
 

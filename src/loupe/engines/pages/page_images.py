@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from loupe.data.packed import packed_name, read_packed
 from loupe.data.pages import DEFAULT_DPI, load_page
-from loupe.data.rasters import MAX_BYTES, header, is_upright, open_image, shrink, to_rgb
+from loupe.data.rasters import BROKEN, MAX_BYTES, header, is_see_through, is_upright, open_image, shrink, to_rgb
 from loupe.errors import PageError, UnsafeFileError
 from loupe.files.foreign import read_data
-from loupe.types import PackedImage, PageSource, PdfPage
+from loupe.types import DocumentPage, PackedImage, PageSource, PdfPage, TiffPage
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -154,23 +154,36 @@ def encode(source: PageSource, rule: ImageRule) -> EncodedImage:
     """The image as it is sent. Raises PageError if it cannot be read."""
     if isinstance(source, PdfPage):
         return encode_image(_render(source, rule), rule, source.path)
+    if isinstance(source, TiffPage):
+        return encode_image(load_page(source), rule, source.path, lossless=rule.kind not in _AS_PILLOW)
     name, data = _bytes_of(source)
     untouched = _untouched(source, name, data, rule)
     if untouched is not None:
         return untouched
+    if rule.kind == "none" and not _is_see_through(data, name):
+        return EncodedImage(_mime(source, name, data), data)
     with open_image(data, name) as image:
-        lossless = image.format in _LOSSLESS and rule.kind not in _AS_PILLOW
+        lossless = (image.format in _LOSSLESS and rule.kind not in _AS_PILLOW) or rule.kind == "none"
         return _encode_pixels(_resize(to_rgb(image, name), rule, name), rule, lossless=lossless)
 
 
-def encode_image(image: Image, rule: ImageRule, name: Path) -> EncodedImage:
+def _is_see_through(data: bytes, name: Path) -> bool:
+    """True if a page would look different on another ground than white; what cannot be read is sent as it is."""
+    try:
+        with open_image(data, name) as image:
+            return is_see_through(image)
+    except (PageError, *BROKEN):
+        return False
+
+
+def encode_image(image: Image, rule: ImageRule, name: Path, *, lossless: bool = False) -> EncodedImage:
     """An upright RGB image in memory as it is sent. Raises PageError where the rule has no size for it."""
-    return _encode_pixels(_resize(image, rule, name), rule)
+    return _encode_pixels(_resize(image, rule, name), rule, lossless=lossless)
 
 
 def encode_untouched(source: PageSource, rule: ImageRule) -> EncodedImage | None:
     """The bytes of the image, if they may travel as they are; a look at the header. None: `encode` has work to do."""
-    return None if isinstance(source, PdfPage) else _untouched(source, *_bytes_of(source), rule)
+    return None if isinstance(source, DocumentPage) else _untouched(source, *_bytes_of(source), rule)
 
 
 def _bytes_of(source: Path | PackedImage) -> tuple[Path, bytes]:
@@ -181,9 +194,11 @@ def _bytes_of(source: Path | PackedImage) -> tuple[Path, bytes]:
 
 
 def _untouched(source: PageSource, name: Path, data: bytes, rule: ImageRule) -> EncodedImage | None:
-    if rule.kind == "none":
-        return EncodedImage(_mime(source, name, data), data)
     image = header(data)
+    if rule.kind == "none":
+        # What may be transparent is looked at where it can do no harm.
+        opaque = data.startswith(b"\xff\xd8\xff") or (image is not None and not image.has_transparency_data)
+        return EncodedImage(_mime(source, name, data), data) if opaque else None
     if image is None or not _needs_no_change(image, data, rule, name):
         return None
     return EncodedImage(_PASSED_ON[str(image.format)], data)

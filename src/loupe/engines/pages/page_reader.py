@@ -15,7 +15,7 @@ import msgspec
 
 from loupe.data.packed import packed_name, read_packed
 from loupe.data.page_drawing import write_page_alone, write_picture_as_pdf
-from loupe.data.pages import DEFAULT_DPI, load_page, pdf_page_count
+from loupe.data.pages import DEFAULT_DPI, load_page, page_count
 from loupe.data.rasters import is_upright, open_image
 from loupe.engines.pages.anchor_text import anchor_text
 from loupe.engines.pages.page_images import EncodedImage, ImageRule, encode
@@ -76,9 +76,9 @@ class PageReader:
         """What stands on the page and where, for a prompt. Raises PageError, also if that takes too long or crashes."""
         return (await self._ask(source, _Order(task="anchor"))).text
 
-    async def count(self, pdf: Path) -> int:
-        """How many pages a PDF has. Raises PageError, also if finding out takes too long or crashes."""
-        return int((await self._ask(PdfPage(pdf), _Order(task="count"))).text)
+    async def count(self, path: Path) -> int:
+        """How many pages a document has. Raises PageError, also if finding out takes too long or crashes."""
+        return int((await self._ask(path, _Order(task="count"))).text)
 
     async def _ask(self, source: PageSource, order: _Order) -> Output:
         return await ask_about_page(self._pool, source, order, timeout=self._timeout)
@@ -114,8 +114,8 @@ def _read(request: Request) -> Output:
     (source,) = request.images
     order = json_decoder(_Order).decode(request.prompt)
     if order.task == "count":
-        assert isinstance(source, PdfPage)
-        return Output(text=str(pdf_page_count(source.path)))
+        assert isinstance(source, Path)
+        return Output(text=str(page_count(source)))
     if order.task == "encode":
         assert order.rule is not None
         image = encode(source, order.rule)
@@ -160,5 +160,5 @@ def _fitting(source: Path | bytes, name: Path, order: _Order) -> str:
     """The format of an image that a program can be given as it is, else ""."""
     with open_image(source, name) as image:
         small = order.longest is None or max(image.size) <= order.longest
-        fits = image.format in order.formats and small and is_upright(image) and getattr(image, "n_frames", 1) == 1
-        return str(image.format) if fits else ""
+        plain = is_upright(image) and getattr(image, "n_frames", 1) == 1 and not image.has_transparency_data
+        return str(image.format) if image.format in order.formats and small and plain else ""

@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from loupe.data.bounds import MEMORY
+from loupe.data.bounds import max_memory
 
 _share: list[int] = []
 
@@ -38,7 +38,7 @@ def readers(meminfo: Path = Path("/proc/meminfo")) -> int:
     text = meminfo.read_text() if meminfo.is_file() else ""
     free = re.search(r"^MemAvailable:\s+(\d+) kB$", text, re.MULTILINE)
     available = min(_memory(), int(free[1]) * 1024) if free else _memory()
-    return max(1, min(cores(), available // MEMORY))
+    return max(1, min(cores(), available // max_memory()))
 
 
 def _memory() -> int:

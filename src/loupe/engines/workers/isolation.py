@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import msgspec
 
 import loupe.errors
-from loupe.data.bounds import TOO_MUCH_OR_CRASH, may_lack_memory
+from loupe.data.bounds import may_lack_memory, too_much_or_crash
 from loupe.data.messages import HEAD, frame
 from loupe.engines.workers.child_environment import without_secrets
 from loupe.engines.workers.interpreter import Interpreter, OwnInterpreter
@@ -271,7 +271,7 @@ class _Worker:
         kind = EngineError if self._taken else _NotTakenError
         code, how = await self._death()
         if self._interpreter.bounded and self._taken and may_lack_memory(code):
-            raise EngineError(f"the page {TOO_MUCH_OR_CRASH}")
+            raise EngineError(f"the page {too_much_or_crash()}")
         raise kind(f"the engine process died ({how}) {when}")
 
     async def _read_frame(self, reader: asyncio.StreamReader, *, takes: bool) -> bytes:

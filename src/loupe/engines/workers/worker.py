@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from loupe.data.bounds import TOO_MUCH_MEMORY, bound_process, is_bounded, outlive_signals
+from loupe.data.bounds import bound_process, is_bounded, outlive_signals, too_much_memory
 from loupe.data.messages import die_with_parent, frame, inbox_of
 from loupe.errors import LoupeError, WriteError, in_words, no_room
 from loupe.typed import msgpack_decoder
@@ -108,7 +108,7 @@ def _answer(loaded: Loaded, request: object) -> bytes:
 
 def _describe(error: BaseException) -> Reply:
     if isinstance(error, MemoryError) and is_bounded():
-        return Reply(error=f"the page {TOO_MUCH_MEMORY}")
+        return Reply(error=f"the page {too_much_memory()}")
     error = no_room(error) or error
     if isinstance(error, LoupeError):
         number = error.errno if isinstance(error, WriteError) else None

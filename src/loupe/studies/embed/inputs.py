@@ -21,7 +21,7 @@ from loupe.files.foreign import data_lines
 from loupe.pipeline import open_samples
 from loupe.runs.folder import RunFolder
 from loupe.typed import json_decoder
-from loupe.types import UNDECODABLE, PackedImage, PageSource, PdfPage, Prediction, Sample
+from loupe.types import UNDECODABLE, DocumentPage, PackedImage, PageSource, Prediction, Sample
 
 _OWN_IDS = "--page-ids sample takes the ids of the samples, which differ"
 #: How pages are called: after their document, or by their sample id.
@@ -126,7 +126,7 @@ def document_page_id(sample: Sample) -> str:
     if not sample.images:
         return f"{sample.id}_p0"
     source = sample.images[0]
-    if isinstance(source, PdfPage):
+    if isinstance(source, DocumentPage):
         return f"{source.path.stem}_p{source.page - 1}"
     return f"{Path(source.member).stem if isinstance(source, PackedImage) else source.stem}_p0"
 

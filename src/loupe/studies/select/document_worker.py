@@ -33,45 +33,20 @@ def load() -> Loaded:
 
 
 def _read(request: Request) -> str:
-    from loupe.data.pages import pdf_page_count
+    from loupe.data.pages import page_count
     from loupe.engines.pdf_text import page_text
 
     source = request.images[0]
     target, texts = json_decoder(tuple[str, bool]).decode(request.text)
     _draw(source, Path(target))
+    pages = page_count(source if isinstance(source, Path) else source.path)
     if not isinstance(source, PdfPage):
-        pages = 1 + (_unpack(source, Path(target)) if texts else 0)
         return encode_json(Found(pages)).decode()
-    pages = pdf_page_count(source.path)
     wanted = range(1, min(PAGES, pages) + 1) if texts else ()
     layers = [page_text(PdfPage(source.path, number)) for number in wanted]
     # A text layer may hold halves of characters, which no JSON can.
     whole = [layer.encode("utf-8", "replace").decode() for layer in layers]
     return encode_json(Found(pages, whole)).decode()
-
-
-def frame_file(target: Path, number: int) -> Path:
-    """Where page `number`, from 2 on, of an image file with several pages is put, beside the picture of its first."""
-    return target.with_name(f"{target.stem}-{number}.png")
-
-
-def _unpack(source: PageSource, target: Path) -> int:
-    """Put the further pages of a TIFF file, as far as they are read, beside its picture; how many there are."""
-    from loupe.data.rasters import BROKEN, MAX_PIXELS, open_image, to_rgb
-    from loupe.errors import PageError
-
-    if not isinstance(source, Path):
-        return 0
-    with open_image(source) as image:
-        for number in range(2, PAGES + 1) if image.format == "TIFF" else ():
-            try:
-                image.seek(number - 1)
-                if image.width * image.height > MAX_PIXELS:
-                    return number - 2
-                to_rgb(image, source).save(frame_file(target, number))
-            except (PageError, *BROKEN):
-                return number - 2  # a further page that is broken, or is not there, is none
-    return PAGES - 1 if image.format == "TIFF" else 0
 
 
 def _draw(source: PageSource, target: Path) -> None:

@@ -12,16 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loupe.benchmarks.folders.selection.documents import Document, is_pdf
+from loupe.benchmarks.folders.selection.documents import Document
+from loupe.data.pages import document_page, has_pages
 from loupe.engines.registry import Profile
 from loupe.engines.workers.isolation import WorkerPool, worker_pool
 from loupe.errors import EngineError, LoupeError, PageError
 from loupe.files.folder import Folder
 from loupe.inference.progress import Progress
 from loupe.servers.served_engine import open_profile
-from loupe.studies.select.document_worker import PAGES, Found, frame_file
+from loupe.studies.select.document_worker import PAGES, Found
 from loupe.typed import encode_json, json_decoder
-from loupe.types import Engine, PageSource, PdfPage, Request
+from loupe.types import Engine, PageSource, Request
 
 if TYPE_CHECKING:
     from loupe.cluster.cluster import Cluster
@@ -132,7 +133,7 @@ async def _recognise(
 
     async def document(engine: Engine, one: Document) -> tuple[str, str]:
         nonlocal done
-        sources = _pages(one, images[one.id], found[one.id].pages)
+        sources = _pages(one, found[one.id].pages)
         pages = await asyncio.gather(*(page(engine, source, f"{one.id}#{n}") for n, source in enumerate(sources, 1)))
         done += 1
         tell(f"reading with {label}", done)
@@ -148,8 +149,8 @@ async def _recognise(
         return await asyncio.gather(*(document(engine, one) for one in scans))
 
 
-def _pages(document: Document, picture: Path, count: int) -> list[PageSource]:
-    """The first pages of a document; those of an image file were unpacked beside its picture."""
-    if not is_pdf(document.path):
-        return [document.path, *(frame_file(picture, number) for number in range(2, count + 1))]
-    return [PdfPage(document.path, number) for number in range(1, min(PAGES, count) + 1)]
+def _pages(document: Document, count: int) -> list[PageSource]:
+    """The first pages of a document."""
+    if not has_pages(document.path):
+        return [document.path]
+    return [document_page(document.path, number) for number in range(1, min(PAGES, count) + 1)]

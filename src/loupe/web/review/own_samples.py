@@ -18,7 +18,7 @@ from loupe.benchmarks.folders.own.config import FolderConfig
 from loupe.benchmarks.folders.own.rows import KEYS, Row, file_name, page_source, paths_of, read_row
 from loupe.benchmarks.folders.own.truth import WHOLE, TruthState, truth_mistakes, truth_state
 from loupe.errors import DatasetError
-from loupe.types import PdfPage
+from loupe.types import DocumentPage
 from loupe.web.review.entries import Change, Control, Draft, Entry, Field, FieldError, Status, Truth, Words
 from loupe.web.review.json_line import with_values
 from loupe.web.review.typed_values import hint_by
@@ -229,7 +229,7 @@ def _turn(values: Mapping[str, Any], state: TruthState) -> int:
 
 def _page(path: str) -> tuple[str, int]:
     source = page_source(Path(), path)
-    return file_name(path), source.page if isinstance(source, PdfPage) else 0
+    return file_name(path), source.page if isinstance(source, DocumentPage) else 0
 
 
 def _shown(task: str, reference: Any) -> str:

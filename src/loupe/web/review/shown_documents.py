@@ -9,11 +9,11 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from loupe.data.pages import IMAGE_SUFFIXES, document_page, has_pages
 from loupe.errors import PageError
 from loupe.files.foreign import is_inside, real_path
-from loupe.types import PageSource, PdfPage
+from loupe.types import PageSource
 
-_IMAGES = frozenset({".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".bmp", ".gif"})
 _LONGEST_NAME = 1000
 
 
@@ -40,9 +40,9 @@ class Documents:
             raise PageError(f"there is no page {number}")
         document, page = self._by_number[number]
         path = self._inside(document)
-        if path.suffix.lower() == ".pdf":
-            return PdfPage(path, page)
-        if path.suffix.lower() in _IMAGES:
+        if has_pages(path):
+            return document_page(path, max(page, 1))
+        if path.suffix.lower() in IMAGE_SUFFIXES:
             return path
         raise PageError(f"{document}: neither a PDF nor an image")
 

@@ -2,7 +2,8 @@
 
 from loupe.benchmarks.folders.own.checking import check_folder
 from loupe.benchmarks.folders.own.folder_benchmark import open_folder
+from loupe.benchmarks.folders.own.folder_files import not_in_samples, unread_pages
 from loupe.benchmarks.folders.own.problems import Problem
 from loupe.benchmarks.folders.own.survey import count_drafts, survey_folder
 
-__all__ = ["Problem", "check_folder", "count_drafts", "open_folder", "survey_folder"]
+__all__ = ["Problem", "check_folder", "count_drafts", "not_in_samples", "open_folder", "survey_folder", "unread_pages"]

@@ -15,7 +15,7 @@ from loupe.benchmarks.folders.own.task_measures import measures_of
 from loupe.errors import PageError, did_you_mean, word
 from loupe.files.file_names import same_form
 from loupe.files.foreign import real_path, stored_file
-from loupe.types import Measure, PageSource, PdfPage
+from loupe.types import Measure, PageSource
 
 
 def check_folder(path: Path) -> list[Problem]:
@@ -117,18 +117,17 @@ def _page_problems(shown: Path, folder: Path, row: Row, pages: dict[PageSource, 
 
 
 def _unreadable(source: PageSource, path: str) -> str:
-    from loupe.data.pages import page_size, pdf_page_count, thumbnail
+    from loupe.data.pages import has_pages, page_count, page_size, thumbnail
 
+    file = source if isinstance(source, Path) else source.path
     try:
-        if isinstance(source, PdfPage) and "#" not in path:
-            count = pdf_page_count(source.path)
-            if count > 1:
-                return f"has {count} pages; name one: {path}#page=1"
+        if has_pages(path) and (count := page_count(file)) > 1:
+            return f"has {count} pages; name one: {path}#page=1"
         page_size(source)
         thumbnail(source, 64)
     except PageError as error:
-        name = source.path if isinstance(source, PdfPage) else source
-        return error.message.removeprefix(f"{name}: ").removeprefix(f"{name}")
+        reason = error.message.removeprefix(f"{file}: ").removeprefix(f"{file}")
+        return f"{reason} ({error.hint})" if error.hint else reason
     return ""
 
 

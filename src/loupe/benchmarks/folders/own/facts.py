@@ -24,7 +24,7 @@ from loupe.benchmarks.olmocr_bench.data.records import PageTest, TestRecordError
 from loupe.explanation import Fact
 from loupe.files.folder import Folder
 from loupe.files.json_lines import bounded_lines
-from loupe.types import PdfPage, Prediction, Sample, SampleScores, Score, Scored
+from loupe.types import DocumentPage, Prediction, Sample, SampleScores, Score, Scored
 
 FACTS, TASK = "facts.jsonl", "facts"
 #: What engines are asked for where facts are tested: the page, as for the task of this name.
@@ -106,7 +106,7 @@ def place_of(values: dict[str, Any]) -> Place | None:
     if len(paths) != 1:
         return None
     source = page_source(Path(), paths[0])
-    return file_name(paths[0]), source.page if isinstance(source, PdfPage) else 1
+    return file_name(paths[0]), source.page if isinstance(source, DocumentPage) else 1
 
 
 def state_of(values: dict[str, Any], config: FolderConfig, facts: Mapping[Place, PageFacts]) -> TruthState:

@@ -18,12 +18,13 @@ from loupe.benchmarks.folders.own.field_types import is_readable
 from loupe.benchmarks.folders.own.problems import Problem
 from loupe.benchmarks.folders.own.tables import read_table
 from loupe.benchmarks.folders.own.truth import may_lack_reference, truth_mistakes
+from loupe.data.pages import document_page, has_pages
 from loupe.errors import did_you_mean
 from loupe.files.file_names import safe_name
 from loupe.files.folder import Folder
 from loupe.files.foreign import stored_file
 from loupe.files.json_lines import bounded_lines
-from loupe.types import PageSource, PdfPage
+from loupe.types import PageSource
 
 #: Keys of a line, with what each must be.
 KEYS = {
@@ -39,7 +40,7 @@ KEYS = {
     "truth": "whether the reference is verified",
 }
 TASK_NAMES: tuple[str, ...] = get_args(Task)
-_PDF_PAGE = re.compile(r"\A(.+)#page=([1-9][0-9]{0,5})\Z")
+_NUMBERED = re.compile(r"\A(.+)#page=([1-9][0-9]{0,5})\Z")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -189,12 +190,11 @@ def _path_mistakes(path: str) -> Iterator[tuple[str, str]]:
 def _page_mistakes(path: str) -> Iterator[tuple[str, str]]:
     """What is wrong with the page that stands behind the name of a file."""
     file, mark, page = path.partition("#")
-    pdf = file.lower().endswith(".pdf")
-    if mark and pdf and not _PDF_PAGE.match(path):
+    if mark and has_pages(file) and not _NUMBERED.match(path):
         reason = "pages count from 1" if re.fullmatch("page=0+", page) else "this does not name a page"
         yield f"{path!r}: {reason}", "write scan.pdf#page=3 for the third page"
-    elif mark and not pdf and re.fullmatch("page=[0-9]+", page):
-        yield f"{path!r}: only PDF files have pages", f'write "{file}"'
+    elif mark and not has_pages(file) and re.fullmatch("page=[0-9]+", page):
+        yield f"{path!r}: only PDF and TIFF files have pages", f'write "{file}"'
 
 
 def _task_mistakes(values: dict[str, Any], config: FolderConfig) -> Iterator[tuple[str, str]]:
@@ -280,17 +280,17 @@ def paths_of(values: dict[str, Any]) -> tuple[str, ...] | None:
 
 def file_name(path: str) -> str:
     """The file of a path as written, without the page."""
-    found = _PDF_PAGE.match(path)
-    return found[1] if found and found[1].lower().endswith(".pdf") else path
+    found = _NUMBERED.match(path)
+    return found[1] if found and has_pages(found[1]) else path
 
 
 def page_source(folder: Path, path: str) -> PageSource:
-    """An image, or a page of a PDF: `scan.pdf#page=3`; a PDF without a page means its first."""
+    """An image, or a page of a PDF or TIFF file: `scan.pdf#page=3`; a document without a page means its first."""
     name = file_name(path)
-    if not name.lower().endswith(".pdf"):
-        return stored_file(folder, name)
-    found = _PDF_PAGE.match(path)
-    return PdfPage(stored_file(folder, name), int(found[2]) if found else 1)
+    if name == path and not path.lower().endswith(".pdf"):
+        return stored_file(folder, path)
+    found = _NUMBERED.match(path)
+    return document_page(stored_file(folder, name), int(found[2]) if found else 1)
 
 
 def _kind(value: object) -> str:

@@ -16,57 +16,19 @@ from typing import Any
 from loupe.benchmarks.folders.own.class_labels import label_of
 from loupe.benchmarks.folders.own.config import CONFIG, SAMPLES, Task, read_config
 from loupe.benchmarks.folders.own.field_types import Fields
+from loupe.benchmarks.folders.own.folder_files import Document, Found
 from loupe.data.toml import parse_toml
-from loupe.errors import DatasetError, PageError, UsageError, word
+from loupe.errors import UsageError, word
 from loupe.files.file_names import safe_name, same_form
 from loupe.files.folder import Folder, write_all_or_none
-from loupe.files.foreign import decode_text, is_inside, read_data, real_path
+from loupe.files.foreign import decode_text, read_data, real_path
 
-IMAGES = frozenset({".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".bmp", ".gif"})
 #: Tasks that ask about a document as a whole, with the pages shown unless told otherwise: where fields stand differs,
 #: what a document is shows on its first page.
 FIRST_PAGES: Mapping[str, int] = {"fields": 4, "class": 1}
-#: Folders that sort documents by what they are.
-SORTED = ("positive", "negative")
 _ENDS = re.compile(r"\A[\s.]+|[\s.]+\Z")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NOT_IN_NAMES = re.compile(r'[%\\:*?"<>|\x00-\x1f\x7f]+')
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """An image or a PDF file below the folder; `path` is as samples write it."""
-
-    path: str
-    pages: int = 1
-
-    @property
-    def is_pdf(self) -> bool:
-        """Whether its pages have numbers."""
-        return self.path.lower().endswith(".pdf")
-
-    @property
-    def sorted_into(self) -> str:
-        """The folder right below the top that it lies in, "" at the top."""
-        return self.path.partition("/")[0] if "/" in self.path else ""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What lies in a folder: documents in the order of their paths, and files left out, with why."""
-
-    documents: tuple[Document, ...]
-    left_out: Mapping[str, str]
-
-    @property
-    def folders(self) -> list[str]:
-        """Folders right below the top that hold documents."""
-        return list(dict.fromkeys(one.sorted_into for one in self.documents if one.sorted_into))
-
-    @property
-    def is_sorted(self) -> bool:
-        """Whether somebody has sorted the documents into `positive/` and `negative/`."""
-        return set(self.folders) == set(SORTED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,48 +40,6 @@ class Beginning:
     fields: Fields = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     pages: int | None = None
-
-
-def find_documents(folder: Path) -> Found:
-    """Every image and PDF below the folder whose header can be read; hidden files and folders are not looked at.
-
-    Raises DatasetError where there is none.
-    """
-    documents: list[Document] = []
-    left_out: dict[str, str] = {}
-    for path in sorted(folder.rglob("*")):
-        parts = path.relative_to(folder).parts
-        suffix = path.suffix.lower()
-        if any(part.startswith(".") for part in parts) or suffix not in IMAGES | {".pdf"} or not path.is_file():
-            continue
-        name = "/".join(parts)
-        try:
-            documents.append(_document(folder, path, name))
-        except PageError as error:
-            left_out[name] = error.message.removeprefix(f"{path}").lstrip(": ")
-    if not documents:
-        why = f"; {len(left_out)} files cannot be read" if left_out else ""
-        raise DatasetError(
-            f"{folder}: no images or PDF files here{why}",
-            hint=f"put scans or PDF files into it, then: loupe init {word(folder)}",
-        )
-    return Found(tuple(documents), left_out)
-
-
-def _document(folder: Path, path: Path, name: str) -> Document:
-    from loupe.data.pages import page_size, pdf_page_count
-
-    if "\\" in name or "#page=" in name or any(ord(char) < 32 or 0xD800 <= ord(char) < 0xE000 for char in name):
-        raise PageError("its name cannot be written into samples.jsonl; rename it")
-    if not is_inside(path, folder):
-        raise PageError("it is a link that leaves the folder")
-    if not name.lower().endswith(".pdf"):
-        page_size(path)
-        return Document(name)
-    pages = pdf_page_count(path)
-    if not pages:
-        raise PageError("it has no pages")
-    return Document(name, pages)
 
 
 def settings(folder: Path, beginning: Beginning) -> str:
@@ -170,7 +90,7 @@ def _shown(document: Document, beginning: Beginning) -> Iterable[tuple[str, list
     """(name, pages) of each sample of a document."""
     most = beginning.pages or FIRST_PAGES.get(beginning.task) or document.pages
     pages = [
-        f"{document.path}#page={number}" if document.is_pdf else document.path
+        f"{document.path}#page={number}" if document.is_numbered else document.path
         for number in range(1, min(most, document.pages) + 1)
     ]
     name = _bare(document.path)

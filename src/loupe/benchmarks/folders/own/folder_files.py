@@ -1,0 +1,208 @@
+"""What lies in a folder of one's own: documents, and what is left out, with the reason.
+
+Left out without a word are only hidden files, what systems and Loupe itself put there, and runs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from loupe.benchmarks.folders.own.config import CONFIG, SAMPLES, FolderConfig, read_config
+from loupe.benchmarks.folders.own.facts import FACTS
+from loupe.benchmarks.folders.own.rows import file_name, page_source, paths_of, read_rows
+from loupe.data.foreign_kinds import NOT_AN_IMAGE, SYSTEM_FILES, UNKNOWN, why_not_a_page
+from loupe.data.pages import IMAGE_SUFFIXES, frames, has_pages, page_count
+from loupe.errors import DatasetError, PageError, word
+from loupe.files.foreign import is_inside
+from loupe.types import DocumentPage
+
+#: Folders that sort documents by what they are.
+SORTED = ("positive", "negative")
+#: A folder with this file is a run.
+_RUN = "run.json"
+_NAMED, _LINES = 3, 20
+#: Files that a run looks into before it begins.
+_LOOKED_AT = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """An image or a PDF file below the folder; `path` is as samples write it."""
+
+    path: str
+    pages: int = 1
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether samples write the numbers of its pages."""
+        return self.path.lower().endswith(".pdf") or self.pages > 1
+
+    @property
+    def sorted_into(self) -> str:
+        """The folder right below the top that it lies in, "" at the top."""
+        return self.path.partition("/")[0] if "/" in self.path else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What lies in a folder: documents in the order of their paths, files left out, with why, and what else to know."""
+
+    documents: tuple[Document, ...]
+    left_out: Mapping[str, str]
+    remarks: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def folders(self) -> list[str]:
+        """Folders right below the top that hold documents."""
+        return list(dict.fromkeys(one.sorted_into for one in self.documents if one.sorted_into))
+
+    @property
+    def is_sorted(self) -> bool:
+        """Whether somebody has sorted the documents into `positive/` and `negative/`."""
+        return set(self.folders) == set(SORTED)
+
+
+def find_documents(folder: Path) -> Found:
+    """Every image and PDF below the folder whose header can be read. Raises DatasetError if there is none."""
+    found = look_through(folder)
+    if not found.documents:
+        left = "".join(f"\n  left out {line}" for line in reasons(found.left_out))
+        raise DatasetError(
+            f"{folder}: no page can be read here{left}" if left else f"{folder}: no images or PDF files here",
+            hint=f"put images or PDF files into it, then: loupe init {word(folder)}",
+        )
+    return found
+
+
+def look_through(folder: Path, but: Collection[str] = ()) -> Found:
+    """Look at every file below the folder, but for those of these names."""
+    documents: list[Document] = []
+    left_out: dict[str, str] = {}
+    remarks: dict[str, str] = {}
+    for name in sorted(_names_below(folder, left_out), key=lambda name: Path(name).parts):
+        path = folder / name
+        if name in but or not path.is_file():
+            continue
+        try:
+            documents.append(_document(folder, path, name, remarks))
+        except PageError as error:
+            reason = error.message.removeprefix(f"{path}").lstrip(": ").removeprefix("is ")
+            left_out[name] = f"{reason}: {error.hint}" if error.hint else reason
+    return Found(tuple(documents), left_out, remarks)
+
+
+def _names_below(folder: Path, left_out: dict[str, str]) -> Iterator[str]:
+    """Names of files as samples write them, without what nobody put there as a document."""
+
+    def closed(error: OSError) -> None:
+        left_out[f"{Path(str(error.filename)).relative_to(folder).as_posix()}/"] = "this folder may not be read"
+
+    for place, folders, files in os.walk(folder, onerror=closed):
+        inside = Path(place).relative_to(folder)
+        if _RUN in files and inside.parts:
+            folders.clear()
+            continue
+        for name in folders:
+            if (Path(place) / name).is_symlink():
+                left_out[f"{(inside / name).as_posix()}/"] = "a link to a folder is not followed"
+        folders[:] = [name for name in folders if not name.startswith((".", "__MACOSX"))]
+        own = {CONFIG, SAMPLES, FACTS} if not inside.parts else set()
+        for name in files:
+            if not name.startswith(".") and name.lower() not in SYSTEM_FILES and name not in own:
+                yield (inside / name).as_posix()
+
+
+def _document(folder: Path, path: Path, name: str, remarks: dict[str, str]) -> Document:
+    if "\\" in name or "#page=" in name or any(ord(char) < 32 or 0xD800 <= ord(char) < 0xE000 for char in name):
+        raise PageError("its name cannot be written into samples.jsonl; rename it")
+    if not is_inside(path, folder):
+        raise PageError("it is a link that leaves the folder")
+    reason = "" if path.suffix.lower() in IMAGE_SUFFIXES | {".pdf"} else why_not_a_page(path)
+    if reason not in ("", UNKNOWN):
+        raise PageError(reason)
+    try:
+        pages = page_count(path)
+        kind, pictures = ("PDF", 1) if path.suffix.lower() == ".pdf" else frames(path)
+    except PageError as error:
+        # A file of any other name may be an image all the same.
+        raise PageError(reason) if reason and error.message.endswith(NOT_AN_IMAGE) else error from None
+    if not pages:
+        raise PageError("it has no pages")
+    if pictures > 1:
+        remarks[name] = _moving(kind, pictures)
+    if pages > 1 and not has_pages(path):
+        remarks[name] = f"is a TIFF file of {pages:,} pages, of which only the first is read: name it {path.stem}.tif"
+        pages = 1
+    return Document(name, pages)
+
+
+def reasons(left_out: Mapping[str, str], most: int = _LINES) -> list[str]:
+    """Return what was left out in lines: files of one kind with one reason in one of them."""
+    alike: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for name, why in left_out.items():
+        alike[Path(name).suffix.lower(), why].append(name)
+    lines = []
+    for (suffix, why), names in alike.items():
+        kind = f"{suffix.lstrip('.').upper()} files" if suffix else "files"
+        lines.append(f"{names[0]}: {why}" if len(names) == 1 else f"{len(names):,} {kind} ({_first(names)}): {why}")
+    rest = sum(map(len, list(alike.values())[most:]))
+    return [*lines[:most], *([f"{rest:,} more files, each for a reason of its own"] if rest else [])]
+
+
+def _first(names: list[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+
+
+def not_in_samples(folder: Path) -> list[str]:
+    """Return lines about what lies in the folder and no sample shows: files, with why, and pages of documents."""
+    paths = _paths(folder)
+    found = look_through(folder, frozenset(map(file_name, paths)))
+    waiting = [one.path for one in found.documents]
+    files = "1 file is" if len(waiting) == 1 else f"{len(waiting):,} files are"
+    lines = [f"{files} in no line of {SAMPLES}: {_first(waiting)}"] if waiting else []
+    return [*lines, *(f"left out {line}" for line in reasons(found.left_out)), *reasons(_unread(folder, paths))]
+
+
+def unread_pages(folder: Path) -> list[str]:
+    """Return lines about pages that nobody has chosen not to read: a document named without a page, moving pictures."""
+    plain = (path for path in _paths(folder) if "#page=" not in path)
+    return reasons(_unread(folder, islice(filter(_may_hold_more, plain), _LOOKED_AT)))
+
+
+def _paths(folder: Path) -> list[str]:
+    config = read_config(folder)[0] or FolderConfig()
+    rows = read_rows(folder / SAMPLES, config) if (folder / SAMPLES).is_file() else ()
+    return [path for row in rows if not row.wrong for path in paths_of(row.values) or ()]
+
+
+def _unread(folder: Path, paths: Iterable[str]) -> dict[str, str]:
+    """What is not read of the files of these paths. What cannot be opened is left to those who read it."""
+    named: dict[str, set[int]] = defaultdict(set)
+    for path in paths:
+        source = page_source(Path(), path)
+        named[file_name(path)].add(source.page if isinstance(source, DocumentPage) else 1)
+    found: dict[str, str] = {}
+    for name, pages in named.items():
+        if not _may_hold_more(name) or not is_inside(folder / name, folder):
+            continue
+        with suppress(PageError):
+            count = page_count(folder / name) if has_pages(name) else 1
+            if count > len(pages):
+                found[name] = f"{len(pages):,} of its {count:,} pages {'is' if len(pages) == 1 else 'are'} in {SAMPLES}"
+            elif not has_pages(name) and (moving := frames(folder / name))[1] > 1:
+                found[name] = _moving(*moving)
+    return found
+
+
+def _may_hold_more(name: str) -> bool:
+    return has_pages(name) or name.lower().endswith((".gif", ".webp", ".png", ".apng", ".avif"))
+
+
+def _moving(kind: str, pictures: int) -> str:
+    return f"moves ({kind}): only the first of its {pictures:,} pictures is read"
