@@ -9,11 +9,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from loupe.benchmarks.folders.own.folder_files import reasons
+from loupe.data.foreign_kinds import SYSTEM_FILES, why_not_a_page
+from loupe.data.pages import IMAGE_SUFFIXES
 from loupe.errors import DatasetError
 from loupe.files.foreign import open_data
 from loupe.types import PageSource, PdfPage
 
-SUFFIXES = frozenset({".pdf", ".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff"})
+SUFFIXES = IMAGE_SUFFIXES | {".pdf"}
 _NAMED = 3
 
 
@@ -53,10 +56,13 @@ def is_pdf(path: Path) -> bool:
 def find_documents(positive: Path, negative: Path, tell: Callable[[str], None] = lambda _: None) -> list[Document]:
     """The documents of both folders, positives first, each in the byte order of their names.
 
-    `tell` hears of copies, which count twice. Raises DatasetError for a folder without documents, and for a document
-    that is in both.
+    `tell` hears of copies, which count twice, and of files that are left out. Raises DatasetError for a folder without
+    documents, and for a document that is in both.
     """
     found = [*documents_in(positive, positive=True), *documents_in(negative, positive=False)]
+    for folder in (positive, negative):
+        for line in reasons(_left_out(folder)):
+            tell(f"{folder}: left out {line}")
     by_digest: dict[str, Document] = {}
     for document in found:
         digest = _digest(document.path)
@@ -94,10 +100,18 @@ def documents_in(folder: Path, *, positive: bool) -> list[Document]:
         if path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and path.is_file()
     ]
     if not files:
-        kinds = " ".join(sorted(suffix.lstrip(".") for suffix in SUFFIXES))
-        raise DatasetError(f"{folder} holds no documents", hint=f"put files in it, not in folders below it: {kinds}")
+        raise DatasetError(
+            f"{folder} holds no documents", hint="put images or PDF files in it, not in folders below it"
+        )
     files.sort(key=lambda path: os.fsencode(path.name))
     return [Document(path=path, positive=positive) for path in files]
+
+
+def _left_out(folder: Path) -> dict[str, str]:
+    """Files that are no documents, with why; ground truth and hidden files are not meant to be any."""
+    names = sorted(path.name for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    others = (name for name in names if Path(name).suffix.lower() not in SUFFIXES | {".json"})
+    return {name: why_not_a_page(Path(name)) for name in others if name.lower() not in SYSTEM_FILES}
 
 
 def _digest(path: Path) -> str:
