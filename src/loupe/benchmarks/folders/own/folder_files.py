@@ -19,7 +19,8 @@ from loupe.benchmarks.folders.own.rows import file_name, page_source, paths_of, 
 from loupe.data.foreign_kinds import NOT_AN_IMAGE, SYSTEM_FILES, UNKNOWN, why_not_a_page
 from loupe.data.pages import IMAGE_SUFFIXES, frames, has_pages, page_count
 from loupe.errors import DatasetError, PageError, word
-from loupe.files.foreign import is_inside
+from loupe.files.file_names import same_form
+from loupe.files.foreign import is_inside, stored_file
 from loupe.types import DocumentPage
 
 #: Folders that sort documents by what they are.
@@ -87,7 +88,7 @@ def look_through(folder: Path, but: Collection[str] = ()) -> Found:
     remarks: dict[str, str] = {}
     for name in sorted(_names_below(folder, left_out), key=lambda name: Path(name).parts):
         path = folder / name
-        if name in but or not path.is_file():
+        if same_form(name) in but or not path.is_file():
             continue
         try:
             documents.append(_document(folder, path, name, remarks))
@@ -162,7 +163,7 @@ def _first(names: list[str]) -> str:
 def not_in_samples(folder: Path) -> list[str]:
     """Return lines about what lies in the folder and no sample shows: files, with why, and pages of documents."""
     paths = _paths(folder)
-    found = look_through(folder, frozenset(map(file_name, paths)))
+    found = look_through(folder, frozenset(same_form(file_name(path)) for path in paths))
     waiting = [one.path for one in found.documents]
     files = "1 file is" if len(waiting) == 1 else f"{len(waiting):,} files are"
     lines = [f"{files} in no line of {SAMPLES}: {_first(waiting)}"] if waiting else []
@@ -189,13 +190,14 @@ def _unread(folder: Path, paths: Iterable[str]) -> dict[str, str]:
         named[file_name(path)].add(source.page if isinstance(source, DocumentPage) else 1)
     found: dict[str, str] = {}
     for name, pages in named.items():
-        if not _may_hold_more(name) or not is_inside(folder / name, folder):
+        file = stored_file(folder, name)
+        if not _may_hold_more(name) or not is_inside(file, folder):
             continue
         with suppress(PageError):
-            count = page_count(folder / name) if has_pages(name) else 1
+            count = page_count(file) if has_pages(name) else 1
             if count > len(pages):
                 found[name] = f"{len(pages):,} of its {count:,} pages {'is' if len(pages) == 1 else 'are'} in {SAMPLES}"
-            elif not has_pages(name) and (moving := frames(folder / name))[1] > 1:
+            elif not has_pages(name) and (moving := frames(file))[1] > 1:
                 found[name] = _moving(*moving)
     return found
 
