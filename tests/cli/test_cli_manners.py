@@ -102,7 +102,7 @@ def test_the_summary_of_a_command_is_the_first_line_of_its_help(name: str) -> No
             "invalid value for '--redo': 'bad' is not one of " + ", ".join(map(repr, get_args(Outcome))),
             "loupe run --help",
         ),
-        (("score", "nope"), "no run at nope", "loupe runs lists them"),
+        (("score", "nope"), "no run at nope", "list your runs: loupe runs"),
         (("report", "nope"), "no run at nope", "loupe runs"),
         (("compare", "nope"), "no run at nope", "loupe runs"),
         (("compare", "nope", "none"), "no run at nope", "loupe runs"),
@@ -155,7 +155,9 @@ def test_a_bug_keeps_its_traceback_and_asks_for_a_report(tmp_path: Path) -> None
 def test_debug_shows_the_traceback_of_an_expected_error(tmp_path: Path) -> None:
     done = loupe("score", "nope", cwd=tmp_path, env={"LOUPE_DEBUG": "1"})
     assert done.returncode == 2
-    assert "Traceback" in done.stderr and done.stderr.endswith("error: no run at nope\nhint: loupe runs lists them\n")
+    assert "Traceback" in done.stderr and done.stderr.endswith(
+        "error: no run at nope\nhint: list your runs: loupe runs\n"
+    )
 
 
 def test_a_closed_pipe_ends_the_command_quietly() -> None:

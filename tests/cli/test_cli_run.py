@@ -321,7 +321,7 @@ def test_score_takes_a_folder_of_answers(here: Path) -> None:
 
 
 def test_runs_lists_what_there_is(here: Path) -> None:
-    assert loupe("runs", cwd=here).stderr == "no run below runs; loupe demo makes some\n"
+    assert loupe("runs", cwd=here).stderr == "no run below runs; to make some: loupe demo\n"
     loupe("infer", "mydocs", *RIGHT, cwd=here)
     loupe("run", "mydocs", *WRONG, cwd=here)
     rows = {row["run"]: row for row in json.loads(loupe("runs", "--json", cwd=here).stdout)}

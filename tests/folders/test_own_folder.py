@@ -217,7 +217,7 @@ def test_a_missing_file_of_samples_is_refused(make: Make) -> None:
 def test_a_folder_without_settings_gets_a_command_that_writes_them(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=r"loupe\.toml: not found") as caught:
         open_folder(tmp_path)
-    assert caught.value.hint == f"loupe init {tmp_path}"
+    assert caught.value.hint.endswith(f"loupe init {tmp_path} --task text")
     (tmp_path / "samples.jsonl").touch()
     with pytest.raises(DatasetError) as caught:
         open_folder(tmp_path)

@@ -130,7 +130,7 @@ def test_truth_that_was_verified_after_a_run_on_drafts_asks_for_no_second_readin
     file.write_text(verified)
     refused = loupe(*words, cwd=tmp_path)
     command = "loupe score runs/python-reader.py_right/mydocs -o allow_unverified=false"
-    assert refused.returncode == 2 and f"hint: {command} scores its answers" in refused.stderr
+    assert refused.returncode == 2 and f"hint: score its answers by the verified truth: {command}\n" in refused.stderr
     assert loupe(*command.split()[1:], cwd=tmp_path).returncode == 0
     again = loupe(*words, cwd=tmp_path)
     assert again.returncode == 0, again.stderr

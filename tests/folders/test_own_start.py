@@ -115,7 +115,9 @@ def test_sorted_documents_have_their_class_and_names_that_clash_are_told_apart(t
 def test_what_cannot_be_begun_is_said_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="no images or PDF files here"):
         find_documents(tmp_path)
-    assert read_config(tmp_path)[1][0].hint == f"loupe init {tmp_path}"
+    assert (
+        read_config(tmp_path)[1][0].hint == f"put scans or PDF files into it, then: loupe init {tmp_path} --task text"
+    )
     Image.new("L", (9, 9)).save(tmp_path / "a.png")
     found = find_documents(tmp_path)
     for flags, message in (

@@ -147,5 +147,5 @@ def test_very_many_answers_are_not_written_as_files_and_that_is_said(
     plan = Plan(benchmark=str(tmp_path / "mydocs"), label=label, profile=profile, runs=tmp_path / "runs")
     folder = asyncio.run(infer(plan, progress))
     assert not (folder.path / "predictions").exists()
-    assert any("6 answers are in predictions.jsonl; loupe export" in line for line in progress.news)
+    assert any("6 answers are in predictions.jsonl; to make files: loupe export" in line for line in progress.news)
     assert len(folder.prediction_places()) == 6

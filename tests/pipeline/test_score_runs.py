@@ -85,7 +85,7 @@ def test_settings_beside_runs_make_no_benchmark_of_them(here: Path) -> None:
     assert found.returncode == 0 and "# scored 2 runs: 2 new" in found.stdout, found.stderr
     found = loupe("score", "runs/good", "runs/fair", "--plain", cwd=here)
     assert found.returncode == 0 and "# scored 2 runs: 2 unchanged" in found.stdout, found.stderr
-    assert complaint(loupe("score", ".", cwd=here)) == ("no run at .; did you mean runs?", "loupe runs lists them")
+    assert complaint(loupe("score", ".", cwd=here)) == ("no run at .; did you mean runs?", "list your runs: loupe runs")
 
 
 @pytest.mark.parametrize("counts", ["[]", "[1.0]", "[1.0, 1.0, 1.0]"])

@@ -159,7 +159,7 @@ def test_without_a_terminal_nothing_is_trusted_unless_it_is_said(here: Path, wor
     error, hint = loupe(*words, cwd=here).stderr.splitlines()[-2:]
     assert (error, hint) == (
         "error: loupe.toml stays untrusted",
-        f"hint: loupe trust {words[1]} --yes trusts it without asking",
+        f"hint: trust it without a question: loupe trust {words[1]} --yes",
     )
     assert loupe("run", "mydocs", "-e", "tesseract", cwd=here).returncode == 2
 

@@ -126,14 +126,13 @@ def _unknown(name: str) -> UsageError:
     path = Path(name)
     if path.exists():
         return UsageError(
-            f"{name}: a benchmark is a folder or a .py file, not such a file", hint="loupe init DIR makes one of pages"
+            f"{name}: a benchmark is a folder or a .py file, not such a file",
+            hint="make a benchmark of pages: loupe init DIR --task text",
         )
     beside = _beside(path)
     if "/" in name or path.suffix == ".py":
         what = "file" if path.suffix == ".py" else "folder"
-        return UsageError(
-            f"no {what} {name}{beside}", hint="check the path; loupe bench list names the installed benchmarks"
-        )
+        return UsageError(f"no {what} {name}{beside}", hint="check the path, or choose a benchmark: loupe bench list")
     ident = name.partition("@")[0]
     begun = beginning(ident, benchmark_ids())
     if len(begun) > 1:

@@ -160,7 +160,7 @@ def verify(names: tuple[str, ...], json: bool, plain: bool) -> None:
         as_json(report)
     if wrong:
         files = f"{wrong} file{'s are' if wrong > 1 else ' is'} missing or changed"
-        raise DatasetError(files, hint="remove the changed files; loupe data get fetches them again")
+        raise DatasetError(files, hint="remove the changed files, then download them again: loupe data get NAME")
 
 
 @command.command("pack")

@@ -103,8 +103,9 @@ def _export_answers(runs: tuple[Path, ...], target: Path | None, *, raw: bool, j
     from loupe.runs.folder import RunFolder
 
     if target and len(runs) > 1:
+        path = target if target.is_absolute() else f"./{target}"
         raise UsageError(
-            "several runs do not go into one folder", hint=f"loupe export {word(runs[0])} --to {word(target)}"
+            "several runs do not go into one folder", hint=f"export one: loupe export {word(runs[0])} --to {word(path)}"
         )
     exported = []
     for run in map(RunFolder.open, runs):
@@ -235,5 +236,5 @@ def expand(paths: tuple[Path, ...]) -> list[Path]:
             say(f"left out: {error.message}")
         found += [folder.path for folder in below] or [open_run(path).path]
     if not found:
-        raise UsageError("no run to report on", hint="loupe runs lists them")
+        raise UsageError("no run to report on", hint="list your runs: loupe runs")
     return list(dict.fromkeys(found))

@@ -106,7 +106,7 @@ def _refuse_what_settings_say(folder: Path, task: str | None, fields: Sequence[s
     if flags := [flag for flag, is_given in given.items() if is_given]:
         raise UsageError(
             f"{folder / CONFIG} exists already and sets the task; nothing was changed",
-            hint=f"loupe init {word(folder)} uses it: drop {' and '.join(flags)}, or move the file away to start over",
+            hint=f"drop {' and '.join(flags)} to use it: loupe init {word(folder)}; or move the file away",
         )
 
 

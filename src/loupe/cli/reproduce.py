@@ -15,7 +15,7 @@ from loupe.errors import UsageError, did_you_mean
 if TYPE_CHECKING:
     from loupe.results.reproduction import Reproduction
 
-_ALL = "loupe reproduce lists all there are"
+_ALL = "list all: loupe reproduce"
 
 
 @click.command("reproduce")

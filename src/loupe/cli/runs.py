@@ -34,7 +34,7 @@ def command(runs: Path, by_measure: str, json: bool, plain: bool) -> None:
         as_json(rows)
         return
     if not rows:
-        say(f"no run below {runs}; loupe demo makes some")
+        say(f"no run below {runs}; to make some: loupe demo")
         return
     header = ["run", "benchmark", "engine", "headline", "n", "created"]
     shown = header
@@ -46,7 +46,7 @@ def command(runs: Path, by_measure: str, json: bool, plain: bool) -> None:
         say(note)
     if len(shown) < len(header):
         hidden = ", ".join(name for name in header if name not in shown)
-        say(f"this terminal is too narrow for: {hidden}; loupe runs --plain has every column")
+        say(f"this terminal is too narrow for: {hidden}; to see every column: loupe runs --plain")
 
 
 def fitting(header: list[str], rows: Sequence[Mapping[str, object]], width: int) -> list[str]:

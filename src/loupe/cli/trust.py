@@ -55,7 +55,9 @@ def command(place: Path | None, yes: bool, listing: bool, remove: bool, json: bo
         trust.remember(file, content)
         say(f"{file} is trusted in its current form; to revoke: loupe trust --remove {word(place)}")
     else:
-        raise UsageError(f"{file} stays untrusted", hint=f"loupe trust {word(place)} --yes trusts it without asking")
+        raise UsageError(
+            f"{file} stays untrusted", hint=f"trust it without a question: loupe trust {word(place)} --yes"
+        )
 
 
 def _list(*, json: bool) -> None:

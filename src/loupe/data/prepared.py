@@ -53,7 +53,7 @@ def read(root: Path) -> Iterator[PreparedRow]:
     except UnicodeDecodeError:
         raise DatasetError(f"{path}: not UTF-8") from None
     except OSError:
-        raise DatasetError(f"{path} not found", hint="loupe data prepare BENCH --to DIR makes this form") from None
+        raise DatasetError(f"{path} not found", hint="make this form: loupe data prepare BENCH --to DIR") from None
 
 
 def refuse_options(root: Path, **changed: bool) -> None:

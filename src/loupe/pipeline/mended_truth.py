@@ -65,7 +65,7 @@ def keep_both(files: Folder, info: RunInfo) -> str:
         # Drafts were taken for truth, which has been verified since: the answers are as good as they were.
         asked = msgspec.structs.replace(old, options=info.options, truth_digest="", data_digest=info.data_digest)
         if _ALLOWED in old.options and _ALLOWED not in info.options and not differences(asked, info):
-            return f"loupe score {word(files.path)} -o {_ALLOWED}=false scores its answers by the verified truth"
+            return f"score its answers by the verified truth: loupe score {word(files.path)} -o {_ALLOWED}=false"
     return ""
 
 

@@ -240,7 +240,7 @@ def unpack(source: Path, root: Path) -> RunFolder:
             shutil.rmtree(place.path, ignore_errors=True)
             raise
     except FileNotFoundError:
-        raise RunError(f"no pack at {source}", hint="loupe pack RUN makes one") from None
+        raise RunError(f"no pack at {source}", hint="make one: loupe pack RUN") from None
     except (*_DAMAGE, OSError, MemoryError, ValueError) as error:
         if isinstance(error, LoupeError):  # What could not be written is no fault of the pack.
             raise

@@ -454,7 +454,9 @@ def _export(folder: RunFolder, benchmark: Benchmark, asked: tuple[str, ...], pro
     Very many are left out: their folder would cost more than the run.
     """
     if len(asked) > _MOST_FILES:
-        progress.tell(f"{len(asked):,} answers are in predictions.jsonl; loupe export {word(folder.path)} makes files")
+        progress.tell(
+            f"{len(asked):,} answers are in predictions.jsonl; to make files: loupe export {word(folder.path)}"
+        )
         return
 
     def texts() -> Iterator[tuple[str, str]]:

@@ -125,7 +125,7 @@ def checked_run(run: RunFolder, benchmark_id: str, version: str) -> RunFolder:
     if (info.benchmark_id, info.version) != (benchmark_id, version):
         raise UsageError(
             f"{run.path} is a run of {info.benchmark_id}@{info.version}, not of {benchmark_id}@{version}",
-            hint="loupe runs lists them",
+            hint="list your runs: loupe runs",
         )
     if run.result() is None:
         raise RunError(f"{run.path} has no scores yet", hint=f"loupe score {word(run.path)}")

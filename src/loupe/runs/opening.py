@@ -14,6 +14,6 @@ def open_run(path: Path) -> RunFolder:
         return RunFolder.open(path)
     below = sorted(str(file.parent) for file in [*path.glob("*/run.json"), *path.glob("*/*/run.json")])
     if below:
-        raise RunError(f"no run at {path}; did you mean {' or '.join(below[:3])}?", hint="loupe runs lists them all")
+        raise RunError(f"no run at {path}; did you mean {' or '.join(below[:3])}?", hint="list all runs: loupe runs")
     near = did_you_mean(str(path), (str(file.parent) for file in path.parent.parent.glob("*/*/run.json")))
     raise RunError(f"no run at {path}{near}", hint="loupe runs")

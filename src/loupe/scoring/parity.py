@@ -51,7 +51,7 @@ def verify(names: Sequence[str] = (), *, everything: bool = False) -> Iterator[P
     if everything and not oracles.FOLDER.is_dir():
         raise UsageError(
             "--all reads the official cases in tests/oracles of a checkout, and this is an installed package",
-            hint="loupe verify scores the cases that come with the package",
+            hint="score the cases that come with the package: loupe verify",
         )
     known = verifiable()
     for name in names or known:

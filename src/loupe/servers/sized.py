@@ -42,7 +42,7 @@ def plan_server(profile: Settings, size: str, *, embedding: bool = False) -> Siz
     except UsageError as error:
         raise UsageError(f"--size {size[:40]}: {error.message}", hint=error.hint) from None
     if not found.fits:
-        raise UsageError(f"--size {size[:40]}: {found.model} {found.notes[-1]}", hint="loupe size shows what fits")
+        raise UsageError(f"--size {size[:40]}: {found.model} {found.notes[-1]}", hint="show what fits: loupe size")
     return found
 
 

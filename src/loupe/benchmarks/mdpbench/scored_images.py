@@ -43,7 +43,7 @@ def from_details(row: SampleScores) -> Sequence[ScoredPage]:
     try:
         return convert(row.details, ScoredImage).pages
     except msgspec.ValidationError as error:
-        raise RunError(f"scores of {row.sample!r}: {error}", hint="loupe score RUN makes them anew") from None
+        raise RunError(f"scores of {row.sample!r}: {error}", hint="score it again: loupe score RUN") from None
 
 
 def image_attributes(images: Iterable[Sequence[ScoredPage]]) -> dict[str, Mapping[str, Any]]:

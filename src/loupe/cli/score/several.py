@@ -94,7 +94,7 @@ def _runs_at(paths: Iterable[Path], outcome: _Outcome) -> list[RunFolder]:
         for place, fault in damaged.items():
             _failed(place, fault, outcome)
     if not found:
-        raise RunError("none of these is a run that can be read", hint="loupe runs lists them")
+        raise RunError("none of these is a run that can be read", hint="list your runs: loupe runs")
     return list(found.values())
 
 
@@ -162,5 +162,5 @@ def _document(outcome: _Outcome, measure: str) -> dict[str, object]:
 def refuse_single(targets: Sequence[str], given: dict[str, bool]) -> None:
     """Raise UsageError for an option that goes with one run only."""
     if flag := next((flag for flag, is_given in given.items() if is_given), ""):
-        hint = "loupe compare shows the whole table" if flag == "--with-published" else f"loupe score RUN {flag} …"
+        hint = "show the whole table: loupe compare" if flag == "--with-published" else f"loupe score RUN {flag} …"
         raise UsageError(f"{flag} goes with one run, not with {' '.join(map(word, targets))}", hint=hint)

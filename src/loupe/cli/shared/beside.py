@@ -51,7 +51,7 @@ def published_of(benchmark: str, version: str = "") -> list[PublishedRow]:
     rows = published_rows(benchmark, version)
     if not rows:
         named = f"{benchmark}@{version}" if version else benchmark
-        raise UsageError(f"no published numbers for {named} here", hint="loupe reproduce lists all there are")
+        raise UsageError(f"no published numbers for {named} here", hint="list all: loupe reproduce")
     return rows
 
 

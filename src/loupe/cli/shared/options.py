@@ -322,7 +322,9 @@ def download_data(entry: Entry, flags: Flags) -> None:
     from loupe.cli.shared.transfers import download_if_missing
 
     if flags.data:
-        raise UsageError("--download and --data cannot be combined", hint="loupe data get fetches without a run")
+        raise UsageError(
+            "--download and --data cannot be combined", hint="download without a run: loupe data get BENCHMARK"
+        )
     source = entry.texts.get("source", "")
     download_if_missing(entry.benchmark, source=source, plain=bool(os.environ.get("NO_COLOR")))
 

@@ -64,7 +64,8 @@ def fresh_option(function: F) -> F:
 
 def resume_option(function: F) -> F:
     """`--resume` of a command that continues and cannot start over."""
-    return click.option("--resume", is_flag=True, expose_value=False, hidden=True, callback=_say_resume)(function)
+    settings: dict[str, Any] = {"is_flag": True, "expose_value": False, "hidden": True}
+    return click.option("--resume", callback=_say_resume, help="Never needed.", **settings)(function)
 
 
 def _say_resume(context: click.Context, option: click.Parameter, value: bool) -> bool:

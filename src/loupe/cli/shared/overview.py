@@ -43,7 +43,7 @@ def show_overview(root: Path, *, json: bool, plain: bool, with_published: bool =
             tables(published_sections(rows, {measure: columns[key].unit}, title=title), plain=plain)
         say(f"runs side by side with differences: loupe compare RUN RUN; pages and answers: loupe report {word(root)}")
     else:
-        say(f"no run below {root}; loupe demo makes some")
+        say(f"no run below {root}; to make some: loupe demo")
     exit_with(damaged or len(kept) < len(found))
 
 

@@ -23,7 +23,7 @@ def is_root(path: Path) -> bool:
 def no_run_at(path: Path) -> RunError:
     """That there is no run; with the folder of runs that is meant where a project is named."""
     meant = f"; did you mean {path / 'runs'}?" if is_root(path / "runs") else ""
-    return RunError(f"no run at {path}{meant}", hint="loupe runs lists them")
+    return RunError(f"no run at {path}{meant}", hint="list your runs: loupe runs")
 
 
 def readable_runs(paths: Sequence[Path], *, least: int = 1, scored: bool = False) -> tuple[list[Path], dict[str, str]]:
@@ -64,7 +64,7 @@ def _fault(folder: RunFolder, *, scored: bool) -> RunError | None:
         return error
     except (*UNDECODABLE, OSError) as error:
         return RunError(
-            f"{folder.path} cannot be read: {error}", hint=f"loupe score {word(folder.path)} scores it again"
+            f"{folder.path} cannot be read: {error}", hint=f"score it again: loupe score {word(folder.path)}"
         )
     return None
 

@@ -89,7 +89,7 @@ def suite_options(function: F) -> F:
 def refuse(single: Mapping[str, object]) -> None:
     """Raise UsageError for an option that goes with a single benchmark; `single` has those options and their values."""
     if flag := next((flag for flag, given in single.items() if given), ""):
-        raise UsageError(f"{flag} goes with a single benchmark only", hint="loupe compare shows the whole table")
+        raise UsageError(f"{flag} goes with a single benchmark only", hint="show the whole table: loupe compare")
 
 
 def series_of(names: Sequence[str], suite: str | None, *, skip_missing: bool) -> Series | None:
@@ -107,7 +107,7 @@ def series_of(names: Sequence[str], suite: str | None, *, skip_missing: bool) ->
     if len(names) > 1 or ALL in names:
         return Series("", entries_of(names), [], skip_missing)
     if skip_missing:
-        raise UsageError("--skip-missing goes with several benchmarks", hint="loupe run --suite core --skip-missing")
+        raise UsageError("--skip-missing goes with several benchmarks", hint="leave --skip-missing out")
     return None
 
 

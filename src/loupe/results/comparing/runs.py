@@ -34,7 +34,7 @@ def compare_runs(paths: Sequence[Path], *, to_best: bool = False, measure: str =
     paths = list(dict.fromkeys(paths))
     folders = [open_run(path) for path in paths]
     if len(paths) < 2:
-        raise UsageError("a comparison needs two different runs", hint="loupe runs lists them")
+        raise UsageError("a comparison needs two different runs", hint="list your runs: loupe runs")
     refuse_strangers(folders)
     benchmark = benchmark_of_run(folders[0].info.benchmark)
     results = [result_of(folder) for folder in folders]

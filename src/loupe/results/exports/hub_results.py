@@ -37,7 +37,8 @@ def write_hub_results(folder: RunFolder, root: Path) -> Path:
     found = data_set(folder.info.benchmark)
     if found is None:
         raise UsageError(
-            f"{folder.path}: {folder.info.benchmark_id} is no data set of the hub", hint="loupe data list names them"
+            f"{folder.path}: {folder.info.benchmark_id} is no data set of the hub",
+            hint="list those that are: loupe data list",
         )
     if _is_part(folder, result):
         raise UsageError(

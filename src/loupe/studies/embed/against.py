@@ -32,7 +32,7 @@ def differences(here: Retrieval, folder: Path, name: str = "retrieval.json") -> 
         there = json_decoder(_Stored).decode(Folder(folder).read(name)).per_query
     except (*UNDECODABLE, OSError):
         raise DatasetError(
-            f"{folder}: no {name} that can be read", hint=f"loupe embed {word(folder)} --queries FILE makes it"
+            f"{folder}: no {name} that can be read", hint=f"make it: loupe embed {word(folder)} --queries FILE"
         ) from None
     shared = [system for system in here.per_query if system in there]
     if not any(here.per_query[system].keys() & there[system].keys() for system in shared):

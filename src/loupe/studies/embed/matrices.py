@@ -190,7 +190,7 @@ def _matrix(folder: Folder, name: str, failed: set[tuple[str, int]]) -> Matrix:
         folder.open(name).close()  # No link, no pipe.
         matrix: Matrix = np.load(path, mmap_mode="r" if path.stat().st_size > 1 << 20 else None, allow_pickle=False)
     except FileNotFoundError:
-        raise DatasetError(f"{path} is missing", hint="loupe embed RUN makes it") from None
+        raise DatasetError(f"{path} is missing", hint="make it: loupe embed RUN") from None
     except _BROKEN as error:
         raise _damaged(f"{path}: not a NumPy file: {error}") from None
     if matrix.ndim != 2 or matrix.dtype != np.dtype("<f4"):
@@ -209,7 +209,7 @@ def _region_lines(folder: Folder, name: str) -> list[RegionLine]:
     try:
         return json_decoder(RegionLine).decode_lines(folder.read(name))
     except FileNotFoundError:
-        raise DatasetError(f"{path} is missing", hint="loupe embed RUN makes it") from None
+        raise DatasetError(f"{path} is missing", hint="make it: loupe embed RUN") from None
     except UNDECODABLE as error:
         raise _damaged(f"{path}: {error}") from None
 
@@ -219,7 +219,7 @@ def _decoded(folder: Folder, name: str, kind: Any) -> Any:
     try:
         return json_decoder(kind).decode(folder.read(name))
     except FileNotFoundError:
-        raise DatasetError(f"{path} is missing", hint="loupe embed RUN makes it") from None
+        raise DatasetError(f"{path} is missing", hint="make it: loupe embed RUN") from None
     except UNDECODABLE as error:
         raise _damaged(f"{path}: {error}") from None
 
@@ -234,4 +234,4 @@ def _twice(ids: Sequence[str]) -> str:
 
 
 def _damaged(message: str) -> LoupeError:
-    return DatasetError(message, hint="loupe embed RUN makes the files anew")
+    return DatasetError(message, hint="make the files again: loupe embed RUN")

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from loupe.benchmarks.folders.own.checking import missing_samples
-from loupe.benchmarks.folders.own.config import CONFIG, SAMPLES, read_config
+from loupe.benchmarks.folders.own.config import CONFIG, SAMPLES, how_to_begin, read_config
 from loupe.benchmarks.folders.own.facts import FACTS
 from loupe.benchmarks.folders.own.survey import asks_facts_alone, review_command
 from loupe.benchmarks.folders.selection.documents import Document
@@ -64,7 +64,7 @@ def open_folder(folder: Path, *, document_type: str | None, by: str, negative: b
         raise missing_samples(folder).error()
     raise UsageError(
         f"{folder}: nothing to review here",
-        hint=f"loupe init {word(folder)} starts ground truth of your own; --type TYPE starts that of loupe select",
+        hint=f"{how_to_begin(folder)}; or, to choose a model: loupe review {word(folder)} --type TYPE",
     )
 
 

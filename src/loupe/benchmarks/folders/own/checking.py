@@ -136,7 +136,7 @@ def missing_samples(folder: Path) -> Problem:
     return Problem(
         file=str(folder / SAMPLES),
         message="not found",
-        hint=f"loupe init {word(folder)} writes it for scans and PDF files; docs/own-data.md has an example",
+        hint=f"write it as in docs/own-data.md, or for scans and PDF files: loupe init {word(folder)}",
     )
 
 

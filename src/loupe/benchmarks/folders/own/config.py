@@ -75,6 +75,12 @@ class FolderConfig(Config, frozen=True, kw_only=True):
         return "+".join([self.version, *changed])
 
 
+def how_to_begin(folder: Path) -> str:
+    """Return the hint that makes a benchmark of a folder of scans."""
+    first = "make a benchmark of its pages" if any(folder.glob("*")) else "put scans or PDF files into it, then"
+    return f"{first}: loupe init {word(folder)} --task text"
+
+
 def read_config(folder: Path) -> tuple[FolderConfig | None, list[Problem]]:
     """The settings in `folder`, or None with what is wrong with them. Tables of others are passed over."""
     path = folder / CONFIG
@@ -84,7 +90,7 @@ def read_config(folder: Path) -> tuple[FolderConfig | None, list[Problem]]:
     except FileNotFoundError:
         advice = f'printf \'[benchmark]\\ntitle = "My documents"\\ntask = "text"\\n\' > {path}'
         # Scans without a word of truth are begun by a command; truth that is there needs only settings.
-        advice = advice if (folder / SAMPLES).exists() else f"loupe init {word(folder)}"
+        advice = advice if (folder / SAMPLES).exists() else how_to_begin(folder)
         return None, [Problem(file=str(path), message="not found", hint=advice)]
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1

@@ -102,7 +102,7 @@ def open_selection(folder: Path) -> Benchmark:
     try:
         selection = json_decoder(Selection).decode(Folder(folder).read(FILE))
     except (*UNDECODABLE, OSError) as error:
-        raise DatasetError(f"{file}: {error}", hint="loupe select --save writes it anew") from None
+        raise DatasetError(f"{file}: {error}", hint="write it again: loupe select --save") from None
     if selection.documents and not trust.is_trusted(file):
         first = selection.documents[0].path
         effect = f"it names {len(selection.documents):,} documents to be read, the first {first[:200]}"

@@ -62,7 +62,7 @@ def from_details(row: SampleScores) -> ScoredPage | None:
     try:
         return convert(row.details, ScoredPage)
     except msgspec.ValidationError as error:
-        raise RunError(f"scores of {row.sample!r}: {error}", hint="loupe score RUN makes them anew") from None
+        raise RunError(f"scores of {row.sample!r}: {error}", hint="score it again: loupe score RUN") from None
 
 
 def samples_by_element(pages: Sequence[ScoredPage]) -> dict[str, list[PageSample]]:
