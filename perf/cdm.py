@@ -126,7 +126,7 @@ def score_part(pairs: list[tuple[str, str]], profile: str, folder: str) -> int:
 
 
 def score_all(pairs: list[tuple[str, str]], profile: str, folder: str, jobs: int) -> int:
-    """All pairs on so many processes; the largest memory of one, in MB."""
+    """All pairs on so many processes; the largest memory of one, in MiB."""
     shares = [pairs[number::jobs] for number in range(jobs)]
     with ProcessPoolExecutor(jobs) as pool:
         return max(pool.map(score_part, shares, [profile] * jobs, [folder] * jobs))
@@ -250,7 +250,7 @@ def main() -> None:
                 memory, clock, used = timed(partial(score_all, pairs, asked.profile, folder, jobs))
                 each = used / len(pairs)
                 ratio = f", {other / each:.0f} times less CPU" if other else ""
-                speed = f"{len(pairs) / clock:.0f} pairs/s, {1000 * each:.1f} CPU ms a pair{ratio}; {memory} MB"
+                speed = f"{len(pairs) / clock:.0f} pairs/s, {1000 * each:.1f} CPU ms a pair{ratio}; {memory} MiB"
                 whole = f"23,757 pairs in {23_757 * clock / len(pairs) / 60:.1f} min (load {os.getloadavg()[0]:.0f})"
                 print(f"{jobs} processes, {name}: {speed}; {whole}", flush=True)
 

@@ -7,7 +7,7 @@ not count. Both read the file, encode it and decode the answer; Loupe also hashe
 writes its record to disk and exports it as a file. Only CPU time counts, of all threads, user and system; the two take
 turns, so that whatever else the machine does meets both. Printed: milliseconds of CPU per page (the median of the
 repeats), the median of their ratios and the range of these, and peak memory. Goals: a ratio of at most 1.5, and 10,000
-small samples in under 400 MB. The exit code is 1 where a goal is missed.
+small samples in under 400 MiB. The exit code is 1 where a goal is missed.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ def main() -> None:
         os.environ["HOME"] = folder  # The benchmark that is made here is trusted there, and not by the user.
         module = make_pages(Path(folder) / "large", small=False)
         print(f"{options.pages} pages of {PAGE_BYTES // 1000} KB, CPU ms per page, median of {options.repeats}")
-        print(f"{'concurrency':>11} {'bare':>8} {'loupe':>8} {'ratio':>6} {'range':>9} {'pages/s':>8} {'peak MB':>8}")
+        print(f"{'concurrency':>11} {'bare':>8} {'loupe':>8} {'ratio':>6} {'range':>9} {'pages/s':>8} {'peak MiB':>8}")
         for concurrency in options.concurrency:
             pairs = in_turns(url, module, options.pages, concurrency, options.repeats)
             print(f"{concurrency:>11} {pairs}", flush=True)
@@ -228,10 +228,10 @@ def main() -> None:
         if options.small:
             module = make_pages(Path(folder) / "small", small=True)
             ours = measure("loupe", url, module, options.small, 64)
-            print(f"{options.small:,} small samples: peak {ours['peak_mb']:.0f} MB, {ours['wall']:.1f} s")
-            missed += [f"{ours['peak_mb']:.0f} MB"] if ours["peak_mb"] > MOST_MB else []
+            print(f"{options.small:,} small samples: peak {ours['peak_mb']:.0f} MiB, {ours['wall']:.1f} s")
+            missed += [f"{ours['peak_mb']:.0f} MiB"] if ours["peak_mb"] > MOST_MB else []
     if missed:
-        raise SystemExit(f"goals missed (at most {MOST_RATIO} times, {MOST_MB} MB): {', '.join(missed)}")
+        raise SystemExit(f"goals missed (at most {MOST_RATIO} times, {MOST_MB} MiB): {', '.join(missed)}")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ its number of blocks, formulas and tables and their lengths. Answers are the gro
 misread: as it stands; with every sentence a paragraph of its own; and wrapped at 45 characters, every line a paragraph.
 Printed per form: wall and CPU seconds, CPU milliseconds of the mean and of the slowest page, peak memory of a process,
 and how often the official evaluator may have reached its 30 s; with `--stages`, CPU per stage on one core. Goals on two
-cores: clean under 15 s, the others under 45 s, at most 300 MB. The official evaluator needs 0.05, 0.8 and 1.4 s a page
+cores: clean under 15 s, the others under 45 s, at most 300 MiB. The official evaluator needs 0.05, 0.8 and 1.4 s a page
 and core (issue 4). In 1.6 (1,651 pages) a third of the formulas has several lines; goals: 20 s, others 60 s.
 """
 
@@ -127,7 +127,7 @@ def _answer(dice: random.Random, element: dict[str, Any], form: str) -> str:
 
 
 def measure(task: tuple[int, str, str]) -> tuple[float, float, bool]:
-    """CPU seconds of one page, peak memory of the process in MB, and whether upstream may have timed out."""
+    """CPU seconds of one page, peak memory of the process in MiB, and whether upstream may have timed out."""
     from loupe.benchmarks.omnidocbench.page_match import match_page
     from loupe.benchmarks.omnidocbench.rules import VERSIONS
 
@@ -148,7 +148,7 @@ def run(form: str, pages: int, cores: int, version: str) -> str:
     cpu = [seconds for seconds, _, _ in found]
     return (
         f"{form:14} {cores} cores {wall:7.1f} s wall {sum(cpu):7.1f} s CPU {sum(cpu) / pages * 1000:7.1f} ms mean "
-        f"{max(cpu) * 1000:7.0f} ms most {max(memory for _, memory, _ in found):5.0f} MB "
+        f"{max(cpu) * 1000:7.0f} ms most {max(memory for _, memory, _ in found):5.0f} MiB "
         f"{sum(slow for _, _, slow in found):4} pages may time out upstream"
     )
 

@@ -39,7 +39,7 @@ def measure(count: int, folder: Path, *, look: bool) -> None:
     size = output.stat().st_size
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{count:>6,} samples: {seconds:6.1f} s, {size / 1e6:6.2f} MB, {size / count / 1000:5.1f} KB per sample")
-    print(f"{'':>15} largest memory of this process so far: {memory:.0f} MB")
+    print(f"{'':>15} largest memory of this process so far: {memory:.0f} MiB")
     if look:
         print(f"{'':>15} browser: {open_times(output)}")
 

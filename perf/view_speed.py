@@ -74,7 +74,7 @@ def main() -> None:
         timed("page of a run", lambda: pages.run(board, board.runs[0]))
         time.sleep(1.01)  # a look that is younger is taken again without opening a file
         timed("nothing has changed", lambda: shelf.look().stamp, times=1)
-    print(f"memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+    print(f"memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
 
 
 if __name__ == "__main__":

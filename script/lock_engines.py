@@ -41,7 +41,7 @@ def main(names: list[str]) -> None:
         path = LOCKS / f"{name}.txt"
         path.write_text(text)
         large = " (large)" if len(text) > LARGE else ""
-        size = _download(lock["packages"]) >> 20
+        size = _download(lock["packages"]) // 10**6
         count = sum(1 for line in text.splitlines() if line[0] not in "# ")
         print(f"{name}: {count} packages, {len(text):,} bytes{large}, {size:,} MB to download")
 

@@ -57,7 +57,7 @@ def main() -> None:
             top += each.height
         path = target / f"degradations-{group}.webp"
         sheet.save(path, quality=70, method=6)
-        print(f"{path.name}: {sheet.width} x {sheet.height}, {path.stat().st_size // 1024} KB")
+        print(f"{path.name}: {sheet.width} x {sheet.height}, {path.stat().st_size // 1000} KB")
 
 
 def row(page: np.ndarray, one: Degradation) -> Image.Image:

@@ -301,7 +301,7 @@ def test_a_lower_limit_of_the_user_stands_and_seconds_are_given_anew_for_each_pa
 
 @pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGTRAP, signal.SIGILL])
 def test_an_end_that_may_have_two_reasons_is_said_to_have_one_of_them(number: signal.Signals) -> None:
-    assert why_it_ended(-number) == "needs more than 2 GB of memory, or crashes its reader"
+    assert why_it_ended(-number) == "needs more than 2 GiB of memory, or crashes its reader"
 
 
 def test_no_more_processes_read_pages_than_fit_into_the_free_memory(tmp_path: Path) -> None:

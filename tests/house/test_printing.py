@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -165,3 +166,17 @@ def test_data_in_a_pipe_stay_exact_and_half_characters_crash_nothing(monkeypatch
         sys.stdout.write("\x1b é \udcff \ud800")
         sys.stdout.flush()
     assert pipe.buffer.getvalue() == b"\x1b \xc3\xa9 \xff ?"  # type: ignore[attr-defined]
+
+
+def test_megabytes_are_millions_of_bytes() -> None:
+    """`MB` is 10⁶ bytes, `MiB` is 2²⁰: no number of one is printed with the unit of the other."""
+    binary = re.compile(r"(?:>> ?[123]0|/ ?1024(?:\*\*\d)?)[^{}]*\} ?[kKMG]B\b")
+    decimal = re.compile(r"(?:// ?10\*\*[369]|/ ?1e[369])[^{}]*\} ?[KMG]iB\b")
+    mixed = [
+        f"{file.relative_to(SOURCE.parents[1])}:{number}"
+        for folder in ("src", "script", "perf")
+        for file in sorted((SOURCE.parents[1] / folder).rglob("*.py"))
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
+        if binary.search(line) or decimal.search(line)
+    ]
+    assert mixed == []

@@ -39,7 +39,7 @@ _MOST_PAGES: Final = 10_000
 _NEW_SUBFILE_TYPE, _SUBFILE_TYPE = 254, 255
 _SMALLER_OR_MASK, _SMALLER = 0b101, 2
 #: No image file is larger.
-MAX_BYTES: Final = 512 << 20
+MAX_BYTES: Final = 512 * 10**6
 #: Pixels converted at a time where that takes many bytes for each.
 _STRIP_PIXELS = 100_000
 #: `header` looks at so many bytes: a header is a few kilobytes, a hostile one as long as its file.
@@ -65,7 +65,7 @@ def open_image(source: Path | bytes, name: Path | None = None, *, page: int = 1)
     # A stream, not a path: Pillow maps files by path, and then decodes rotated gray TIFFs with the wrong width.
     with open_file(source) if isinstance(source, Path) else io.BytesIO(source) as stream:
         if stream.seek(0, io.SEEK_END) > MAX_BYTES:
-            raise PageError(f"{path}: the file is larger than the limit of {MAX_BYTES >> 20} MB for an image")
+            raise PageError(f"{path}: the file is larger than the limit of {MAX_BYTES // 10**6} MB for an image")
         stream.seek(0)
         try:
             image = Image.open(stream, formats=_formats())

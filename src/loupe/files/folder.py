@@ -23,7 +23,7 @@ from loupe.files.plain import check_replaceable, link_error, open_folder, open_i
 from loupe.files.written_aside import Draft, new_draft, synced
 
 #: A record is read whole into memory; a larger file is none.
-LARGEST_RECORD = 256 << 20
+LARGEST_RECORD = 256 * 10**6
 _DRAFT = re.compile(r"\.loupe-[0-9a-f]{16}\.tmp")
 
 
@@ -100,7 +100,7 @@ class Folder:
             # A buffer as large as the limit is not asked for.
             data = file.read(min(os.fstat(file.fileno()).st_size, limit) + 1)
         if len(data) > limit:
-            raise UnsafeFileError(f"{self.path / name}: larger than {limit >> 20:,} MB", hint="move it away")
+            raise UnsafeFileError(f"{self.path / name}: larger than {limit // 10**6:,} MB", hint="move it away")
         return data
 
     def open_appending(self, name: str) -> tuple[BinaryIO, bool]:

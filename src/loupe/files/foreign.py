@@ -19,7 +19,7 @@ from loupe.files.json_lines import bounded_lines
 from loupe.files.plain import not_a_file
 
 #: Ground truth and answers in one JSON document are read whole; those of the largest benchmark have 60 MB.
-LARGEST = 512 << 20
+LARGEST = 512 * 10**6
 #: Byte order marks; that of UTF-32 begins like that of UTF-16.
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
@@ -90,7 +90,7 @@ def read_data(path: Path, *, limit: int = LARGEST) -> bytes:
         data = file.read(min(os.fstat(file.fileno()).st_size, limit) + 1)
     if len(data) > limit:
         raise UnsafeFileError(
-            f"{path}: larger than {limit >> 20:,} MB, which is the most for a file that is read whole",
+            f"{path}: larger than {limit // 10**6:,} MB, which is the most for a file that is read whole",
             hint="check that it is the right file",
         )
     return data

@@ -36,7 +36,7 @@ def bounded_lines(file: BinaryIO, place: Path) -> Iterator[bytes]:
     for number, line in enumerate(iter(lambda: file.readline(LARGEST_RECORD), b""), 1):
         if len(line) == LARGEST_RECORD and not line.endswith(b"\n"):
             raise UnsafeFileError(
-                f"{place}, line {number}: longer than {LARGEST_RECORD >> 20:,} MB",
+                f"{place}, line {number}: longer than {LARGEST_RECORD // 10**6:,} MB",
                 hint=f"no record is so long; delete line {number}",
             )
         yield line

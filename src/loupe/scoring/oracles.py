@@ -22,7 +22,7 @@ Case = dict[str, Any]
 FOLDER = Path(loupe.__file__).parents[2] / "tests" / "oracles"
 ARCHIVE = "cases.tar.xz"
 #: Bytes of one file; the largest has 7 MB.
-_LARGEST = 64 * 1024**2
+_LARGEST = 64 * 10**6
 
 
 def read_oracle(name: str) -> bytes:
@@ -39,7 +39,7 @@ def read_oracle(name: str) -> bytes:
     except (OSError, KeyError, EOFError, tarfile.TarError, lzma.LZMAError) as error:
         raise DatasetError(f"{path}: no {member} can be read ({error})", hint="check out the folder again") from None
     if not data or len(data) > _LARGEST:
-        raise DatasetError(f"{path}: {member} is empty or larger than {_LARGEST >> 20} MB")
+        raise DatasetError(f"{path}: {member} is empty or larger than {_LARGEST // 10**6} MB")
     return data
 
 

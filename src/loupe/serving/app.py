@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 #: Larger bodies are refused; base64 takes a third more than the file.
-MOST_BYTES = 64 << 20
+MOST_BYTES = 64 * 10**6
 #: More pages of one PDF than this are refused.
 MOST_PAGES = 100
 #: More requests than this wait for the engine: the next one is sent away.
@@ -244,7 +244,7 @@ def _explain(status: int, request: web.Request) -> ApiError:
     if status == 405:
         return ApiError(405, f"{request.path} does not take {request.method}", code="method_not_allowed")
     if status == 413:
-        return ApiError(413, f"the body is larger than {MOST_BYTES >> 20} MB", code="body_too_large")
+        return ApiError(413, f"the body is larger than {MOST_BYTES // 10**6} MB", code="body_too_large")
     return ApiError(status, "the request was refused", code="refused")
 
 

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-_LARGEST_BODY = 4 << 20
+_LARGEST_BODY = 4 * 10**6
 _NUMBER = re.compile("[0-9]{1,9}")
 
 
@@ -58,7 +58,7 @@ async def read_body(request: Request) -> bytes:
     async for part in request.stream():
         size += len(part)
         if size > _LARGEST_BODY:
-            raise HTTPException(413, f"the change is larger than {_LARGEST_BODY >> 20} MB")
+            raise HTTPException(413, f"the change is larger than {_LARGEST_BODY // 10**6} MB")
         parts.append(part)
     return b"".join(parts)
 

@@ -25,7 +25,7 @@ from typing import Any
 
 HEAD = struct.Struct("!Q")
 #: A longer message than this is none of Loupe's, in bytes.
-LARGEST = 64 << 20
+LARGEST = 64 * 10**6
 #: What `outcome` of an exception may say of its page, and the word that goes back for it.
 OUTCOMES = ("rejected", "transient", "busy", "unavailable", "timeout")
 refused: list[str] = []

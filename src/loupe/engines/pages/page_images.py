@@ -215,7 +215,7 @@ def _mime(source: PageSource, name: Path, data: bytes) -> str:
 def _read(path: Path) -> bytes:
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise PageError(f"{path}: the file is larger than the limit of {MAX_BYTES >> 20} MB for an image")
+            raise PageError(f"{path}: the file is larger than the limit of {MAX_BYTES // 10**6} MB for an image")
         data = read_data(path)
     except FileNotFoundError:
         raise PageError(f"{path}: no such file") from None

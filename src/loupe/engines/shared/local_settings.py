@@ -54,7 +54,7 @@ _DOES = {
     "optional_secrets": "sends the secrets, if set, in the environment variables",
 }
 #: Bytes that are read, and characters of a value that are shown in one line.
-_LARGEST = 1 << 20
+_LARGEST = 10**6
 _SHOWN = 300
 
 
@@ -100,7 +100,7 @@ def read_settings(path: Path = FILE) -> LocalSettings | None:
         with path.open("rb") as stream:
             content = stream.read(_LARGEST + 1)
         if len(content) > _LARGEST:
-            raise ProfileError(f"{path}: longer than {_LARGEST >> 20} MB")
+            raise ProfileError(f"{path}: longer than {_LARGEST // 10**6} MB")
         tables = parse_toml(decode_text(content))
     except (ValueError, RecursionError, OSError) as error:
         raise ProfileError(f"{path}: {error}") from None

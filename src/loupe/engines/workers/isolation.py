@@ -42,7 +42,7 @@ _TICK = 0.25
 #: Seconds that a process gets to end after it closed its connection.
 _LAST_MOMENTS = 2.0
 #: A longer answer than this, in bytes, is refused instead of read.
-_LARGEST_REPLY = 256 << 20
+_LARGEST_REPLY = 256 * 10**6
 #: What a worker prints is kept for error messages, up to this many bytes.
 _LOG_LIMIT = 1 << 20
 
@@ -286,7 +286,7 @@ class _Worker:
                 raise EngineError("the engine process answered before it took the page")
             (size,) = HEAD.unpack(await reader.readexactly(HEAD.size))
         if size > _LARGEST_REPLY:
-            raise EngineError(f"the answer is larger than {_LARGEST_REPLY >> 20} MB")
+            raise EngineError(f"the answer is larger than {_LARGEST_REPLY // 10**6} MB")
         return await reader.readexactly(size)
 
     async def _death(self) -> tuple[int, str]:

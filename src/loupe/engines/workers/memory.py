@@ -16,7 +16,7 @@ _MOST_KEPT = 64 << 20
 
 @cache
 def keep_freed_memory() -> bool:
-    """Let this process hold up to 64 MB of freed memory for the next page. Returns whether that could be set."""
+    """Let this process hold up to 64 MiB of freed memory for the next page. Returns whether that could be set."""
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError, TypeError):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from loupe.errors import EngineError, EngineTimeoutError, EngineUnavailableError
 
 #: More output than this, in bytes, is an error: no page holds it.
-OUTPUT_LIMIT = 64 << 20
+OUTPUT_LIMIT = 64 * 10**6
 #: Asks Linux for a kill when Loupe dies, so that `kill -9` leaves no program behind, then becomes the program. A
 #: `preexec_fn` would do it too, but Python code between fork and exec can deadlock in a process with threads.
 _LAUNCH = (
@@ -116,7 +116,7 @@ class _Pipe:
         while chunk := await self.reader.read(1 << 16):
             collected += chunk
             if len(collected) > limit:
-                raise EngineError(f"more than {limit >> 20} MB of output")
+                raise EngineError(f"more than {limit // 10**6} MB of output")
         return bytes(collected)
 
     async def read_end(self) -> bytes:

@@ -28,7 +28,7 @@ CONFIG = "loupe.toml"
 SAMPLES = "samples.jsonl"
 
 #: Larger settings were written by nobody.
-_LARGEST = 16 << 20
+_LARGEST = 16 * 10**6
 
 #: Those of others, which are passed over here, come last.
 _TABLES = ("benchmark", "fields", "engines", "select", "suites")

@@ -22,7 +22,7 @@ Answers: TypeAlias = Callable[[str], "str | None"]
 
 _MEMORY_KIB: Final = 3 << 20
 _OUTPUT_BLOCKS: Final = 64 << 11  # of 512 bytes
-_READ_BYTES: Final = 64 << 20
+_READ_BYTES: Final = 64 * 10**6
 _HEARD_BYTES: Final = 64 << 10
 #: Seconds without a word until a program is told that nobody will answer.
 _PATIENCE: Final = 20
