@@ -21,7 +21,7 @@ from loupe.data.bounds import max_memory, too_much_or_crash, why_it_ended
 from loupe.data.pages import ink_fraction, load_page, page_size, thumbnail
 from loupe.engines.workers.cores import readers
 from loupe.errors import PageError
-from loupe.types import PageSource, PdfPage
+from loupe.types import PackedImage, PageSource, PdfPage
 from tests.engines.test_isolation import children
 from tests.support.bombs import BOMBS, IMPOSTORS, plant
 from tests.support.pages import draw_page, write_pdf
@@ -309,3 +309,8 @@ def test_no_more_processes_read_pages_than_fit_into_the_free_memory(tmp_path: Pa
     for free, wanted in ((1 << 30, 1), (max_memory() + 1024, 1), (1 << 50, readers(tmp_path / "none"))):
         meminfo.write_text(f"MemTotal: 99 kB\nMemAvailable:   {free // 1024} kB\n")
         assert readers(meminfo) == wanted
+
+
+def test_a_page_in_a_message_reads_as_people_write_it() -> None:
+    assert str(PdfPage(Path("a/scan.pdf"), 3)) == "a/scan.pdf#page=3"
+    assert str(PackedImage(Path("val.parquet"), "7/image")) == "val.parquet, 7/image"

@@ -67,6 +67,8 @@ def test_without_streaming_the_first_token_is_not_measured_and_refusals_are_erro
     low, high = test.levels
     assert low.first_token is None and low.errors == {}
     assert high.errors.keys() == {"error"} and "HTTP 429" in high.first_error and high.answered > 0
+    counted = f"{high.errors['error']} error{'s' if high.errors['error'] > 1 else ''}; the first: "
+    assert any(counted in note for note in notes_of(test))
     assert (test.knee, test.still_growing) == (2, False), "a level with refusals is none to choose"
     assert test.cost == pytest.approx((1 + low.answered + high.answered) * len(WORDS) / 1000), "the warm-up is paid too"
     said = " ".join(notes_of(test))

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 
 from loupe.cli.view import what_opens
+from loupe.web.view.grid import counted_outcome
 from tests.support.command_line import loupe
 from tests.support.report_runs import Toy
 from tests.support.served import wait_for
@@ -148,7 +149,9 @@ def test_the_leaderboard_ranks_and_the_run_says_how_it_went(server: Served) -> N
     assert re.search(r">error</td><td[^>]*><bdi>boom &lt;b&gt;</bdi>", run)
     (query,) = re.findall(r'samples\?([^"]*error=[^"]*)"', run)
     assert names(page(server, f"{board(server)}/samples?{unescape(query)}")) == ["book/page-0004"]
-    assert "1 error" in run and "1 cut off" in run and "68 answered" in run
+    assert "1 error" in run and "1 errors" not in run and "1 cut off" in run and "68 answered" in run
+    assert [counted_outcome(name, 2) for name in ("error", "empty", "ok")] == ["errors", "empty answers", "answered"]
+    assert re.search(r"<h2>What differs from the (profile \S+|defaults of the engine kind \w+)</h2>", run)
 
 
 def test_lists_are_filtered_sorted_and_cut_into_pages(server: Served) -> None:
