@@ -151,7 +151,7 @@ def test_the_leaderboard_ranks_and_the_run_says_how_it_went(server: Served) -> N
     assert names(page(server, f"{board(server)}/samples?{unescape(query)}")) == ["book/page-0004"]
     assert "1 error" in run and "1 errors" not in run and "1 cut off" in run and "68 answered" in run
     assert [counted_outcome(name, 2) for name in ("error", "empty", "ok")] == ["errors", "empty answers", "answered"]
-    assert re.search(r"<h2>What differs from the (profile \S+|defaults of the engine kind \w+)</h2>", run)
+    assert "<h2>What differs from the " in run and "the profile the" not in run
 
 
 def test_lists_are_filtered_sorted_and_cut_into_pages(server: Served) -> None:
