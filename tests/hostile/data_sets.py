@@ -121,6 +121,31 @@ def _other_parquet(dice: random.Random, place: Path) -> None:
         pq.write_table(made, file)
 
 
+_TSV = "level page_num block_num par_num line_num word_num left top width height conf text"
+#: What other programs write, each of which Loupe knows by its content.
+FOREIGN: Sequence[tuple[str, str]] = (
+    (".json", '{"status": "succeeded", "analyzeResult": {"content": "p0", "pages": [{"lines": [{"content": "p0"}]}]}}'),
+    (".json", '{"DocumentMetadata": {"Pages": 1}, "Blocks": [{"BlockType": "LINE", "Text": "p0", "Page": 1}]}'),
+    (".json", '{"responses": [{"fullTextAnnotation": {"text": "p0", "pages": []}}]}'),
+    (".json", '{"schema_name": "DoclingDocument", "version": "1.0", "texts": [{"text": "p0"}], "body": {}}'),
+    (".json", '{"pages": [{"index": 0, "markdown": "p0"}], "model": "m", "usage_info": {}}'),
+    (".html", '<html><body><div class="ocr_page"><span class="ocrx_word">p0</span></div></body></html>'),
+    (".txt", '<?xml version="1.0"?><alto xmlns="http://www.loc.gov/standards/alto/ns-v4#"><Layout/></alto>'),
+    (".md", '<PcGts xmlns="http://schema.primaresearch.org/PAGE/gts/pagecontent/2019-07-15"><Page/></PcGts>'),
+    (".txt", _TSV.replace(" ", "\t") + "\n5\t1\t1\t1\t1\t1\t0\t0\t9\t9\t90\tp0\n"),
+)
+
+
+def _put_foreign(dice: random.Random, folder: Path) -> None:
+    """An answer as another program writes it, whole or bent, in place of one of these."""
+    suffix, text = dice.choice(FOREIGN)
+    bend = mutations.bend_json if suffix == ".json" else mutations.bend_bytes
+    bent = bend(dice, text.encode()) if dice.random() < 0.5 else text.encode()
+    deep = b'{"analyzeResult": ' * 5_000
+    with contextlib.suppress(OSError):  # A change has put a folder or a link there.
+        (folder / f"p0{suffix}").write_bytes(deep if dice.random() < 0.05 else bent)
+
+
 def answers_template(world: World) -> None:
     """Answers as folders, as JSON lines and as official JSON, and what they answer."""
     from tests.support.synthetic import write_prepared
@@ -141,6 +166,8 @@ def answers_template(world: World) -> None:
 
 def make_answers(dice: random.Random, world: World) -> Sequence[Command]:
     """Mutated answers, filed, scored and looked through for faults."""
+    if dice.random() < 0.3 and not isinstance(dice, mutations.Calm):
+        _put_foreign(dice, world.case / "given" / "docs")
     mutations.mutate(dice, world.case / "given", world.canary)
     ident = dice.choice(["docs", "docs", "omnidocbench", "dp_bench", "olmocr_bench", "pubtabnet"])
     form = dice.choice(["", ".json", ".jsonl"] if ident == "docs" else ["", ".json"])

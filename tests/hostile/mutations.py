@@ -8,6 +8,7 @@ import random
 import shutil
 import socket
 import tempfile
+import unicodedata
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -291,7 +292,11 @@ def bend_toml(dice: random.Random, data: bytes) -> bytes:
 
 
 def bend_text(dice: random.Random, data: bytes) -> bytes:
-    """A text with hostile pieces in it."""
+    """A text with hostile pieces in it, now and then in an encoding of Windows or cut within one."""
+    if dice.random() < 0.2:
+        encoding = dice.choice(["utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
+        coded = data.decode("utf-8", "replace").encode(encoding)
+        return coded[: dice.randrange(len(coded) + 1)] if dice.random() < 0.3 else coded
     place = dice.randrange(len(data) + 1)
     return data[:place] + text(dice).encode("utf-8", "surrogatepass") + data[place:]
 
@@ -400,8 +405,16 @@ def mutate(dice: random.Random, root: Path, canary: Path) -> None:
 
 
 def _strange_name(dice: random.Random, path: Path) -> None:
-    """Another name for what stands there, or a copy under it."""
-    name = text(dice).replace("\0", "").replace("/", "_")[:100].encode("utf-8", "surrogatepass")[:250] or b"-"
+    """Another name for what stands there, or a copy under it; also as macOS writes it, and as a page of it."""
+    alike = (
+        unicodedata.normalize("NFD", f"é{path.name}"),
+        unicodedata.normalize("NFC", f"é{path.name}"),
+        f"{path.name}#page={dice.choice([0, 1, 2, 99])}",
+        f"{path.stem}_p2{path.suffix}",
+        path.name.upper(),
+    )
+    named = dice.choice(alike) if dice.random() < 0.4 else text(dice)
+    name = named.replace("\0", "").replace("/", "_")[:100].encode("utf-8", "surrogatepass")[:250] or b"-"
     target = os.path.join(os.fsencode(path.parent), name)  # noqa: PTH118  a name that is no text
     if name in (b".", b"..") or os.path.lexists(target):
         return

@@ -53,7 +53,9 @@ def images_template(world: World) -> None:
     docs = world.case / "docs"
     docs.mkdir()
     (docs / "loupe.toml").write_text('[benchmark]\ntitle = "Pages"\n')
-    rows = [{"id": name, "image": name, "reference": "x"} for name in IMAGE_NAMES]
+    rows = [
+        {"id": name, "image": name, "reference": "x"} for name in (*IMAGE_NAMES[:2], "c.tif#page=1", "c.tif#page=2")
+    ]
     (docs / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
@@ -154,6 +156,7 @@ def _bomb(dice: random.Random) -> bytes:
         ),
         lambda: b"BM" + struct.pack("<IIIIiiHHIIiiII", 90, 0, 54, 40, side, side, 1, 24, 1, 0, 0, 0, 0, 0),
         lambda: _tiff(side, dice.choice([1, 5, 7, 8, 32773])),
+        lambda: _tiff_pages(dice.choice([2, 50, 9_999, 60_000]), after=dice.choice([0, 8, 26, 2**31, 7])),
         lambda: b"qoif" + struct.pack(">II", side, side) + b"\x04\0" + b"\xfd" * 200,
     )
     return dice.choice(makers)()
@@ -165,6 +168,25 @@ def _tiff(side: int, compression: int) -> bytes:
     tags += [(273, 4, 1, 8), (278, 4, 1, side), (279, 4, 1, 1000)]
     body = struct.pack("<H", len(tags)) + b"".join(struct.pack("<HHII", *tag) for tag in tags) + struct.pack("<I", 8)
     return b"II*\0\x08\0\0\0" + body + b"\0" * 1000
+
+
+def _tiff_pages(count: int, *, after: int) -> bytes:
+    """So many pages of one pixel; the last one leads on to `after`: nowhere, back to a page, or beyond the file."""
+    tags = [
+        (256, 3, 1, 1),
+        (257, 3, 1, 1),
+        (258, 3, 1, 8),
+        (259, 3, 1, 1),
+        (262, 3, 1, 1),
+        (273, 4, 1, 8),
+        (279, 4, 1, 1),
+    ]
+    directory = struct.pack("<H", len(tags)) + b"".join(struct.pack("<HHII", *tag) for tag in tags)
+    step = len(directory) + 4
+    chain = [
+        directory + struct.pack("<I", 8 + step * number if number < count else after) for number in range(1, count + 1)
+    ]
+    return b"II*\0\x08\0\0\0" + b"".join(chain)
 
 
 def pdf(*objects: bytes) -> bytes:
