@@ -1,4 +1,4 @@
-"""What lies in a folder of one's own: documents, and what is left out, with the reason.
+"""Find the documents in a folder of one's own, and what is left out, with the reason.
 
 Left out without a word are only hidden files, what systems and Loupe itself put there, and runs.
 """
@@ -41,7 +41,7 @@ class Document:
 
     @property
     def is_numbered(self) -> bool:
-        """Whether samples write the numbers of its pages."""
+        """True if samples write the numbers of its pages."""
         return self.path.lower().endswith(".pdf") or self.pages > 1
 
     @property
@@ -52,7 +52,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What lies in a folder: documents in the order of their paths, files left out, with why, and what else to know."""
+    """The content of a folder: documents in the order of their paths, files left out, with why, and further remarks."""
 
     documents: tuple[Document, ...]
     left_out: Mapping[str, str]
@@ -65,7 +65,7 @@ class Found:
 
     @property
     def is_sorted(self) -> bool:
-        """Whether somebody has sorted the documents into `positive/` and `negative/`."""
+        """True if somebody has sorted the documents into `positive/` and `negative/`."""
         return set(self.folders) == set(SORTED)
 
 
@@ -183,7 +183,7 @@ def _paths(folder: Path) -> list[str]:
 
 
 def _unread(folder: Path, paths: Iterable[str]) -> dict[str, str]:
-    """What is not read of the files of these paths. What cannot be opened is left to those who read it."""
+    """Say which pages of these files are not read. Files that cannot be opened are left to those who read them."""
     named: dict[str, set[int]] = defaultdict(set)
     for path in paths:
         source = page_source(Path(), path)

@@ -96,7 +96,7 @@ def first_table(source: str) -> list[list[Cell]]:
 
 
 def table_places(source: str) -> Iterator[tuple[int, int]]:
-    """Where each table that lies in no other begins and ends; one that is never closed ends with the source."""
+    """Yield the beginning and the end of each table that lies in no other; one never closed ends with the source."""
     depth = start = 0
     for mark in _MARK.finditer(source):
         if mark[2] is None:

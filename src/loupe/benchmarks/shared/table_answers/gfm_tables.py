@@ -28,7 +28,7 @@ def cells_of_row(line: str) -> list[str]:
 
 
 def is_delimiter_row(line: str) -> bool:
-    """Whether a line is the row of hyphens below a header, with colons or without."""
+    """Return whether a line is the row of hyphens below a header, with colons or without."""
     return "-" in line and all(map(_DELIMITER.fullmatch, cells_of_row(line)))
 
 
