@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loupe.benchmarks.folders.own.facts import truth_of
+from loupe.benchmarks.folders.own.markdown_tables import unify_tables
 from loupe.benchmarks.folders.own.normalization import (
     Comparison,
     prepare_formula,
@@ -346,3 +347,17 @@ def test_a_class_is_right_if_the_label_stands_alone(answer: str, right: float) -
 def test_a_question_takes_the_best_of_the_accepted_answers() -> None:
     assert value("question", "eur 12,50", ["12.50", "EUR 12,50"]) == 1.0
     assert value("question", "no idea", ["12.50"]) == 0.0
+
+
+@pytest.mark.parametrize(("width", "rows"), [(10_000, 10_000), (5_000, 5_000), (999, 5_000)])
+def test_short_rows_below_a_wide_header_ask_for_no_more_cells_than_the_limits(width: int, rows: int) -> None:
+    table = "|a" * width + "|\n" + "|-" * width + "|\n" + "|x|\n" * rows
+    start = time.process_time()
+    assert unify_tables(table) == table
+    assert len(read_table(table)) == 20_000
+    assert time.process_time() - start < 5
+
+
+def test_a_table_in_a_cell_of_another_stays_as_it_is_written() -> None:
+    nested = "<table><tr><td><table><tr><td>x</td></tr></table></td></tr></table>"
+    assert unify_tables(nested) == nested

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from loupe.benchmarks.folders.own.html_tables import Cell, as_parsed, read_one, table_places
-from loupe.benchmarks.folders.own.tables import escape_text, within_limits
-from loupe.benchmarks.shared.table_answers.gfm_tables import pipe_tables_in, rows_of_table
+from loupe.benchmarks.folders.own.tables import MAX_CELLS, MAX_COLUMNS, MAX_ROWS, escape_text, within_limits
+from loupe.benchmarks.shared.table_answers.gfm_tables import pipe_tables_in, rows_of_table, width_of_table
 
 #: What no cell between pipes can hold.
 _RICH = re.compile(r"<(?:a|img|math|svg|ul|ol|dl|li|pre|blockquote|h[1-6]|input|object|video|audio)\b", re.IGNORECASE)
@@ -33,7 +33,8 @@ def unify_tables(text: str) -> str:
 
 def _unified(source: str) -> str:
     """A table in HTML in the spelling that its cells allow."""
-    table = None if _RICH.search(source) else read_one(source)
+    nested = "<table" in source[1:].casefold()
+    table = None if nested or _RICH.search(source) else read_one(source)
     if table is None or not within_limits(table.rows):
         return _unify_pipes(source)  # "<table>" in prose, say
     outside = f"{table.outside}\n" if table.outside else ""
@@ -53,8 +54,13 @@ def _lines_unified(lines: Sequence[str]) -> Iterator[str]:
     for table in pipe_tables_in(lines):
         yield from lines[end : table.start]
         end = table.stop
-        rows = [[_cell_of_pipes(cell) for cell in row] for row in rows_of_table(lines[table.start : end])]
-        yield _piped(rows)
+        written = lines[table.start : end]
+        # Short rows are filled up, so that a few characters could ask for any number of cells.
+        width = width_of_table(written)
+        if width > MAX_COLUMNS or len(written) > MAX_ROWS or width * len(written) > MAX_CELLS:
+            yield from written
+        else:
+            yield _piped([[_cell_of_pipes(cell) for cell in row] for row in rows_of_table(written)])
     yield from lines[end:]
 
 

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from loupe.benchmarks.folders.own.html_tables import Cell, first_table
-from loupe.benchmarks.shared.table_answers.gfm_tables import pipe_tables_in, rows_of_table
+from loupe.benchmarks.shared.table_answers.gfm_tables import pipe_tables_in, rows_of_table, width_of_table
 
 #: Text by (row, column) of a cell's upper left corner.
 Grid: TypeAlias = dict[tuple[int, int], str]
@@ -83,8 +83,9 @@ def _pipe_rows(answer: str) -> list[list[Cell]]:
     table = next(pipe_tables_in(lines), range(0))
     if not table:
         return []
-    rows = rows_of_table(lines[table.start : min(table.stop, table.start + MAX_ROWS + 1)])
-    return [[Cell(1, 1, escape_text(cell)) for cell in row] for row in rows]
+    written = lines[table.start : min(table.stop, table.start + MAX_ROWS + 1)]
+    rows = islice(rows_of_table(written), MAX_CELLS // min(width_of_table(written), MAX_COLUMNS) + 1)
+    return [[Cell(1, 1, escape_text(cell)) for cell in row[: MAX_COLUMNS + 1]] for row in rows]
 
 
 def escape_text(cell: str) -> str:

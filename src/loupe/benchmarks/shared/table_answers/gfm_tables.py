@@ -47,8 +47,16 @@ def pipe_tables_in(lines: Sequence[str]) -> Iterator[range]:
         place = end
 
 
-def rows_of_table(lines: Sequence[str]) -> list[list[str]]:
-    """The header and the rows below it. Short rows get empty cells, long ones are cut: the header sets the width."""
-    header, rule, *body = (cells_of_row(line) for line in lines)
-    width = max(len(header), len(rule))
-    return [[*row, *[""] * (width - len(row))][:width] for row in (header, *body)]
+def width_of_table(lines: Sequence[str]) -> int:
+    """Return the number of columns: the cells of the header or of the row of hyphens, whichever has more."""
+    return max(len(cells_of_row(line)) for line in lines[:2])
+
+
+def rows_of_table(lines: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the header and the rows below it. Short rows get empty cells, long ones are cut to the table's width.
+
+    A few characters may thereby ask for many cells: take no more rows than are wanted.
+    """
+    width = width_of_table(lines)
+    for row in map(cells_of_row, (lines[0], *lines[2:])):
+        yield [*row, *[""] * (width - len(row))][:width]
