@@ -103,6 +103,10 @@ class Request:
     max_tokens: int | None = None
 
 
+#: Up to here, every whole number is also one of JavaScript and of a float.
+_MOST_TOKENS = 2**53
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
     """What an engine gives back for one request. `seconds` only if the engine knows better than the scheduler.
@@ -123,6 +127,23 @@ class Output:
     endpoint: str = ""
     first_token: float | None = None
     charged: Mapping[str, float] | None = None
+
+    def __post_init__(self) -> None:
+        """Forget counts of tokens that nothing can have: a server may say anything."""
+        for name in ("input_tokens", "output_tokens"):
+            object.__setattr__(self, name, possible_tokens(getattr(self, name)))
+        object.__setattr__(
+            self, "discarded_tokens", tuple(possible_tokens(each) or 0 for each in self.discarded_tokens)
+        )
+
+
+def possible_tokens(count: int | None) -> int | None:
+    """Return the count of tokens, None for one that is unknown or impossible.
+
+    >>> possible_tokens(12), possible_tokens(-1), possible_tokens(2**63)
+    (12, None, None)
+    """
+    return count if count is not None and 0 <= count <= _MOST_TOKENS else None
 
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "class"}):

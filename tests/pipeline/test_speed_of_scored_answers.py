@@ -57,3 +57,17 @@ def test_seconds_that_the_answers_tell_are_kept_and_zeros_of_old_results_are_unk
     assert speed_text("latency_p50", 0.0) == speed_text("seconds_per_page", 0.0) == "–"
     result = folder.result()
     assert result is not None and next(name for name, _ in speed_table([result, None])) == "seconds per page"
+
+
+def test_counts_of_tokens_that_nothing_can_have_are_unknown(tmp_path: Path) -> None:
+    own = made(tmp_path, input_tokens=int(1e308), output_tokens=2)
+    folder = RunFolder.open(
+        loupe.run(str(own), f"predictions:{tmp_path / 'answers.jsonl'}", runs=tmp_path / "runs").path
+    )
+    (record, *_) = folder.read_predictions(folder.prediction_places().values())
+    assert record.input_tokens is None
+    # Records of before hold what a server said.
+    file = folder.predictions_file
+    file.write_text(file.read_text().replace('"output_tokens":2', f'"output_tokens":{int(1e308)}', 1))
+    figures = speed_of(folder, folder.prediction_places()).figures
+    assert figures["output_tokens_per_page"] == 2 and "input_tokens_per_page" not in figures

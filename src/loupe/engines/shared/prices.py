@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from loupe.types import FAILED, Prediction
+from loupe.types import FAILED, Prediction, possible_tokens
 
 _MILLION = 1_000_000
 
@@ -81,6 +81,12 @@ class Usage(msgspec.Struct, rename={"outcome": "class"}):
     ended: float | None = None
     endpoint: str = ""
     charged: dict[str, float] | None = None
+
+    def __post_init__(self) -> None:
+        """Forget impossible counts of tokens: an older record holds whatever a server said."""
+        self.input_tokens, self.output_tokens = possible_tokens(self.input_tokens), possible_tokens(self.output_tokens)
+        sent, written = self.discarded_tokens
+        self.discarded_tokens = possible_tokens(sent) or 0, possible_tokens(written) or 0
 
     @property
     def untold(self) -> int:

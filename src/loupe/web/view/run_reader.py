@@ -23,7 +23,7 @@ from loupe.runs.folder import PREDICTIONS, SCORES, RunFolder, ScoresHead, counts
 from loupe.runs.lock import LOCK
 from loupe.runs.places import Place, Places
 from loupe.typed import json_decoder
-from loupe.types import FAILED, UNDECODABLE, SampleScores
+from loupe.types import FAILED, UNDECODABLE, SampleScores, possible_tokens
 from loupe.web.view.growing import GrowingFile
 from loupe.web.view.run_index import Answered, RunIndex, one_line
 
@@ -51,7 +51,7 @@ class _Head(msgspec.Struct, rename={"outcome": "class"}):
     def answered(self) -> Answered:
         """The same without the name, and errors cut to what a line shows."""
         error = one_line(self.error) if self.outcome in FAILED else ""
-        tokens = self.input_tokens, self.output_tokens
+        tokens = possible_tokens(self.input_tokens), possible_tokens(self.output_tokens)
         return Answered(sys.intern(self.outcome), self.seconds, *tokens, self.began, self.ended, self.lost, error)
 
 
