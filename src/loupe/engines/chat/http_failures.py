@@ -60,12 +60,19 @@ _NO_IMAGES = re.compile(
     rb"image input is not supported|missing data required for image input|"
     rb"no endpoints found that support image|does not support (?:images|image input|vision)"
 )
-#: A prompt that a provider refuses for its content, whatever the number: OpenAI and Azure (`content_filter`,
-#: `ResponsibleAIPolicyViolation`), DashScope, GLM, OpenRouter (403 "requires moderation … flagged").
+#: A prompt that a provider refuses for its content, in lower case. First by the code or type of the error, in JSON that
+#: may be quoted in JSON; then by words that no other error has; then by a sentence that says it of what was sent.
+#: What only talks of filters, policies or guardrails is about settings. OpenAI, Azure, OpenRouter, DashScope, GLM.
 _FILTERED = re.compile(
-    rb"content[_ -]?filter(?:ed|ing)?\b|content[_ ](?:management )?policy|responsibleaipolicyviolation|"
-    rb"requires moderation|moderation[_ ](?:blocked|failed)|(?:input|prompt|content|image)s? (?:was|were|is) flagged|"
-    rb"data[_ ]?inspection[_ ]?failed|content_?blocked|safety (?:system|filter|policy)|guardrail"
+    rb'"(?:code|type|status|reason)\\*"\s*:\s*\\*"(?:content_?filter(?:ed)?|content_?blocked|content_moderation|'
+    rb'moderation_(?:blocked|failed)|prohibited_content|guardrail_intervened|(?:image_)?safety)\\*"|'
+    rb'"contentfilter\\*"\s*:|'
+    rb"content_?policy_?violation|responsibleaipolicyviolation|data_?inspection_?failed|"
+    rb"\b(?:prompt|image|content|input|output|response)s? (?:(?:was|were|is|are|has|have|been|got) ){0,3}"
+    rb"(?:flagged|filtered|blocked(?! (?:for (?:this|your|the|you)|on|until|unless)\b))|"
+    rb"\brequests? (?:(?:was|were|is|has|been|got) ){0,3}(?:flagged|filtered|blocked|rejected) "
+    rb"(?:by|due to|because of|as a result of) [^.]{0,40}(?:content|safety|moderation|guardrail)|"
+    rb"\bflagged (?:prompt|image|content|input)"
 )
 _AGAIN = "finished samples are kept, and the same command continues"
 
