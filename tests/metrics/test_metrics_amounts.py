@@ -59,6 +59,10 @@ def test_an_amount_equals_itself_and_its_plain_number(text: str) -> None:
         ("S/. 5", "5"), ("١٬٢٣٤٫٥٠", "1234.5"), ("١٢٣٫٤٥٦", "123.456"), ("۱۲٫۵ ریال", "12.5"),
         ("ر.س.\u200f ١٢", "12"), ("₹१२,३४,५६७", "1234567"), ("\u200e\u2212\u200e12٫5", "-12.5"),
         ("1٬234 د.إ.", "1234"), ("1 234,50 грн", "1234.5"),
+        ("Rs. 1,23,456/-", "123456"), ("Rs 500 /- only", "500"), ("1,234.50/-", "1234.5"), ("KSh 500/=", "500"),
+        ("-Rs. 500/-", "-500"), ("1,200 元整", "1200"), ("人民币1,200.50元整", "1200.5"), ("NT$1,200 整", "1200"),
+        ("１，２００円也", "1200"), ("1,200원정", "1200"), ("1,234.50 (USD)", "1234.5"), ("（€） 12,50", "12.5"),
+        ("1.234,50[EUR]", "1234.5"), ("(12.00) (USD)", "-12"), ("-(Rs.) 12", "-12"),
     ],
 )  # fmt: skip
 def test_what_marks_mean_is_told_by_their_places(text: str, value: str) -> None:
@@ -67,14 +71,21 @@ def test_what_marks_mean_is_told_by_their_places(text: str, value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "-", "n/a", "12 kg", "1.2.3", "1 2 3", "12 50", "(12", "1e5", "9" * 70, "..5", "$(5", "$."]
-)
+    "text",
+    [
+        "", "-", "n/a", "12 kg", "1.2.3", "1 2 3", "12 50", "(12", "1e5", "9" * 70, "..5", "$(5", "$.",
+        "5/2", "/-", "5/- kg", "元整", "5 (kg)", "5 (USD", "5 (USD) 6", "(USD)", "5 only 6", "5 (US) (EUR)",
+        "1(.)5", "5 整元", "1 (234)",
+    ],
+)  # fmt: skip
 def test_what_is_no_amount_has_no_value(text: str) -> None:
     assert read_amount(text) is None
 
 
 def test_currencies_differ_only_where_both_are_named() -> None:
     assert amounts_match("12.00", "12 EUR") and amounts_match("$12", "CAD 12") and amounts_match("", "null")
+    assert amounts_match("12 (USD)", "$12") and not amounts_match("12 (USD)", "12 EUR")
+    assert amounts_match("12 元整", "CNY 12") and not amounts_match("12 元整", "JPY 12")
     signs = {
         "NT$": "TWD",
         "MX$": "MXN",

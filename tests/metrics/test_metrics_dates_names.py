@@ -97,7 +97,11 @@ def test_dashes_and_words_for_nothing_are_one_rule() -> None:
     assert all(
         map(is_absent, ("", " ", "-", "--", "\u2013", "N/A", "n.a.", "None", "null", "NIL", "unknown", "not available"))
     )
-    assert not any(map(is_absent, ("0", "no", "NA", "N", "nothing else", "None Ltd", "-1", "not applicable here")))
+    assert all(map(is_absent, ("NA", "na.", "N / A", "n/a.", "N. A.", "null.", "None.", "not  found.")))
+    assert not any(
+        map(is_absent, ("0", "no", "N", "A", "Na Ltd", "nan", "N A", ".", "null..", "nothing else", "None Ltd"))
+    )
+    assert not any(map(is_absent, ("-1", "not applicable here")))
 
 
 NO_DAY = """31.02.2025; 29.02.2025; 13/13/2025; 3 jui 2024; soon; 2025; 2025-13-01; 20251340; 0000-01-01

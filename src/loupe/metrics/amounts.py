@@ -25,7 +25,9 @@ _CURRENCIES: dict[str, tuple[str, ...]] = {
     "c$": ("CAD",), "ca$": ("CAD",), "a$": ("AUD",), "au$": ("AUD",), "nz$": ("NZD",), "hk$": ("HKD",), "s$": ("SGD",),
     "nt$": ("TWD",), "mx$": ("MXN",), "mex$": ("MXN",), "ar$": ("ARS",), "clp$": ("CLP",), "col$": ("COP",),
     "$u": ("UYU",), "u$s": ("USD",),
-    "£": ("GBP",), "¥": ("JPY", "CNY"), "円": ("JPY",), "圓": ("CNY", "TWD"), "元": ("CNY", "TWD"), "rmb": ("CNY",),
+    "£": ("GBP",), "¥": ("JPY", "CNY"), "円": ("JPY",), "圓": ("CNY", "TWD"), "圆": ("CNY",), "元": ("CNY", "TWD"),
+    "rmb": ("CNY",), "人民币": ("CNY",), "人民幣": ("CNY",), "台币": ("TWD",), "台幣": ("TWD",), "新台币": ("TWD",),
+    "新台幣": ("TWD",), "新臺幣": ("TWD",), "港币": ("HKD",), "港幣": ("HKD",),
     "₩": ("KRW",), "원": ("KRW",), "₹": ("INR",), "rs": _RUPEES, "rs.": _RUPEES, "৳": ("BDT",), "tk": ("BDT",),
     "₽": ("RUB",), "руб": ("RUB",), "руб.": ("RUB",), "₺": ("TRY",), "tl": ("TRY",), "лв": ("BGN",), "лв.": ("BGN",),
     "rm": ("MYR",), "rp": ("IDR",), "rp.": ("IDR",), "฿": ("THB",), "baht": ("THB",), "บาท": ("THB",), "₱": ("PHP",),
@@ -57,9 +59,13 @@ _UNIT = r"[^\d\s.,'٫+()-][^\d\s,'٫+()-]{0,7}"
 _NUMBER = r"[.,٫]?\d[\d.,'٫ ]*"
 _AMOUNT = re.compile(
     rf"(?:(?P<outer>{_UNIT}) ?(?=\())?(?P<open>\(?) ?(?P<sign>{_SIGN}) ?(?P<before>(?:{_UNIT})?) ?(?P<inner>{_SIGN}) ?"
-    rf"(?P<number>{_NUMBER}?)(?P<round>[.,]-{{1,2}})? ?(?P<behind>-?) ?(?P<after>(?:{_UNIT})?) ?(?P<last>-?) ?"
-    rf"(?P<close>\)?)(?:(?<=\)) ?(?P<outside>{_UNIT}))?"
+    rf"(?P<number>{_NUMBER}?)(?P<round>[.,]-{{1,2}})?(?: ?/(?:-{{1,2}}|=))? ?(?P<behind>-?) ?"
+    rf"(?P<after>(?:{_UNIT})?) ?(?P<last>-?) ?(?P<close>\)?)(?:(?<=\)) ?(?P<outside>{_UNIT}))?"
 )
+#: A currency that stands in brackets of its own.
+_BRACKETED = re.compile(rf"[(\[] ?({_UNIT}) ?[)\]]")
+#: "Exactly", behind a number or its currency, in Chinese, Japanese, Korean and English.
+_EXACTLY = re.compile(r"(?<=[\d元圆圓円원]) ?[整正也정]$| only$", re.IGNORECASE)
 #: Signs that are written in several ways. U+066B parts decimals anywhere, and U+066C groups (Arabic, Persian).
 _SAME = str.maketrans(
     {"٬": "'", "،": ",", "٫": _DECIMAL}
@@ -80,14 +86,17 @@ def read_amount(text: str) -> Amount | None:
 
     Dot and comma: the last of the two is the decimal mark; one that occurs several times groups; one alone groups if
     exactly three digits follow and one to three precede, the first of them not 0. Apostrophes and spaces group.
-    Negative: a minus before or behind, or brackets. `,-` behind a number is `,00`, `.50` is half of one.
+    Negative: a minus before or behind, or brackets around the number. `,-` behind a number is `,00`, `.50` is half of
+    one; `/-`, `/=`, `整` and `only` end a number.
 
     >>> read_amount("1.234,50 €").value, read_amount("USD 1,234.5").value, read_amount("(12)").value
     (Decimal('1234.50'), Decimal('1234.5'), Decimal('-12'))
     """
     text = " ".join(unicodedata.normalize("NFKC", text.translate(_SAME)).translate(_SAME).split())
     text = "".join(char for char in text if unicodedata.category(char) != "Cf")  # marks of direction
-    found = _AMOUNT.fullmatch(text) if len(text) <= LONGEST else None
+    if len(text) > LONGEST:
+        return None
+    found = _AMOUNT.fullmatch(_EXACTLY.sub("", " ".join(_BRACKETED.sub(r" \1 ", text).split())))
     if found is None or bool(found["open"]) != bool(found["close"]):
         return None
     before, number = found["before"], found["number"].strip()
@@ -135,7 +144,7 @@ def _value(number: str, *, whole: bool) -> Decimal | None:
     digits = _ungrouped(integer) if integer or not mark else "0"
     if digits is None or (mark and not decimals.isdecimal()):
         return None
-    return Decimal(f"{digits}.{decimals or 0}")
+    return Decimal(f"{digits}.{decimals}")
 
 
 def _decimal_mark(number: str) -> str:
