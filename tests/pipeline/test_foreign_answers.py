@@ -64,6 +64,10 @@ REFUSED: dict[str, list[Any]] = {
         "level\tpage_num\tblock_num\tpar_num\tline_num\tword_num\tleft\ttop\n1\t1\t0\t0\t0\t0\t0"
     ],
 }
+#: Boxes that do not overlap.
+AWAY = {
+    kind: {"Left": left, "Top": 0, "Width": 0.1, "Height": 0.1} for kind, left in (("LAYOUT_TABLE", 0), ("TABLE", 0.5))
+}
 #: What models and people answer.
 ANSWERS = (
     json.dumps({"total": "12.50", "content": "x", "pages": "3", "text": "y", "layout": "z"}),
@@ -156,9 +160,39 @@ def test_what_an_engine_answers_in_such_a_format_is_a_warning_and_a_fault(here: 
     assert (found["service-json"].adapter, found["foreign-format"].pages) == ("service_json", 1)
 
 
+def names(*idents: str, kind: str = "CHILD") -> list[dict[str, Any]]:
+    return [{"Type": kind, "Ids": list(idents)}]
+
+
+def test_a_block_of_textract_is_written_once_however_many_name_it() -> None:
+    at = {"RowIndex": 1, "ColumnIndex": 1}
+    line = {"BlockType": "LINE", "Id": "l", "Text": "x" * 5_000}
+    word = {"BlockType": "WORD", "Id": "w", "Text": "y" * 5_000}
+    cell = {"BlockType": "CELL", "Id": "c", **at, "RowSpan": 10**4_000, "Relationships": names("w", "w")}
+    merged = {"BlockType": "MERGED_CELL", "Id": "m", **at, "Relationships": names("d")}
+    covered = {"BlockType": "CELL", "Id": "d", **at, "Relationships": names("w")}
+    entry = {"BlockType": "LAYOUT_TEXT", "Id": "e", "Relationships": names("l", "l")}
+    relations = names("c", "c", "d") + names("m", "m", kind="MERGED_CELL")
+    for block in (
+        {"BlockType": "LAYOUT_TEXT", "Relationships": names("l", "l")},
+        {"BlockType": "LAYOUT_LIST", "Relationships": names("e", "e")},
+        {"BlockType": "TABLE", "Relationships": relations},
+    ):
+        blocks = [line, word, cell, merged, covered, entry, *({**block, "Id": f"b{n}"} for n in range(300))]
+        text = json.dumps({"Blocks": blocks})
+        taken = service_json(text)
+        assert len(taken) < len(text) and max(map(taken.count, (line["Text"], word["Text"]))) == 1, block
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        json.dumps(
+            {
+                "Blocks": [{"BlockType": kind, "Id": "1", "Geometry": {"BoundingBox": AWAY[kind]}} for kind in AWAY]
+                * 5_000
+            }
+        ),
         '{"Blocks": ' + "[" * 200_000 + '"BlockType"',
         "<!--" * 250_000,
         "<a class" + " " * 1_000_000,

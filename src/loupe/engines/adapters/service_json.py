@@ -6,6 +6,7 @@ Source: the `[answer]` tables of the profiles in engines/profiles/services, and 
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from loupe.types import UNDECODABLE
 
 #: Longer answers, or those of more lists and objects, are not read: each takes more memory than its text.
 _MOST_CHARACTERS, _MOST_PARTS = 64_000_000, 2_000_000
+#: Pairs of a layout block and a table that are compared: each is compared with each.
+_MOST_PAIRS = 1_000_000
 _PROFILES = Path(__file__).parents[1] / "profiles" / "services"
 #: Profiles whose service is known by its answers: a word that they hold, and a JMESPath that is true of them alone.
 _SERVICES: Mapping[str, tuple[str, str]] = {
@@ -71,7 +74,10 @@ def _textract(data: Any) -> str | None:
     blocks = [block for reply in replies for block in reply["Blocks"]]
     if not blocks or not all(isinstance(block, dict) and isinstance(block.get("BlockType"), str) for block in blocks):
         return None
-    has_layout = any(block["BlockType"].startswith("LAYOUT_") for block in blocks)
+    kinds = Counter(block["BlockType"] for block in blocks)
+    if kinds["LAYOUT_TABLE"] * kinds["TABLE"] > _MOST_PAIRS:
+        raise ValueError("too many tables")
+    has_layout = any(kind.startswith("LAYOUT_") for kind in kinds)
     return textract.markdown_of(blocks) if has_layout else textract.text_of(blocks)
 
 

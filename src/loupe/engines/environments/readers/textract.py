@@ -8,7 +8,7 @@ imported when it is needed: the text of stored answers (`service_json`) is taken
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +84,10 @@ def text_of(blocks: list[Block]) -> str:
 
 
 def markdown_of(blocks: list[Block]) -> str:
-    """Layout blocks in their order: headings, paragraphs, and tables as HTML where a table lies in one."""
+    """Layout blocks in their order: headings, paragraphs, and tables as HTML where a table lies in one.
+
+    Each block is written once, however many name it, so the text is never longer than its blocks allow.
+    """
     by_id = {block["Id"]: block for block in blocks}
     tables = [block for block in blocks if block["BlockType"] == "TABLE"]
     inside = {
@@ -98,7 +101,7 @@ def markdown_of(blocks: list[Block]) -> str:
         for table in own:
             tables.remove(table)
         text = "\n\n".join(table_html(table, by_id) for table in own) or plain(block, by_id)
-        parts.append(HEADINGS.get(block["BlockType"], "") + text)
+        parts.append(HEADINGS.get(block["BlockType"], "") + text if text else "")
     parts += [table_html(table, by_id) for table in tables]  # tables that no layout block claims
     return "\n\n".join(part for part in parts if part.strip())
 
@@ -106,28 +109,35 @@ def markdown_of(blocks: list[Block]) -> str:
 def plain(block: Block, by_id: dict[str, Block]) -> str:
     """The lines of a layout block; the entries of a list, each with a dash."""
     if block["BlockType"] == "LAYOUT_LIST":
-        return "\n".join("- " + " ".join(lines_of(entry, by_id)) for entry in children(block, by_id))
+        return "\n".join("- " + " ".join(lines_of(entry, by_id)) for entry in taken(children(block, by_id), by_id))
     joint = " " if block["BlockType"] in HEADINGS else "\n"
     return joint.join(lines_of(block, by_id))
 
 
 def lines_of(block: Block, by_id: dict[str, Block]) -> list[str]:
     """The texts of the lines below a block."""
-    return [child["Text"] for child in children(block, by_id) if child["BlockType"] == "LINE"]
+    lines = (child for child in children(block, by_id) if child["BlockType"] == "LINE")
+    return [line["Text"] for line in taken(lines, by_id)]
 
 
 def children(block: Block, by_id: dict[str, Block], kind: str = "CHILD") -> Iterator[Block]:
-    """The blocks that a block names."""
+    """The blocks that a block names, without those that were taken."""
     for relation in block.get("Relationships") or ():
         if relation["Type"] == kind:
             yield from (by_id[name] for name in relation["Ids"] if name in by_id)
 
 
+def taken(blocks: Iterable[Block], by_id: dict[str, Block]) -> Iterator[Block]:
+    """Take blocks out, so that none is written twice."""
+    return (by_id.pop(block["Id"]) for block in blocks)
+
+
 def table_html(table: Block, by_id: dict[str, Block]) -> str:
     """A table with its merged cells; cells that a merged one covers are left out."""
-    merged = list(children(table, by_id, "MERGED_CELL"))
+    merged = list(taken(children(table, by_id, "MERGED_CELL"), by_id))
     covered = {child["Id"] for cell in merged for child in children(cell, by_id)}
-    cells = [cell for cell in children(table, by_id) if cell["BlockType"] == "CELL" and cell["Id"] not in covered]
+    plain_cells = (cell for cell in children(table, by_id) if cell["BlockType"] == "CELL" and cell["Id"] not in covered)
+    cells = list(taken(plain_cells, by_id))
     rows: dict[int, list[Block]] = {}
     for cell in sorted([*cells, *merged], key=lambda each: (each["RowIndex"], each["ColumnIndex"])):
         rows.setdefault(cell["RowIndex"], []).append(cell)
@@ -148,10 +158,11 @@ def cell_html(cell: Block, by_id: dict[str, Block]) -> str:
 
 def words_of(block: Block, by_id: dict[str, Block]) -> Iterator[str]:
     """The words below a cell, also of the cells that a merged one covers."""
-    for child in children(block, by_id):
+    below = (child for child in children(block, by_id) if child["BlockType"] in ("WORD", "CELL"))
+    for child in taken(below, by_id):
         if child["BlockType"] == "WORD":
             yield child["Text"]
-        elif child["BlockType"] == "CELL":
+        else:
             yield from words_of(child, by_id)
 
 
