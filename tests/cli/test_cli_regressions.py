@@ -9,6 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from loupe.cli.shared.gate import parse_margin
+from loupe.errors import UsageError
 from loupe.results.comparing.records import Compared, Pair
 from loupe.results.comparing.regressions import regressions
 from loupe.stats.comparison import Difference
@@ -168,6 +170,12 @@ def test_the_bad_end_of_the_interval_decides_about_a_margin(
     found: Difference, higher: bool, margin: float | None, fails: bool
 ) -> None:
     assert bool(regressions(compared(found, higher_is_better=higher), margin)) == fails
+
+
+def test_a_margin_in_percent_is_none_of_a_measure_in_another_unit() -> None:
+    assert parse_margin("1 %", "fraction") == 0.01 and parse_margin("1", "number") == 1
+    with pytest.raises(UsageError, match="--margin 1%: this measure is no percentage"):
+        parse_margin("1%", "number")
 
 
 def test_a_headline_that_cannot_be_compared_is_no_pass() -> None:

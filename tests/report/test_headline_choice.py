@@ -176,6 +176,15 @@ def test_a_floor_holds_for_the_chosen_measure_and_never_for_another(there: Path)
     assert invoke(score, path(there, "bad"), *words, "15", "--plain").exit_code == 1
 
 
+def test_a_margin_for_the_headline_says_nothing_about_what_ranks_instead(there: Path, tmp_path: Path) -> None:
+    words = (path(there, "good"), "--baseline", path(there, "bad"), "--fail-on-regression", "--margin", "99")
+    done = invoke(compare, *words, "--plain", "--junit", str(tmp_path / "j.xml"))
+    said = "text_error: the margin is for the headline, which is not computed; to give one for text_error: --by-measure"
+    assert done.exit_code == 1 and done.stderr.count("regression: ") == 1
+    assert f"{said} text_error\n" in done.stderr and "--by-measure" in (tmp_path / "j.xml").read_text()
+    assert invoke(compare, *words, "--by-measure", "text_error", "--plain").exit_code == 0
+
+
 def test_python_compares_by_it_or_by_another_measure(there: Path) -> None:
     found = loupe.compare(path(there, "good"), path(there, "bad"))
     assert (found.headline, found.outcome, found.headline_note) == ("text_error", "worse", NOTE)

@@ -84,7 +84,7 @@ def command(
         runs = (_only_run(baseline), *runs)
     readable, left_out = readable_runs(runs, least=2, scored=True)
     to_best = baseline is None and any(map(is_root, runs))
-    compared = wanted.judged(compare_runs(readable, to_best=to_best, measure=by_measure))
+    compared = wanted.judged(compare_runs(readable, to_best=to_best, measure=by_measure), by_measure)
     summaries.of_comparison(compared)
     if with_published:
         from loupe.cli.shared.beside import published_of

@@ -55,13 +55,18 @@ class Gate:
             option = "--baseline" if baseline is not None else "--fail-on-regression"
             raise UsageError(f"{option} needs a RUN to compare", hint="loupe compare RUN --baseline RUN")
 
-    def judged(self, compared: Compared) -> Compared:
-        """Return the comparison with what got worse, if that was asked for."""
+    def judged(self, compared: Compared, by_measure: str = "") -> Compared:
+        """Return the comparison with what got worse, if that was asked for.
+
+        A margin has the unit of one measure: it decides nothing about another one that ranks in its place, and fails.
+        """
         if not self.fail_on_regression:
             return compared
-        from loupe.results.comparing.regressions import regressions
+        from loupe.results.comparing.regressions import regressions, without_margin
 
         margin = parse_margin(self.margin, compared.units.get(compared.headline, "fraction"))
+        if margin is not None and compared.headline_note and not by_measure:
+            return msgspec.structs.replace(compared, regressions=without_margin(compared))
         return msgspec.structs.replace(compared, regressions=regressions(compared, margin))
 
     def code(self, compared: Compared) -> int:
@@ -83,6 +88,8 @@ def parse_margin(text: str | None, unit: str) -> float | None:
     """The value of --margin as a fraction or number. Raises UsageError for what is no size."""
     if text is None:
         return None
+    if unit != "fraction" and "%" in text:
+        raise UsageError(f"--margin {text}: this measure is no percentage", hint="give the margin in its own unit")
     try:
         value = float(text.strip().removesuffix("%"))
     except ValueError:

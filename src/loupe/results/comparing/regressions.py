@@ -14,7 +14,7 @@ from loupe.results.visible_differences import probability, size, verdict
 from loupe.stats.comparison import FEWEST, Difference
 from loupe.types import Estimate
 
-#: Samples without an answer that a message names; JSON and JUnit have all.
+#: Samples without an answer that a message names; JUnit has up to 500, JSON has all.
 _NAMED = 10
 
 
@@ -36,6 +36,14 @@ def regressions(compared: Compared, margin: float | None = None) -> list[Regress
             Regression(run=pair.run, name=pair.name, measure=measure, why=why) for measure, why in lost.items() if why
         ]
     return found
+
+
+def without_margin(compared: Compared) -> list[Regression]:
+    """What was lost where the margin is for a headline that is not computed: every run fails by what ranks instead."""
+    name = compared.headline
+    why = f"the margin is for the headline, which is not computed; to give one for {name}: --by-measure {name}"
+    unproven = [Regression(run=pair.run, name=pair.name, measure=name, why=why) for pair in compared.pairs]
+    return [*unproven, *(one for one in regressions(compared) if not one.measure)]
 
 
 def _unanswered(compared: Compared, pair: Pair) -> str:
