@@ -35,10 +35,15 @@ MORE = {3: "maerz mrz"}
 #: Years later than any month or day, so that no number is taken for another.
 YEAR = 2033
 
+#: The notice that must be in all copies of the data. Babel has it beside the data.
+NOTICE = Path(babel.__file__).parent / "locale-data/LICENSE.unicode"
+
 HEAD = '''"""Words of dates in {count} languages, folded: written by script/make_date_words.py, not by hand.
 
-Source: Unicode CLDR by Babel {version}; Copyright 1991-2025 Unicode, Inc., Unicode License v3.
+Derived data: names from the Unicode CLDR, by Babel {version}, folded and merged. The notice below applies to them.
 """
+
+{notice}
 
 from __future__ import annotations
 
@@ -94,7 +99,9 @@ def main() -> int:
             cut = fold_date(name)[:3]
             if len({tuple(found) for word, found in months.items() if word.startswith(cut) and word.isascii()}) == 1:
                 add(cut, month)
-    text = HEAD.format(count=len({language.partition("_")[0] for language in LANGUAGES}), version=babel.__version__)
+    notice = "\n".join(f"# {line}".rstrip() for line in NOTICE.read_text("utf-8").strip().splitlines())
+    count = len({language.partition("_")[0] for language in LANGUAGES})
+    text = HEAD.format(count=count, version=babel.__version__, notice=notice)
     text += "#: Months, January first; a word that means two is in both. A name of two words has an underscore.\n"
     text += "MONTHS = (\n"
     for month in range(1, 13):

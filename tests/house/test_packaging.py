@@ -129,6 +129,8 @@ def test_the_wheel_holds_every_file_of_the_package_and_its_licence(wheel: Path) 
     missing = {path.relative_to(ROOT / "src").as_posix() for path in sources} - names
     assert {name for name in missing if not name.endswith((".pyc", ".swp"))} == set()
     assert any(name.endswith("licenses/LICENSE") for name in names)
+    words = zipfile.ZipFile(wheel).read("loupe/metrics/date_words.py").decode()
+    assert "Derived data" in words and "Permission is hereby granted" in words and "Copyright © 2004-" in words
     assert any(name.endswith("profiles/rapidocr.toml") for name in names)
 
 
