@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from loupe.data.user_folders import cache_folder, config_files, unreadable, why_not_kept
+from loupe.cli import main
+from loupe.data import trust
+from loupe.data.user_folders import cache_folder, config_files, config_folder, unreadable, why_not_kept
 
 #: Root reads everything, unless it gives up these rights.
 _AS_ANYBODY = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search"]
@@ -97,3 +99,27 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     stand_in.rmdir()
     stand_in.symlink_to(tmp_path)
     assert cache_folder("synth", to_write=True) == Path("/dev/null/loupe/synth")
+
+
+def test_trust_that_cannot_be_kept_is_an_error_and_trust_kept_elsewhere_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "toy.py").write_text("x = 1\n", encoding="utf-8")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(trust, "_SEEN", set())
+    monkeypatch.setattr(trust, "_folder", lambda: config_folder("trusted"))
+    monkeypatch.setattr("loupe.data.user_folders._is_closed", lambda folder: folder.name == "loupe")  # root reads all
+    stand_in = tmp_path / f"loupe-of-user-{os.getuid()}"
+    stand_in.write_text("a file, no folder", encoding="utf-8")
+    assert main(["trust", "toy.py", "--yes"]) == 5
+    said = capsys.readouterr().err
+    private = f"{tmp_path}/.config/loupe may not be read, and no private folder can be made in {tmp_path}"
+    assert f"error: toy.py stays untrusted: {private}\n" in said and "in its current form" not in said
+    trust._SEEN.clear()
+    stand_in.unlink()
+    assert not trust.is_trusted(tmp_path / "toy.py") and main(["trust", "toy.py", "--yes"]) == 0
+    assert f"{tmp_path}/.config/loupe may not be read; trust is kept in {stand_in}/trusted\n" in capsys.readouterr().err
+    trust._SEEN.clear()
+    assert trust.is_trusted(tmp_path / "toy.py")

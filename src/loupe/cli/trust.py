@@ -15,7 +15,7 @@ import click
 from loupe.cli.shared.output import as_json, can_ask, json_option, print_data, prompt, say
 from loupe.data import trust
 from loupe.engines.shared.local_settings import ENGINES, SELECT, SUITES, LocalSettings, read_settings
-from loupe.errors import UntrustedError, UsageError, word
+from loupe.errors import UntrustedError, UsageError, WriteError, word
 from loupe.files.foreign import read_data
 
 
@@ -52,7 +52,11 @@ def command(place: Path | None, yes: bool, listing: bool, remove: bool, json: bo
     elif trust.is_trusted(file, content):
         say(f"{file} is trusted as it is")
     elif _agreed(file, lines, yes=yes):
-        trust.remember(file, content)
+        if why := trust.remember(file, content):
+            hint = f"set HOME to a folder of yours, then: loupe trust {word(place)}"
+            raise WriteError(f"{file} stays untrusted: {why}", hint=hint)
+        if elsewhere := trust.stand_in():
+            say(elsewhere)
         say(f"{file} is trusted in its current form; to revoke: loupe trust --remove {word(place)}")
     else:
         raise UsageError(
@@ -87,7 +91,8 @@ def is_allowed(error: UntrustedError) -> bool:
     content, lines = _look(error.file)
     if not _agreed(error.file, lines, yes=False):
         raise UsageError(f"{error.file} stays untrusted, so nothing was done", hint=error.hint)
-    trust.remember(error.file, content)
+    if why := trust.remember(error.file, content):
+        say(f"{error.file} is trusted by this command only: {why}")
     return True
 
 

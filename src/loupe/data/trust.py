@@ -10,24 +10,41 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import tempfile
 from pathlib import Path
 
-from loupe.data.user_folders import config_folder
+from loupe.data.user_folders import config_folder, why_not_in_config
+from loupe.errors import cannot_write
 from loupe.files.folder import Folder
 from loupe.files.foreign import read_data, real_path
 
 _SEEN: set[str] = set()
+#: The folder of decisions among the user's settings.
+_TRUSTED = "trusted"
 
 
-def remember(path: Path, content: bytes | None = None) -> None:
-    """The user trusts this file with its present content, or with the one that they were shown."""
+def remember(path: Path, content: bytes | None = None) -> str:
+    """The user trusts this file with its present content, or with the one that they were shown.
+
+    Return why the decision lasts only as long as the process, "" if it is kept.
+    """
     digest = _digest(path, content)
     _SEEN.add(digest)
-    # If nothing can be written there, the decision lasts as long as the process.
-    with contextlib.suppress(OSError):
-        folder = Folder(_folder())
+    folder = Folder(_folder())
+    try:
         folder.create(private=True)
         folder.write(digest, str(real_path(path)).encode("utf-8", "surrogateescape"))
+    except OSError as error:
+        closed = why_not_in_config(_TRUSTED)
+        private = f"no private folder can be made in {tempfile.gettempdir()}"
+        return f"{closed}, and {private}" if closed else cannot_write(folder.path, error).message
+    return ""
+
+
+def stand_in() -> str:
+    """Return why decisions are kept elsewhere than in the user's own folder, and where; "" if they are not."""
+    closed = why_not_in_config(_TRUSTED)
+    return f"{closed}; trust is kept in {_folder()}" if closed else ""
 
 
 def is_trusted(path: Path, content: bytes | None = None) -> bool:
@@ -65,7 +82,7 @@ def _marks() -> list[tuple[Path, str]]:
 
 
 def _folder() -> Path:
-    return config_folder("trusted")
+    return config_folder(_TRUSTED)
 
 
 def _digest(path: Path, content: bytes | None) -> str:

@@ -20,6 +20,12 @@ def config_folder(name: str = "") -> Path:
     return _usable(_own(".config"), name)
 
 
+def why_not_in_config(name: str) -> str:
+    """Return which folder may not be read, so that a stand-in is used for `config_folder(name)`; "" if it is not."""
+    own = _own(".config")
+    return next((f"{folder} may not be read" for folder in (own, own / name) if _is_closed(folder)), "")
+
+
 def config_files(pattern: str) -> list[Path]:
     """Return the user's own settings files that match, sorted, without those that may not be read."""
     folder, _, name = pattern.rpartition("/")
