@@ -19,6 +19,7 @@ from loupe.cli.export import command as export
 from loupe.cli.run import json_document
 from loupe.cli.runs import command as runs_command
 from loupe.cli.score import command as score
+from loupe.cli.view import command as view
 from loupe.data import trust
 from loupe.errors import UsageError
 from loupe.report.collect import collect
@@ -120,6 +121,18 @@ def test_one_option_chooses_the_measure_and_names_those_there_are(there: Path) -
         error = CliRunner().invoke(compare, [*map(str, both), "--by-measure", wanted]).exception
         assert isinstance(error, UsageError) and said in error.message
         assert error.hint == "choose one of these measures: text_error, layout"
+
+
+def test_a_slip_in_the_measure_is_refused_wherever_runs_are_listed(there: Path) -> None:
+    for command, *words in (
+        (runs_command, "--runs", there / "runs"),
+        (score, path(there, "good"), path(there, "bad")),
+        (view, there / "runs", "--no-browser"),
+        (view, path(there, "bad"), "--no-browser"),
+    ):
+        error = CliRunner().invoke(command, [*map(str, words), "--by-measure", "layuot"]).exception
+        assert isinstance(error, UsageError), words
+        assert error.message == "no measure 'layuot' in these runs; did you mean 'layout'?"
 
 
 def test_runs_with_and_without_the_headline_are_compared_by_what_all_have(there: Path) -> None:

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 @plain_option
 def command(runs: Path, by_measure: str, json: bool, plain: bool) -> None:
     """List the runs here with their headline measure."""
+    from loupe.cli.shared.run_paths import check_measure_of
     from loupe.runs.folder import find_runs
 
     found, damaged = find_runs(runs)
+    check_measure_of(found, by_measure)
     rows = [describe(folder, by_measure) for folder in found] + [
         unreadable(path, error) for path, error in damaged.items()
     ]

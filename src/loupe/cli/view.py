@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from loupe.cli.shared.beside import by_measure_option
 from loupe.cli.shared.local_page import port_option, quiet_option, serve_locally
+from loupe.errors import RunError
 from loupe.files.foreign import real_path
 
 
@@ -32,11 +34,24 @@ def command(runs: tuple[Path, ...], by_measure: str, port: int, no_browser: bool
 
     roots = [real_path(path) for path in runs or (Path("runs"),)]
     names = ", ".join(map(str, runs)) or "runs"
+    _check_measure(roots, by_measure)
 
     async def serving(stop: asyncio.Event, ready: Callable[[str], None]) -> None:
         await serve(roots, port=port, on_ready=ready, stop=stop, measure=by_measure)
 
     serve_locally(serving, said=what_opens(names, roots), browser=not no_browser)
+
+
+def _check_measure(roots: Sequence[Path], measure: str) -> None:
+    """Raise UsageError for a measure that no run has: the pages would rank by another one without a word."""
+    from loupe.cli.shared.run_paths import check_measure_of
+    from loupe.runs.folder import RunFolder, find_runs
+
+    found: list[RunFolder] = []
+    for root in roots if measure else ():
+        with suppress(RunError):  # The pages say what is wrong with it.
+            found += [RunFolder.open(root)] if (root / "run.json").is_file() else find_runs(root)[0]
+    check_measure_of(found, measure)
 
 
 def what_opens(names: str, roots: Sequence[Path]) -> str:

@@ -61,6 +61,8 @@ def score_runs(targets: Iterable[str], wanted: Wanted, *, json: bool, plain: boo
 
     Returns the worst exit code. Raises RunError where there is no run at all.
     """
+    from loupe.results.headline import check_measure
+
     outcome = _Outcome()
     folders = _runs_at(map(Path, targets), outcome)
     for number, folder in enumerate(folders, 1):
@@ -69,6 +71,7 @@ def score_runs(targets: Iterable[str], wanted: Wanted, *, json: bool, plain: boo
             _score_one(folder, wanted, outcome)
         except Exception as error:  # noqa: BLE001  the border where one run must not end the others
             _failed(folder.path, error, outcome)
+    check_measure(wanted.measure, [each.now for each in outcome.rescored])
     if json:
         as_json(_document(outcome, wanted.measure))
     else:

@@ -9,10 +9,10 @@ import click
 
 from loupe.cli.shared.errors import USAGE
 from loupe.cli.shared.output import say
-from loupe.errors import RunError, word
+from loupe.errors import RunError, UsageError, word
 from loupe.runs.folder import RunFolder, find_runs
 from loupe.runs.opening import open_run
-from loupe.types import UNDECODABLE
+from loupe.types import UNDECODABLE, Result
 
 
 def is_root(path: Path) -> bool:
@@ -67,6 +67,29 @@ def _fault(folder: RunFolder, *, scored: bool) -> RunError | None:
             f"{folder.path} cannot be read: {error}", hint=f"score it again: loupe score {word(folder.path)}"
         )
     return None
+
+
+def check_measure_of(folders: Sequence[RunFolder], measure: str) -> None:
+    """Raise UsageError for a `--by-measure` that no run has, and only say so where a run may still bring it."""
+    from loupe.results.headline import check_measure
+
+    if not measure:
+        return
+    results = [_result(folder) for folder in folders]
+    try:
+        check_measure(measure, [result for result in results if result])
+    except UsageError as error:
+        if all(results):
+            raise
+        say(f"{error.message}; a run that is not scored yet may bring it")
+
+
+def _result(folder: RunFolder) -> Result | None:
+    """The result, if there is one; what is wrong with a damaged one is said where the run is listed."""
+    try:
+        return folder.result()
+    except RunError:
+        return None
 
 
 def exit_with(left_out: object) -> None:
