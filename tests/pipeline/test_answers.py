@@ -414,9 +414,12 @@ def test_a_byte_order_mark_is_no_character_of_an_answer(tmp_path: Path, encoding
         assert refused.value.hint.startswith("convert it: iconv -f UTF-")
 
 
-def test_answers_as_an_engine_are_found_in_the_same_way(tmp_path: Path) -> None:
-    answers = {"U\u0308.txt": b"\xef\xbb\xbfright", "scan.png.TXT": "right".encode("utf-16")}
-    folder = write_folder(tmp_path, {"\u00dc": "right", "s": "right"}, answers, images={"s": "scan.png"})
+def test_answers_as_an_engine_are_found_by_the_id_and_never_twice(tmp_path: Path) -> None:
+    names = {"U\u0308.txt": b"\xef\xbb\xbfright", "s.png.TXT": "right".encode("utf-16"), "page1.jpg.txt": b"right"}
+    pages = {"a": "a/page1.jpg", "b": "b/page1.jpg", "question": "a/page1.jpg"}
+    twins = dict.fromkeys(("twin.jpg", "twin.png"), "right")
+    samples = {"\u00dc": "right", "s.png": "right", **twins, **dict.fromkeys(pages, "right")}
+    folder = write_folder(tmp_path, samples, {**names, "twin.txt": b"right"}, images=pages)
     done = loupe("run", folder, "-e", "predictions:answers", "--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert value(json.loads(done.stdout)) == 1.0
+    outcomes = json.loads(done.stdout)["outcomes"]
+    assert outcomes == {"ok": 3, "rejected": 1, "error": 3}, done.stderr

@@ -82,12 +82,17 @@ def _from_folder(folder: Path, files: Sequence[Path]) -> Predict:
     ordered = sorted(files, key=lambda file: _SUFFIXES.index(file.suffix.lower()), reverse=True)
     exact = {file.relative_to(folder).with_suffix("").as_posix(): file for file in ordered}
     forms = {same_form(name): file for name, file in exact.items()}
+    answered: dict[Path, str] = {}
 
     async def predict(request: Request) -> Output:
-        found = (exact.get(stem) or forms.get(same_form(stem)) for stem in _stems(request))
+        found = (exact.get(stem) or forms.get(same_form(stem)) for stem in _stems(request.id))
         path = next(filter(None, found), None)
         if path is None:
             raise EngineError(f"no file for sample {request.id!r} in {folder}")
+        # Of a looser name than the id, only the samples that were asked for can tell whose it is.
+        other = answered.setdefault(path, request.id)
+        if request.id != other and path is not exact.get(request.id):
+            raise RejectedError(f"{path}: answers sample {other!r} already; name it after one sample")
         # An id is data, and so is a link: neither must lead out of the folder.
         if not is_inside(path, folder):
             raise EngineError(f"{path}: is a link out of the folder, and not read")
@@ -96,13 +101,13 @@ def _from_folder(folder: Path, files: Sequence[Path]) -> Predict:
     return predict
 
 
-def _stems(request: Request) -> list[str]:
-    """Names under which an answer may be filed: the id, the page file, a safe name, and without an image's suffix."""
-    names = [request.id]
-    if len(request.images) == 1 and isinstance(request.images[0], Path):
-        names.append(request.images[0].name)
-    names += [safe_name(request.id), without_image_suffix(request.id), safe_name(without_image_suffix(request.id))]
-    return list(dict.fromkeys(names))
+def _stems(ident: str) -> list[str]:
+    """Names under which an answer may be filed: the id, a safe name, and both without an image's suffix.
+
+    The page file is none: several samples can ask about one, and pages in two folders can have one name.
+    """
+    bare = without_image_suffix(ident)
+    return list(dict.fromkeys((ident, safe_name(ident), bare, safe_name(bare))))
 
 
 def _read_text(path: Path) -> str:
