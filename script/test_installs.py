@@ -19,6 +19,7 @@ from tests.support.synthetic import MAKERS, write_prepared  # noqa: E402
 
 from loupe.data.extras import EXTRAS  # noqa: E402
 
+UV = (sys.executable, "-m", "uv")
 #: By name: the extras, and further words for the installer.
 INSTALLS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "core": ((), ()),
@@ -49,13 +50,24 @@ def _add_passage(file: Path) -> None:
         lines.write(json.dumps(row) + "\n")
 
 
-def install(place: Path, extras: tuple[str, ...], options: tuple[str, ...]) -> Path:
-    """The Python of a new environment with Loupe and these extras, made with uv and its cache."""
+def find_python(name: str) -> str | None:
+    """Return the Python for an install: this one, but 3.12 or 3.11 for the lowest versions; None if there is none."""
+    if name != "lowest" or sys.version_info < (3, 13):
+        return sys.executable
+    for version in ("3.12", "3.11"):
+        search = [*UV, "python", "find", "--no-python-downloads", "--system", version]
+        found = subprocess.run(search, capture_output=True, text=True, check=False)
+        if found.returncode == 0:
+            return found.stdout.strip()
+    return None
+
+
+def install(place: Path, base: str, extras: tuple[str, ...], options: tuple[str, ...]) -> Path:
+    """Make an environment of the Python `base` with Loupe and these extras, by uv and its cache; return its Python."""
     wanted = f"{ROOT}[{','.join(extras)}]" if extras else str(ROOT)
-    uv = [sys.executable, "-m", "uv"]
-    subprocess.run([*uv, "venv", "--quiet", "--python", sys.executable, place], check=True)
+    subprocess.run([*UV, "venv", "--quiet", "--python", base, place], check=True)
     python = place / "bin/python"
-    subprocess.run([*uv, "pip", "install", "--quiet", "--python", python, *options, wanted], check=True)
+    subprocess.run([*UV, "pip", "install", "--quiet", "--python", python, *options, wanted], check=True)
     return python
 
 
@@ -63,26 +75,28 @@ def main() -> int:
     """Try the installs that are named, or all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="INSTALL", help=f"one of: {', '.join(INSTALLS)}; default: all")
-    names = parser.parse_args().names or list(INSTALLS)
-    if "lowest" in names and sys.version_info >= (3, 13):
-        names.remove("lowest")
-        print("test-installs: lowest: skipped, the lowest versions have packages for Python 3.11 and 3.12 only")
-    failed = []
+    asked = parser.parse_args().names
+    results: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="loupe-installs-") as temporary:
-        for name in names:
+        for name in asked or INSTALLS:
             extras, options = INSTALLS[name]
+            base = find_python(name)
+            if base is None:
+                results[name] = "not tried (needs Python 3.11 or 3.12)"
+                continue
             folder, place = Path(temporary) / f"{name}-work", Path(temporary) / f"{name}-env"
             fill(folder)
-            python = install(place, extras, options)
-            words = [python, ROOT / "script/try_commands.py", folder, ",".join(extras)]
+            python = install(place, base, extras, options)
+            words: list[str | Path] = [python, ROOT / "script/try_commands.py", folder, ",".join(extras)]
             home = {**os.environ, "HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
             done = subprocess.run(words, cwd=folder, env=home, capture_output=True, text=True, check=False)
-            print(f"test-installs: {name}: {'ok' if done.returncode == 0 else 'FAILED'}", flush=True)
+            results[name] = "FAILED" if done.returncode else "ok"
+            print(f"test-installs: {name}: {results[name]}", flush=True)
             if done.returncode:
-                failed.append(name)
                 print(done.stdout[-8000:], done.stderr[-2000:], sep="\n", flush=True)
             shutil.rmtree(place)
-    return bool(failed)
+    print("", *(f"{name}: {result}" for name, result in results.items()), sep="\n")
+    return "FAILED" in results.values() or (bool(asked) and set(results.values()) != {"ok"})
 
 
 if __name__ == "__main__":
