@@ -79,16 +79,21 @@ def test_a_failure_has_the_remedy_of_its_reason(outcome: Outcome, error: str, wo
 
 
 @pytest.mark.parametrize(
-    ("message", "said", "option"),
+    ("text", "message", "said", "option"),
     [
-        ({"reasoning_content": TEXT}, "3 of 3 answers have reasoning and no content", "answer_from=reasoning"),
-        ({"tool_calls": [CALL]}, "all 3 samples failed; the first: the answer is a tool call", "answer_from=tool_call"),
+        (None, {"reasoning_content": TEXT}, "3 of 3 answers have reasoning and no content", "answer_from=reasoning"),
+        (
+            "Here is",
+            {"tool_calls": [CALL]},
+            "all 3 samples failed; the first: the answer is a tool call",
+            "answer_from=tool_call",
+        ),
     ],
 )
 def test_an_answer_filed_elsewhere_is_named_and_the_hint_uses_it(
-    here: Path, message: dict[str, object], said: str, option: str
+    here: Path, text: str | None, message: dict[str, object], said: str, option: str
 ) -> None:
-    with in_thread(Reply(text=None, message=message)) as server:
+    with in_thread(Reply(text=text, message=message)) as server:
         words = ("run", ".", "--base-url", server.url, "--plain")
         done = loupe(*words, cwd=here)
         assert said in done.stdout + done.stderr

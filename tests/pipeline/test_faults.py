@@ -113,7 +113,14 @@ FAULTS |= {
     "only-reasoning": ([_said(reasoning="right")], "empty", "", ""),
     "tool": ([_said("tool_calls", tool_calls=[_CALL])], "error", "", "tool call instead of text (read)"),
     "function": ([_said("function_call", function_call=_CALL["function"])], "error", "", "tool call"),
-    "tool-and-text": ([_said("tool_calls", content="right", tool_calls=[_CALL])], "ok", "right", ""),
+    "tool-and-text": (
+        [_said("tool_calls", content="Here is", tool_calls=[_CALL])],
+        "error",
+        "",
+        "text beside it (read)",
+    ),
+    "tool-and-text-stop": ([_said(content="Here is", tool_calls=[_CALL])], "error", "", "text beside it (read)"),
+    "no-tool": ([_said(content="right", tool_calls=[], function_call={"name": ""})], "ok", "right", ""),
     "odd-end": ([_said("OTHER", content="")], "error", "", "finish_reason 'other'"),
     "odd-end-text": ([_said("OTHER", content="right")], "ok", "right", ""),
     "abort-once": ([_said("abort", content="rig"), _RIGHT], "ok", "right", ""),
@@ -203,7 +210,7 @@ def test_the_result_names_every_failure(outcome: tuple[dict[str, Prediction], Re
     assert {failure.sample for failure in result.failures} == failing
     assert result.total == result.measures["cer"].n == len(FAULTS)
     assert (result.outcomes["empty"], result.outcomes["truncated"], result.outcomes["repeated"]) == (2, 1, 2)
-    assert "1 of 57 answers have reasoning and no content" in result.warnings
+    assert "1 of 59 answers have reasoning and no content" in result.warnings
 
 
 @pytest.mark.parametrize("fault", ["filter", "refusal", "thinking", "tool", "stream-refusal"])

@@ -74,7 +74,7 @@ def check_tls(error: BaseException, place: str, kind: type[LoupeError]) -> None:
 
 
 def _told(error: BaseException, place: str) -> tuple[str, str] | None:
-    """What is wrong with the TLS of a place, and what to do about it; None if the error is about something else."""
+    """Return what is wrong with the TLS of a place, and a hint; None if the error is about something else."""
     import ssl  # a command that asks nobody does without
 
     address = re.match(r"https?://[^/?#@]+", place)
@@ -100,7 +100,7 @@ def _told(error: BaseException, place: str) -> tuple[str, str] | None:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and what caused it, as far as libraries tell."""
+    """Yield the error and what caused it, as far as libraries tell."""
     waiting, seen = [error], 0
     while waiting and seen < _DEEPEST:
         one, seen = waiting.pop(0), seen + 1
@@ -111,7 +111,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _missing_file() -> str:
-    """A remark about a file of certificates that is not there, or holds none: OpenSSL passes over it in silence."""
+    """Return a remark if a file of certificates is missing or holds none: OpenSSL ignores it in silence."""
     import ssl
 
     for name in (_FILE, *_FURTHER):

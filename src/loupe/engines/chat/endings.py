@@ -14,7 +14,7 @@ from loupe.errors import NoAnswerError, TransientEngineError
 from loupe.typed import decode_json, encode_json
 from loupe.types import UNDECODABLE, Output
 
-#: Where an answer is taken from if `content` is empty (`answer_from` of a profile).
+#: Where an answer is taken from (`answer_from` of a profile): reasoning only if `content` is empty.
 AnswerFrom: TypeAlias = Literal["content", "reasoning", "tool_call"]
 
 #: Values of `finish_reason`, in lower case. OpenAI, Azure, Gemini, Anthropic, Mistral, Bedrock, GLM, DeepSeek, TGI.
@@ -46,7 +46,7 @@ _FILTERED = frozenset(
 _TEXT_ARGUMENTS = frozenset({"text", "content", "markdown", "answer", "output", "result", "html", "latex"})
 _LONGEST_SAID = 500
 
-TOOL_CALL = "the answer is a tool call instead of text"
+TOOL_CALL = "the answer is a tool call"
 UNFINISHED = "cut off at the token limit before the answer began"
 
 
@@ -72,7 +72,8 @@ def checked(output: Output, answer_from: AnswerFrom = "content") -> Output:
     """Return the output of a chat completion, with its answer as text.
 
     Raises NoAnswerError for a refusal, filtered content, a tool call or an end that no empty answer has, and
-    TransientEngineError if the server gave up the answer.
+    TransientEngineError if the server gave up the answer. Loupe offers no tools: if there is a call, the server
+    filed the answer there, and text beside it ("Here is the page:") is no answer.
     """
     choice, message = _choice(output)
     reasons = (output.finish_reason, choice.get("finish_reason"), choice.get("native_finish_reason"))
@@ -83,18 +84,17 @@ def checked(output: Output, answer_from: AnswerFrom = "content") -> Output:
         raise NoAnswerError(refused, outcome="refused", output=_without_text(output))
     if words & _LENGTH:
         output = replace(output, finish_reason="length")
-    call = _tool_call(message)
-    if not output.text.strip():
-        if answer_from == "reasoning" and output.reasoning:
-            return replace(output, text=output.reasoning, reasoning=None)
-        if answer_from == "tool_call" and call is not None:
-            return replace(output, text=_arguments(call))
-        if call is not None:
+    if answer_from == "reasoning" and output.reasoning and not output.text.strip():
+        return replace(output, text=output.reasoning, reasoning=None)
+    if (call := _tool_call(message)) is not None:
+        if answer_from != "tool_call":
             name = call.get("name")
             called = f" ({name[:60]})" if isinstance(name, str) and name else ""
-            raise NoAnswerError(f"{TOOL_CALL}{called}", output=output)
-        if unknown := words - _DONE - _LENGTH:
-            raise NoAnswerError(f"no text, and the server ended with finish_reason {min(unknown)!r}", output=output)
+            how = "with text beside it" if output.text.strip() else "instead of text"
+            raise NoAnswerError(f"{TOOL_CALL} {how}{called}", output=_without_text(output))
+        return replace(_without_text(output), text=_arguments(call))
+    if not output.text.strip() and (unknown := words - _DONE - _LENGTH):
+        raise NoAnswerError(f"no text, and the server ended with finish_reason {min(unknown)!r}", output=output)
     return output
 
 
@@ -117,7 +117,7 @@ def blocked_prompt(reply: Any) -> bool:
 
 
 def _choice(output: Output) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """The first choice as it came, and its message."""
+    """Return the first choice as it came, and its message."""
     choices = (output.response or {}).get("choices")
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], Mapping) else {}
     message = choice.get("message")
@@ -125,12 +125,12 @@ def _choice(output: Output) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 
 def _word(value: Any) -> str:
-    """A finish reason in the spelling of the sets above: `FinishReason.SAFETY` is `safety`."""
+    """Return a finish reason in the spelling of the sets above: `FinishReason.SAFETY` is `safety`."""
     return value.rpartition(".")[2].strip().lower().replace("-", "_")[:60] if isinstance(value, str) else ""
 
 
 def _refusal(output: Output, choice: Mapping[str, Any], message: Mapping[str, Any], words: set[str]) -> str:
-    """What was refused or filtered, in words; "" if nothing was."""
+    """Say what was refused or filtered; return "" if nothing was."""
     said = message.get("refusal")
     if isinstance(said, str) and said.strip():
         return f"the model refuses: {_short(said)}"
@@ -143,7 +143,7 @@ def _refusal(output: Output, choice: Mapping[str, Any], message: Mapping[str, An
 
 
 def _blocked_by(reply: Mapping[str, Any]) -> Iterator[str]:
-    """Why a prompt was blocked: Azure's `prompt_filter_results`, Gemini's `promptFeedback`."""
+    """Yield the reasons why a prompt was blocked: Azure's `prompt_filter_results`, Gemini's `promptFeedback`."""
     for name in ("prompt_filter_results", "prompt_annotations"):
         listed = reply.get(name)
         for entry in listed if isinstance(listed, list) else ():
@@ -157,22 +157,22 @@ def _blocked_by(reply: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _filters(results: Any) -> Iterator[str]:
-    """The categories for which Azure filtered: `{"hate": {"filtered": true, "severity": "high"}}`."""
+    """Yield the categories for which Azure filtered: `{"hate": {"filtered": true, "severity": "high"}}`."""
     for name, found in results.items() if isinstance(results, Mapping) else ():
         if isinstance(found, Mapping) and found.get("filtered") is True:
             yield _short(str(name))
 
 
 def _tool_call(message: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The first function that a message calls, in the current or the former spelling."""
+    """Return the first function that a message calls, in the current or the former spelling; an empty one is none."""
     calls = message.get("tool_calls")
     first = calls[0] if isinstance(calls, list) and calls else None
     call = first.get("function") if isinstance(first, Mapping) else message.get("function_call")
-    return call if isinstance(call, Mapping) else None
+    return call if isinstance(call, Mapping) and (call.get("name") or call.get("arguments")) else None
 
 
 def _arguments(call: Mapping[str, Any]) -> str:
-    """The arguments of a call as text: the only one, if it is a text under a usual name, else all as JSON."""
+    """Return the arguments of a call as text: the only one, if it is a text under a usual name, else all as JSON."""
     given = call.get("arguments")
     try:
         found = decode_json(given.encode()) if isinstance(given, str) else given
@@ -186,7 +186,7 @@ def _arguments(call: Mapping[str, Any]) -> str:
 
 
 def _without_text(output: Output) -> Output:
-    """The same reply with the begun text beside it: what was filtered away may be anything."""
+    """Return the reply without its text as the answer; its response keeps that text."""
     begun_text = {"content": output.text} if output.text else {}
     return replace(output, text="", response={**(output.response or {}), **begun_text})
 
