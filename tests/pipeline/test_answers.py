@@ -125,6 +125,9 @@ def test_a_folder_without_a_matching_file_costs_only_itself(here: Path) -> None:
     assert done.returncode == 2
     assert "error: bad: no answer to any sample of mydocs; it has 'zz'" in done.stderr
     assert [path.name for path in (here / "runs").iterdir()] == ["good"] and "33.33" in done.stdout
+    done = loupe("score", "mydocs", "bad", "gone", "--plain", cwd=here)  # none is left: both are named all the same
+    assert done.returncode == 2 and done.stderr.count("error: ") == 2
+    assert "error: bad: no answer to any sample" in done.stderr and "error: no answers at gone" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -165,9 +165,10 @@ def _score_answers(
             paths.append(take_answers(benchmark, one, {**flags, "name": flags["name"] or name}))
         except (UsageError, RunError) as error:
             failures.append(error)
-    if not paths:
-        raise failures[0]
+    last = [] if paths else [failures.pop()]
     codes = [report_error(error)[1] for error in failures]
+    if last:
+        raise last[0]
     return _Scored(results=_score(paths, wanted), floor=floor, published=published, codes=codes)
 
 
