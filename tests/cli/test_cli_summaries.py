@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from loupe.results.comparing.records import Compared, Regression, RunRow
 from loupe.results.exports.junit import MOST_FAILED, junit_xml, run_suite
-from loupe.results.exports.markdown import block, code, example, table
+from loupe.results.exports.markdown import block, code, comparison_markdown, example, table
 from loupe.runs.folder import RunFolder
 from loupe.types import Estimate, Failure, Result
 from tests.support.command_line import complaint, loupe, make_folder
@@ -123,6 +124,26 @@ def test_a_comparison_shows_the_outcome_and_three_samples_that_got_worse(files: 
     same = loupe("compare", BASE, "--baseline", NEW, "--fail-on-regression", "--markdown", "same.md", cwd=files)
     assert same.returncode == 0
     assert "✅ **No regression.**" in (files / "same.md").read_text("utf-8")
+
+
+def test_the_reason_of_a_regression_becomes_no_markup() -> None:
+    """A name and a reason of a run.json and result.json that somebody else has written."""
+    hostile = "<img src=x> [a](http://example.org) ![b](http://example.org/b.png) @octocat\n# `Hi` |"
+    row = RunRow(
+        run="r", engine=hostile, name=hostile, rank=1, failed=0, total=1, signature="", measures={}, not_computed={}
+    )
+    why = f"cannot be compared: not computed in {hostile} ({hostile})"
+    lost = [Regression(run="r", name=hostile, measure="score", why=why)]
+    compared = Compared(
+        benchmark="toy", version="1", headline="score", baseline="r", units={}, directions={}, differing={},
+        runs=[row], pairs=[], regressions=lost,
+    )  # fmt: skip
+    text = comparison_markdown(compared)
+    assert "cannot be compared" in text and "❌ **" in text
+    assert not set(rendered(text)) & {"image", "link_open", "html_inline"}
+    tokens = MarkdownIt("commonmark").parse(text)
+    plain = [part for token in tokens for part in token.children or [] if part.type != "code_inline"]
+    assert not any("octocat" in part.content for part in plain)
 
 
 def test_what_too_few_samples_leave_open_is_not_called_a_pass(tmp_path: Path) -> None:

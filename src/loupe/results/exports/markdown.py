@@ -12,7 +12,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from loupe.errors import LoupeError
-from loupe.results.comparing.records import Compared, Pair, Regression
+from loupe.results.comparing.records import Compared, Pair
 from loupe.results.comparing.regressions import cannot_tell
 from loupe.results.control_characters import printable
 from loupe.results.group_titles import listed
@@ -70,13 +70,11 @@ def _outcome(compared: Compared) -> str:
         return f"⚠️ **Not tested:** {code(few)}"
     if not lost:
         return "✅ **No regression.**"
-    lines = [f"- {' '.join(map(code, filter(None, [one.name, one.measure])))}: {_why(one)}" for one in lost[:_LISTED]]
+    lines = [
+        f"- {' '.join(map(code, filter(None, [one.name, one.measure])))}: {code(one.why, longest=LONGEST)}"
+        for one in lost[:_LISTED]
+    ]
     return "\n".join([f"❌ **{len(lost)} regression{'' if len(lost) == 1 else 's'}.**", "", *lines])
-
-
-def _why(one: Regression) -> str:
-    """Return the reason as Markdown: that of missing answers has foreign names in it."""
-    return one.why if one.measure else code(one.why, longest=LONGEST)
 
 
 def _pair(compared: Compared, pair: Pair, base: str) -> Iterator[str]:
