@@ -113,7 +113,7 @@ def test_init_and_check_say_what_is_left_out_and_why(
     assert all(line in said.err for line in LEFT_OUT), said.err
     assert "hidden" not in said.err and "Thumbs" not in said.err and "runs" not in said.err
     assert "moves.gif: moves (GIF): only the first of its 2 pictures is read" in said.err
-    assert "fax.jpg: is a TIFF file of 2 pages, of which only the first is read: name it fax.tif" in said.err
+    assert "fax.jpg: is a TIFF file of 2 pages, of which only the first is read: rename it to fax.tif" in said.err
     lines = (tmp_path / "samples.jsonl").read_text("utf-8").splitlines()
     (tmp_path / "samples.jsonl").write_text("".join(f"{line}\n" for line in lines if "a.jp2" not in line), "utf-8")
     assert main(["bench", "check", "."]) == 0
@@ -121,6 +121,37 @@ def test_init_and_check_say_what_is_left_out_and_why(
     assert all(line in said.err for line in LEFT_OUT), said.err
     assert "1 file is in no line of samples.jsonl: a.jp2\n" in said.err
     assert "moves.gif: moves (GIF)" in said.err
+    assert "fax.jpg: is a TIFF file of 2 pages, of which only the first is read: rename it to fax.tif" in said.err
+
+
+def test_files_of_another_kind_than_their_name_says_are_to_be_renamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = Image.new("RGB", (9, 9), "white")
+    page.save("scan.png", "PDF")
+    page.save("photo.pdf", "JPEG")
+    page.save("my.v2", "PNG")
+    page.save("b.png")
+    (tmp_path / "in.2024").mkdir()
+    for name in ("beta", "Alpha", "in.2024/beta"):
+        page.save(name, "PNG")
+    assert main(["init", ".", "--task", "text"]) == 0
+    said = capfd.readouterr().err
+    assert "left out scan.png: a PDF, not an image: rename it to scan.pdf\n" in said
+    assert "left out photo.pdf: an image (JPEG), not a PDF: rename it to photo.jpg\n" in said
+    assert "the same name" not in said
+    lines = (tmp_path / "samples.jsonl").read_text("utf-8").splitlines()
+    assert {json.loads(line)["id"] for line in lines} == {"Alpha", "b", "beta", "in.2024/beta", "my.v2"}
+    rows = [
+        {"id": f"{place}", "image": name, "reference": "x"}
+        for place, name in enumerate(("scan.png", "scan.png#page=1"))
+    ]
+    (tmp_path / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    assert main(["bench", "check", "."]) == 2
+    said = capfd.readouterr().out
+    assert "'scan.png': is a PDF, not an image (rename it to scan.pdf)" in said
+    assert "if it is a PDF or TIFF file, rename it to scan.pdf or scan.tif" in said
 
 
 def test_a_folder_without_a_page_says_why_of_every_file(

@@ -50,10 +50,11 @@ NOT_AN_IMAGE: Final = "not an image, or a broken one"
 SYSTEM_FILES: Final = frozenset({"thumbs.db", "ehthumbs.db", "desktop.ini", "icon\r"})
 
 
-def why_not_an_image(start: bytes, readable: Collection[str]) -> tuple[str, str]:
+def why_not_an_image(start: bytes, readable: Collection[str], file: Path | None) -> tuple[str, str]:
     """Return what a file is that begins so, and the command that makes it readable ("": none does).
 
-    `readable` are the formats that can be decoded here (Pillow's names).
+    `file` is None for bytes that have no file of their own. `readable` are the formats that can be decoded here
+    (Pillow's names).
     """
     said = start[:64].lower()
     for name, (marks, kind, package) in _BY_PACKAGE.items():
@@ -61,7 +62,9 @@ def why_not_an_image(start: bytes, readable: Collection[str]) -> tuple[str, str]
             return f"is {kind}, which needs {package}", pip_install(package)
     if kind := next((kind for marks, kind in _BY_CONTENT if any(mark in said for mark in marks)), ""):
         return f"is {kind}, which Loupe cannot open: save it as PNG or JPEG", ""
-    return "is a PDF, not an image: name one of its pages" if b"%PDF-" in start else NOT_AN_IMAGE, ""
+    if b"%PDF-" in start:
+        return "is a PDF, not an image", f"rename it to {file.stem}.pdf" if file else "save its pages as PNG"
+    return NOT_AN_IMAGE, ""
 
 
 def why_not_a_page(path: Path) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 DEFAULT_DPI = 144.0
 #: A page with a smaller share of inked pixels holds no text: one short word on an A4 page is about twice this.
 BLANK_INK = 0.0002
+#: How files of a format are called, where that is not its name.
+_USUAL_ENDINGS = {"TIFF": "tif", "JPEG2000": "jp2", "JPEG": "jpg"}
 #: PDFium is not thread-safe: every call into it, from any module, happens under this lock.
 _PDFIUM = threading.RLock()
 
@@ -124,6 +126,9 @@ def open_pdf(path: Path) -> Iterator[PdfDocument]:
         try:
             document = pypdfium2.PdfDocument(path)
         except pypdfium2.PdfiumError as error:
+            if kind := _image_kind(path):
+                hint = f"rename it to {path.stem}.{_USUAL_ENDINGS.get(kind, kind.lower())}"
+                raise PageError(f"{path}: is an image ({kind}), not a PDF", hint=hint) from None
             raise PageError(f"{path}: {_why_not_a_pdf(str(error))}") from None
         try:
             yield document
@@ -239,6 +244,13 @@ def _pixels(width: float, height: float, scale: float, source: PdfPage) -> tuple
             hint=allow_large(*size),
         )
     return size
+
+
+def _image_kind(path: Path) -> str:
+    """The format of a file that is an image whatever its name says, "" for any other."""
+    with suppress(PageError), open_image(path) as image:
+        return str(image.format)
+    return ""
 
 
 def _why_not_a_pdf(message: str) -> str:

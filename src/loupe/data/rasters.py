@@ -71,7 +71,7 @@ def open_image(source: Path | bytes, name: Path | None = None, *, page: int = 1)
             image = Image.open(stream, formats=_formats())
         except UnidentifiedImageError:
             stream.seek(0)
-            reason, hint = why_not_an_image(stream.read(1024), _formats())
+            reason, hint = why_not_an_image(stream.read(1024), _formats(), source if isinstance(source, Path) else None)
             raise PageError(f"{path}: {reason}", hint=hint) from None
         except BROKEN as error:
             raise PageError(f"{path}: broken image ({_one_line(error)})") from None

@@ -138,7 +138,7 @@ def _document(folder: Path, path: Path, name: str, remarks: dict[str, str]) -> D
     if pictures > 1:
         remarks[name] = _moving(kind, pictures)
     if pages > 1 and not has_pages(path):
-        remarks[name] = f"is a TIFF file of {pages:,} pages, of which only the first is read: name it {path.stem}.tif"
+        remarks[name] = _misnamed(path, pages)
         pages = 1
     return Document(name, pages)
 
@@ -191,15 +191,29 @@ def _unread(folder: Path, paths: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, pages in named.items():
         file = stored_file(folder, name)
-        if not _may_hold_more(name) or not is_inside(file, folder):
+        if not is_inside(file, folder) or not (_may_hold_more(name) or _is_tiff(file)):
             continue
         with suppress(PageError):
-            count = page_count(file) if has_pages(name) else 1
-            if count > len(pages):
+            count = page_count(file)
+            if count > 1 and not has_pages(name):
+                found[name] = _misnamed(file, count)
+            elif count > len(pages):
                 found[name] = f"{len(pages):,} of its {count:,} pages {'is' if len(pages) == 1 else 'are'} in {SAMPLES}"
             elif not has_pages(name) and (moving := frames(file))[1] > 1:
                 found[name] = _moving(*moving)
     return found
+
+
+def _misnamed(file: Path, pages: int) -> str:
+    return f"is a TIFF file of {pages:,} pages, of which only the first is read: rename it to {file.stem}.tif"
+
+
+def _is_tiff(file: Path) -> bool:
+    with suppress(OSError):
+        if file.is_file():
+            with file.open("rb") as opened:
+                return opened.read(4) in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+    return False
 
 
 def _may_hold_more(name: str) -> bool:

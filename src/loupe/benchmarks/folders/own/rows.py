@@ -194,7 +194,9 @@ def _page_mistakes(path: str) -> Iterator[tuple[str, str]]:
         reason = "pages count from 1" if re.fullmatch("page=0+", page) else "this does not name a page"
         yield f"{path!r}: {reason}", "write scan.pdf#page=3 for the third page"
     elif mark and not has_pages(file) and re.fullmatch("page=[0-9]+", page):
-        yield f"{path!r}: only PDF and TIFF files have pages", f'write "{file}"'
+        stem = PurePosixPath(file).stem
+        hint = f'write "{file}"; if it is a PDF or TIFF file, rename it to {stem}.pdf or {stem}.tif'
+        yield f"{path!r}: only files named .pdf, .tif or .tiff have pages", hint
 
 
 def _task_mistakes(values: dict[str, Any], config: FolderConfig) -> Iterator[tuple[str, str]]:

@@ -17,6 +17,7 @@ from loupe.benchmarks.folders.own.class_labels import label_of
 from loupe.benchmarks.folders.own.config import CONFIG, SAMPLES, Task, read_config
 from loupe.benchmarks.folders.own.field_types import Fields
 from loupe.benchmarks.folders.own.folder_files import Document, Found
+from loupe.data.pages import IMAGE_SUFFIXES
 from loupe.data.toml import parse_toml
 from loupe.errors import UsageError, word
 from loupe.files.file_names import safe_name, same_form
@@ -100,16 +101,22 @@ def _shown(document: Document, beginning: Beginning) -> Iterable[tuple[str, list
 
 
 def _bare(path: str) -> str:
-    """The path without its suffix and without what file systems refuse."""
-    parts = _NOT_IN_NAMES.sub("-", path.rpartition(".")[0]).split("/")
+    """The path without the ending of its kind and without what file systems refuse."""
+    parts = _NOT_IN_NAMES.sub("-", path.removesuffix(_ending(path))).split("/")
     cut = [_ENDS.sub("", part.encode()[:150].decode(errors="ignore")) or "document" for part in parts]
     return "/".join(cut)
 
 
+def _ending(path: str) -> str:
+    """The ending that says what kind of file it is, as it is written, "" if there is none."""
+    suffix = Path(path).suffix
+    return suffix if suffix.lower() in IMAGE_SUFFIXES | {".pdf"} else ""
+
+
 def _sample_id(name: str, document: Document, used: dict[str, None]) -> str:
     """A name that no sample has yet: with the kind of the file behind it, then numbered."""
-    suffix = document.path.rpartition(".")[2].lower()
-    tries = [name, f"{name}-{suffix}", *(f"{name}-{suffix}-{number}" for number in range(2, len(used) + 3))]
+    longer = name + _ending(document.path).lower().replace(".", "-")
+    tries = [name, longer, *(f"{longer}-{number}" for number in range(2, len(used) + 3))]
     ident = next(each for each in map(same_form, tries) if each.casefold() not in used)
     used[ident.casefold()] = None
     assert ident == safe_name(ident)
