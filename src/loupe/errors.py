@@ -102,6 +102,16 @@ class LoupeError(Exception):
         self.message = message
         self.hint = hint
 
+    @property
+    def hint(self) -> str:
+        """What to do about it. Python shows it below the message in a traceback."""
+        return self._hint
+
+    @hint.setter
+    def hint(self, hint: str) -> None:
+        self._hint = hint
+        self.__notes__ = [f"hint: {hint}"] if hint else []
+
 
 class UsageError(LoupeError):
     """The user asked for something that does not exist or does not fit together."""

@@ -6,12 +6,14 @@ import asyncio
 import csv
 import functools
 import os
+import pickle
 import re
 import signal
 import subprocess
 import sys
 import threading
 import time
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +142,15 @@ def test_options_that_do_not_fit_are_refused_with_a_hint(options: dict[str, obje
         loupe.run("sample_pages", blank, **options)  # type: ignore[arg-type]
     assert refusal.value.hint or "whole number" in said
     assert list(Path().iterdir()) == []
+
+
+def test_a_traceback_shows_the_hint_as_it_is_now() -> None:
+    error = loupe.LoupeError("no such page", hint="loupe data get")
+    error.add_note("seen at night")
+    assert "".join(traceback.format_exception(error)).splitlines()[-2:] == ["hint: loupe data get", "seen at night"]
+    error.hint = "loupe bench list"
+    shown = "".join(traceback.format_exception(pickle.loads(pickle.dumps(error))))
+    assert "hint: loupe bench list" in shown and "data get" not in shown and str(error) == "no such page"
 
 
 def test_answers_are_scored_from_a_mapping_a_folder_and_a_file(here: Path) -> None:
