@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from loupe.cli import demo, main
+from loupe.runs.folder import RunFolder
 from tests.support.command_line import command, complaint, environment, loupe, make_folder, trusted
 from tests.support.pages import write_pdf
 
@@ -158,6 +160,7 @@ def test_demo_compares_two_that_can_read_without_tesseract_and_without_network(t
     alone = {"PATH": str(tmp_path), "PYTHONPATH": str(tmp_path / "site")}
     done = loupe("demo", "--limit", "1", "--plain", cwd=tmp_path, env=alone)
     assert done.returncode == 0, done.stderr
+    assert "your own pages: loupe run ./mydocs -e rapidocr " in done.stderr
     assert "tesseract: skipped, it comes with: apt-get install tesseract-ocr" in done.stderr
     rows = [line.split("\t") for line in done.stdout.splitlines()]
     ranked = {row[1]: float(row[2].split()[0]) for row in rows if len(row) > 8 and row[0] != "rank"}
@@ -166,6 +169,22 @@ def test_demo_compares_two_that_can_read_without_tesseract_and_without_network(t
     assert 80 < ranked["rapidocr-300px"] < ranked["rapidocr"], done.stdout
     assert "# rapidocr-300px minus rapidocr, on samples read by both: 1 sample" in done.stdout
     assert (tmp_path / "report.html").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("words", [[], ["--limit", "2", "--prompt", "Read."]])
+def test_demo_beside_a_run_of_ones_own_makes_its_own(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    main(["run", "sample_pages", "-e", "pdf_text", *words, "--plain"])
+    before = Path("runs/pdf_text/sample_pages/run.json").read_bytes()
+    capfd.readouterr()
+    for _ in range(2):
+        folders: list[RunFolder] = []
+        demo.read("pdf_text", {}, folders, runs=Path("runs"), limit=2, plain=True)
+        assert "--name" not in capfd.readouterr().err
+        assert [str(folder.path) for folder in folders] == ["runs/pdf_text-demo-2/sample_pages"]
+        assert Path("runs/pdf_text/sample_pages/run.json").read_bytes() == before
 
 
 def test_engine_list_shows_profiles_and_kinds(tmp_path: Path) -> None:
