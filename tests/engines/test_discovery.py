@@ -227,6 +227,12 @@ def test_what_is_no_address_is_refused(text: str) -> None:
         normalize_base_url(text)
 
 
+@pytest.mark.parametrize("end", ["?api-version=2025-04-01-preview", "/", ""])
+def test_an_address_of_the_responses_api_is_refused(end: str) -> None:
+    with pytest.raises(ValueError, match=r"Responses API, which Loupe does not speak; give .*/chat/completions"):
+        normalize_base_url(f"https://me.openai.azure.com/openai/responses{end}")
+
+
 def test_paths_are_joined_before_the_query() -> None:
     assert join_url("https://host/x/v1?v=1", "models") == "https://host/x/v1/models?v=1"
     assert beside_url("https://host/x/v1?v=1", "/health") == "https://host/x/health?v=1"

@@ -182,7 +182,8 @@ def normalize_base_url(text: str) -> str:
     """Return a base URL without trailing slash; `host:port` gets its scheme, and a bare root the usual `/v1`.
 
     An ending that Loupe adds itself is taken off, with or without a query (Azure's "Target URI"); the query stays.
-    Raises ValueError for anything that is no http address, `auto` too, and for one that holds a password.
+    Raises ValueError for anything that is no http address, `auto` too, for one that holds a password, and for one of
+    the Responses API whose chat completions lie elsewhere.
     """
     text = address(text)
     parts = urlsplit(text if "://" in text else f"http://{text}")
@@ -197,6 +198,11 @@ def normalize_base_url(text: str) -> str:
     if parts.username or parts.password:
         raise ValueError("base_url holds a user name or password; pass secrets as the API key instead")
     path = _ENDING.sub("", parts.path.rstrip("/")).rstrip("/")
+    if path.endswith("/responses"):
+        raise ValueError(
+            f"base_url {shown(text)!r} is for the Responses API, which Loupe does not speak; "
+            "give the address that ends with /chat/completions (Azure: the Target URI of a chat deployment)"
+        )
     return urlunsplit(parts._replace(path=path or "/v1", fragment=""))
 
 
