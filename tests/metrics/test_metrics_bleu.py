@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import Any
 
@@ -128,6 +129,12 @@ def test_meteor_counts_stems_and_without_a_dictionary_no_synonyms() -> None:
     pytest.importorskip("nltk")
     assert meteor(["running", "quickly"], ["run", "quick"]) > 0
     assert meteor(["car"], ["auto"]) == 0.0
+
+
+def test_meteor_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "nltk.translate.meteor_score", None)
+    with pytest.raises(ModuleNotFoundError, match=r"^METEOR needs nltk, which is not installed: pip install nltk$"):
+        meteor(["a"], ["a"])
 
 
 def test_meteor_of_many_words_without_a_match_takes_no_quadratic_time() -> None:

@@ -31,7 +31,7 @@ def meteor(prediction: Sequence[str], reference: Sequence[str], *, synonyms: Syn
     try:
         from nltk.translate.meteor_score import meteor_score  # type: ignore[import-untyped]
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("METEOR needs NLTK: pip install 'loupe-ocr[fox]'", name="nltk") from error
+        raise ModuleNotFoundError("METEOR needs nltk, which is not installed: pip install nltk", name="nltk") from error
     return float(meteor_score([list(reference)], list(prediction), wordnet=synonyms or NoSynonyms()))
 
 
