@@ -184,7 +184,11 @@ def test_pages_of_any_size_can_be_allowed(
         assert "left out" not in capfd.readouterr().err
     monkeypatch.setenv("LOUPE_MAX_MEGAPIXELS", "2000")
     assert max_memory() == 20 * 10**9
-    for wrong in ("no", "0", "2001", "-5"):
+    for wrong in ("no", "0", "2001", "-5", "000000001999999999"):
         monkeypatch.setenv("LOUPE_MAX_MEGAPIXELS", wrong)
-        with pytest.raises(UsageError, match="is not a whole number from 1 to 2,000"):
-            max_memory()
+        with closing(bounded._Reader()) as reader, pytest.raises(UsageError, match="is not a whole number from 1 to"):
+            monkeypatch.setattr(bounded, "_READER", reader)
+            page_size(tmp_path / "map.png")
+        assert main(["init", ".", "--task", "text"]) == 2
+        said = f"error: LOUPE_MAX_MEGAPIXELS='{wrong}' is not a whole number from 1 to 2,000\n"
+        assert capfd.readouterr().err == f"{said}hint: export LOUPE_MAX_MEGAPIXELS=400\n"

@@ -161,6 +161,7 @@ class _Reader:
     def _opened(self) -> socket.socket:
         if self._socket is None or self._owner != os.getpid():
             self.close()
+            max_pixels()  # the process would end with what is wrong with the limit, and nobody would hear it
             self._socket, theirs = socket.socketpair()
             self._owner = os.getpid()
             with theirs:

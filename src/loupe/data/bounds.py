@@ -34,7 +34,7 @@ def max_pixels() -> int:
     Raises UsageError if LOUPE_MAX_MEGAPIXELS is not a whole number up to 2,000.
     """
     said = os.environ.get(ALLOW_LARGE, "") or str(_MEGAPIXELS)
-    if not (said.isascii() and said.isdigit() and 1 <= int(said[:9]) <= _MOST_MEGAPIXELS):
+    if not (said.isascii() and said.isdigit() and len(said) < 10 and 1 <= int(said) <= _MOST_MEGAPIXELS):
         raise UsageError(
             f"{ALLOW_LARGE}={said[:40]!r} is not a whole number from 1 to {_MOST_MEGAPIXELS:,}",
             hint=f"export {ALLOW_LARGE}=400",
