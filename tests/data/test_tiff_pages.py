@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from PIL import Image
 
 from loupe.cli import main
 from loupe.data.digests import source_digest
+from loupe.data.page_drawing import load_page as drawn
 from loupe.data.pages import frames, load_page, page_count, page_size
 from loupe.errors import PageError
 from loupe.types import TiffPage
@@ -96,6 +98,11 @@ def test_a_page_that_is_broken_or_too_large_costs_itself(tmp_path: Path) -> None
     with pytest.raises(PageError, match="page 2 is broken"):
         load_page(TiffPage(file, 2))
     assert page_count(file) == 3 and load_page(TiffPage(file, 3)).size == (6, 4)
+    many = raw(tmp_path / "many.tif", [(1, 1)] * 9_998 + [(5, 3)])
+    began = time.process_time()
+    for _ in range(20):
+        assert drawn(TiffPage(many, 9_999)).size == (5, 3)
+    assert time.process_time() - began < 5, "each page was found by way of all before it"
     many = raw(tmp_path / "many.tif", [(1, 1)] * 10_001)
     with pytest.raises(PageError, match="has 10,000 pages or more"):
         page_count(many)

@@ -70,8 +70,8 @@ def page_count(path: Path) -> int:
     if path.suffix.lower() == ".pdf":
         with open_pdf(path) as document:
             return len(document)
-    with open_image(path) as image:
-        return tiff_page_count(image, path) if image.format == "TIFF" else 1
+    with open_image(path) as image, open_file(path) as stream:
+        return tiff_page_count(stream, path) if image.format == "TIFF" else 1
 
 
 def frames(path: Path) -> tuple[str, int]:

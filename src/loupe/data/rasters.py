@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from loupe.data.bounds import ALLOW_LARGE, max_pixels
 from loupe.data.foreign_kinds import why_not_an_image
+from loupe.data.tiff_pages import MOST_PAGES, beginning_with, pages_of
 from loupe.errors import PageError
 
 if TYPE_CHECKING:
@@ -32,12 +33,6 @@ if TYPE_CHECKING:
 FORMATS: Final = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF", "JPEG2000", "PPM")
 #: Formats whose pictures after the first are not pages but move.
 _MOVING: Final = frozenset({"PNG", "GIF", "WEBP", "AVIF"})
-#: Pages of a TIFF file that are counted. Each is found by way of all before it.
-_MOST_PAGES: Final = 10_000
-#: The tags of TIFF that say what a picture of the file is (TIFF 6.0, section 8), and the bits and the value of those
-#: that are not pages: a smaller version of another one, a mask.
-_NEW_SUBFILE_TYPE, _SUBFILE_TYPE = 254, 255
-_SMALLER_OR_MASK, _SMALLER = 0b101, 2
 #: No image file is larger.
 MAX_BYTES: Final = 512 * 10**6
 #: Pixels converted at a time where that takes many bytes for each.
@@ -68,7 +63,7 @@ def open_image(source: Path | bytes, name: Path | None = None, *, page: int = 1)
             raise PageError(f"{path}: the file is larger than the limit of {MAX_BYTES // 10**6} MB for an image")
         stream.seek(0)
         try:
-            image = Image.open(stream, formats=_formats())
+            image: Image.Image = Image.open(stream, formats=_formats())
         except UnidentifiedImageError:
             stream.seek(0)
             reason, hint = why_not_an_image(stream.read(1024), _formats(), source if isinstance(source, Path) else None)
@@ -76,7 +71,7 @@ def open_image(source: Path | bytes, name: Path | None = None, *, page: int = 1)
         except BROKEN as error:
             raise PageError(f"{path}: broken image ({_one_line(error)})") from None
         if image.format == "TIFF":
-            _turn_to(image, page, path)
+            image = _turned_to(image, stream, page, path, is_file=isinstance(source, Path))
         elif page != 1:
             raise PageError(f"{path}: is not a TIFF file, so it has no page {page}")
         if image.width * image.height > max_pixels():
@@ -112,46 +107,29 @@ def _formats() -> tuple[str, ...]:
     return *FORMATS, *more
 
 
-def _page_frames(image: Image) -> Iterator[str]:
-    """Go through the pages of a TIFF file; yield what is wrong with each, "" for one that can be read.
-
-    Smaller versions and masks are not pages.
-    """
-    for frame in range(_MOST_PAGES):
-        broken = ""
-        try:
-            image.seek(frame)
-        except EOFError:
-            return
-        except BROKEN as error:
-            broken = _one_line(error)
-            if image.tell() != frame:
-                return
-        tags = image.tag_v2  # type: ignore[attr-defined]
-        flags = tags.get(_NEW_SUBFILE_TYPE, 0)
-        if not (isinstance(flags, int) and flags & _SMALLER_OR_MASK) and tags.get(_SUBFILE_TYPE) != _SMALLER:
-            yield broken
-
-
-def tiff_page_count(image: Image, path: Path) -> int:
+def tiff_page_count(stream: BinaryIO, path: Path) -> int:
     """Return how many pages an open TIFF file has. Raises PageError for too many."""
-    count = sum(1 for _ in _page_frames(image))
-    if count >= _MOST_PAGES:
+    count = len(pages_of(stream, path))
+    if count >= MOST_PAGES:
         raise PageError(f"{path}: has {count:,} pages or more, above the limit", hint="split it into several files")
     return max(1, count)
 
 
-def _turn_to(image: Image, page: int, path: Path) -> None:
-    """Read the header of a page of a TIFF file. Raises PageError if there is none, or a broken one."""
-    count = 0
-    for count, broken in enumerate(_page_frames(image), 1):
-        if count == page and broken:
-            raise PageError(f"{path}: page {page} is broken ({broken})")
-        if count == page:
-            return
-    if page > max(1, count):
-        raise PageError(f"{path}: has no page {page} (pages 1 to {max(1, count)})")
-    image.seek(0)  # nothing but smaller versions: the first is what there is
+def _turned_to(image: Image, stream: BinaryIO, page: int, path: Path, *, is_file: bool) -> Image:
+    """The TIFF file with the header of a page read. Raises PageError if there is none, or a broken one."""
+    from PIL import Image as Pillow
+    from PIL import UnidentifiedImageError
+
+    places = pages_of(stream, path if is_file else None)
+    if page > max(1, len(places)):
+        raise PageError(f"{path}: has no page {page} (pages 1 to {max(1, len(places))})")
+    if not places:
+        return image  # nothing but smaller versions: the first is what there is
+    try:
+        return Pillow.open(beginning_with(stream, places[page - 1]), formats=("TIFF",))
+    except BROKEN as error:
+        why = "its directory cannot be read" if isinstance(error, UnidentifiedImageError) else _one_line(error)
+        raise PageError(f"{path}: page {page} is broken ({why})") from None
 
 
 def moving_pictures(image: Image) -> int:
