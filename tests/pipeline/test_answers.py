@@ -339,6 +339,7 @@ def found_in(folder: Path, answers: Path) -> Answers:
         ({"page1": "page1.jpg", "page1-png": "page1.png"}, "page1.jpg.txt", "page1"),
         ({"page1": "page1.jpg", "page1-png": "page1.png"}, "page1.JPG.txt", "page1"),
         ({"Rechnung- 1": "Rechnung: 1.png"}, "Rechnung: 1.txt", "Rechnung- 1"),
+        *(({"s": f"x y{suffix}"}, "x y.txt", "s") for suffix in (".pbm", ".jpe", ".J2K", ".hif", ".pdf#page=1")),
         ({"a/x": "a/ x .png"}, "a/ x .md", "a/x"),
         # Separators of Windows, one folder more or fewer, whole paths.
         ({"a/p1": "a/p1.png", "b/p1": "b/p1.png"}, "b\\p1.txt", "b/p1"),

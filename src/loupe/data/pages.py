@@ -13,20 +13,12 @@ from typing import TYPE_CHECKING, cast
 from loupe.data.bounded import ask
 from loupe.data.page_drawing import BLANK_INK as BLANK_INK
 from loupe.data.page_drawing import DEFAULT_DPI as DEFAULT_DPI
+from loupe.files.file_names import IMAGE_SUFFIXES as IMAGE_SUFFIXES
+from loupe.files.file_names import TIFF_SUFFIXES as TIFF_SUFFIXES
 from loupe.types import PageSource, PdfPage, TiffPage
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-TIFF_SUFFIXES = (".tif", ".tiff")
-#: How files are called that may be images; what they are is decided by their content.
-IMAGE_SUFFIXES = frozenset(
-    (
-        *TIFF_SUFFIXES,
-        *(".png", ".apng", ".jpg", ".jpeg", ".jpe", ".jfif", ".webp", ".gif", ".bmp", ".dib", ".heic", ".heif", ".hif"),
-        *(".avif", ".jp2", ".j2k", ".jpf", ".jpx", ".j2c", ".jpc", ".ppm", ".pgm", ".pbm", ".pnm"),
-    )
-)
 
 
 def load_page(source: PageSource, *, longest: int | None = None, dpi: float | None = None) -> Image:

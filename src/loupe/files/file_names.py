@@ -9,9 +9,15 @@ from pathlib import PurePosixPath
 
 _UNSAFE = re.compile(r'[%\\:*?"<>|\x00-\x1f\x7f\ud800-\udfff]')
 _LONGEST_NAME = 180
-_IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".jfif", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".pdf"}) | {
-    *(".jp2", ".ppm", ".pgm", ".heic", ".heif", ".avif")
-}
+TIFF_SUFFIXES = (".tif", ".tiff")
+#: How files are called that may be images; what they are is decided by their content.
+IMAGE_SUFFIXES = frozenset(
+    (
+        *TIFF_SUFFIXES,
+        *(".png", ".apng", ".jpg", ".jpeg", ".jpe", ".jfif", ".webp", ".gif", ".bmp", ".dib", ".heic", ".heif", ".hif"),
+        *(".avif", ".jp2", ".j2k", ".jpf", ".jpx", ".j2c", ".jpc", ".ppm", ".pgm", ".pbm", ".pnm"),
+    )
+)
 
 
 def safe_name(sample_id: str) -> str:
@@ -53,4 +59,4 @@ def same_form(name: str) -> str:
 def without_image_suffix(name: str) -> str:
     """Return a name without the suffix of an image or a PDF file; other suffixes stay."""
     path = PurePosixPath(name)
-    return str(path.with_suffix("")) if path.suffix.lower() in _IMAGE_SUFFIXES else name
+    return str(path.with_suffix("")) if path.suffix.lower() in IMAGE_SUFFIXES | {".pdf"} else name
