@@ -11,6 +11,7 @@ import pytest
 
 import loupe
 from loupe.errors import RunError
+from loupe.pipeline.stages import score_run
 from loupe.types import Request
 from tests.support.command_line import complaint, make_folder
 from tests.support.command_line import loupe as command
@@ -41,6 +42,26 @@ def test_the_order_of_lines_is_no_change(tmp_path: Path) -> None:
     again = loupe.run(folder, read, runs=tmp_path / "runs", name="mine", jobs=1)
     assert len(asked) == 6 and first.signature == again.signature
     assert again["text_similarity"].value == 1.0
+
+
+def test_another_order_is_another_run_if_a_limit_then_means_other_samples(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path)
+
+    def run(name: str, limit: int | None) -> loupe.Run:
+        return loupe.run(folder, lambda request: request.text, runs=tmp_path / "runs", name=name, limit=limit, jobs=1)
+
+    first = run("mine", 2)
+    rows = rows_of(folder)
+    write(folder, [*rows[:2], *rows[:1:-1]])
+    assert run("mine", 2).signature == first.signature  # The same two samples are asked for.
+    write(folder, [rows[1], rows[0], *rows[2:]][::-1])
+    with pytest.raises(RunError, match=r"the first 2 lines of .* are other samples than this run asked for"):
+        run("mine", 2)
+    with pytest.raises(RunError, match="has other samples in its first 2 lines"):
+        score_run(first.path)
+    other = run("other", 2)
+    assert other.signature.split("|")[1] == "n:2" and other.signature.split("|")[2] != first.signature.split("|")[2]
+    assert run("mine", None)["text_similarity"].value == 1.0
 
 
 def test_the_printed_command_keeps_the_answers_to_what_is_still_the_same(tmp_path: Path) -> None:

@@ -103,8 +103,8 @@ class Survey:
     `page_digests` are those of the images, in order. `anchored` is a question of a sample's own that wants the text of
     its page, "" where none does.
 
-    Of a folder of one's own the order of lines changes no digest, and `asked` has one of each sample's question and
-    pages: answers to samples that have not changed stay good when others come or go.
+    Of a folder of one's own the order of lines changes no digest (`first_ids` has it), and `asked` has one of each
+    sample's question and pages: answers to samples that have not changed stay good when others come or go.
     """
 
     ids: tuple[str, ...]
@@ -145,6 +145,16 @@ def asked_ids(ids: Sequence[str], info: RunInfo) -> tuple[str, ...]:
     return tuple(ident for number, ident in enumerate(ids) if _asked_for(info, number, ident))
 
 
+def first_ids(ids: Sequence[str], info: RunInfo) -> str:
+    """Return the digest of the ids that a limited run on a folder of one's own asks for, "" for any other run."""
+    return digest_of(asked_ids(ids, info)) if info.limit is not None and is_own_folder(info.benchmark) else ""
+
+
+def asks_for_others(info: RunInfo, ids: Sequence[str]) -> bool:
+    """Return whether a limited run would ask for other samples now, because lines were moved."""
+    return bool(info.first) and first_ids(ids, info) != info.first
+
+
 def samples_of(
     benchmark: Benchmark,
     data: Path | None,
@@ -173,6 +183,28 @@ def _with_whole_characters(sample: Sample) -> Sample:
     return sample
 
 
+class _OwnFolder:
+    """The digests of a folder of one's own, in which the order of lines does not matter."""
+
+    def __init__(self) -> None:
+        self.asked: dict[str, str] = {}
+        self._rows: list[tuple[str, str, str, str]] = []
+
+    def add(self, part: list[object], question: list[object], pages: list[str], slices: str) -> None:
+        """Take a sample, whose id is the first of its question."""
+        ident = str(question[0])
+        shown, sliced = digest_of([ident, pages]), digest_of([ident, slices])
+        self._rows.append((digest_of([part]), shown, digest_of([question]), sliced))
+        self.asked[ident] = digest_of([question, pages])[:_ASKED]
+
+    def close(self, questions: hashlib._Hash, slicing: hashlib._Hash) -> tuple[str, list[str]]:
+        """Return the digest of the truth and those of the pages; the others go on with what was taken."""
+        truths, shown, asked, sliced = map(sorted, zip(*self._rows, strict=True))
+        questions.update("".join(asked).encode())
+        slicing.update("".join(sliced).encode())
+        return digest_of(truths), shown
+
+
 def survey(
     benchmark: Benchmark, name: str, data: Path | None, options: Mapping[str, str], *, pages: bool = True
 ) -> Survey:
@@ -181,17 +213,11 @@ def survey(
     The digests cover the whole data set, also beyond `--limit`, so that a limited run can be continued without one.
     Without `pages` no image is read, and `data_digest` is empty. Raises DatasetError for equal ids or no samples.
     """
-    seen: dict[str, None] = {}
-    tasks: dict[str, None] = {}
-    all_tasks: set[str] = set()
-    images: list[str] = []
-    files: list[Path] = []
-    anchored: list[str] = []
+    seen, tasks, all_tasks = dict[str, None](), dict[str, None](), set[str]()
+    images, files, anchored = list[str](), list[Path](), list[str]()
     slicing, questions = hashlib.sha256(), hashlib.sha256()
-    own = is_own_folder(name)
-    any_order: list[tuple[str, str, str, str]] = []
-    asked: dict[str, str] = {}
-    there = False
+    own, there = _OwnFolder() if is_own_folder(name) else None, False
+    digest = drawn_digest if benchmark.draw else source_digest  # A page that is yet to be drawn has its own.
 
     def parts() -> Iterator[list[object]]:
         nonlocal there
@@ -205,48 +231,38 @@ def survey(
                 tasks[task] = None
             elif MARK in sample.prompt and not anchored:
                 anchored.append(sample.prompt)
-            of_sample: list[str] = []
-            if pages:
-                # A page that is yet to be drawn is called by its digest.
-                digest = drawn_digest if benchmark.draw else source_digest
-                of_sample = list(map(digest, sample.images))
-                there = there or not all(page.startswith("missing") for page in of_sample)
-                files.extend(image if isinstance(image, Path) else image.path for image in sample.images if not files)
+            of_sample = list(map(digest, sample.images)) if pages else []
+            there = there or not all(page.startswith("missing") for page in of_sample)
+            shown = sample.images[:1] if pages and not files else ()
+            files.extend(image if isinstance(image, Path) else image.path for image in shown)
             slices = repr((sample.group, sorted(sample.tags.items())))
             question = [sample.id, sample.prompt, sample.text, task, len(sample.images)]
-            part = [*question[:4], sample.truth, len(sample.images)]
+            part = [*question[:4], sample.truth, question[4]]
             if own:
-                shown = digest_of([sample.id, of_sample])
-                any_order.append((digest_of([part]), shown, digest_of([question]), digest_of([sample.id, slices])))
-                asked[sample.id] = digest_of([question, of_sample])[:_ASKED]
-                continue
-            images.extend(of_sample)
-            slicing.update(slices.encode("utf-8", "surrogatepass"))
-            questions.update(repr(question).encode("utf-8", "surrogatepass"))
-            yield part
+                own.add(part, question, of_sample, slices)
+            else:
+                images.extend(of_sample)
+                slicing.update(slices.encode("utf-8", "surrogatepass"))
+                questions.update(repr(question).encode("utf-8", "surrogatepass"))
+                yield part
 
     truth = digest_of(parts())
-    if own and any_order:
-        truths, images, of_questions, of_slices = map(sorted, zip(*any_order, strict=True))
-        truth = digest_of(truths)
-        questions.update("".join(of_questions).encode())
-        slicing.update("".join(of_slices).encode())
+    if own and own.asked:
+        truth, images = own.close(questions, slicing)
     if not seen:
         raise DatasetError(f"{name}: no samples", hint=f"loupe bench show {word(name)}")
-    everything = digest_of([truth, *images]) if pages else ""
-    gone = files[0] if files and not there else None
     return Survey(
         ids=tuple(seen),
-        data_digest=everything,
+        data_digest=digest_of([truth, *images]) if pages else "",
         truth_digest=truth,
         tasks=tuple(tasks),
         all_tasks=frozenset(all_tasks),
         question_digest=questions.hexdigest(),
         slicing_digest=slicing.hexdigest(),
-        gone=gone,
+        gone=files[0] if files and not there else None,
         page_digests=tuple(images),
         anchored="".join(anchored),
-        asked=asked if pages else {},
+        asked=own.asked if own and pages else {},
     )
 
 
@@ -312,7 +328,9 @@ def make_info(plan: Plan, benchmark: Benchmark, found: Survey) -> RunInfo:
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         parts=parts,
     )
-    info = msgspec.structs.replace(info, total=len(asked_ids(found.ids, info)), whole=len(found.ids))
+    info = msgspec.structs.replace(
+        info, total=len(asked_ids(found.ids, info)), whole=len(found.ids), first=first_ids(found.ids, info)
+    )
     return msgspec.structs.replace(info, signature=signature(info))
 
 

@@ -13,7 +13,7 @@ from loupe.benchmarks.registry import changed_options
 from loupe.errors import RunError, UsageError, word
 from loupe.files.foreign import real_path
 from loupe.pipeline.mended_truth import follow_references, is_folder, score_anyway
-from loupe.pipeline.plan import Survey, asked_ids, open_samples, samples_of, survey
+from loupe.pipeline.plan import Survey, asked_ids, asks_for_others, first_ids, open_samples, samples_of, survey
 from loupe.runs.folder import RunFolder
 from loupe.runs.info import RunInfo, signature
 from loupe.types import Sample
@@ -44,10 +44,13 @@ def check_truth(folder: RunFolder) -> Survey:
     else:
         data = Path(info.data) if info.data else None
         found = survey(benchmark, info.benchmark, data, info.options, pages=False)
-        if found.truth_digest == info.truth_digest or not info.truth_digest:
+        same = found.truth_digest == info.truth_digest or not info.truth_digest
+        if same and not asks_for_others(info, found.ids):
             return found
         ours, theirs = found.truth_digest[:8], info.truth_digest[:8]
         other = f"other samples or references ({ours}) than the run was made on ({theirs})"
+        if same:
+            other = f"other samples in its first {info.total:,} lines than the run was made on"
     raise RunError(
         f"{folder.path}: {info.benchmark} has {other}",
         hint=f"to score these answers on the current data: {score_anyway(folder.path, info)}",
@@ -93,6 +96,7 @@ def with_options(folder: RunFolder, options: Mapping[str, str]) -> RunInfo:
         total=len(asked_ids(found.ids, info)),
         whole=len(found.ids),
     )
+    info = msgspec.structs.replace(info, first=first_ids(found.ids, info) if info.first else "")
     return msgspec.structs.replace(info, signature=signature(info))
 
 

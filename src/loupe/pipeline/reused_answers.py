@@ -6,14 +6,14 @@ A page was added, removed or replaced: every answer names the question and the p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from loupe.engines.registry import slug
 from loupe.errors import RunError, word
 from loupe.files.folder import Folder
-from loupe.pipeline.plan import Plan
+from loupe.pipeline.plan import Plan, asks_for_others
 from loupe.runs.folder import KEEP_BOTH, RUN, RunFolder, check_same, runs_folder
 from loupe.runs.info import RunInfo, differences
 from loupe.typed import encode_json
@@ -43,6 +43,18 @@ def take_over(folder: RunFolder, plan: Plan, asked: Mapping[str, str], wanted: I
         with folder.predictions_log() as log:
             log.append(map(encode_json, kept))
     return f"{len(kept):,} answers are those of {old.path}" if kept else ""
+
+
+def check_first(plan: Plan, info: RunInfo, ids: Sequence[str]) -> None:
+    """Raise RunError where the run that is to be continued has a limit, and lines of its folder were moved since."""
+    if plan.fresh or info.limit is None or RUN not in plan.folder.names():
+        return
+    old = RunFolder.open(plan.folder).info
+    if old.truth_digest == info.truth_digest and asks_for_others(old, ids):
+        raise RunError(
+            f"{plan.path}: the first {old.total:,} lines of {plan.benchmark} are other samples than this run asked for",
+            hint=KEEP_BOTH,
+        )
 
 
 def keep_unchanged(plan: Plan, files: Folder, info: RunInfo, asked: Mapping[str, str]) -> str:

@@ -43,7 +43,7 @@ from loupe.pipeline.plan import (
 )
 from loupe.pipeline.remaining import Remaining
 from loupe.pipeline.rescoring import check_truth, moved_to, truth_of_now, with_options
-from loupe.pipeline.reused_answers import keep_unchanged, take_over
+from loupe.pipeline.reused_answers import check_first, keep_unchanged, take_over
 from loupe.pipeline.spending import budget_of
 from loupe.pipeline.spent import speed_of
 from loupe.pipeline.unchanged import remember_result, standing_result
@@ -155,6 +155,7 @@ async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scori
     if plan.cluster is not None:
         plan.cluster.tell = progress.tell
     progress.remark = "" if plan.fresh else await asyncio.to_thread(follow_before, plan.folder, info)
+    check_first(plan, info, found.ids)
     hint = keep_both(plan.folder, info) or keep_unchanged(plan, plan.folder, info, found.asked)
     with claim(plan.folder, info, fresh=plan.fresh, shared=plan.shared, hint=hint) as folder:
         if info.total < folder.info.total:

@@ -317,7 +317,8 @@ def _continued(files: Folder, info: RunInfo, hint: str) -> RunInfo:
     info = msgspec.structs.replace(info, **kept, data=data)
     # A finished run does not shrink because somebody asked for less of it.
     if info.total < run.info.total and RESULT in names:
-        info = msgspec.structs.replace(info, limit=run.info.limit, sample=run.info.sample, total=run.info.total)
+        part = {name: getattr(run.info, name) for name in ("limit", "sample", "total", "first")}
+        info = msgspec.structs.replace(info, **part)
     return msgspec.structs.replace(info, signature=signature(info))
 
 

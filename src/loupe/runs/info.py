@@ -34,7 +34,8 @@ class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
     """The content of `run.json`. `defining` holds what must agree before a run is continued.
 
     `limit` and `sample` say which samples are asked: the first ones, or some that were drawn; with neither, all.
-    `total` is how many that makes, `whole` how many there are (0: unknown, in runs of earlier versions).
+    `total` is how many that makes, `whole` how many there are (0: unknown, in runs of earlier versions). `first` is a
+    digest of the ids that `limit` asks for in a folder of one's own, where the order of lines is in no other digest.
     """
 
     benchmark: str
@@ -56,6 +57,7 @@ class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
     sample: Drawn | None = None
     total: int = 0
     whole: int = 0
+    first: str = ""
     created: str = ""
     truth_digest: str = ""
     question_digest: str = ""
@@ -145,7 +147,8 @@ def _short(value: Any) -> str:
 
 def signature(info: RunInfo) -> str:
     """The line under every table: `sample_pages:1|n:12|data:3f2a…|engine:rapidocr|…|loupe:0.1.0`."""
-    fields = [f"{info.benchmark_id}:{info.version}", f"n:{info.total}", f"data:{info.reference_digest[:8]}"]
+    data = digest_of([info.reference_digest, info.first]) if info.first else info.reference_digest
+    fields = [f"{info.benchmark_id}:{info.version}", f"n:{info.total}", f"data:{data[:8]}"]
     fields += [f"sample:{info.sample.way}"] if info.sample else []
     fields += [f"opt:{key}={value}" for key, value in sorted(info.options.items())]
     fields += [f"engine:{info.engine}", f"prompt:{info.prompt_digest[:8] or 'none'}"]
