@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+import loupe
 from loupe.benchmarks.folders.own import check_folder, open_folder
 from loupe.benchmarks.folders.own.class_figures import class_figures
 from loupe.benchmarks.folders.own.class_labels import label_of
@@ -20,8 +21,10 @@ from loupe.benchmarks.folders.own.field_types import FIELD_TYPES, FieldType, jud
 from loupe.benchmarks.folders.own.folder_files import find_documents
 from loupe.benchmarks.folders.own.normalization import Comparison
 from loupe.cli.init import ask
+from loupe.cli.shared.terminal_tables import tab_separated
 from loupe.errors import UsageError
 from loupe.results.class_tables import class_sections
+from loupe.results.sections import result_sections
 from loupe.types import Prediction, Result, SampleScores, Scored
 
 Make = Callable[..., Path]
@@ -121,7 +124,18 @@ def test_nothing_is_one_rule_for_all_types_and_invented_values_have_a_rate(make:
     assert rates(dict.fromkeys(names, "N/A")) == rates({}) == (6.0, [0.0] * 6)
     assert rates(dict.fromkeys(names, "\u2013") | {"id_": "7"}) == (5.0, [0, 0, 0, 1, 0, 0])
     assert rates({}, outcome="error", error="gone") == (0.0, [])
+    prose = benchmark.score(sample, Prediction(text="The total is 10 and VAT id DE123"))
+    assert isinstance(prose, list) and "invented" not in {one.measure for one in prose}, "it is no object: nobody knows"
     assert not next(one for one in benchmark.measures if one.name == "invented").higher_is_better
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [('{"total": "7"}', []), ("seven", ["invented\tno answer is a JSON object"])]
+)
+def test_a_folder_without_an_empty_field_has_no_word_on_invented_values(make: Make, text: str, said: list[str]) -> None:
+    folder = make('task = "fields"', {"reference": {"total": "7"}})
+    run = loupe.score(str(folder), {"s1": text}, name="one", runs=folder.parent / "runs", jobs=1)
+    assert [line for line in tab_separated(result_sections(run.result)) if "invented" in line] == said
 
 
 def test_types_see_the_spaces_that_texts_are_compared_without(make: Make) -> None:

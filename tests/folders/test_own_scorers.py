@@ -89,7 +89,8 @@ def test_every_task_ranks_by_a_measure_that_is_better_high(task: str) -> None:
 @pytest.mark.parametrize("task", TASKS)
 def test_every_score_belongs_to_a_declared_measure(task: str) -> None:
     declared = {measure.name for measure in TASKS[task].measures}
-    assert {score.measure for score in TASKS[task].score("", REFERENCES[task], AS_IS)} == declared
+    answer = "{}" if task == "fields" else ""
+    assert {score.measure for score in TASKS[task].score(answer, REFERENCES[task], AS_IS)} == declared
 
 
 def test_line_breaks_count_as_spaces_and_not_at_all_in_chinese() -> None:

@@ -172,7 +172,7 @@ def reference_text(sample: Sample) -> str:
 
 
 def conclusion(contents: Contents, rows: Sequence[SampleScores]) -> Conclusion:
-    """Which labels were taken for which, and what part of the truth nobody has verified."""
+    """Which labels were taken for which, what part of the truth nobody has verified, and why nothing was invented."""
     figures: dict[str, Any] = {}
     if classes := class_figures(rows, contents.labels):
         figures[FIGURE] = classes
@@ -187,7 +187,11 @@ def conclusion(contents: Contents, rows: Sequence[SampleScores]) -> Conclusion:
     whose = f", by {', '.join(contents.drafters)}" if contents.drafters else ""
     compared = f"{drafts} of {len(rows)} samples are scored against unreviewed drafts"
     warning = f"unverified truth: {compared}{whose}"
-    return Conclusion(figures=figures, warnings=[*([warning] if drafts else []), *without_labels(rows)])
+    warnings = [*([warning] if drafts else []), *without_labels(rows)]
+    objects = [bool(score.counts[0]) for row in rows for score in row.scores if score.measure == "json_validity"]
+    # Of answers that are objects it is computed wherever a field is empty: where none is, it is not worth a word.
+    why = {INVENTED.name: "" if any(objects) else "no answer is a JSON object"} if objects else {}
+    return Conclusion(figures=figures, warnings=warnings, not_computed=why)
 
 
 def unverified(folder: Path, contents: Contents) -> UsageError:

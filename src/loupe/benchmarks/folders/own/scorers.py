@@ -93,11 +93,11 @@ def score_fields(answer: str, reference: Mapping[str, str], comparison: Comparis
     for field in judged:
         scores.append(Score(measure="field_similarity", counts=(field.value, 1.0), unit=field.name))
         scores.append(Score(measure="field_accuracy", counts=(float(field.value == 1.0), 1.0), unit=field.name))
-    return [*scores, *invented_values(judged)]
+    return [*scores, *(invented_values(judged) if valid else [])]
 
 
 def invented_values(judged: Iterable[JudgedField], tags: Callable[[str], dict[str, str]] = lambda _: {}) -> list[Score]:
-    """For every field that the page does not have: whether the answer has a value for it."""
+    """For every field that the page does not have: whether the answer, a JSON object, has a value for it."""
     return [
         Score(
             measure=INVENTED.name,

@@ -56,7 +56,7 @@ def score_typed_fields(
         scores.append(Score(measure="field_score", counts=(field.value, 1.0), unit=field.name, tags=tags))
         right = float(field.value == 1.0)
         scores.append(Score(measure="field_accuracy", counts=(right, 1.0), unit=field.name, tags=tags))
-    return [*scores, *invented_values(judged, lambda name: {"field": name})]
+    return [*scores, *(invented_values(judged, lambda name: {"field": name}) if valid else [])]
 
 
 def judge_typed_fields(
