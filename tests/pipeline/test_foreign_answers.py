@@ -76,6 +76,13 @@ ANSWERS = (
     json.dumps({"natural_text": TEXT, "is_table": False}),
     "<html><body><h1 class='title'>A page</h1><p>about ALTO and hOCR: class ocr_page</p></body></html>",
     "<table><tr><td>alto</td></tr></table>",
+    json.dumps({"responses": ["yes", "no"]}),
+    json.dumps({"responses": [{"question": 1, "answer": "yes"}]}),
+    json.dumps({"status": "failed", "error": "none", "total": "3"}),
+    json.dumps({"status": "running", "error": {"code": "1", "message": "x"}, "total": "3"}),
+    json.dumps({"Blocks": [], "total": "3"}),
+    json.dumps({"pages": [], "model": "T4"}),
+    '```json\n{"total": "12.50"}\n```',
     '[Note] "analyzeResult" and "BlockType" are keys',
     "<document><p>ABBY</p></document>",
     "{",
@@ -104,6 +111,27 @@ def test_the_text_of_a_service_is_that_which_its_engine_takes() -> None:
         assert foreign_format(as_text(value)) is None, name
     layout = service_json(json.dumps({"Blocks": textract_blocks()}))
     assert layout.startswith("# Annual Report") and "<table>" in layout
+
+
+def test_replies_without_text_are_known_by_their_envelope() -> None:
+    usage = {"pages": [], "model": "mistral-ocr-latest", "usage_info": {"pages_processed": 1}}
+    page = {"DocumentMetadata": {"Pages": 1}, "Blocks": [{"BlockType": "PAGE", "Id": "0"}]}
+    for empty in ({"Blocks": []}, page, usage, {"result": {"layoutParsingResults": []}, "errorCode": 0}):
+        assert service_json(as_text(empty)) == "" and foreign_format(as_text(empty)) is None, empty
+    failed = {"status": "failed", "error": {"code": "InternalServerError", "message": "x"}}
+    for name, value in (
+        ("JSON of Google Vision without text", {"responses": [{}]}),
+        ("JSON of Google Vision without text", {"responses": [{"error": {"code": 3, "message": "Bad image data."}}]}),
+        ("a failed reply of a service", failed),
+        ("a failed reply of a service", {"status": "running", "createdDateTime": "2024-05-06T00:00:00Z"}),
+        ("JSON of Amazon Textract that is broken", {"Blocks": [{"BlockType": "LINE"}]}),
+    ):
+        found = foreign_format(as_text(value))
+        assert found and found.name.startswith(name), value
+    for fence, value in (("json", AZURE), ("", AZURE), ("JSON", TAKEN["textract"])):
+        assert service_json(f"```{fence}\n{as_text(value)}\n```\n") == TEXT
+    for text in (REFUSED["hOCR"][0], REFUSED["ALTO XML"][0], as_text(failed)):
+        assert foreign_format(f"```xml\n{text}\n```") == foreign_format(text) is not None
 
 
 def test_formats_without_a_reader_are_known_by_their_content_and_answers_are_none_of_them() -> None:
@@ -195,6 +223,8 @@ def test_a_block_of_textract_is_written_once_however_many_name_it() -> None:
         ),
         '{"Blocks": ' + "[" * 200_000 + '"BlockType"',
         "<!--" * 250_000,
+        "`" * 500_000 + "\n{" + "`" * 499_999,
+        "```\n{" + "``` " * 300_000 + "x",
         "<a class" + " " * 1_000_000,
         "[" + '{"BlockType": "LINE", "Text": "a"},' * 30_000 + "{}]",
         '{"analyzeResult": {"content": ["x"]}, "pages": ' + "[" * 900 + "]" * 900 + "}",

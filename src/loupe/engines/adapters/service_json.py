@@ -6,6 +6,7 @@ Source: the `[answer]` tables of the profiles in engines/profiles/services, and 
 from __future__ import annotations
 
 import functools
+import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,12 +26,37 @@ _PROFILES = Path(__file__).parents[1] / "profiles" / "services"
 #: Profiles whose service is known by its answers: a word that they hold, and a JMESPath that is true of them alone.
 _SERVICES: Mapping[str, tuple[str, str]] = {
     "azure-layout": ('"content"', "type(analyzeResult.content) == 'string'"),
-    "mistral-ocr": ('"markdown"', "type(pages[0].markdown) == 'string' && type(pages[0].index) == 'number'"),
+    "mistral-ocr": (
+        '"pages"',
+        "type(pages[0].markdown) == 'string' && type(pages[0].index) == 'number'"
+        " || pages == `[]` && type(model) == 'string' && type(usage_info.pages_processed) == 'number'",
+    ),
     "docling-serve": ('"md_content"', "type(document.md_content) == 'string'"),
     "ocr-space": ('"ParsedText"', "type(ParsedResults[0].ParsedText) == 'string'"),
-    "paddlex": ('"layoutParsingResults"', "type(result.layoutParsingResults[0].markdown.text) == 'string'"),
+    "paddlex": (
+        '"layoutParsingResults"',
+        "type(result.layoutParsingResults[0].markdown.text) == 'string' || result.layoutParsingResults == `[]`",
+    ),
     "unstructured": ('"element_id"', "type(@[0].element_id) == 'string' && type(@[0].metadata) == 'object'"),
 }
+#: Keys of a reply of Amazon Textract, by which one without any block is known.
+_TEXTRACT = frozenset({"Blocks", "DocumentMetadata", "ResponseMetadata", "JobStatus", "NextToken", "Warnings"}) | {
+    *("AnalyzeDocumentModelVersion", "DetectDocumentTextModelVersion", "HumanLoopActivationOutput", "StatusMessage")
+}
+#: A code fence around the whole; its language is not looked at, because content decides.
+_FENCED = re.compile(r"\s*(`{3,20})[^\n`]{0,40}\n(.*?)\n?\1\s*", re.DOTALL)
+
+
+def without_fence(text: str) -> str:
+    """Return what a code fence around the whole holds, and any other text as it is.
+
+    >>> without_fence("```json\\n{}\\n```"), without_fence("a ``` b")
+    ('{}', 'a ``` b')
+    """
+    if not text[:200].lstrip().startswith("```"):
+        return text
+    found = _FENCED.fullmatch(text)
+    return found[2] if found else text
 
 
 def service_json(text: str) -> str:
@@ -41,9 +67,9 @@ def service_json(text: str) -> str:
     >>> service_json('{"total": "12.50"}')
     '{"total": "12.50"}'
     """
-    if '"BlockType"' not in text and not any(mark in text for mark, _ in _SERVICES.values()):
+    if '"Blocks"' not in text and not any(mark in text for mark, _ in _SERVICES.values()):
         return text
-    if (data := json_in(text)) is None:
+    if (data := json_in(without_fence(text))) is None:
         return text
     try:
         found = _textract(data)
@@ -72,7 +98,11 @@ def _textract(data: Any) -> str | None:
     if not all(isinstance(reply, dict) and isinstance(reply.get("Blocks"), list) for reply in replies):
         return None
     blocks = [block for reply in replies for block in reply["Blocks"]]
-    if not blocks or not all(isinstance(block, dict) and isinstance(block.get("BlockType"), str) for block in blocks):
+    if not blocks and (
+        not replies or any(reply.get("JobStatus") == "FAILED" or {*reply} - _TEXTRACT for reply in replies)
+    ):
+        return None
+    if not all(isinstance(block, dict) and isinstance(block.get("BlockType"), str) for block in blocks):
         return None
     kinds = Counter(block["BlockType"] for block in blocks)
     if kinds["LAYOUT_TABLE"] * kinds["TABLE"] > _MOST_PAIRS:

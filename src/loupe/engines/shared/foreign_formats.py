@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from loupe.engines.adapters.service_json import json_in, service_json
+from loupe.engines.adapters.service_json import json_in, service_json, without_fence
 from loupe.engines.services.paths import look
 
 #: Characters in which the outermost element of XML begins.
@@ -56,14 +56,36 @@ _JSON: tuple[tuple[str, ForeignFormat], ...] = (
         " || type((responses[0] || @).[textAnnotations, text_annotations] | [?@] | [0]) == 'array'",
         ForeignFormat(
             "JSON of Google Vision",
-            "take the text out: jq -r '(.responses[0] // .) | .fullTextAnnotation.text' PAGE.json > PAGE.txt",
+            "take the text out: jq -r '(.responses[0] // .) | .fullTextAnnotation.text // empty' PAGE.json > PAGE.txt",
         ),
+    ),
+    (
+        "type(responses[0]) == 'object' && keys(@) == [`\"responses\"`] && !(responses[].keys(@)[] | [?"
+        "!(ends_with(@, 'nnotation') || ends_with(@, 'nnotations') || contains(['error', 'context'], @))])",
+        ForeignFormat(
+            "JSON of Google Vision without text",
+            "read a page with an error again; for a blank page write an empty file: : > PAGE.txt",
+        ),
+    ),
+    (
+        "type(error.message) == 'string' && type(error.code) != 'null' && !(keys(@)[?!contains(['error', 'status', "
+        "'createdDateTime', 'lastUpdatedDateTime', 'resultId', 'operationId', 'id'], @)])"
+        " || contains(['failed', 'canceled', 'running', 'notStarted'], status) && type(createdDateTime) == 'string'"
+        " || JobStatus == 'FAILED' && type(StatusMessage) == 'string'"
+        " || IsErroredOnProcessing == `true` && type(OCRExitCode) == 'number'"
+        " || type(errorMsg) == 'string' && type(logId) == 'string' && errorCode != `0`",
+        ForeignFormat("a failed reply of a service", "read the page again, then: loupe score BENCHMARK FOLDER"),
+    ),
+    (
+        "type(Blocks[0].BlockType) == 'string'",
+        ForeignFormat("JSON of Amazon Textract that is broken or too large", _EXPORT),
     ),
     (
         "type((document || @).text) == 'string' && type((document || @).pages[0].layout) == 'object'"
         " || type((document || @).[documentLayout, document_layout] | [?@] | [0].blocks) == 'array'",
         ForeignFormat(
-            "JSON of Google Document AI", "take the text out: jq -r '(.document // .).text' PAGE.json > PAGE.txt"
+            "JSON of Google Document AI",
+            "take the text out: jq -r '(.document // .).text // empty' PAGE.json > PAGE.txt",
         ),
     ),
     (
@@ -97,7 +119,19 @@ _JSON: tuple[tuple[str, ForeignFormat], ...] = (
 _MARKS = (
     *('"DoclingDocument"', '"main-text"', "TextAnnotation", "text_annotation", "textAnnotations", '"layout"'),
     *('"documentLayout"', '"document_layout"', '"readResult', '"recognitionResults"', '"analyzeResult"', '"rec_texts"'),
-    *('"parsing_res_list"', '"ocrResults"', '"pdf_info"', '"page_idx"', '"block_type"', '"text_lines"', '"BlockType"'),
+    *(
+        '"parsing_res_list"',
+        '"responses"',
+        '"error"',
+        '"createdDateTime"',
+        '"ocrResults"',
+        '"pdf_info"',
+        '"page_idx"',
+        '"block_type"',
+        '"text_lines"',
+        '"Blocks"',
+    ),
+    *('"JobStatus"', '"OCRExitCode"', '"errorMsg"'),
 )
 
 
@@ -107,6 +141,7 @@ def foreign_format(text: str) -> ForeignFormat | None:
     >>> foreign_format('<alto xmlns="x"><Layout/></alto>').name, foreign_format("<p>A page</p>")
     ('ALTO XML', None)
     """
+    text = without_fence(text)
     start = text[:_BEGINNING].lstrip("\ufeff \t\r\n")
     if start.startswith("<"):
         return _of_xml(start, text)
