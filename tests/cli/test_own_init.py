@@ -15,6 +15,7 @@ from PIL import Image
 from loupe.benchmarks.folders.own import check_folder
 from loupe.benchmarks.folders.own.folder_files import find_documents
 from loupe.benchmarks.folders.own.starting import Beginning, begin
+from loupe.benchmarks.folders.own.unlisted import unlisted_files
 from loupe.cli import main
 from loupe.data import bounded
 from loupe.data.bounds import max_memory
@@ -119,7 +120,8 @@ def test_init_and_check_say_what_is_left_out_and_why(
     assert main(["bench", "check", "."]) == 0
     said = capfd.readouterr()
     assert all(line in said.err for line in LEFT_OUT), said.err
-    assert "1 file is in no line of samples.jsonl: a.jp2\n" in said.err
+    line = '{"id": "a", "image": "a.jp2", "reference": null, "truth": {"status": "draft"}}'
+    assert f"1 file is in no line of samples.jsonl: a.jp2; add this line:\n{line}\n" in said.err
     assert "moves.gif: moves (GIF)" in said.err
     assert "fax.jpg: is a TIFF file of 2 pages, of which only the first is read: rename it to fax.tif" in said.err
 
@@ -152,6 +154,34 @@ def test_files_of_another_kind_than_their_name_says_are_to_be_renamed(
     said = capfd.readouterr().out
     assert "'scan.png': is a PDF, not an image (rename it to scan.pdf)" in said
     assert "if it is a PDF or TIFF file, rename it to scan.pdf or scan.tif" in said
+
+
+def test_a_page_that_came_later_is_added_by_the_line_that_check_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = Image.new("RGB", (9, 9), "white")
+    (tmp_path / "own").mkdir()
+    page.save("own/a.png")
+    assert main(["init", "own", "--task", "text"]) == 0
+    page.save("own/a.jpg")
+    page.save("own/new.tif", save_all=True, append_images=[page])
+    (tmp_path / "own/notes.txt").write_text("no page")
+    (line,) = unlisted_files(tmp_path / "own")
+    assert line.startswith("2 files are in no line of samples.jsonl: a.jpg, new.tif; to see what to add: loupe bench")
+    capfd.readouterr()
+    assert main(["init", "own", "--task", "text"]) == 2
+    hint = capfd.readouterr().err
+    assert "hint: to add pages, append the lines that this prints: loupe bench check own\n" in hint
+    assert main(["bench", "check", "own"]) == 0
+    said = capfd.readouterr().err
+    assert "2 files are in no line of samples.jsonl: a.jpg, new.tif; add these lines:\n" in said
+    lines = [line for line in said.splitlines() if line.startswith("{")]
+    assert [json.loads(line)["id"] for line in lines] == ["a-jpg", "new-p1", "new-p2"]
+    with (tmp_path / "own/samples.jsonl").open("a") as file:
+        file.write("".join(f"{line}\n" for line in lines))
+    assert check_folder(tmp_path / "own") == [] and unlisted_files(tmp_path / "own") == []
+    assert main(["bench", "check", "own"]) == 0 and "in no line" not in capfd.readouterr().err
 
 
 def test_a_folder_without_a_page_says_why_of_every_file(

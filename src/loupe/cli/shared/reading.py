@@ -45,7 +45,7 @@ class Carried(Generic[T]):
 
 def read_all(plans: Sequence[Plan], stage: Stage, *, plain: bool, in_series: bool = False) -> Carried[RunFolder]:
     """Read all pages of every plan; of several, what came of each is said as soon as it is known."""
-    from loupe.benchmarks.folders.own import unread_pages
+    from loupe.benchmarks.folders.own import unlisted_files, unread_pages
     from loupe.benchmarks.registry import is_own_folder
     from loupe.servers.keeper import Keeper
 
@@ -60,7 +60,7 @@ def read_all(plans: Sequence[Plan], stage: Stage, *, plain: bool, in_series: boo
         return folder, code
 
     for folder in dict.fromkeys(plan.benchmark for plan in plans if is_own_folder(plan.benchmark)):
-        for line in unread_pages(Path(folder)):
+        for line in (*unlisted_files(Path(folder)), *unread_pages(Path(folder))):
             say(f"{folder}: {line}" if len(plans) > 1 else line)
     with Keeper(say=say) as keeper:
         return carry_out(plans, read, in_series=in_series)

@@ -7,29 +7,23 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 
-from loupe.benchmarks.folders.own.config import CONFIG, SAMPLES, FolderConfig, read_config
+from loupe.benchmarks.folders.own.config import CONFIG, SAMPLES
 from loupe.benchmarks.folders.own.facts import FACTS
-from loupe.benchmarks.folders.own.rows import file_name, page_source, paths_of, read_rows
 from loupe.data.foreign_kinds import NOT_AN_IMAGE, SYSTEM_FILES, UNKNOWN, why_not_a_page
 from loupe.data.pages import IMAGE_SUFFIXES, frames, has_pages, page_count
 from loupe.errors import DatasetError, PageError, word
 from loupe.files.file_names import same_form
-from loupe.files.foreign import is_inside, stored_file
-from loupe.types import DocumentPage
+from loupe.files.foreign import is_inside
 
 #: Folders that sort documents by what they are.
 SORTED = ("positive", "negative")
 #: A folder with this file is a run.
 _RUN = "run.json"
 _NAMED, _LINES = 3, 20
-#: Files that a run looks into before it begins.
-_LOOKED_AT = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +80,7 @@ def look_through(folder: Path, but: Collection[str] = ()) -> Found:
     documents: list[Document] = []
     left_out: dict[str, str] = {}
     remarks: dict[str, str] = {}
-    for name in sorted(_names_below(folder, left_out), key=lambda name: Path(name).parts):
+    for name in sorted(names_below(folder, left_out), key=lambda name: Path(name).parts):
         path = folder / name
         if same_form(name) in but or not path.is_file():
             continue
@@ -98,7 +92,7 @@ def look_through(folder: Path, but: Collection[str] = ()) -> Found:
     return Found(tuple(documents), left_out, remarks)
 
 
-def _names_below(folder: Path, left_out: dict[str, str]) -> Iterator[str]:
+def names_below(folder: Path, left_out: dict[str, str]) -> Iterator[str]:
     """Names of files as samples write them, without what nobody put there as a document."""
 
     def closed(error: OSError) -> None:
@@ -136,9 +130,9 @@ def _document(folder: Path, path: Path, name: str, remarks: dict[str, str]) -> D
     if not pages:
         raise PageError("it has no pages")
     if pictures > 1:
-        remarks[name] = _moving(kind, pictures)
+        remarks[name] = moving(kind, pictures)
     if pages > 1 and not has_pages(path):
-        remarks[name] = _misnamed(path, pages)
+        remarks[name] = misnamed(path, pages)
         pages = 1
     return Document(name, pages)
 
@@ -151,74 +145,23 @@ def reasons(left_out: Mapping[str, str], most: int = _LINES) -> list[str]:
     lines = []
     for (suffix, why), names in alike.items():
         kind = f"{suffix.lstrip('.').upper()} files" if suffix else "files"
-        lines.append(f"{names[0]}: {why}" if len(names) == 1 else f"{len(names):,} {kind} ({_first(names)}): {why}")
+        lines.append(
+            f"{names[0]}: {why}" if len(names) == 1 else f"{len(names):,} {kind} ({first_names(names)}): {why}"
+        )
     rest = sum(map(len, list(alike.values())[most:]))
     return [*lines[:most], *([f"{rest:,} more files, each for a reason of its own"] if rest else [])]
 
 
-def _first(names: list[str]) -> str:
+def first_names(names: list[str]) -> str:
+    """The first names of a list, for a line."""
     return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
 
 
-def not_in_samples(folder: Path) -> list[str]:
-    """Return lines about what lies in the folder and no sample shows: files, with why, and pages of documents."""
-    paths = _paths(folder)
-    found = look_through(folder, frozenset(same_form(file_name(path)) for path in paths))
-    waiting = [one.path for one in found.documents]
-    files = "1 file is" if len(waiting) == 1 else f"{len(waiting):,} files are"
-    lines = [f"{files} in no line of {SAMPLES}: {_first(waiting)}"] if waiting else []
-    return [*lines, *(f"left out {line}" for line in reasons(found.left_out)), *reasons(_unread(folder, paths))]
-
-
-def unread_pages(folder: Path) -> list[str]:
-    """Return lines about pages that nobody has chosen not to read: a document named without a page, moving pictures."""
-    plain = (path for path in _paths(folder) if "#page=" not in path)
-    return reasons(_unread(folder, islice(filter(_may_hold_more, plain), _LOOKED_AT)))
-
-
-def _paths(folder: Path) -> list[str]:
-    config = read_config(folder)[0] or FolderConfig()
-    rows = read_rows(folder / SAMPLES, config) if (folder / SAMPLES).is_file() else ()
-    return [path for row in rows if not row.wrong for path in paths_of(row.values) or ()]
-
-
-def _unread(folder: Path, paths: Iterable[str]) -> dict[str, str]:
-    """Say which pages of these files are not read. Files that cannot be opened are left to those who read them."""
-    named: dict[str, set[int]] = defaultdict(set)
-    for path in paths:
-        source = page_source(Path(), path)
-        named[file_name(path)].add(source.page if isinstance(source, DocumentPage) else 1)
-    found: dict[str, str] = {}
-    for name, pages in named.items():
-        file = stored_file(folder, name)
-        if not is_inside(file, folder) or not (_may_hold_more(name) or _is_tiff(file)):
-            continue
-        with suppress(PageError):
-            count = page_count(file)
-            if count > 1 and not has_pages(name):
-                found[name] = _misnamed(file, count)
-            elif count > len(pages):
-                found[name] = f"{len(pages):,} of its {count:,} pages {'is' if len(pages) == 1 else 'are'} in {SAMPLES}"
-            elif not has_pages(name) and (moving := frames(file))[1] > 1:
-                found[name] = _moving(*moving)
-    return found
-
-
-def _misnamed(file: Path, pages: int) -> str:
+def misnamed(file: Path, pages: int) -> str:
+    """What to say of a TIFF file of several pages whose name is that of another kind."""
     return f"is a TIFF file of {pages:,} pages, of which only the first is read: rename it to {file.stem}.tif"
 
 
-def _is_tiff(file: Path) -> bool:
-    with suppress(OSError):
-        if file.is_file():
-            with file.open("rb") as opened:
-                return opened.read(4) in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
-    return False
-
-
-def _may_hold_more(name: str) -> bool:
-    return has_pages(name) or name.lower().endswith((".gif", ".webp", ".png", ".apng", ".avif"))
-
-
-def _moving(kind: str, pictures: int) -> str:
+def moving(kind: str, pictures: int) -> str:
+    """What to say of a file whose pictures are frames."""
     return f"moves ({kind}): only the first of its {pictures:,} pictures is read"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from loupe.benchmarks.folders.own.class_labels import label_of
-from loupe.benchmarks.folders.own.config import CONFIG, SAMPLES, Task, read_config
+from loupe.benchmarks.folders.own.config import CONFIG, SAMPLES, FolderConfig, Task, read_config
 from loupe.benchmarks.folders.own.field_types import Fields
 from loupe.benchmarks.folders.own.folder_files import Document, Found
 from loupe.data.pages import IMAGE_SUFFIXES
@@ -57,9 +57,12 @@ def settings(folder: Path, beginning: Beginning) -> str:
     return "\n".join(lines) + "\n"
 
 
-def sample_lines(found: Found, beginning: Beginning) -> list[dict[str, Any]]:
-    """One line per page or document. Sorted documents have their label; all else waits for a draft."""
-    used: dict[str, None] = {}
+def sample_lines(found: Found, beginning: Beginning, taken: Iterable[str] = ()) -> list[dict[str, Any]]:
+    """One line per page or document. Sorted documents have their label; all else waits for a draft.
+
+    `taken` are the ids of samples that there are already.
+    """
+    used: dict[str, None] = dict.fromkeys(same_form(ident).casefold() for ident in taken)
     lines: list[dict[str, Any]] = []
     for document in found.documents:
         for name, pages in _shown(document, beginning):
@@ -129,7 +132,7 @@ def refuse_existing(folder: Path) -> None:
     if SAMPLES in there:
         raise UsageError(
             f"{folder} has {' and '.join(there)} already; nothing was changed",
-            hint=f"loupe bench check {word(folder)}; to begin anew, move {' and '.join(there)} away",
+            hint=f"to add pages, append the lines that this prints: loupe bench check {word(folder)}",
         )
 
 
@@ -149,11 +152,16 @@ def settled(folder: Path, found: Found, labels: Sequence[str], pages: int | None
     }
     if missing := next((text for text, is_lacking in lacking.items() if is_lacking), ""):
         raise UsageError(f"{file} does not say what is asked", hint=missing)
-    named = {name: label for name in found.folders if (label := label_of(name, config.labels)) is not None}
+    named = labels_of_folders(found, config)
     given = label_map(found, labels) if labels else {}
     if unknown := next((label for label in given.values() if label not in config.labels), ""):
         raise UsageError(f"{unknown!r} is no label of {file}", hint=f"labels: {', '.join(config.labels) or 'none'}")
     return Beginning(task=config.task, fields=config.fields, labels=named | given, pages=pages)
+
+
+def labels_of_folders(found: Found, config: FolderConfig) -> dict[str, str]:
+    """The labels of folders whose name is one."""
+    return {name: label for name in found.folders if (label := label_of(name, config.labels)) is not None}
 
 
 def begin(folder: Path, found: Found, beginning: Beginning) -> int:
