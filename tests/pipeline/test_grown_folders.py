@@ -81,7 +81,9 @@ def test_the_printed_command_keeps_the_answers_to_what_is_still_the_same(tmp_pat
     done = command("run", "mydocs", "-e", "python:reader.py:right", "--runs", "all", cwd=tmp_path)
     error, hint = done.stderr.splitlines()[0], done.stderr.splitlines()[-1]
     assert "pages or references changed since" in done.stderr and error.startswith("error: ")
-    assert hint.startswith("hint: keep 4 answers and read only the other samples, as another run: loupe run mydocs -e ")
+    assert hint.startswith(
+        "hint: keep 4 answers and read only the other 2 samples, as another run: loupe run mydocs -e "
+    )
     done = command(*shlex.split(hint.partition("as another run: loupe ")[2]), "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert sorted(asked.read_text().split()) == ["p1", "q"]
@@ -93,6 +95,26 @@ def test_the_printed_command_keeps_the_answers_to_what_is_still_the_same(tmp_pat
     done = command(*shlex.split(hint.partition("loupe ")[2]), "--json", cwd=tmp_path)
     assert json.loads(done.stdout)["outcomes"] == {"ok": 5, "missing": 1}
     assert (tmp_path / "all/NAME/mydocs").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("kept", "more", "said"),
+    [
+        (5, [], "keep 5 answers and read nothing, as"),
+        (1, ["q"], "keep 1 answer and read only the other sample, as"),
+    ],
+)
+def test_the_hint_counts_what_is_kept_and_what_is_left(tmp_path: Path, kept: int, more: list[str], said: str) -> None:
+    folder = make_folder(tmp_path)
+
+    def read(request: Request) -> str:
+        return request.text
+
+    loupe.run(folder, read, runs=tmp_path / "runs", name="mine", jobs=1)
+    write(folder, [*rows_of(folder)[:kept], *(row(ident, "new") for ident in more)])
+    with pytest.raises(RunError) as refused:
+        loupe.run(folder, read, runs=tmp_path / "runs", name="mine", jobs=1)
+    assert refused.value.hint.startswith(said)
 
 
 def test_answers_are_only_kept_if_they_were_read_in_the_same_way(tmp_path: Path) -> None:

@@ -42,7 +42,8 @@ def take_over(folder: RunFolder, plan: Plan, asked: Mapping[str, str], wanted: I
         folder.drop_result()
         with folder.predictions_log() as log:
             log.append(map(encode_json, kept))
-    return f"{len(kept):,} answers are those of {old.path}" if kept else ""
+    count = "1 answer is that" if len(kept) == 1 else f"{len(kept):,} answers are those"
+    return f"{count} of {old.path}" if kept else ""
 
 
 def check_first(plan: Plan, info: RunInfo, ids: Sequence[str]) -> None:
@@ -57,16 +58,19 @@ def check_first(plan: Plan, info: RunInfo, ids: Sequence[str]) -> None:
         )
 
 
-def keep_unchanged(plan: Plan, files: Folder, info: RunInfo, asked: Mapping[str, str]) -> str:
+def keep_unchanged(plan: Plan, files: Folder, info: RunInfo, asked: Mapping[str, str], wanted: Sequence[str]) -> str:
     """Return the hint for a folder with a run on other samples: what keeps the answers that are still good."""
     if not asked or plan.fresh or RUN not in files.names():
         return KEEP_BOTH
     old = RunFolder.open(files)
     if not differences(old.info, info) or differences(_on_this_data(old.info, info), info):
         return KEEP_BOTH  # Nothing has changed, or more than the data.
-    good = sum(1 for _ in _still_good(old, asked, asked))
+    good = sum(1 for _ in _still_good(old, asked, wanted))
     if not good:
         return KEEP_BOTH
+    answers = f"{good:,} answer" if good == 1 else f"{good:,} answers"
+    left = len(wanted) - good
+    rest = f"read only the other {left:,} samples" if left > 1 else "read only the other sample"
     first = plan.name or plan.label
     name = next(
         each
@@ -74,7 +78,7 @@ def keep_unchanged(plan: Plan, files: Folder, info: RunInfo, asked: Mapping[str,
         if RUN not in (runs_folder(plan.runs) / f"{slug(each)}/{files.path.name}").names()
     )
     return (
-        f"keep {good:,} answers and read only the other samples, as another run: {AGAIN} --name {word(name)} "
+        f"keep {answers} and {rest if left else 'read nothing'}, as another run: {AGAIN} --name {word(name)} "
         f"--reuse {word(files.path)}"
     )
 

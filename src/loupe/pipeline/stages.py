@@ -156,7 +156,9 @@ async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scori
         plan.cluster.tell = progress.tell
     progress.remark = "" if plan.fresh else await asyncio.to_thread(follow_before, plan.folder, info)
     check_first(plan, info, found.ids)
-    hint = keep_both(plan.folder, info) or keep_unchanged(plan, plan.folder, info, found.asked)
+    hint = keep_both(plan.folder, info) or keep_unchanged(
+        plan, plan.folder, info, found.asked, asked_ids(found.ids, info)
+    )
     with claim(plan.folder, info, fresh=plan.fresh, shared=plan.shared, hint=hint) as folder:
         if info.total < folder.info.total:
             progress.remark = " ".join(filter(None, (progress.remark, _not_smaller(folder, info))))
