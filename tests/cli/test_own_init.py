@@ -222,3 +222,25 @@ def test_pages_of_any_size_can_be_allowed(
         assert main(["init", ".", "--task", "text"]) == 2
         said = f"error: LOUPE_MAX_MEGAPIXELS='{wrong}' is not a whole number from 1 to 2,000\n"
         assert capfd.readouterr().err == f"{said}hint: export LOUPE_MAX_MEGAPIXELS=400\n"
+
+
+def test_a_folder_without_any_truth_says_so_and_names_the_next_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m2").mkdir()
+    for name in ("a", "b"):
+        Image.new("RGB", (40, 20), "white").save(tmp_path / f"m2/{name}.png")
+    assert main(["init", "m2", "--task", "text"]) == 0
+    capsys.readouterr()
+    said = "none of 2 samples has ground truth yet"
+    for words in ([], ["--allow-unverified"]):
+        assert main(["run", "./m2", "-e", "pdf_text", *words]) == 2
+        assert capsys.readouterr().err.splitlines() == [f"error: m2: {said}", "hint: loupe draft m2 -e ENGINE"]
+    for command in ("check", "show"):
+        assert main(["bench", command, "./m2"]) == 0
+        assert f"{said}: loupe draft m2 -e ENGINE" in "".join(capsys.readouterr())
+    lines = (tmp_path / "m2/samples.jsonl").read_text().replace('"reference": null', '"reference": "x"', 1)
+    (tmp_path / "m2/samples.jsonl").write_text(lines)
+    assert main(["run", "./m2", "-e", "pdf_text"]) == 2
+    assert "the truth of 2 of 2 samples is an unverified draft" in capsys.readouterr().err

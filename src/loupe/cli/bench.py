@@ -123,8 +123,7 @@ def check(folder: Path, data: Path | None, json: bool) -> None:
 
     For a benchmark in FILE.py: checks what it declares, its samples, and the scores of right answers to the first ones.
     """
-    from loupe.benchmarks.folders.own import check_folder, count_drafts, not_in_samples
-    from loupe.benchmarks.folders.own.survey import review_command
+    from loupe.benchmarks.folders.own import check_folder, not_in_samples, open_truth
 
     if folder.suffix == ".py" and not folder.is_dir():
         from loupe.pipeline.benchmark_check import benchmark_problems
@@ -139,9 +138,7 @@ def check(folder: Path, data: Path | None, json: bool) -> None:
     for line in not_in_samples(folder):
         say(line)
     _show_problems(folder, problems, "docs/own-data.md describes the format", json=json)
-    drafts = count_drafts(folder)
-    unverified = f"the ground truth of {drafts:,} samples is unverified: {review_command(folder)}"
-    say(f"{folder}: no problem found; {unverified if drafts else f'loupe run {word(folder)}'}")
+    say(f"{folder}: no problem found; {open_truth(folder) or f'loupe run {word(folder)}'}")
 
 
 def _show_problems(place: Path, problems: Sequence[str], hint: str, *, json: bool) -> None:
@@ -187,12 +184,13 @@ def describe(ident: str, benchmark: Benchmark) -> dict[str, Any]:
 
 def describe_folder(folder: Path) -> dict[str, str | list[str]]:
     """What a folder of one's own holds: samples by task, and its settings that are not the usual ones."""
-    from loupe.benchmarks.folders.own import survey_folder
+    from loupe.benchmarks.folders.own import open_truth, survey_folder
 
     tasks, settings = survey_folder(folder)
     return {
         "samples": f"{sum(tasks.values()):,}",
         "tasks": [f"{task} ({count:,})" for task, count in tasks.items()],
+        "truth": open_truth(folder),
         "settings": settings,
     }
 

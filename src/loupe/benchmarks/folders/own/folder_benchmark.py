@@ -34,7 +34,14 @@ from loupe.benchmarks.folders.own.faults import faults_of
 from loupe.benchmarks.folders.own.normalization import Comparison
 from loupe.benchmarks.folders.own.rows import Row, page_source, paths_of, read_rows
 from loupe.benchmarks.folders.own.scorers import INVENTED
-from loupe.benchmarks.folders.own.survey import Contents, contents_of, review_command
+from loupe.benchmarks.folders.own.survey import (
+    Contents,
+    contents_of,
+    draft_command,
+    has_no_truth,
+    no_truth,
+    review_command,
+)
 from loupe.benchmarks.folders.own.task_measures import mean_of_headlines, measures_of
 from loupe.benchmarks.folders.own.typed_fields import judge, scoring_of
 from loupe.errors import UsageError
@@ -116,7 +123,7 @@ def _loading(shown: Path, config: FolderConfig, contents: Contents) -> Callable[
         if draft_for:
             return _undrafted(folder, config, contents.labels, draft_for, failed=draft_failed)
         mixed = contents.states["draft"] > 0
-        if mixed and not allow_unverified:
+        if mixed and (not allow_unverified or has_no_truth(contents)):
             raise unverified(shown, contents)
         return _load(shown, config, contents.labels, mixed=mixed, allow_unverified=allow_unverified)
 
@@ -195,7 +202,9 @@ def conclusion(contents: Contents, rows: Sequence[SampleScores]) -> Conclusion:
 
 
 def unverified(folder: Path, contents: Contents) -> UsageError:
-    """What stops a run on truth that nobody has looked at."""
+    """What stops a run on truth that nobody has looked at, or that is not there at all."""
+    if has_no_truth(contents):
+        return UsageError(f"{folder}: {no_truth(contents)}", hint=draft_command(folder))
     drafts, total = contents.states["draft"], sum(contents.states[name] for name in ("draft", "verified", "skipped"))
     return UsageError(
         f"{folder}: the truth of {drafts} of {total} samples is an unverified draft",

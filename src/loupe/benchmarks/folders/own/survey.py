@@ -160,12 +160,32 @@ def _without_empty(reference: object) -> object:
     return {k: v for k, v in reference.items() if v not in ("", None)} if isinstance(reference, dict) else reference
 
 
-def count_drafts(path: Path) -> int:
-    """How many samples of a folder have a truth that nobody has verified. Raises DatasetError as `survey_folder`."""
+def open_truth(path: Path) -> str:
+    """What is to be done about the truth of a folder, "" if all is verified. Raises DatasetError as `survey_folder`."""
     config, problems = read_config(path)
     if config is None:
         raise problems[0].error()
-    return contents_of(path, config).states["draft"]
+    contents = contents_of(path, config)
+    if has_no_truth(contents):
+        return f"{no_truth(contents)}: {draft_command(path)}"
+    drafts = contents.states["draft"]
+    return f"the ground truth of {drafts:,} samples is unverified: {review_command(path)}" if drafts else ""
+
+
+def has_no_truth(contents: Contents) -> bool:
+    """Whether samples wait for truth and not one has any, not even a draft. Pages with facts may have it in tests."""
+    states = contents.states
+    return 0 < states["draft"] == states["without reference"] and not states["verified"] and TASK not in contents.tasks
+
+
+def no_truth(contents: Contents) -> str:
+    """How to say `has_no_truth`."""
+    return f"none of {contents.states['draft']:,} samples has ground truth yet"
+
+
+def draft_command(path: Path) -> str:
+    """What is typed to have the truth of a folder drafted."""
+    return f"loupe draft {word(path)} -e ENGINE"
 
 
 def review_command(path: Path) -> str:
