@@ -49,7 +49,14 @@ def test_answers_that_are_no_pages_have_no_known_faults(tmp_path: Path) -> None:
     (tmp_path / "answers").mkdir()
     (tmp_path / "answers/a.txt").write_text("{}")
     error, _ = complaint(loupe("lint", "answers", "--for", "forms", cwd=tmp_path))
-    assert error.startswith("no faults are defined for answers to ")
+    assert error.startswith("lint has nothing for answers to ")
+    assert loupe("score", "forms", "answers", cwd=tmp_path).returncode == 0
+    run = next((tmp_path / "runs").glob("*/forms")).relative_to(tmp_path)
+    for above in (run.parent, run.parent.parent):
+        error, hint = complaint(loupe("lint", above, cwd=tmp_path))
+        assert error == f"{above} is not a run" and hint.startswith(f"name a run: loupe lint {run};")
+    error, hint = complaint(loupe("lint", run, cwd=tmp_path))
+    assert error.startswith("lint has nothing for answers to ") and "--for" not in hint
 
 
 def test_answers_to_pages_whose_truth_is_a_draft_are_taken_by_the_same_option_as_elsewhere(there: Path) -> None:

@@ -97,7 +97,7 @@ def test_without_ground_truth_faults_are_found_and_costs_are_unknown(tmp_path: P
 
 #: Benchmarks whose answers are looked through, in the order of their names.
 LINTED = [name for name in benchmark_ids() if is_linted(get_benchmark(name))]
-LINT_HINT = f"a run: loupe lint runs/ENGINE/answers; answers of a benchmark: --for {LINTED[0]}"
+LINT_HINT = f"name a run: loupe runs; answers of a benchmark: loupe lint answers --for {LINTED[0]}"
 
 
 @pytest.mark.parametrize(
@@ -107,8 +107,8 @@ LINT_HINT = f"a run: loupe lint runs/ENGINE/answers; answers of a benchmark: --f
         ("answers", "answers is not a run", LINT_HINT),
         (
             "answers --for unimer_test",
-            "no faults are defined for answers to unimer_test",
-            f"--for {' or '.join(LINTED)}",
+            "lint has nothing for answers to unimer_test: they are no pages, and no faults of their form are known",
+            "loupe bench show unimer_test",
         ),
         (
             "empty --for omnidocbench --data .",

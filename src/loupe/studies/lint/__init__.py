@@ -24,7 +24,7 @@ from loupe.pipeline.answer_files import read_answers
 from loupe.pipeline.existing_answers import find_all
 from loupe.pipeline.foreign_answers import refuse_foreign
 from loupe.pipeline.plan import open_samples, samples_of
-from loupe.runs.folder import RunFolder
+from loupe.runs.folder import RunFolder, find_runs
 from loupe.runs.info import RunInfo
 from loupe.scoring.pool import ScorePool
 from loupe.stats.analysis import Analysis
@@ -121,7 +121,10 @@ def lint(
     chosen = benchmark_of_run(name)
     _need_official_mode(chosen, path, asked)
     if not is_linted(chosen):
-        raise UsageError(f"no faults are defined for answers to {name}", hint=f"--for {' or '.join(_with_faults())}")
+        raise UsageError(
+            f"lint has nothing for answers to {name}: they are no pages, and no faults of their form are known",
+            hint=f"loupe bench show {word(name)}",
+        )
     no_truth = ""
     try:
         samples: list[str] = [sample.id for sample in islice(load(), limit)]
@@ -175,7 +178,9 @@ def _of_run(folder: RunFolder, wanted: str, data: Path | None) -> tuple[str, _Lo
 
 def _of_folder(path: Path, wanted: str, data: Path | None, options: Mapping[str, str]) -> tuple[str, _Load, _Find]:
     if not wanted:
-        hint = f"a run: loupe lint runs/ENGINE/{path.name}; answers of a benchmark: --for {_with_faults()[0]}"
+        runs = [run.path for run in find_runs(path)[0]]
+        listed = f"loupe lint {word(runs[0])}" if runs else "loupe runs"
+        hint = f"name a run: {listed}; answers of a benchmark: loupe lint {word(path)} --for {_with_faults()[0]}"
         raise UsageError(f"{path} is not a run", hint=hint)
     load = partial(samples_of, get_benchmark(wanted), data, options)
 
