@@ -55,8 +55,12 @@ def test_a_benchmark_that_was_named_and_cannot_be_checked_ends_with_four(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("loupe.benchmarks.fox.find_spec", lambda name: None)
-    assert main(["verify", "fox"]) == 4
-    assert "Loupe has no cases" not in capsys.readouterr().err
+    assert main(["verify", "fox", "iam_lines", "--plain"]) == 4
+    said = capsys.readouterr()
+    assert "Loupe has no cases" not in said.err
+    assert "fox\t16/16\t0\t24 not compared" in said.out
+    assert "40 of 64 cases compared; left out: fox 24 (reasons above); for all of them: " in said.err
+    assert "[all]" in said.err and "loupe setup math" in said.err
     assert main(["verify"]) == 0
     (line,) = (line for line in capsys.readouterr().err.splitlines() if "Loupe has no cases for them: " in line)
     without = line.partition("for them: ")[2].split(", ")

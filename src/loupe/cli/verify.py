@@ -8,8 +8,11 @@ import click
 
 from loupe.cli.shared.errors import BELOW, MISSING
 from loupe.cli.shared.output import as_json, json_option, plain_option, say, table
+from loupe.data.extras import install_command
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from loupe.scoring.parity import Parity
 
 
@@ -41,14 +44,33 @@ def command(context: click.Context, /, benchmarks: tuple[str, ...], everything: 
                 say(f"{one.benchmark}: {count:,} case{'' if count == 1 else 's'} not compared: {reason}")
         if not benchmarks and (without := sorted(set(benchmark_names()) - set(verifiable()))):
             say(f"not checked, because Loupe has no cases for them: {', '.join(without)}")
+        say(_total(found))
     differs = any(one.identical < one.cases for one in found)
     unchecked = benchmarks and any(one.missing for one in found)
     context.exit(BELOW if differs else MISSING if unchecked else 0)
 
 
+def _total(found: Sequence[Parity]) -> str:
+    """How much of all cases was compared; for the others, which they are and what brings what they need."""
+    known, compared = (sum(one.known for one in found), sum(one.cases for one in found))
+    total = f"{compared:,} of {known:,} cases compared"
+    if compared == known:
+        return total
+    left = ", ".join(f"{one.benchmark} {one.known - one.cases:,}" for one in found if one.cases < one.known)
+    return (
+        f"{total}; left out: {left} (reasons above); for all of them: {install_command('all')}, then loupe setup math"
+    )
+
+
 def _row(found: Parity) -> tuple[str, str, str, str]:
     if not found.cases and found.missing:
         return found.benchmark, "not checked", "", ""
+    left = f"{found.known - found.cases:,} not compared" if found.cases < found.known else ""
     shown = ", ".join(found.differing[:5]) + (" …" if len(found.differing) > 5 else "")
     largest = f"{found.largest:.1e}" if found.largest else "0"
-    return found.benchmark, f"{found.identical}/{found.cases}", largest, f"differ: {shown}" if shown else ""
+    return (
+        found.benchmark,
+        f"{found.identical}/{found.cases}",
+        largest,
+        "; ".join(filter(None, [f"differ: {shown}" if shown else "", left])),
+    )

@@ -26,10 +26,12 @@ CASES = Path(loupe.__file__).parent / "verify_cases"
 class Parity(msgspec.Struct, frozen=True, kw_only=True):
     """How one benchmark fares: `identical` of `cases` within their tolerance, and the largest difference seen.
 
+    `known` counts all its cases, also those that cannot be compared on this machine.
     `missing` says what the cases need that were not compared, and what brings it: by reason, the number of cases.
     """
 
     benchmark: str
+    known: int = 0
     cases: int = 0
     identical: int = 0
     largest: float = 0.0
@@ -87,6 +89,7 @@ def verify_one(name: str, *, everything: bool = False) -> Parity:
             differing.append(str(case["id"]))
     return Parity(
         benchmark=name,
+        known=len(cases),
         cases=compared,
         identical=compared - len(differing),
         largest=largest,
