@@ -165,6 +165,15 @@ def test_foreign_formats_alone_are_refused_with_what_helps(here: Path) -> None:
             loupe.score(here / "own", here / name)
 
 
+@pytest.mark.parametrize(("ending", "kind"), [("hocr", "hOCR"), ("xml", "ALTO XML"), ("ALTO", "ALTO XML")])
+def test_foreign_formats_under_endings_of_their_own_are_refused_alike(here: Path, ending: str, kind: str) -> None:
+    for file in (here / "answers").iterdir():
+        file.unlink()
+    (here / f"answers/p1.{ending}").write_text(REFUSED[kind][0])
+    with pytest.raises(UsageError, match=rf"answers/p1\.{ending}: {kind}\n"):
+        loupe.score(here / "own", here / "answers")
+
+
 def test_a_foreign_file_fails_its_page_and_never_replaces_a_text(here: Path) -> None:
     (here / "answers/p1.md").write_text(TEXT)
     for name in ("p1.json", "p1.txt.json", "p2.json"):

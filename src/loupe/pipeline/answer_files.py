@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,16 @@ from loupe.engines.adapters.service_json import service_json
 from loupe.engines.shared.foreign_formats import foreign_format
 from loupe.errors import UnsafeFileError, UsageError, did_you_mean, word
 from loupe.files.foreign import data_lines, decode_text, is_inside, read_data
-from loupe.pipeline.foreign_answers import refused_format
+from loupe.pipeline.foreign_answers import FOREIGN, refused_format
 from loupe.pipeline.stored_answers import StoredAnswers
 from loupe.typed import decode_json, encode_json, json_decoder
 from loupe.types import RETRIED, UNDECODABLE, UNREADABLE, Prediction, Sample
 
 _TEXT_SUFFIXES = frozenset({".txt", ".md", ".html", ".json", ".mmd", ".tex"})
+#: Endings of formats that are known by their content, and refused.
+_FOREIGN_SUFFIXES = frozenset({".hocr", ".htm", ".xhtml", ".xml", ".alto", ".page", ".tei", ".mets", ".tsv"})
+#: Files with such endings that are looked at.
+_MOST_FOREIGN = 1_000
 _ID_KEYS = ("sample_id", "sample", "id", "image_path", "filename", "image", "name")
 _TEXT_KEYS = ("predict", "prediction", "pred", "text", "response", "answer", "output", "html", "markdown")
 
@@ -68,6 +73,16 @@ def unread(path: Path) -> list[str]:
         for name, file in shown
         if not _is_text(file) or not is_inside(file, path)
     ]
+
+
+def foreign_files(folder: Path) -> Iterator[Prediction]:
+    """Yield the refusals of files that other programs have written under endings of their own: .hocr, .xml, .tsv."""
+    there = (folder / name for name in unread(folder))
+    named = (file for file in there if file.suffix.lower() in _FOREIGN_SUFFIXES and is_inside(file, folder))
+    for file in islice(named, _MOST_FOREIGN):
+        answer = read_answer(file.stem, file)
+        if answer.finish_reason == FOREIGN:
+            yield answer
 
 
 def read_answer(name: str, file: Path) -> Prediction:

@@ -18,7 +18,7 @@ from loupe.engines.adapters.steps import check_adapters
 from loupe.engines.registry import slug
 from loupe.errors import UsageError
 from loupe.files.file_names import same_form
-from loupe.pipeline.answer_files import answer_of, read_answer, read_answers, text_files, unread
+from loupe.pipeline.answer_files import answer_of, foreign_files, read_answer, read_answers, text_files, unread
 from loupe.pipeline.answer_names import Answers, match_answers, nearly_named, twins_of
 from loupe.pipeline.foreign_answers import refuse_foreign, with_service_json
 from loupe.pipeline.plan import Plan, asked_ids, make_info, samples_of, survey
@@ -46,6 +46,7 @@ def file_answers(plan: Plan, path: Path) -> tuple[RunFolder, Answers]:
     answers = find_all(plan.benchmark, path, samples, asked, known.ids)
     # Officially, a folder without any answer is a candidate like any other (`missing=official`).
     if not answers.found and plan.options.get("missing") != "official":
+        refuse_foreign(path, foreign_files(path))
         there = [*answers.extra, *answers.unread]
         first = ", ".join(repr(_short(name)) for name in there[:3]) or "no answers at all"
         names = benchmark.answers.file_names
