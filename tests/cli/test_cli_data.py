@@ -144,7 +144,7 @@ def test_a_changed_file_is_named_and_how_to_bring_it_back(tmp_path: Path) -> Non
         done = loupe("data", "verify", "ocrbench", cwd=tmp_path, env=here(tmp_path, hub.url))
         assert done.returncode == 2
         assert f"{file}: changed" in done.stdout
-        assert "hint: remove the changed files; loupe data get fetches them again" in done.stderr
+        assert "hint: remove the changed files, then download them again: loupe data get NAME" in done.stderr
         file.unlink()
         assert loupe("data", "get", "ocrbench", cwd=tmp_path, env=here(tmp_path, hub.url)).returncode == 0
     assert file.read_bytes() == ocrbench()

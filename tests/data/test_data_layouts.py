@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from loupe.benchmarks.registry import data_sets, filed_as, find_data_set, get_benchmark
+from loupe.benchmarks.registry import data_sets, find_data_set, get_benchmark
 from loupe.cli.shared.suite_files import entries_of, find_suite
 from loupe.data.hub.download import Order, get
 from loupe.data.hub.patience import Patience
@@ -325,4 +325,5 @@ def test_every_suite_runs_on_what_setup_has_fetched(whole_store: Path, suite: st
     document = json.loads(done.stdout)
     entries = entries_of(find_suite(suite).benchmarks)
     assert (document["skipped"], document["failed"]) == ({}, {})
-    assert [each["benchmark"] for each in document["results"]] == [filed_as(entry.benchmark) for entry in entries]
+    found = [(each["benchmark"], each["version"]) for each in document["results"]]
+    assert found == [(entry.benchmark.partition("@")[0], get_benchmark(entry.benchmark).version) for entry in entries]

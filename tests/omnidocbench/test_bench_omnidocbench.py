@@ -153,7 +153,7 @@ def test_a_faultless_folder_is_faultless_whatever_its_files_are_called(tmp_path:
         "table_edit": 0.0,
         "reading_order_edit": 0.0,
     }
-    assert result["headline"] == "overall" and result["measures"]["overall"]["value"] is None
+    assert result["headline"] == "text_edit" and result["measures"]["overall"]["value"] is None
     assert result["warnings"] == [] and result["outcomes"] == {"ok": 3}
     headline = result["figures"]["headline"]
     assert headline["table_TEDS"] == 100.0 and headline["overall"] is None

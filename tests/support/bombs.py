@@ -164,7 +164,6 @@ IMPOSTORS: Mapping[str, bytes] = {
     "PostScript": b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 100 100\n%%EndComments\n",
     "an SVG or XML file": b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>',
     "a HEIC photo": b"\0\0\0\x18ftypheic\0\0\0\0mif1heic",
-    "an AVIF image": b"\0\0\0\x1cftypavif\0\0\0\0mif1avif",
     "a Photoshop file": b"8BPS\0\x01" + bytes(40),
     "a web page": b"<!DOCTYPE html><html><body>Not found</body></html>",
     "a pointer of Git LFS": b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n",

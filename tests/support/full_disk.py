@@ -140,7 +140,7 @@ def cases(url: str) -> dict[str, Case]:
         "run": Case(("run", "./mydocs", *reader), _texts, _run_outcome),
         "infer": Case(("infer", "./mydocs", *reader), _texts, _answers),
         "score": Case(("score", RUN), _rescored, _measures),
-        "export": Case(("export", RUN, "--to", "out"), _finished, _files("out")),
+        "export": Case(("export", RUN, "--to", "./out"), _finished, _files("out")),
         "report": Case(("report", RUN, "-o", "report.html"), _finished, _is_report),
         "embed": Case(("embed", RUN, "--base-url", url, "--no-regions"), _finished, _vectors),
         "init": Case(

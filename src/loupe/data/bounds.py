@@ -43,21 +43,21 @@ def max_pixels() -> int:
 
 
 def max_memory() -> int:
-    """Return how many bytes reading one page may take: twice a page of `max_pixels`, and a little; at least 2 GB."""
+    """Return how many bytes reading one page may take: twice a page of `max_pixels`, and a little; at least 2 GiB."""
     return max(2 << 30, 10 * max_pixels())
 
 
 def too_much_memory() -> str:
     """Return what is wrong with a page that breaks the limit."""
-    return f"needs more than {_gigabytes()} GB of memory to be read"
+    return f"needs more than {_gibibytes()} GiB of memory to be read"
 
 
 def too_much_or_crash() -> str:
     """Return the same if it may be a bug: a failed allocation ends some decoders just so."""
-    return f"needs more than {_gigabytes()} GB of memory, or crashes its reader"
+    return f"needs more than {_gibibytes()} GiB of memory, or crashes its reader"
 
 
-def _gigabytes() -> str:
+def _gibibytes() -> str:
     return f"{max_memory() / (1 << 30):.3g}"
 
 

@@ -85,10 +85,15 @@ def foreign_files(folder: Path) -> Iterator[Prediction]:
             yield answer
 
 
-def read_answer(name: str, file: Path) -> Prediction:
-    """Read the answer in a text file; one that cannot be read is an error of its sample."""
+def read_answer(name: str, file: Path, *, as_official: bool = False) -> Prediction:
+    """Read the answer in a text file; one that cannot be read is an error of its sample.
+
+    With `as_official`, a byte order mark stays part of the text: official evaluators that find the files themselves
+    read them as plain UTF-8.
+    """
     try:
-        text = decode_text(read_data(file))
+        data = read_data(file)
+        text = data.decode() if as_official else decode_text(data)
     except (UnicodeDecodeError, UnsafeFileError) as error:
         said = error.message if isinstance(error, UnsafeFileError) else f"{file}: not UTF-8 (byte {error.start})"
         return Prediction(sample=name, outcome="error", error=said, finish_reason=UNREADABLE)

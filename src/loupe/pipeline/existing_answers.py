@@ -151,7 +151,7 @@ def find_answers(folder: Path, names: Mapping[str, Sequence[str]], asked: Iterab
     found = Answers(extra=extra, passed_over=passed_over, unread=unread(folder), twins=twins_of(there))
     for ident in asked:
         if here[ident]:
-            found.found[ident] = read_answer(ident, there[here[ident][0]])
+            found.found[ident] = read_answer(ident, there[here[ident][0]], as_official=True)
         else:
             found.missing.append(ident)
     return found
@@ -173,7 +173,7 @@ def find_repeated_answers(
     extra = sorted(name for name, file in files.items() if file not in used)
     found = Answers(extra=extra, unread=unread(folder), twins=twins_of(files))
     for ident in asked:
-        answers = [read_answer(ident, there[name]) for name in by_sample[ident]]
+        answers = [read_answer(ident, there[name], as_official=True) for name in by_sample[ident]]
         if not answers:
             found.missing.append(ident)
         elif len(answers) == 1:
