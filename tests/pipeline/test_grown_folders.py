@@ -67,7 +67,7 @@ def test_another_order_is_another_run_if_a_limit_then_means_other_samples(tmp_pa
 def test_the_printed_command_keeps_the_answers_to_what_is_still_the_same(tmp_path: Path) -> None:
     folder = make_folder(tmp_path)
     (tmp_path / "reader.py").write_text(
-        "def right(request):\n    open('asked', 'a').write(request.id + ' ')\n    return request.text\n"
+        "def right(request):\n    open('asked', 'a').write(request.id + ' ')\n    return request.text\nagain = right\n"
     )
     done = command("run", "mydocs", "-e", "python:reader.py:right", "--runs", "all", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -84,11 +84,15 @@ def test_the_printed_command_keeps_the_answers_to_what_is_still_the_same(tmp_pat
     assert hint.startswith(
         "hint: keep 4 answers and read only the other 2 samples, as another run: loupe run mydocs -e "
     )
+    both = ("-e", "python:reader.py:right", "-e", "python:reader.py:again")
+    several = command("run", "mydocs", *both, "--runs", "all", cwd=tmp_path)
+    assert "as another run: run mydocs with " in " ".join(several.stderr.split())
+    asked.unlink(missing_ok=True)
     done = command(*shlex.split(hint.partition("as another run: loupe ")[2]), "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert sorted(asked.read_text().split()) == ["p1", "q"]
     assert json.loads(done.stdout)["outcomes"] == {"ok": 6}
-    assert (old / "predictions.jsonl").read_bytes() == kept and len([*tmp_path.glob("all/*/mydocs")]) == 2
+    assert (old / "predictions.jsonl").read_bytes() == kept and len([*tmp_path.glob("all/*right*/mydocs")]) == 2
     again = command(*shlex.split(hint.partition("as another run: loupe ")[2]), cwd=tmp_path)
     assert again.returncode == 0 and len(asked.read_text().split()) == 2
     _, hint = complaint(command("score", old.relative_to(tmp_path), cwd=tmp_path))

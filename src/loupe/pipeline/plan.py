@@ -46,7 +46,8 @@ OCR_AND_TEXT = "ocr_and_text"
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """One engine on one benchmark. `redo` names classes of done samples to ask again; `name` files the run apart.
-    `reuse` is a run whose answers to unchanged samples are taken over.
+    `reuse` is a run whose answers to unchanged samples are taken over, which a command of several runs (not `alone`)
+    does not take.
 
     `limit` asks for the first samples only, `sample` for so many at random by `seed`; "stratified" draws `limit` of
     them in proportion to task and tags. `max_cost` is what all attempts of the run may cost, in the currency of the
@@ -75,6 +76,7 @@ class Plan:
     shared: bool = False
     repeats: str = ""
     lasting: bool = True
+    alone: bool = True
     opener: Callable[[], AbstractAsyncContextManager[Engine]] | None = None
     cluster: Cluster | None = None
 

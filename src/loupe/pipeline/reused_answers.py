@@ -77,8 +77,9 @@ def keep_unchanged(plan: Plan, files: Folder, info: RunInfo, asked: Mapping[str,
         for each in (f"{first}-{number}" for number in range(2, 1000))
         if RUN not in (runs_folder(plan.runs) / f"{slug(each)}/{files.path.name}").names()
     )
+    how = AGAIN if plan.alone else f"run {word(plan.benchmark)} with {plan.label} alone, with"
     return (
-        f"keep {answers} and {rest if left else 'read nothing'}, as another run: {AGAIN} --name {word(name)} "
+        f"keep {answers} and {rest if left else 'read nothing'}, as another run: {how} --name {word(name)} "
         f"--reuse {word(files.path)}"
     )
 

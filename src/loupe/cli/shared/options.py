@@ -285,11 +285,12 @@ def plans_of(asked: Sequence[Entry], engines: Sequence[tuple[str, Profile]], fla
             max_cost=flags.max_cost,
             shared=flags.shared,
             cluster=cluster,
+            alone=len(engines) * len(asked) * flags.repeats == 1,
         )
         for label, profile in engines
         for entry in asked
     ]
-    if flags.reuse is not None and (len(plans) > 1 or flags.repeats > 1):
+    if flags.reuse is not None and not all(plan.alone for plan in plans):
         raise UsageError("--reuse goes with one engine and one benchmark", hint="give one -e, and one benchmark")
     if flags.max_cost is not None:
         from loupe.pipeline.spending import priced
