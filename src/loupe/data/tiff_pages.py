@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
+from loupe.files.foreign import open_data
+
 #: Pages of a file that are counted.
 MOST_PAGES: Final = 10_000
 #: Entries of a directory; a larger one is broken.
@@ -50,7 +52,7 @@ def pages_of(stream: BinaryIO, path: Path | None) -> array[int]:
 
 @functools.lru_cache(maxsize=16)
 def _kept(path: Path, *_facts: int) -> array[int]:
-    with path.open("rb") as stream:
+    with open_data(path) as stream:
         return _found(stream)
 
 

@@ -23,11 +23,9 @@ from loupe.benchmarks.folders.own.folder_files import (
 from loupe.benchmarks.folders.own.rows import file_name, page_source, paths_of, read_rows
 from loupe.benchmarks.folders.own.starting import Beginning, labels_of_folders, sample_lines
 from loupe.data.pages import IMAGE_SUFFIXES, frames, has_pages, page_count
-from loupe.errors import LoupeError, PageError, word
+from loupe.errors import LoupeError, PageError, UnsafeFileError, word
 from loupe.files.file_names import same_form
-from loupe.files.folder import Folder
-from loupe.files.foreign import is_inside, stored_file
-from loupe.files.json_lines import bounded_lines
+from loupe.files.foreign import data_lines, is_inside, open_data, stored_file
 from loupe.typed import json_decoder
 from loupe.types import UNDECODABLE, DocumentPage
 
@@ -71,8 +69,8 @@ def _in_no_line(names: list[str]) -> str:
 def unlisted_files(folder: Path) -> list[str]:
     """Return a line about images and PDF files, by their names, that no sample shows: for runs, so it opens none."""
     named: set[str] = set()
-    with suppress(OSError, LoupeError), Folder(folder).open(SAMPLES) as file:
-        for line in bounded_lines(file, folder / SAMPLES):
+    with suppress(OSError, LoupeError):
+        for _, line in data_lines(folder / SAMPLES):
             with suppress(*UNDECODABLE):
                 found = json_decoder(_Named).decode(line)
                 named |= {same_form(file_name(path)) for path in (found.image, *found.images) if path}
@@ -124,10 +122,8 @@ def _unread(folder: Path, paths: Iterable[str]) -> dict[str, str]:
 
 
 def _is_tiff(file: Path) -> bool:
-    with suppress(OSError):
-        if file.is_file():
-            with file.open("rb") as opened:
-                return opened.read(4) in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+    with suppress(OSError, UnsafeFileError), open_data(file) as opened:
+        return opened.read(4) in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
     return False
 
 
