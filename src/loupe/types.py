@@ -143,7 +143,8 @@ def possible_tokens(count: int | None) -> int | None:
     >>> possible_tokens(12), possible_tokens(-1), possible_tokens(2**63)
     (12, None, None)
     """
-    return count if count is not None and 0 <= count <= _MOST_TOKENS else None
+    # What is no number at all is refused where the record is checked.
+    return None if isinstance(count, int) and not 0 <= count <= _MOST_TOKENS else count
 
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "class"}):

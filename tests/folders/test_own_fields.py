@@ -329,4 +329,5 @@ def test_labels_are_counted_against_each_other(make: Make) -> None:
     result = Result(**shown, measures={}, directions={}, units={}, figures={"classes": figures})
     ratios, matrix = class_sections(result)
     assert len(ratios.rows) == 41 and list(matrix.rows) == [("41 labels: too many for this table",)]
-    assert found["labels"]["letter"]["recall"]["low"] < 0.5 < found["labels"]["letter"]["recall"]["high"]
+    # Of the few documents of a label, an interval would say nothing.
+    assert found["labels"]["letter"]["recall"]["low"] is None

@@ -97,7 +97,7 @@ def read_answer(name: str, file: Path, *, as_official: bool = False) -> Predicti
     except (UnicodeDecodeError, UnsafeFileError) as error:
         said = error.message if isinstance(error, UnsafeFileError) else f"{file}: not UTF-8 (byte {error.start})"
         return Prediction(sample=name, outcome="error", error=said, finish_reason=UNREADABLE)
-    return refused_format(name, text, str(file)) or answer_of(name, text)
+    return refused_format(name, text, str(file)) or answer_of(name, text, keep_mark=as_official)
 
 
 def _from_lines(path: Path) -> Iterator[Prediction]:
@@ -181,7 +181,7 @@ def _answer_of_json(name: str, value: Any, place: str) -> Prediction:
     return refused_format(name, text, place) or answer_of(name, text)
 
 
-def answer_of(name: str, text: str) -> Prediction:
+def answer_of(name: str, text: str, *, keep_mark: bool = False) -> Prediction:
     """Make an answer of a text. A byte order mark that a program has taken for text is dropped."""
-    text = text.removeprefix("\ufeff")
+    text = text if keep_mark else text.removeprefix("\ufeff")
     return Prediction(sample=name, text=text, outcome="ok" if text.strip() else "empty")
