@@ -211,6 +211,8 @@ def test_a_terminal_is_asked_once_and_the_command_goes_on(here: Path, answer: st
 
 
 def test_what_is_shown_before_the_question_cannot_steer_the_terminal(here: Path) -> None:
-    (here / "loupe.toml").write_text('[engines."a\\u001b[2J\\nb\\u202e"]\nkind = "command\\u001b]0;x\\u0007"\n')
+    (here / "loupe.toml").write_text(
+        '[engines."a\\u001b[2J\\nb\\u202e"]\nkind = "command"\ncommand = "cat \\u001b]0;x\\u0007"\n'
+    )
     _, said = at_a_terminal(here, "n", "trust", ".")
     assert "Trust loupe.toml?" in said and "\x1b[2J" not in said and "\x1b]0" not in said and "\x07" not in said
