@@ -71,7 +71,7 @@ def match_answers(
         if record.outcome == "missing":
             none.add(number)
         elif record.finish_reason == FOREIGN:
-            foreign[number] = record.error.partition(": ")[0]
+            foreign[number] = Path(record.error.partition(": ")[0]).name
     targets = targets_of(names, known, published or {}, samples)
     wanted = dict.fromkeys(asked)
     readable: set[str] = set()
