@@ -90,8 +90,13 @@ def case(tmp_path: Path) -> Case:
     return Case(tmp_path)
 
 
-def test_without_any_file_all_are_drafted_and_only_ok_confirms(case: Case) -> None:
-    person, truths = case.settle("", "yes", "l", "  OK ")
+def test_enter_confirms_as_ok_does(case: Case) -> None:
+    _, truths = case.settle("")
+    assert [(each.name, each.verified) for each in truths.values()] == [("Draft", True)] * 2
+
+
+def test_without_any_file_all_are_drafted_and_ok_confirms(case: Case) -> None:
+    person, truths = case.settle("what?", "yes", "l", "  OK ")
     assert case.drafted == [["p0.png", "p1.png"]]
     assert len(person.asked) == 4 and len(person.shown) == 2
     assert person.shown[0][0] == (str(case.folder / "p0.json"), "2025-01-02", "Draft")
@@ -132,7 +137,7 @@ def test_regenerating_drafts_all_anew(case: Case) -> None:
     assert [each.name for each in truths.values()] == ["Draft", "Draft"]
 
 
-@pytest.mark.parametrize("answers", [["q"], [], ["quit"], ["g", "q"], ["g"], ["g", "", "l"]])
+@pytest.mark.parametrize("answers", [["q"], [], ["quit"], ["g", "q"], ["g"], ["g", "what?", "l"]])
 def test_quitting_and_the_end_of_input_end_with_three_and_files_stay(case: Case, answers: list[str]) -> None:
     case.write("p0.png", "p1.png")
     with pytest.raises(QuitError) as quit_:
