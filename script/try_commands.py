@@ -113,13 +113,14 @@ def fault_of(one: Try, extras: set[str]) -> str:
     return ""
 
 
-def readme_faults(page: Path) -> list[str]:
+def readme_faults(page: Path, extras: set[str]) -> list[str]:
     """The commands of the README that end as a bug would; the servers and folders that it names are not here."""
     lines = [line.partition("#")[0].strip() for line in page.read_text("utf-8").splitlines()]
     found = []
     for line in lines:
-        # `view` serves until it is stopped; `demo` reads for minutes.
-        if not line.startswith("loupe ") or line.split()[1] in ("view", "demo"):
+        # `view` serves until it is stopped; `demo` reads for minutes, and so does `synth` where it is installed.
+        long = ("view", "demo", *(["synth"] if "synth" in extras else []))
+        if not line.startswith("loupe ") or not set(line.split()[1:3]).isdisjoint(long):
             continue
         code, said = tried(shlex.split(line)[1:])
         if code == CRASHED or "ModuleNotFoundError" in said or "Traceback" in said:
@@ -138,7 +139,7 @@ def main() -> int:
     if "--hide" in sys.argv:
         HIDDEN.update(module for name, one in EXTRAS.items() if name not in extras for module in one.modules)
     faults = [fault for one in commands(folder) if (fault := fault_of(one, extras))]
-    faults += readme_faults(folder / "README.md")
+    faults += readme_faults(folder / "README.md", extras)
     print("\n".join(faults) or "every command works, or says what to install")
     return bool(faults)
 
