@@ -123,7 +123,7 @@ def test_a_request_is_given_to_who_asks_for_one(annotation: object) -> None:
     "annotation", [Picture | loupe.Page, "Image.Image | str", bytes, "str", "list[Path]", "np.ndarray"]
 )
 def test_what_no_page_is_given_as_is_refused_in_one_line(annotation: object) -> None:
-    with pytest.raises(loupe.LoupeError, match=r"^read\(page: .+\): Loupe gives no such page$") as refusal:
+    with pytest.raises(loupe.LoupeError, match=r"(?m)^read\(page: .+\): Loupe gives no such page$") as refusal:
         wants(annotation)
     assert "Image" in refusal.value.hint and "\n" not in str(refusal.value)
 

@@ -21,8 +21,8 @@ from loupe.files.foreign import open_data
 MOST_PAGES: Final = 10_000
 #: Entries of a directory; a larger one is broken.
 _MOST_ENTRIES: Final = 65_535
-#: The tags that say what a picture of the file is (TIFF 6.0, section 8), and the bits and the value of those that are
-#: not pages: a smaller version of another one, a mask.
+#: The tags that say what a picture of the file is (TIFF 6.0, "Baseline Field Reference"), and the bits and the value
+#: of those that are not pages: a smaller version of another one, a mask.
 _NEW_SUBFILE_TYPE, _SUBFILE_TYPE = 254, 255
 _SMALLER_OR_MASK, _SMALLER = 0b101, 2
 _SHORT, _LONG = 3, 4
