@@ -13,9 +13,9 @@ from loupe.benchmarks.registry import benchmark_id, check_options, full_name, ge
 from loupe.engines.in_process import Settings, function_of, open_function
 from loupe.engines.registry import Profile, load_profile, slug
 from loupe.errors import UsageError, did_you_mean
+from loupe.files.default_places import RUNS
 from loupe.former_names import options_of_now
 from loupe.pipeline import Plan
-from loupe.runs.folder import RUNS
 from loupe.types import Engine, Outcome, Output
 
 Text: TypeAlias = str | Output
@@ -193,7 +193,7 @@ def file_plan(
         benchmark=benchmark,
         label=label,
         profile=profile,
-        runs=kept.path if kept else Path(runs),
+        runs=kept.path if kept else runs if isinstance(runs, Path) else Path(runs),
         name=options.get("name", ""),
         data=None if data is None else Path(data),
         options=of_benchmark,

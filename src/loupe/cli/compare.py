@@ -15,6 +15,7 @@ from loupe.cli.shared.output import as_json, json_option, plain_option, say, tab
 from loupe.cli.shared.run_paths import exit_with, is_root, readable_runs
 from loupe.cli.shared.summaries import Summaries, summary_options
 from loupe.errors import UsageError, word
+from loupe.files.default_places import RUNS
 from loupe.results.comparing.records import Compared, Pair
 from loupe.results.comparing.runs import compare_runs
 from loupe.results.group_titles import shown_version
@@ -39,9 +40,7 @@ _PATH: Any = click.Path(path_type=Path)
 
 @click.command("compare")
 @click.argument("runs", metavar="[RUN RUN...]", nargs=-1, type=_PATH)
-@click.option(
-    "--runs", "root", type=_PATH, default=Path("runs"), metavar="DIR", help="Root of the runs. Default: ./runs."
-)
+@click.option("--runs", "root", type=_PATH, default=RUNS, metavar="DIR", help="Root of the runs. Default: ./runs.")
 @gate_options
 @by_measure_option
 @summary_options

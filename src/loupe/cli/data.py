@@ -23,6 +23,7 @@ from loupe.cli.shared.output import (
 )
 from loupe.cli.shared.transfers import counting, fetch, files_text, show_survey, size_text
 from loupe.errors import DatasetError, UsageError, word
+from loupe.files.default_places import default_place
 from loupe.files.foreign import real_path
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ def pack(name: str, output: Path | None, json: bool, plain: bool) -> None:
     root = _root(name)
     if not root.is_dir():
         raise DatasetError(f"{root}: no such folder", hint=f"loupe data get {word(name)}")
-    target = output or Path(f"{real_path(root).name}.tar")
+    target = output or default_place(f"{real_path(root).name}.tar")
     known = has_manifest(root)
     size = read_manifest(root).size if known else sum((root / path).stat().st_size for path in files_below(root)) * 2
     with counting(str(target), size, plain=plain) as tell:

@@ -17,6 +17,8 @@ from loupe.cli.shared.errors import INTERRUPTED, show_error
 from loupe.cli.shared.output import as_json, json_option, plain_option, print_line, runs_option, say, tables
 from loupe.data.extras import install_command
 from loupe.errors import LoupeError, MissingToolError, RunError
+from loupe.files.default_places import default_place
+from loupe.files.folder import Folder
 
 if TYPE_CHECKING:
     from loupe.runs.folder import RunFolder
@@ -33,7 +35,12 @@ ENGINES = ("rapidocr", "tesseract")
 @click.command("demo")
 @runs_option
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), default=Path("report.html"), metavar="FILE", help="The report."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    default=default_place("report.html"),
+    metavar="FILE",
+    help="The report.",
 )
 @click.option(
     "--limit",
@@ -56,6 +63,7 @@ def command(context: click.Context, /, runs: Path, output: Path, limit: int, jso
     from loupe.report.html import write_report
     from loupe.results.comparing.runs import compare_runs
 
+    Folder(runs).exists()  # A link in the default place is refused once, not for each engine.
     folders, interrupted = read_pages(runs, limit, plain=plain)
     if interrupted:
         context.exit(INTERRUPTED)

@@ -18,6 +18,9 @@ import msgspec
 from loupe.cli.shared.errors import MISSING
 from loupe.cli.shared.output import as_json, json_option, plain_option, runs_option, say, tables
 from loupe.data.extras import EXTRAS, install_command
+from loupe.errors import UnsafeFileError
+from loupe.files.default_places import RUNS
+from loupe.files.folder import Folder
 
 PACKAGE = "loupe-ocr"
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -277,6 +280,12 @@ def _environments() -> Iterator[Check]:
 def _folders(runs: Path) -> Iterator[Check]:
     from loupe.data.user_folders import cache_folder
 
+    try:
+        Folder(runs).exists()
+    except UnsafeFileError as error:
+        fix = f"remove the link, or name it in each command: {RUNS.option}"
+        yield Check(part="folder", name="runs", here=False, detail=error.message, fix=fix, required=True)
+        return
     for name, folder in (("runs", runs), ("cache", cache_folder())):
         nearest = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
         writable = nearest.is_dir() and os.access(nearest, os.W_OK)

@@ -17,6 +17,8 @@ from loupe.cli.shared.options import drafting_options, make_plans
 from loupe.cli.shared.output import as_json, json_option, plain_option, say, table
 from loupe.cli.shared.reading import carry_out, name_of, read_all
 from loupe.errors import UsageError, word
+from loupe.files.default_places import RUNS as DEFAULT
+from loupe.files.folder import Folder
 from loupe.typed import convert
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from loupe.web.review.sample_drafts import Written
 
 #: Where the runs lie, below the folder: they have no scores, and would only be in the way among those that do.
-RUNS = Path(".loupe/drafts")
+RUNS = ".loupe/drafts"
 LISTED = 10
 #: How many drafts samples have, and whether these agree.
 _STATES = {
@@ -43,7 +45,7 @@ _STATES = {
 @click.option(
     "--runs",
     type=click.Path(file_okay=False, path_type=Path),
-    default=Path("runs"),
+    default=DEFAULT,
     metavar="DIR",
     help="Root of the runs. Default: DIR/.loupe/drafts.",
 )
@@ -72,7 +74,7 @@ def command(context: click.Context, /, folder: Path, json: bool, plain: bool, **
         refuse_plain_ocr(plan, {asked_as(task) for task in tasks})
     if len({name_of(plan) for plan in plans}) < len(plans):
         raise UsageError("--name goes with one engine", hint="loupe draft DIR -e ENGINE --name NAME")
-    draft = partial(draft_one, folder=folder, config=config, default_runs=given.runs == Flags().runs, plain=plain)
+    draft = partial(draft_one, folder=folder, config=config, default_runs=given.runs is DEFAULT, plain=plain)
     drafted = carry_out(plans, draft)
     worst = drafted.code
     found = {name_of(plan): written for plan, written in drafted.found}
@@ -143,7 +145,7 @@ def draft_one(
     # Other samples make another run: what was drafted is not asked for again, and an interrupted run is continued.
     batch = hashlib.sha256("\n".join(found.wanted).encode()).hexdigest()[:8]
     options = {"draft_for": name, **({"draft_failed": "true"} if plan.fresh else {})}
-    runs = folder / RUNS / batch if default_runs else plan.runs
+    runs = Folder(folder) / f"{RUNS}/{batch}" if default_runs else plan.runs
     plan = dataclasses.replace(plan, runs=runs, options=options)
     carried = read_all([plan], infer, plain=plain)
     [run] = carried.results

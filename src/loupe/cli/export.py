@@ -10,6 +10,7 @@ import click
 from loupe import former_names
 from loupe.cli.shared.output import as_json, json_option, print_data, say
 from loupe.errors import UsageError, did_you_mean, word
+from loupe.files.default_places import default_place
 
 if TYPE_CHECKING:
     from loupe.results.exports.answers_and_results import Exported
@@ -62,15 +63,15 @@ def command(runs: tuple[Path, ...], to: str | None, output: Path | None, raw: bo
             hint="write answers to a folder: loupe export RUN --to ./DIR",
         )
     if to in (CSV, PARQUET):
-        _export_table(runs, output or Path(f"samples.{to}"), parquet=to == PARQUET, raw=raw, json=json)
+        _export_table(runs, output or default_place(f"samples.{to}"), parquet=to == PARQUET, raw=raw, json=json)
     elif to == HUB:
         _export_to_hub(runs, output or Path(), json=json)
     elif to == INSPECT:
-        _export_logs(runs, output or Path("logs"), raw=raw, json=json)
+        _export_logs(runs, output or default_place("logs", "-o logs"), raw=raw, json=json)
     elif to == FAILED_TESTS:
-        _export_failed_tests(runs, output or Path("failed_tests.jsonl"), json=json)
+        _export_failed_tests(runs, output or default_place("failed_tests.jsonl"), json=json)
     elif to == SUBMISSION:
-        _export_submission(runs, output or Path("submission.json"), raw=raw, json=json)
+        _export_submission(runs, output or default_place("submission.json"), raw=raw, json=json)
     elif to in (OMNIDOCBENCH, MDPBENCH):
         _export_official(to, runs, output, raw=raw, json=json)
     elif to == EVALUATION:

@@ -8,6 +8,7 @@ import click
 
 from loupe.cli.shared.output import as_json, json_option, print_data, say
 from loupe.errors import word
+from loupe.files.default_places import default_place
 
 
 @click.command("pack")
@@ -35,7 +36,7 @@ def command(run: Path, output: Path | None, with_truth: bool, json: bool) -> Non
     from loupe.runs.opening import open_run
 
     folder = open_run(run)
-    target = output or Path(pack_name(folder.info))
+    target = output or default_place(pack_name(folder.info))
     count = write_pack(folder, target, with_truth=with_truth)
     size = target.stat().st_size
     if json:

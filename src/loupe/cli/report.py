@@ -9,6 +9,7 @@ import click
 from loupe.cli.shared.beside import by_measure_option
 from loupe.cli.shared.output import as_json, json_option, print_data, say
 from loupe.cli.shared.run_paths import exit_with, readable_runs
+from loupe.files.default_places import default_place
 
 
 @click.command("report")
@@ -17,7 +18,7 @@ from loupe.cli.shared.run_paths import exit_with, readable_runs
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    default=Path("report.html"),
+    default=default_place("report.html"),
     metavar="FILE",
     help="File to write.",
 )

@@ -13,6 +13,7 @@ from loupe.cli.shared.api_key import key_options
 from loupe.cli.shared.options import YES
 from loupe.cli.shared.output import print_data, print_line, say
 from loupe.cli.shared.signals import told
+from loupe.files.default_places import RUNS
 
 if TYPE_CHECKING:
     from loupe.engines.registry import Profile
@@ -34,7 +35,7 @@ _API_KEY_FILE, _API_KEY = key_options(_KEY_VARIABLE, "File with the key that cli
 @click.option(
     "--runs",
     type=click.Path(path_type=Path),
-    default=Path("runs"),
+    default=RUNS,
     metavar="DIR",
     help="With `stop`: root of the runs.",
 )

@@ -7,11 +7,14 @@ from pathlib import Path
 import click
 
 from loupe.cli.shared.output import as_json, json_option, print_data
+from loupe.files.default_places import default_place
+
+UNPACKED = default_place("runs", "runs")
 
 
 @click.command("unpack")
 @click.argument("pack", metavar="PACK", type=click.Path(path_type=Path))
-@click.argument("target", metavar="[DIR]", type=click.Path(path_type=Path, file_okay=False), default=Path("runs"))
+@click.argument("target", metavar="[DIR]", type=click.Path(path_type=Path, file_okay=False), default=UNPACKED)
 @json_option
 def command(pack: Path, target: Path, json: bool) -> None:
     """Turn an archive that `loupe pack` wrote back into a run.

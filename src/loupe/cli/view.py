@@ -12,6 +12,8 @@ import click
 from loupe.cli.shared.beside import by_measure_option
 from loupe.cli.shared.local_page import port_option, quiet_option, serve_locally
 from loupe.errors import RunError
+from loupe.files.default_places import RUNS
+from loupe.files.folder import Folder
 from loupe.files.foreign import real_path
 
 
@@ -32,8 +34,10 @@ def command(runs: tuple[Path, ...], by_measure: str, port: int, no_browser: bool
     need("starlette", "uvicorn", extra="web", purpose="loupe view")
     from loupe.web.view.server import serve
 
-    roots = [real_path(path) for path in runs or (Path("runs"),)]
-    names = ", ".join(map(str, runs)) or "runs"
+    if not runs:
+        Folder(RUNS).exists()  # A link in its place is refused.
+    roots = [real_path(path) for path in runs or (RUNS,)]
+    names = ", ".join(map(str, runs)) or str(RUNS)
     _check_measure(roots, by_measure)
 
     async def serving(stop: asyncio.Event, ready: Callable[[str], None]) -> None:

@@ -1,7 +1,7 @@
 """A folder, and the files in it: read, written whole or not at all, made new, appended to; never through a link.
 
-The folder itself may be a link, for the user named it. Temporary files have names that nobody can guess and are created
-exclusively, so that nothing planted in their place is opened.
+The folder itself may be a link if the user named it, but not if it is a default place. Temporary files have names that
+nobody can guess and are created exclusively, so that nothing planted in their place is opened.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from loupe.errors import DatasetError, UnsafeFileError
+from loupe.files.default_places import DefaultPlace
 from loupe.files.plain import check_replaceable, link_error, open_folder, open_inside, open_plain, parts_of, writing
 from loupe.files.written_aside import Draft, new_draft, synced
 
@@ -31,6 +32,8 @@ _DRAFT = re.compile(r"\.loupe-[0-9a-f]{16}\.tmp")
 class Folder:
     """The folder `root`, or with `inside` one below it. Making one touches nothing.
 
+    A default place becomes `inside`, and `option` what names it on purpose: so a link in it is refused.
+
     Methods take names relative to the folder. They raise UnsafeFileError where a part of the name is a link or leads
     out of the folder, or where no plain file stands; WriteError where the system does not write; else OSError, with
     the whole path.
@@ -38,9 +41,16 @@ class Folder:
 
     root: Path
     inside: tuple[str, ...] = ()
+    option: str = ""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.root, DefaultPlace) and not self.root.is_absolute():
+            changed = {"inside": (*self.root.parts, *self.inside), "option": self.root.option, "root": Path()}
+            for name, value in changed.items():
+                object.__setattr__(self, name, value)
 
     def __truediv__(self, name: str) -> Folder:
-        return Folder(self.root, (*self.inside, *parts_of(name)))
+        return self._below(parts_of(name))
 
     @property
     def path(self) -> Path:
@@ -217,7 +227,8 @@ class Folder:
         try:
             for part in self.inside:
                 place /= part
-                deeper = open_inside(descriptor, part, place, create=create)
+                option = self.option if place == self.root / self.inside[0] else ""
+                deeper = open_inside(descriptor, part, place, create=create, option=option)
                 os.close(descriptor)
                 descriptor = deeper
             yield descriptor
@@ -237,13 +248,13 @@ class Folder:
         return parts
 
     def _below(self, folders: Sequence[str]) -> Folder:
-        return Folder(self.root, (*self.inside, *folders))
+        return Folder(self.root, (*self.inside, *folders), self.option)
 
     @contextlib.contextmanager
     def _parent(self) -> Iterator[tuple[int, str]]:
         """The folder that holds this one, made if need be, and the name of this one in it."""
         if self.inside:
-            with Folder(self.root, self.inside[:-1]).opened(create=True) as descriptor:
+            with Folder(self.root, self.inside[:-1], self.option).opened(create=True) as descriptor:
                 yield descriptor, self.inside[-1]
             return
         root = self.root.absolute() if self.root.name else Path(os.path.realpath(self.root))

@@ -44,26 +44,29 @@ def open_folder(path: Path) -> int:
     return os.open(path, _FOLDER)
 
 
-def open_inside(folder: int, name: str, place: Path, *, create: bool = False) -> int:
-    """A descriptor of a folder in a folder; `create` makes it. Raises UnsafeFileError for a link, else OSError."""
+def open_inside(folder: int, name: str, place: Path, *, create: bool = False, option: str = "") -> int:
+    """A descriptor of a folder in a folder; `create` makes it. Raises UnsafeFileError for a link, else OSError.
+
+    `option` names a default place on purpose.
+    """
     with naming(place):
         try:
-            return _real_folder(folder, name, place)
+            return _real_folder(folder, name, place, option)
         except FileNotFoundError:
             if not create:
                 raise
         with suppress(FileExistsError):
             os.mkdir(name, dir_fd=folder)
-        return _real_folder(folder, name, place)
+        return _real_folder(folder, name, place, option)
 
 
-def _real_folder(folder: int, name: str, place: Path) -> int:
+def _real_folder(folder: int, name: str, place: Path, option: str) -> int:
     try:
         return os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
     except FileNotFoundError:
         raise
     except OSError:
-        refuse_link(folder, name, place)
+        refuse_link(folder, name, place, option)
         raise
 
 
@@ -88,17 +91,22 @@ def open_plain(folder: int, name: str, place: Path, flags: int) -> int:
         return descriptor
 
 
-def refuse_link(folder: int, name: str, place: Path) -> None:
-    """Raise UnsafeFileError if the name is a link."""
+def refuse_link(folder: int, name: str, place: Path, option: str = "") -> None:
+    """Raise UnsafeFileError if the name is a link; `option` names it on purpose."""
     try:
         target = os.readlink(name, dir_fd=folder)
     except OSError:
         return
-    raise link_error(place, target)
+    raise link_error(place, target, option)
 
 
-def link_error(place: Path, target: str) -> UnsafeFileError:
-    """What is said of a link that is not followed."""
+def link_error(place: Path, target: str, option: str = "") -> UnsafeFileError:
+    """Return the error for a link that is not followed; `option` names it on purpose."""
+    if option:
+        return UnsafeFileError(
+            f"{place}: is a link to {target}; Loupe follows no link that you did not name",
+            hint=f"remove the link (rm {word(place)}), or name it: the same command with {option}",
+        )
     return UnsafeFileError(
         f"{place}: is a link to {target}; Loupe follows no links inside a folder",
         hint=f"remove the link (rm {word(place)}), or replace it with its target",

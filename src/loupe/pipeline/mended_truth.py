@@ -14,9 +14,10 @@ import msgspec
 from loupe.benchmarks import benchmark_of_run
 from loupe.benchmarks.folders.own.config import CONFIG
 from loupe.errors import word
+from loupe.files.default_places import RUNS
 from loupe.files.folder import Folder
 from loupe.pipeline.plan import survey
-from loupe.runs.folder import RUN, RUNS, RunFolder, claim
+from loupe.runs.folder import RUN, RunFolder, claim
 from loupe.runs.info import RunInfo, differences, digest_of, signature
 
 _ALLOWED = "allow_unverified"

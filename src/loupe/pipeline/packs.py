@@ -296,6 +296,8 @@ def _checked(source: Path) -> RunInfo:
         raise RunError(f"{source}: not a pack of a run: {RUN} or {PREDICTIONS} is missing", hint="loupe pack RUN")
     if found.data or "/" in found.benchmark or "\\" in found.benchmark or found.benchmark in ("", ".", ".."):
         raise RunError(f"{source}: its {RUN} names a place outside of the pack", hint="make it with loupe pack")
+    if found.benchmark != TRUTH and any(name.startswith(f"{TRUTH}/") for name in seen):
+        raise RunError(f"{source}: brings {TRUTH}/, which its {RUN} does not name", hint="make it with loupe pack")
     return found
 
 

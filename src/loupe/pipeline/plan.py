@@ -20,12 +20,12 @@ from loupe.engines.pages.anchor_text import MARK
 from loupe.engines.pages.anchored_prompts import anchored_by
 from loupe.engines.registry import Profile, profile_names, slug
 from loupe.errors import DatasetError, UsageError, word
+from loupe.files.default_places import RUNS
 from loupe.files.folder import Folder
 from loupe.files.foreign import real_path
 from loupe.inference.prompts import prompts_by_task
 from loupe.inference.retries import Policy
 from loupe.runs.drawn import Drawn, draw, draw_stratified
-from loupe.runs.folder import RUNS, runs_folder
 from loupe.runs.info import RunInfo, digest_of, host_facts, package_versions, signature
 from loupe.servers.wanted import wanted_server
 from loupe.typed import storable
@@ -60,7 +60,7 @@ class Plan:
     benchmark: str
     label: str
     profile: Profile
-    runs: Path = RUNS
+    runs: Path | Folder = RUNS
     name: str = ""
     data: Path | None = None
     options: Mapping[str, str] = field(default_factory=dict)
@@ -86,7 +86,12 @@ class Plan:
     @property
     def folder(self) -> Folder:
         """The run folder: `runs/<engine or name>/<benchmark>`."""
-        return runs_folder(self.runs) / f"{slug(self.name or self.label)}/{slug(filed_as(self.benchmark))}"
+        return self.root / f"{slug(self.name or self.label)}/{slug(filed_as(self.benchmark))}"
+
+    @property
+    def root(self) -> Folder:
+        """The root of runs."""
+        return self.runs if isinstance(self.runs, Folder) else Folder(self.runs)
 
     @property
     def path(self) -> Path:

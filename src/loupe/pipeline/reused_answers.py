@@ -14,7 +14,7 @@ from loupe.engines.registry import slug
 from loupe.errors import RunError, word
 from loupe.files.folder import Folder
 from loupe.pipeline.plan import Plan, asks_for_others
-from loupe.runs.folder import KEEP_BOTH, RUN, RunFolder, check_same, runs_folder
+from loupe.runs.folder import KEEP_BOTH, RUN, RunFolder, check_same
 from loupe.runs.info import RunInfo, differences
 from loupe.typed import encode_json
 from loupe.types import RETRIED, Prediction
@@ -75,7 +75,7 @@ def keep_unchanged(plan: Plan, files: Folder, info: RunInfo, asked: Mapping[str,
     name = next(
         each
         for each in (f"{first}-{number}" for number in range(2, 1000))
-        if RUN not in (runs_folder(plan.runs) / f"{slug(each)}/{files.path.name}").names()
+        if RUN not in (plan.root / f"{slug(each)}/{files.path.name}").names()
     )
     how = AGAIN if plan.alone else f"run {word(plan.benchmark)} with {plan.label} alone, with"
     return (

@@ -33,15 +33,6 @@ RUN, PREDICTIONS, SCORES, RESULT = "run.json", "predictions.jsonl", "scores.json
 Record = TypeVar("Record", bound=msgspec.Struct)
 
 
-#: Where runs are filed unless the user names a place.
-RUNS = Path("runs")
-
-
-def runs_folder(root: Path) -> Folder:
-    """The root of runs. The usual one was not named by the user: it lies in the working folder, and is no link."""
-    return Folder(Path()) / str(RUNS) if root == RUNS else Folder(root)
-
-
 class _PredictionHead(msgspec.Struct, rename={"outcome": "class"}):
     sample: str
     outcome: str
@@ -344,8 +335,11 @@ def check_same(path: Path, old: RunInfo, new: RunInfo, *, hint: str = KEEP_BOTH)
 def find_runs(root: Path) -> tuple[list[RunFolder], dict[Path, RunError]]:
     """Every run one or two folders below `root`, sorted by path, and what is wrong with damaged ones.
 
-    Folders moved aside by --fresh are left out; one behind a link is named as damaged.
+    Folders moved aside by --fresh are left out; one behind a link is named as damaged. Raises UnsafeFileError if the
+    root is a default place and a link.
     """
+    with contextlib.suppress(OSError):
+        Folder(root).exists()
     found: list[RunFolder] = []
     damaged: dict[Path, RunError] = {}
     for file in sorted([*root.glob("*/run.json"), *root.glob("*/*/run.json")]):

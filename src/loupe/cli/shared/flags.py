@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from loupe.files.default_places import RUNS
+
 
 class Flags(msgspec.Struct, frozen=True, kw_only=True):
     """The options of `run` and `infer`, as click hands them over; `settings` are those of `-o` that engines have."""
@@ -38,7 +40,7 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     download: bool = False
     option: tuple[str, ...] = ()
     settings: dict[str, Any] = {}
-    runs: Path = Path("runs")
+    runs: Path = RUNS
     name: str = ""
     fresh: bool = False
     redo: tuple[str, ...] = ()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeVar
 import click
 
 from loupe.cli.shared.text_only import guarded, unguarded
+from loupe.files.default_places import RUNS
 from loupe.results.control_characters import one_paragraph, printable, printable_json
 
 if TYPE_CHECKING:
@@ -45,9 +46,9 @@ def json_file_option(function: F) -> F:
 def runs_option(function: F) -> F:
     """`--runs`."""
     kind: Any = click.Path(path_type=Path)
-    return click.option(
-        "--runs", type=kind, default=Path("runs"), metavar="DIR", help="Root of the runs. Default: ./runs."
-    )(function)
+    return click.option("--runs", type=kind, default=RUNS, metavar="DIR", help="Root of the runs. Default: ./runs.")(
+        function
+    )
 
 
 def shared_option(function: F) -> F:

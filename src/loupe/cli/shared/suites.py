@@ -311,9 +311,9 @@ def _document(series: Series, carried: Carried[RunFolder]) -> SuiteResults:
 
 def _store(document: SuiteResults, runs: Path) -> Path:
     """Keep the results below the root of the runs: in a file of their own, and as the latest ones."""
-    from loupe.runs.folder import runs_folder
+    from loupe.files.folder import Folder
 
-    folder = runs_folder(runs)
+    folder = Folder(runs)
     data = msgspec.json.format(encode_json(document), indent=2) + b"\n"
     stem = f"results-{datetime.fromisoformat(document.created):%Y%m%dT%H%M%SZ}"
     for number in count(1):

@@ -20,10 +20,11 @@ from loupe.benchmarks.folders.selection.prompts import EXTRACTION_TOKENS, verdic
 from loupe.benchmarks.folders.selection.questions import Known, Phase, Rules
 from loupe.benchmarks.folders.selection.saved import NAMES, open_selection, save_selection
 from loupe.engines.registry import Profile, slug
+from loupe.files.folder import Folder
 from loupe.files.foreign import real_path
 from loupe.pipeline import Plan, score_run
 from loupe.pipeline.plan import Survey, make_info, survey
-from loupe.runs.folder import claim, runs_folder
+from loupe.runs.folder import claim
 from loupe.runs.info import RunInfo, digest_of, signature
 from loupe.studies.select.assessment import Assessment
 from loupe.studies.select.document_worker import LONGEST, QUALITY, SHORTEST
@@ -113,7 +114,7 @@ def save_documents(saved: SavedRuns) -> Path:
     texts = [[each.text, each.date, each.name] for _, each in sorted(known.items())]
     digest = digest_of([*parts, *texts, *drafts, [rules.field, rules.negative_points, rules.date_order]])[:8]
     name = f"{NAMES[saved.phase]}-{slug(rules.document_type).replace('.', '_')}"
-    folder = runs_folder(saved.runs) / f"{FOLDER}/{digest}/{name}"
+    folder = Folder(saved.runs) / f"{FOLDER}/{digest}/{name}"
     folder.create(private=not saved.shared)
     save_selection(folder, saved.phase, rules, saved.documents, known)
     return folder.path
