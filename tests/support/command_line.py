@@ -16,6 +16,7 @@ import click
 import pytest
 
 from loupe.data import trust
+from tests.support import warm_command
 
 #: Name of the cache folder of all tests in this process (conftest.py).
 CACHE = "cache_of_all_tests"
@@ -59,15 +60,12 @@ def environment(home: Path, more: Mapping[str, str] | None = None) -> dict[str, 
 
 
 def loupe(*words: str | Path, cwd: Path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Run `loupe WORDS` in a folder until it ends."""
+    """Run `loupe WORDS` in a folder until it ends; in a fresh interpreter if `env` sets what only its start reads."""
+    settings = environment(cwd, env)
+    if warm_command.interpreter_variables(settings) == warm_command.interpreter_variables(os.environ):
+        return warm_command.run([*map(str, words)], cwd=str(cwd), environment=settings, timeout=120)
     return subprocess.run(
-        command(*words),
-        cwd=cwd,
-        env=environment(cwd, env),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+        command(*words), cwd=cwd, env=settings, capture_output=True, text=True, timeout=120, check=False
     )
 
 
