@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+import re
 import shutil
 import zipfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from loupe.results.spreadsheet_cells import csv_lines, tab_separated_line
 from tests.support.command_line import complaint, loupe, make_folder
 
 READER = """
@@ -54,6 +59,22 @@ def test_a_text_that_a_spreadsheet_would_run_is_marked_as_text(finished: Path) -
     with (finished / "one.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert rows[1]["text"] == f"'{FORMULA}" and rows[0]["text"] == "alpha"
+    assert ',"alpha",' in (finished / "one.csv").read_text()
+
+
+@given(st.lists(st.text(st.sampled_from([*"=+-@＝＠;,\t\r\n\" '\u2028\ufeffa1"])), min_size=1), st.sampled_from(";\t,"))
+def test_no_cell_begins_a_formula_wherever_a_spreadsheet_splits(texts: list[str], separator: str) -> None:
+    written = csv_lines([texts]).decode().removesuffix("\r\n")
+    cells = [cell for row in csv.reader(io.StringIO(written, newline=""), delimiter=separator) for cell in row]
+    assert [text.replace("'", "") for text in texts] == [
+        cell.replace("'", "") for cell in next(csv.reader(io.StringIO(written, newline="")))
+    ]
+    for cell in (*cells, *re.split("[;,\t\r\n\u2028]", written)):
+        assert not cell.strip(' "\n\u2028\ufeff').startswith(tuple("=+-@＝＠")), (written, cell)
+        assert not cell.startswith(("\t", "\r")), (written, cell)
+    [line] = tab_separated_line([text for text in texts if not re.search(r"\s", text)]).splitlines() or [""]
+    assert not any(cell.startswith(("=", "@", "-@", "+a")) for cell in line.split("\t"))
+    assert tab_separated_line(["-1.2 %", "+0.3 … +0.5 points"]) == "-1.2 %\t+0.3 … +0.5 points"
 
 
 def test_parquet_keeps_texts_as_they_are_and_numbers_as_numbers(finished: Path) -> None:

@@ -18,8 +18,9 @@ from loupe.errors import UsageError
 from loupe.files.file_names import safe_name
 from loupe.files.folder import Folder
 from loupe.results.control_characters import printable
-from loupe.results.exports.sample_tables import Cell, Written, sample_rows, scored
+from loupe.results.exports.sample_tables import Written, sample_rows, scored
 from loupe.results.headline import headline_of
+from loupe.results.spreadsheet_cells import Cell
 from loupe.runs.folder import RunFolder
 from loupe.typed import encode_json
 from loupe.types import Result

@@ -1,17 +1,13 @@
 """Runs as one table of samples, CSV or Parquet: for spreadsheets, data frames and SQL. docs/exports.md lists columns.
 
-CSV follows RFC 4180. A spreadsheet runs what begins like a formula, and texts are foreign: such a cell gets an
-apostrophe in front in CSV (OWASP, "CSV Injection"). Parquet keeps every text as it is.
+CSV marks what a spreadsheet would run. Parquet keeps every text as it is.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import msgspec
 
@@ -21,16 +17,13 @@ from loupe.errors import RunError, word
 from loupe.files.folder import Folder
 from loupe.results.references import references_of
 from loupe.results.sample_values import sample_values
+from loupe.results.spreadsheet_cells import Cell, csv_lines
 from loupe.runs.folder import RunFolder
 from loupe.types import Prediction, SampleScores
-
-Cell: TypeAlias = str | float | int | None
 
 #: Columns that every table has, in this order; those of measures, tags and diagnostics follow.
 TEXTS = ("run", "engine", "benchmark", "version", "sample", "group", "class", "error", "text", "reference")
 NUMBERS = ("seconds", "input_tokens", "output_tokens")
-#: What a spreadsheet may take for a formula; the wide forms, too, where East Asian input is on.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 #: Rows in memory at once.
 _ROWS = 500
 
@@ -126,11 +119,11 @@ def write_csv(folders: Sequence[RunFolder], file: Path, *, raw: bool = False) ->
     columns = columns_of(folders)
     count = 0
     with Folder(file.parent).draft(file.name) as draft:
-        draft.file.write(_lines([columns]))
+        draft.file.write(csv_lines([columns]))
         for folder in folders:
             for rows in _parts(sample_rows(folder, raw=raw)):
                 count += len(rows)
-                draft.file.write(_lines([_csv_cell(row.get(name)) for name in columns] for row in rows))
+                draft.file.write(csv_lines([row.get(name) for name in columns] for row in rows))
         draft.replace()
     return Written(file=str(file), samples=count)
 
@@ -138,17 +131,6 @@ def write_csv(folders: Sequence[RunFolder], file: Path, *, raw: bool = False) ->
 def _parts(rows: Iterator[dict[str, Cell]]) -> Iterator[list[dict[str, Cell]]]:
     while part := list(islice(rows, _ROWS)):
         yield part
-
-
-def _lines(rows: Any) -> bytes:
-    text = io.StringIO(newline="")
-    csv.writer(text).writerows(rows)
-    return text.getvalue().encode("utf-8", "replace")
-
-
-def _csv_cell(value: Cell) -> Cell:
-    """A text that a spreadsheet would run is marked as text; numbers stay numbers."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 def write_parquet(folders: Sequence[RunFolder], file: Path, *, raw: bool = False) -> Written:
