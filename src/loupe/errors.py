@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -93,13 +93,18 @@ def word(value: object) -> str:
 
 
 class LoupeError(Exception):
-    """Root of the family. `message` says what is wrong and where, `hint` what to do about it."""
+    """Root of the family. `message` says what is wrong and where, `hint` what to do about it.
+
+    `listed` are the single things that are wrong, if there are several: each is shown on a line of its own.
+    """
 
     exit_code = 2
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
+    def __init__(self, message: str, *, hint: str = "", listed: Sequence[str] = ()) -> None:
+        super().__init__("\n  ".join([message, *listed]))
+        self.summary = message
+        self.listed = tuple(listed)
+        self.message = f"{message} {'; '.join(listed)}" if listed else message
         self.hint = hint
 
     @property

@@ -15,9 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import loupe
-from loupe.cli.shared.output import as_json, complain, console, print_line, say
+from loupe.cli.shared.errors import show_error
+from loupe.cli.shared.output import as_json, complain, console, print_line, say, tables
+from loupe.cli.shared.progress import _block
 from loupe.cli.shared.text_only import guarded
+from loupe.inference.progress import Progress
 from loupe.results.control_characters import one_paragraph, printable, printable_json
+from loupe.results.sections import Section
 
 SOURCE = Path(loupe.__file__).parent
 #: The modules that may touch the streams: two of the command's, and the line of progress of `loupe.run`.
@@ -108,6 +112,35 @@ def test_what_steers_reorders_or_hides_is_replaced_and_nothing_else() -> None:
 
 def test_no_line_of_a_stranger_looks_like_one_of_ours() -> None:
     assert one_paragraph("a\nhint: b\n  c\n\nerror: d\n") == "a\n  hint: b\n  c\n\n  error: d\n"
+
+
+ONE_LINE = "one�hint: rm -r ~��error: x�hint: y"
+
+
+def test_a_name_with_line_breaks_prints_on_one_line_wherever_it_goes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evil = "one\nhint: rm -r ~\r\nerror: x\u2028hint: y"
+    section = Section(title=evil, header=[evil, "n"], rows=[[evil, "1"], [evil, evil]], winner=0)
+    with guarded():
+        complain("error:", "red", evil)
+        show_error(evil, evil, [evil, evil])
+        say(evil)
+        print_line(evil)
+        tables([section], plain=True)
+        tables([section], plain=False)
+        console(stderr=True).print(_block(Progress(engine=evil, benchmark=evil, total=1)))
+        print(evil, file=sys.stderr)  # as libraries do
+    shown = capsys.readouterr()
+    ours = [line for line in (shown.out + shown.err).splitlines() if line.lstrip().startswith(("hint:", "error:"))]
+    assert ours == [
+        f"error: {ONE_LINE}",
+        f"error: {ONE_LINE}",
+        f"hint: {ONE_LINE}",
+        "  hint: rm -r ~�",
+        "  error: x�hint: y",
+    ]
+    assert shown.out.count("one") == shown.out.count("hint: y") > 6
 
 
 @given(st.dictionaries(st.text(), st.text(st.sampled_from([*UNSAFE[:-1], '"', "\\", "é"]))))

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any, Protocol
 
 from loupe.inference.progress import Progress
-from loupe.results.control_characters import one_paragraph
+from loupe.results.control_characters import on_one_line
 from loupe.results.status_line import status_line
 
 _CELLS = 24
@@ -82,7 +82,7 @@ class _Line:
 
     def say(self, line: str) -> None:
         """Leave a line above."""
-        self._write(f"\r\x1b[K{one_paragraph(line)}\n")
+        self._write(f"\r\x1b[K{on_one_line(line)}\n")
 
     def close(self) -> None:
         """Take the line away."""
@@ -92,7 +92,7 @@ class _Line:
     def _fitting(text: str) -> str:
         from shutil import get_terminal_size
 
-        return one_paragraph(text)[: max(get_terminal_size().columns - 1, 20)]
+        return on_one_line(text)[: max(get_terminal_size().columns - 1, 20)]
 
     @staticmethod
     def _write(text: str) -> None:
@@ -118,12 +118,12 @@ class _Cell:
         self._show(
             f"<b>{escape(progress.engine)}</b> on {escape(progress.benchmark)} "
             f'<progress max="{max(progress.total, 1)}" value="{ended}" style="vertical-align:middle"></progress> '
-            f"{escape(one_paragraph(line))}"
+            f"{escape(on_one_line(line))}"
         )
 
     def say(self, line: str) -> None:
         """Leave a line below the bar."""
-        self._said.append(escape(one_paragraph(line)))
+        self._said.append(escape(on_one_line(line)))
 
     def close(self) -> None:
         """Take the bar away; what was said stays."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from loupe.cli.shared.output import as_json, can_ask, json_option, print_data, prompt, say
+from loupe.cli.shared.output import as_json, can_ask, json_option, print_line, prompt, say
 from loupe.data import trust
 from loupe.engines.shared.local_settings import ENGINES, SELECT, SUITES, LocalSettings, read_settings
 from loupe.errors import UntrustedError, UsageError, WriteError, word
@@ -73,7 +73,7 @@ def _list(*, json: bool) -> None:
     if not files:
         say("no file is trusted yet; to trust one: loupe trust DIR")
     for file, state in files.items():
-        print_data(f"{file}  ({state})" if state else file)
+        print_line(f"{file}  ({state})" if state else file)
 
 
 def _state(file: Path) -> str:

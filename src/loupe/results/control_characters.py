@@ -46,6 +46,15 @@ def printable(text: str) -> str:
     return _UNSAFE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
+def on_one_line(text: str) -> str:
+    """Printable, on one line: a name with a line break begins no line that looks like one of ours.
+
+    >>> on_one_line("one\\nhint: rm -r ~")
+    'one�hint: rm -r ~'
+    """
+    return printable(text.rstrip("\n")).replace("\n", "\N{REPLACEMENT CHARACTER}")
+
+
 def one_paragraph(text: str) -> str:
     """Printable, and every line after the first one indented: no line that looks like one of ours begins in it.
 

@@ -326,10 +326,7 @@ def check_same(path: Path, old: RunInfo, new: RunInfo, *, hint: str = KEEP_BOTH)
     """Raise RunError, listing the differences, unless both runs would give comparable answers."""
     listed = differences(old, new)
     if listed:
-        raise RunError(
-            f"{path} holds a run with other settings:\n  " + "\n  ".join(listed),
-            hint=hint,
-        )
+        raise RunError(f"{path} holds a run with other settings:", listed=listed, hint=hint)
 
 
 def find_runs(root: Path) -> tuple[list[RunFolder], dict[Path, RunError]]:

@@ -69,9 +69,9 @@ def fatal_line(log: Path, start: int = 0) -> str:
     return next((_own_words(line) or line for line in _lines(log, start) if _FATAL.search(line)), "")
 
 
-def last_lines(log: Path, start: int = 0) -> str:
-    """The end of the log, indented."""
-    return "\n".join(f"  {line}" for line in _lines(log, start)[-LAST_LINES:] if line.strip())
+def last_lines(log: Path, start: int = 0) -> list[str]:
+    """Return the last lines of the log that are not blank."""
+    return [line for line in _lines(log, start)[-LAST_LINES:] if line.strip()]
 
 
 def explain(log: Path, start: int, template: Template) -> tuple[str, str]:
@@ -98,7 +98,7 @@ def _cause(lines: list[str]) -> str:
     if raised := _exceptions([_PROCESS.sub("", line) for line in lines]):
         return next((each for each in reversed(raised) if not _PASSED_ON.search(each)), raised[-1])
     said = dict.fromkeys(words.strip() for words in own if words.strip())
-    return "\n  ".join(itertools.islice(said, _OWN_LINES))
+    return "; ".join(itertools.islice(said, _OWN_LINES))
 
 
 def _own_words(line: str) -> str | None:

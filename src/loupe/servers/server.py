@@ -259,8 +259,10 @@ class Server:
         code = self._child.poll() if self._child is not None else None
         how = f"it ended with signal {-code}" if code is not None and code < 0 else f"it ended with exit code {code}"
         said = server_log.last_lines(self._log, self._log_start)
-        shown = f"; the end of its log:\n{said}" if said else ""
-        return EngineUnavailableError(f"{self.title} did not start: {how}{shown}", hint=f"less {self._log}")
+        shown = "; the end of its log:" if said else ""
+        return EngineUnavailableError(
+            f"{self.title} did not start: {how}{shown}", listed=said, hint=f"less {self._log}"
+        )
 
     async def _wait(self, seconds: float, watch: Watch, *, until: Callable[[], bool]) -> None:
         end = time.monotonic() + seconds

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import click
 
 from loupe.cli.shared.output import ask, on_terminal, overwrite, say
+from loupe.results.control_characters import on_one_line
 from loupe.studies.select.checked_truth import QuitError
 from loupe.studies.select.limits import TIMEOUTS, USUAL_TIMEOUT
 
@@ -28,7 +29,7 @@ class Terminal:
 
     def tell(self, line: str) -> None:
         """One line of chatter, whatever a file is called."""
-        say(_one_line(line))
+        say(line)
 
     def show(self, rows: Sequence[tuple[str, str, str]]) -> None:
         """The ground-truth files, as a list that can be read beside an editor."""
@@ -37,10 +38,6 @@ class Terminal:
             self.tell(f"  {path:<{longest}}  {day or '(no date)':<10}  {name or '(no name)'}")
         if self._review:
             say(f"to review them beside their pages: {self._review}")
-
-
-def _one_line(text: str) -> str:
-    return "\N{REPLACEMENT CHARACTER}".join(text.splitlines())
 
 
 class Progress:
@@ -54,7 +51,7 @@ class Progress:
         """Put this line in the place of the one before."""
         if self._live:
             width = max(20, (click.get_current_context().terminal_width or _width()) - 1)
-            overwrite(_one_line(line)[:width])
+            overwrite(on_one_line(line)[:width])
             self._shown = True
 
     def clear(self) -> None:

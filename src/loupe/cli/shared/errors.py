@@ -6,12 +6,13 @@ import errno
 import os
 import re
 import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from loupe.cli.shared.output import complain, say
+from loupe.cli.shared.output import complain, say, say_lines
 from loupe.errors import LoupeError, cannot_write, is_refusal
 
 BELOW = 1
@@ -45,12 +46,14 @@ class Described:
     message: str
     hint: str
     exit_code: int
+    listed: Sequence[str] = ()
 
 
 def describe(error: Exception) -> Described | None:
     """The two lines and the exit code of an expected error; None for a bug."""
     if isinstance(error, LoupeError):
-        return Described(error.message, _possible(_with_command(error.hint)), error.exit_code)
+        message = error.summary if error.listed else error.message
+        return Described(message, _possible(_with_command(error.hint)), error.exit_code, error.listed)
     if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("loupe"):
         from loupe.data.extras import install_of
 
@@ -117,9 +120,11 @@ def _is_about_writing(error: OSError) -> bool:
     return os.access(path, os.R_OK) or (not os.path.lexists(path) and os.access(path.parent, os.X_OK))
 
 
-def show_error(message: str, hint: str = "") -> None:
-    """Write `error: …` and, if there is one, `hint: …` to standard error."""
+def show_error(message: str, hint: str = "", listed: Sequence[str] = ()) -> None:
+    """Write `error: …`, what is listed below it, and, if there is one, `hint: …` to standard error."""
     complain("error:", "red", message)
+    for each in listed:
+        say(f"  {each}")
     if hint:
         complain("hint:", "cyan", hint)
 
@@ -131,12 +136,12 @@ def report_error(error: Exception, who: str = "") -> tuple[str, int]:
     """
     expected = describe(error)
     if expected is None or os.environ.get("LOUPE_DEBUG"):
-        say("".join(traceback.format_exception(error)).rstrip())
+        say_lines("".join(traceback.format_exception(error)).rstrip())
     if expected is None:
         expected = Described(
             f"this is a bug in loupe: {type(error).__name__}: {error}",
             "please report it where you got Loupe, with the lines above and the command",
             CRASHED,
         )
-    show_error(f"{who}: {expected.message}" if who else expected.message, expected.hint)
+    show_error(f"{who}: {expected.message}" if who else expected.message, expected.hint, expected.listed)
     return expected.message, expected.exit_code

@@ -17,7 +17,7 @@ import click
 
 from loupe.cli.shared.text_only import guarded, unguarded
 from loupe.files.default_places import RUNS
-from loupe.results.control_characters import one_paragraph, printable, printable_json
+from loupe.results.control_characters import on_one_line, one_paragraph, printable, printable_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -106,16 +106,23 @@ def on_terminal() -> bool:
 
 def say(message: str) -> None:
     """Write one line of chatter to standard error."""
-    _write(one_paragraph(message) + "\n", sys.stderr)
+    _write(on_one_line(message) + "\n", sys.stderr)
+
+
+def say_lines(text: str) -> None:
+    """Write several lines of chatter to standard error, those after the first one indented."""
+    _write(one_paragraph(text) + "\n", sys.stderr)
 
 
 def print_line(text: object = "") -> None:
     """Write one line for people to standard output; printable, wherever it goes."""
-    _write(one_paragraph(str(text)) + "\n", sys.stdout)
+    _write(on_one_line(str(text)) + "\n", sys.stdout)
 
 
 def print_data(text: object) -> None:
     """Write what a script reads (a path, an answer, a command) to standard output; exact but on a terminal."""
+    if isinstance(text, Path) and sys.stdout.isatty():
+        text = on_one_line(str(text))
     _write(f"{text}\n", sys.stdout)
 
 
@@ -133,17 +140,17 @@ def complain(label: str, colour: Literal["red", "cyan"], message: str) -> None:
     """Write `label: message` to standard error, the label in colour where that is a terminal."""
     plain = os.environ.get("NO_COLOR") or not sys.stderr.isatty()
     shown = label if plain else click.style(label, fg=colour, bold=colour == "red" or None)
-    _write(f"{shown} {one_paragraph(message)}\n", unguarded(sys.stderr))
+    _write(f"{shown} {on_one_line(message)}\n", unguarded(sys.stderr))
 
 
 def overwrite(text: str) -> None:
     """Put this text in the place of the line before on standard error, which is a terminal."""
-    _write(f"\r\x1b[K{printable(text)}", unguarded(sys.stderr))
+    _write(f"\r\x1b[K{on_one_line(text)}", unguarded(sys.stderr))
 
 
 def ask(question: str) -> str | None:
     """Ask on standard error, and wait for a line of standard input; None at its end."""
-    _write(f"{one_paragraph(question)} ", sys.stderr)
+    _write(f"{on_one_line(question)} ", sys.stderr)
     answer = sys.stdin.readline()
     if not answer:
         say("")
@@ -157,7 +164,7 @@ def can_ask() -> bool:
 
 def prompt(question: str, *, default: str = "", hidden: bool = False) -> str:
     """Ask a person at the terminal; an empty answer is the default. Raises click.Abort at the end of input."""
-    shown = one_paragraph(f"{question} [{default}]" if default else question)
+    shown = on_one_line(f"{question} [{default}]" if default else question)
     return str(click.prompt(shown, default=default, show_default=False, hide_input=hidden, err=True)).strip()
 
 

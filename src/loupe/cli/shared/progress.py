@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from loupe.cli.shared.output import console, drawn, on_terminal, say
 from loupe.cli.shared.signals import told
+from loupe.results.control_characters import on_one_line
 from loupe.results.status_line import duration, status_line
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.text import Text
 
     from loupe.inference.progress import Progress
 
@@ -61,22 +63,27 @@ def _lines(progress: Progress) -> Iterator[Callable[[], None]]:
     yield refresh
 
 
+def _text(text: str, style: str = "") -> Text:
+    from rich.text import Text
+
+    return Text(on_one_line(text), style=style)
+
+
 def _block(progress: Progress) -> RenderableType:
     from rich.console import Group
     from rich.progress_bar import ProgressBar
     from rich.table import Table
-    from rich.text import Text
 
     ended = progress.resumed + progress.done
     head = Table.grid(padding=(0, 1))
     head.add_row(
-        Text(f"{progress.engine} on {progress.benchmark}", style="bold"),
+        _text(f"{progress.engine} on {progress.benchmark}", style="bold"),
         ProgressBar(total=max(progress.total, 1), completed=ended, width=40),
-        Text(f"{ended:,}/{progress.total:,}"),
-        Text(progress.note or (f"{duration(progress.eta)} left" if progress.eta is not None else ""), style="cyan"),
+        _text(f"{ended:,}/{progress.total:,}"),
+        _text(progress.note or (f"{duration(progress.eta)} left" if progress.eta is not None else ""), style="cyan"),
     )
-    above = [] if progress.overall is None else [Text(progress.overall(), style="bold cyan")]
-    return Group(*above, head, Text(status_line(progress, brief=True), style="dim"))
+    above = [] if progress.overall is None else [_text(progress.overall(), style="bold cyan")]
+    return Group(*above, head, _text(status_line(progress, brief=True), style="dim"))
 
 
 @dataclass

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from loupe.cli.shared.errors import INTERRUPTED, MISSING, SOME_FAILED, report_error, show_error
 from loupe.cli.shared.exit_verdict import worst_code
-from loupe.cli.shared.output import say
+from loupe.cli.shared.output import complain, say
 from loupe.cli.shared.progress import Overall, supervise
 from loupe.errors import EngineUnavailableError, LoupeError
 from loupe.types import FAILED
@@ -166,7 +166,7 @@ def _failed(folder: RunFolder, name: str, *, is_new: bool) -> int:
     known = remedies(folder.read_predictions(failed))
     if not (is_new and failed and len(failed) == len(places)):
         for count, what in known:
-            say(f"hint: {count:,} of {len(failed):,} failed samples: {what}")
+            complain("hint:", "cyan", f"{count:,} of {len(failed):,} failed samples: {what}")
         return 0
     first = folder.read_prediction(failed[0])
     if known:

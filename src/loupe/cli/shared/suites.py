@@ -174,9 +174,9 @@ def _check_missing(series: Series, asked: Sequence[Entry]) -> None:
     """Raise DatasetError for what is missing, unless it is to be left out and something is left."""
     of = f" of suite {series.suite!r}" if series.suite else ""
     if series.skipped and not series.skip_missing:
-        listed = "".join(f"\n  {each}: {reason}" for each, reason in series.reasons().items())
         raise DatasetError(
-            f"{len(series.skipped)} of {len(series.entries)} benchmarks{of} cannot be read here:{listed}",
+            f"{len(series.skipped)} of {len(series.entries)} benchmarks{of} cannot be read here:",
+            listed=[f"{each}: {reason}" for each, reason in series.reasons().items()],
             hint=_hint(series.skipped, skip=True),
         )
     for each, reason in series.reasons().items():
@@ -268,8 +268,7 @@ def _hint(missing: Mapping[str, LoupeError], *, skip: bool) -> str:
     install = [f"for {', '.join(names)}: {command}" for command, names in tools.items()]
     steps = get + install or ["loupe bench list"]
     leave = ["or add --skip-missing to leave them out"] if skip else []
-    # A line for each of several gaps.
-    return ("\n  " if len(steps) > 1 else ", ").join(steps + leave)
+    return ("; " if len(steps) > 1 else ", ").join(steps + leave)
 
 
 def _data_to_get(name: str, error: LoupeError) -> str:

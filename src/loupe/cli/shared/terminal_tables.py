@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from loupe.results.control_characters import printable
+from loupe.results.control_characters import on_one_line, printable
 from loupe.results.sections import Section, one_line
+from loupe.results.spreadsheet_cells import tab_separated_line
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -29,21 +30,32 @@ def tab_separated(sections: Iterable[Section]) -> Iterator[str]:
     """The same tables as lines of tab-separated cells; a title stands alone on its line, after `#`."""
     for section in sections:
         if section.title:
-            yield f"# {printable(section.title)}"
+            yield f"# {section.title}"
         for row in (section.header, *section.rows) if section.header else section.rows:
             # A sentence that stands alone is no cell of a table, and is kept whole.
-            yield "\t".join(one_line(printable(cell), 1000 if len(row) == 1 else 160) for cell in row)
+            longest = 1000 if len(row) == 1 else 160
+            yield tab_separated_line(one_line(printable(cell), longest) for cell in row)
 
 
 def rich_tables(sections: Iterable[Section], width: int) -> Iterator[RenderableType]:
     """The tables for a terminal of this width. Cells are never read as markup: sample ids and errors are not ours."""
     from rich.text import Text
 
-    for section in fitted(map(_starred, sections), width):
+    for section in fitted((_starred(_flat(each)) for each in sections), width):
         if section.title:
-            yield Text(printable(section.title), style="bold red" if section.alarm else "bold")
+            yield Text(section.title, style="bold red" if section.alarm else "bold")
         yield _rich_table(section, width)
         yield Text()
+
+
+def _flat(section: Section) -> Section:
+    """The section with every text printable and on one line: names are not ours."""
+    return replace(
+        section,
+        title=on_one_line(section.title),
+        header=[on_one_line(cell) for cell in section.header],
+        rows=[[on_one_line(cell) for cell in row] for row in section.rows],
+    )
 
 
 def _starred(section: Section) -> Section:
@@ -70,7 +82,7 @@ def _rich_table(section: Section, width: int) -> Table:
     style = "red" if section.alarm else ""
     for at, row in enumerate(section.rows):
         row_style = "bold green" if at == section.winner else style
-        grid.add_row(*(Text(printable(cell), style=row_style) for cell in row))
+        grid.add_row(*(Text(cell, style=row_style) for cell in row))
     return grid
 
 

@@ -7,6 +7,7 @@ through `printable`. Our own colours and cursor movements take the only way arou
 from __future__ import annotations
 
 import codecs
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ from typing import Any, TextIO, cast
 
 from loupe.results.control_characters import printable
 
+#: Only `output.py` begins a line with one of our labels; it goes around the guard.
+_LABEL = re.compile(r"^(?=(?:error|hint):)", re.MULTILINE)
 #: What happens to characters that the encoding of a stream does not have.
 _OUTLIVE = "loupe.outlive"
 
@@ -29,8 +32,8 @@ class Guarded:
         return getattr(self.unguarded, name)
 
     def write(self, text: str) -> int:
-        """Write the text, without what steers a terminal."""
-        self.unguarded.write(printable(text))
+        """Write the text, without what steers a terminal, and no line of it like one of our errors or hints."""
+        self.unguarded.write(_LABEL.sub("  ", printable(text)))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:

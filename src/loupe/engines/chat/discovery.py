@@ -266,9 +266,9 @@ def choose(endpoints: Sequence[Endpoint], *, first: bool = False) -> Endpoint:
             hint="start one, or name it: --base-url http://HOST:PORT/v1; without a server: -e rapidocr",
         )
     if len(endpoints) > 1 and not first:
-        listed = "\n".join(f"  {_describe(endpoint)}" for endpoint in endpoints)
         raise UsageError(
-            f"{len(endpoints)} model servers answer on this machine:\n{listed}",
+            f"{len(endpoints)} model servers answer on this machine:",
+            listed=[_describe(endpoint) for endpoint in endpoints],
             hint=f"--base-url {endpoints[0].base_url}, or --base-url {AUTO_FIRST} for the first",
         )
     return endpoints[0]

@@ -83,8 +83,8 @@ class VectorJournal:
             self._append(_Line(settings=settings, facts=dict(facts)))
         elif self.settings != settings:
             raise RunError(
-                f"{self.path.parent} holds vectors with other settings:\n  "
-                + "\n  ".join(differences(self.settings, settings)),
+                f"{self.path.parent} holds vectors with other settings:",
+                listed=list(differences(self.settings, settings)),
                 hint="--output DIR keeps both, --fresh starts over (the old folder is moved aside)",
             )
 

@@ -172,9 +172,8 @@ class GroundTruth:
         self._read()
         wrong = list(self._problems())
         if wrong and self.unattended:
-            listed = "".join(f"\n  {each}" for each in wrong)
             hint = "edit these files, or move them away, or --ground-truth regenerate"
-            raise UsageError(f"ground truth cannot be used:{listed}", hint=hint)
+            raise UsageError("ground truth cannot be used:", listed=wrong, hint=hint)
         for each in wrong:
             self.person.tell(each)
         if wrong:
@@ -204,8 +203,8 @@ def refuse_misplaced(documents: Sequence[Document], document_type: str) -> None:
     """Raise UsageError for ground truth which says that its document is in the wrong folder."""
     files = [each.truth_file for each in documents if read_truth(each, document_type).wrong_folder]
     if files:
-        listed = "".join(f"\n  {file}" for file in files)
         raise UsageError(
-            f"isMatch does not agree with the folder of {len(files)} documents:{listed}",
+            f"isMatch does not agree with the folder of {len(files)} documents:",
+            listed=[str(file) for file in files],
             hint=f"move the documents, or correct isMatch: loupe review DIR --type {shlex.quote(document_type)}",
         )

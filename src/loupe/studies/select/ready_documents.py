@@ -73,9 +73,9 @@ async def prepare(documents: Sequence[Document], wanted: Wanted, tell: Callable[
             except LoupeError as error:
                 broken.append(error.message)
     if broken:
-        listed = "".join(f"\n  {each}" for each in broken)
         raise PageError(
-            f"{len(broken)} of {len(documents)} documents cannot be opened:{listed}",
+            f"{len(broken)} of {len(documents)} documents cannot be opened:",
+            listed=broken,
             hint="fix them, or move them out of the folder",
         )
     texts: dict[str, str] = {}

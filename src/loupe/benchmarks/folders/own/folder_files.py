@@ -67,9 +67,10 @@ def find_documents(folder: Path) -> Found:
     """Every image and PDF below the folder whose header can be read. Raises DatasetError if there is none."""
     found = look_through(folder)
     if not found.documents:
-        left = "".join(f"\n  left out {line}" for line in reasons(found.left_out))
+        left = [f"left out {line}" for line in reasons(found.left_out)]
         raise DatasetError(
-            f"{folder}: no page can be read here{left}" if left else f"{folder}: no images or PDF files here",
+            f"{folder}: no page can be read here" if left else f"{folder}: no images or PDF files here",
+            listed=left,
             hint=f"put images or PDF files into it, then: loupe init {word(folder)}",
         )
     return found
