@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -115,13 +115,14 @@ def test_nothing_is_one_rule_for_all_types_and_invented_values_have_a_rate(make:
     benchmark = open_folder(make(f'task = "fields"{types}', {"reference": dict.fromkeys(names, "") | {"id_": "N/A"}}))
     (sample,) = benchmark.load()
 
-    def rates(answer: dict[str, str], **more: Any) -> tuple[float, list[float]]:
+    def rates(answer: Mapping[str, object], **more: Any) -> tuple[float, list[float]]:
         scores = benchmark.score(sample, Prediction(text=json.dumps(answer), **more))
         assert isinstance(scores, list)
         headline = [one.counts[0] for one in scores if one.measure == benchmark.headline_measure]
         return sum(headline), [one.counts[0] for one in scores if one.measure == "invented"]
 
     assert rates(dict.fromkeys(names, "N/A")) == rates({}) == (6.0, [0.0] * 6)
+    assert rates(dict.fromkeys(names, [])) == rates(dict.fromkeys(names, {"sum": None})) == (6.0, [0.0] * 6)
     assert rates(dict.fromkeys(names, "\u2013") | {"id_": "7"}) == (5.0, [0, 0, 0, 1, 0, 0])
     assert rates({}, outcome="error", error="gone") == (0.0, [])
     prose = benchmark.score(sample, Prediction(text="The total is 10 and VAT id DE123"))

@@ -102,6 +102,8 @@ def test_dashes_and_words_for_nothing_are_one_rule() -> None:
         map(is_absent, ("0", "no", "N", "A", "Na Ltd", "nan", "N A", ".", "null..", "nothing else", "None Ltd"))
     )
     assert not any(map(is_absent, ("-1", "not applicable here")))
+    assert all(map(is_absent, ("[]", "{ }", "[{}, []]", '["", null]', '{"Street": null, "City": "N/A"}')))
+    assert not any(map(is_absent, ("[0]", "[", "{}}", '{"sum": false}', "[" * 9_000, "[draft]", "[]" * 2)))
 
 
 NO_DAY = """31.02.2025; 29.02.2025; 13/13/2025; 3 jui 2024; soon; 2025; 2025-13-01; 20251340; 0000-01-01
