@@ -15,7 +15,8 @@ import pytest
 from loupe.benchmarks import get_benchmark
 from loupe.cli.score import names_of
 from loupe.errors import UnsafeFileError, UsageError
-from loupe.pipeline.answer_files import read_answers
+from loupe.files.foreign import decode_text
+from loupe.pipeline.answer_files import read_answer, read_answers
 from loupe.pipeline.answer_names import Answers, match_answers, nearly_named
 from loupe.pipeline.existing_answers import find_all
 from loupe.pipeline.plan import samples_of
@@ -400,10 +401,15 @@ def test_names_that_differ_only_in_their_unicode_form_are_said(tmp_path: Path) -
     )
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
-def test_a_byte_order_mark_is_no_character_of_an_answer(tmp_path: Path, encoding: str) -> None:
+#: German, Russian and Japanese: the last two have NULs in UTF-16 only for their spaces and digits.
+TEXTS = ("Gr\u00f6\u00dfe", "\u041f\u0440\u0438\u0432\u0435\u0442, 12 \u043a\u0433", "\u5408\u8a08 1,200 \u5186")
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be", "utf-32", "utf-16-le/-", "utf-16-be/-"])
+def test_a_byte_order_mark_is_no_character_of_an_answer(tmp_path: Path, encoding: str, text: str) -> None:
     mark = codecs.BOM_UTF16_BE if encoding == "utf-16-be" else b""
-    text, document = "Gr\u00f6\u00dfe", json.dumps({"a": "\ufeffGr\u00f6\u00dfe"}, ensure_ascii=False)
+    encoding, document = encoding.removesuffix("/-"), json.dumps({"a": f"\ufeff{text}"}, ensure_ascii=False)
     folder = write_folder(tmp_path, {"a": text}, {"a.txt": mark + (text + "\r\n").encode(encoding)}, images={})
     assert found_in(folder, tmp_path / "answers").found["a"].text == text + "\r\n"
     (tmp_path / "a.json").write_bytes(mark + document.encode(encoding))
@@ -416,6 +422,17 @@ def test_a_byte_order_mark_is_no_character_of_an_answer(tmp_path: Path, encoding
         with pytest.raises(UnsafeFileError, match=r"UTF-(16|32)-(LE|BE), but lines are read as UTF-8") as refused:
             found_in(folder, tmp_path / "a.jsonl")
         assert refused.value.hint.startswith("convert it: iconv -f UTF-")
+
+
+def test_stray_nuls_make_no_utf_16_of_an_answer() -> None:
+    for data in (b"Total\0", b"Total\0\0", b"ab\0", b"one \0 in a text", b"\0a \0b \0 c\0"):
+        assert decode_text(data) == data.decode()
+
+
+def test_an_official_evaluator_reads_no_utf_16(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_bytes("Total 12".encode("utf-16-le"))
+    answer = read_answer("a", tmp_path / "a.md", as_official=True)
+    assert answer.failed and answer.error.endswith("a.md: UTF-16-LE, but this benchmark's answers are read as UTF-8")
 
 
 def test_answers_as_an_engine_are_found_by_the_id_and_never_twice(tmp_path: Path) -> None:

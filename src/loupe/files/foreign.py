@@ -97,19 +97,38 @@ def read_data(path: Path, *, limit: int = LARGEST) -> bytes:
 
 
 def decode_text(data: bytes) -> str:
-    """Decode a text by its byte order mark, which is not part of the text, or as UTF-8. Raises UnicodeDecodeError.
+    """Decode a text by its byte order mark, which is not part of the text, else as UTF-16 or UTF-8.
 
-    >>> decode_text(b"\xef\xbb\xbfTotal"), decode_text("Total".encode("utf-16")), decode_text(b"Total")
+    Raises UnicodeDecodeError.
+
+    >>> decode_text(b"\\xef\\xbb\\xbfTotal"), decode_text("Total".encode("utf-16-le")), decode_text(b"Total")
     ('Total', 'Total', 'Total')
     """
+    mark, encoding = encoding_of(data)
+    return data.removeprefix(mark).decode(encoding)
+
+
+def encoding_of(data: bytes) -> tuple[bytes, str]:
+    """Return the byte order mark of a text and its encoding. Without a mark, NULs at every other place mean UTF-16.
+
+    They are the upper halves of Latin letters, digits and spaces, which other scripts have, too. UTF-8 has a stray one
+    at most.
+    """
     mark = next((mark for mark in _MARKS if data.startswith(mark)), b"")
-    return data.removeprefix(mark).decode(_MARKS.get(mark, "utf-8"))
+    if mark or b"\0" not in data:
+        return mark, _MARKS.get(mark, "utf-8")
+    first, second = data[::2].count(0), data[1::2].count(0)
+    few, many = sorted((first, second))
+    letters = (len(data) + 1) // 2
+    if few <= many // 10 and (many > letters // 2 or many > max(1, letters // 20)):
+        return b"", "utf-16-be" if first > second else "utf-16-le"
+    return b"", "utf-8"
 
 
 def data_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield number (from 1) and bytes, end included, of each line that is not blank. Raises as `read_data` does.
 
-    A byte order mark is left out. Raises UnsafeFileError if it says that the file is not UTF-8.
+    A byte order mark is left out. Raises UnsafeFileError if the first line is UTF-16 or UTF-32.
     """
     with open_data(path) as file:
         for number, line in enumerate(bounded_lines(file, path), 1):
@@ -120,11 +139,12 @@ def data_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _without_mark(line: bytes, path: Path) -> bytes:
-    mark = next((mark for mark in _MARKS if line.startswith(mark)), b"")
-    if mark and mark != codecs.BOM_UTF8:
-        encoding = _MARKS[mark].upper()
+    mark, encoding = encoding_of(line)
+    if encoding != "utf-8":
+        encoding = encoding.upper()
+        name = encoding[:6] if mark else encoding.replace("-", "").replace("UTF", "UTF-")
         raise UnsafeFileError(
             f"{path}: {encoding}, but lines are read as UTF-8",
-            hint=f"convert it: iconv -f {encoding[:6]} -t UTF-8 {word(path)} > NEW.jsonl",
+            hint=f"convert it: iconv -f {name} -t UTF-8 {word(path)} > NEW.jsonl",
         )
     return line.removeprefix(mark)

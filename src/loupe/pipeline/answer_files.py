@@ -11,7 +11,7 @@ from loupe.benchmarks import get_benchmark
 from loupe.engines.adapters.service_json import service_json
 from loupe.engines.shared.foreign_formats import foreign_format
 from loupe.errors import UnsafeFileError, UsageError, did_you_mean, word
-from loupe.files.foreign import data_lines, decode_text, is_inside, read_data
+from loupe.files.foreign import data_lines, decode_text, encoding_of, is_inside, read_data
 from loupe.pipeline.foreign_answers import FOREIGN, refused_format
 from loupe.pipeline.stored_answers import StoredAnswers
 from loupe.typed import decode_json, encode_json, json_decoder
@@ -93,9 +93,14 @@ def read_answer(name: str, file: Path, *, as_official: bool = False) -> Predicti
     """
     try:
         data = read_data(file)
+        encoding = encoding_of(data)[1]
+        if as_official and encoding != "utf-8":
+            raise UnsafeFileError(f"{file}: {encoding.upper()}, but this benchmark's answers are read as UTF-8")
         text = data.decode() if as_official else decode_text(data)
-    except (UnicodeDecodeError, UnsafeFileError) as error:
-        said = error.message if isinstance(error, UnsafeFileError) else f"{file}: not UTF-8 (byte {error.start})"
+    except UnsafeFileError as error:
+        return Prediction(sample=name, outcome="error", error=error.message, finish_reason=UNREADABLE)
+    except UnicodeDecodeError as error:
+        said = f"{file}: not {error.encoding.upper()} (byte {error.start})"
         return Prediction(sample=name, outcome="error", error=said, finish_reason=UNREADABLE)
     return refused_format(name, text, str(file)) or answer_of(name, text, keep_mark=as_official)
 

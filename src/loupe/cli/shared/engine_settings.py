@@ -13,6 +13,7 @@ from loupe.benchmarks.registry import benchmark_id, check_options, filed_as, get
 from loupe.data.toml import as_toml
 from loupe.engines.registry import Profile, built_in, changed_settings, engine_kinds, engine_module, load_profile
 from loupe.errors import LoupeError, UntrustedError, UsageError, completed, did_you_mean, word
+from loupe.files.foreign import decode_text
 from loupe.types import Benchmark
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -48,7 +49,7 @@ def given_prompt(text: str | None, file: Path | None) -> str | None:
     if text is not None:
         raise UsageError("--prompt and --prompt-file cannot be combined", hint="leave one of them out")
     try:
-        found = file.read_text(encoding="utf-8-sig")
+        found = decode_text(file.read_bytes())
     except (UnicodeDecodeError, OSError) as error:
         raise UsageError(f"--prompt-file {file}: {error}", hint="a text file in UTF-8") from None
     if not found.strip():

@@ -14,7 +14,7 @@ from loupe.benchmarks.fox.files import FoxItem
 from loupe.benchmarks.registry import check_options, shown_options
 from loupe.engines.pages.page_images import MIME_TYPES
 from loupe.errors import DatasetError, UsageError
-from loupe.files.foreign import read_data
+from loupe.files.foreign import decode_text, read_data
 from loupe.typed import json_decoder
 from loupe.types import UNDECODABLE, PageSource
 
@@ -125,6 +125,6 @@ def _fox_truths(place: Path) -> Mapping[str, GroundTruth]:
 
 def _read(path: Path) -> str:
     try:
-        return read_data(path).decode("utf-8-sig")
+        return decode_text(read_data(path))
     except UnicodeDecodeError:
         raise DatasetError(f"{path}: not a text in UTF-8", hint="save it as UTF-8") from None

@@ -13,7 +13,7 @@ from loupe.benchmarks.synth.text.language import language
 from loupe.benchmarks.synth.text.prose import Prose
 from loupe.benchmarks.synth.text.tokens import Text, Token, tokens_of
 from loupe.errors import UsageError
-from loupe.files.foreign import is_inside, read_data
+from loupe.files.foreign import decode_text, is_inside, read_data
 
 _KINDS = (".txt", ".md", ".markdown")
 _MOST_FILES, _MOST_BYTES = 2_000, 20_000_000
@@ -64,7 +64,7 @@ def own_texts(folder: Path, code: str) -> OwnTexts:
 
 def line_of(path: Path, letter: str) -> int:
     """The first line of a text with this letter."""
-    text = read_data(path, limit=_MOST_BYTES).decode("utf-8-sig")
+    text = decode_text(read_data(path, limit=_MOST_BYTES))
     return text.count("\n", 0, max(text.find(letter), 0)) + 1
 
 
@@ -86,7 +86,7 @@ def _files(folder: Path) -> list[Path]:
 
 def _sentences(path: Path, code: str) -> Iterator[Text]:
     try:
-        whole = read_data(path, limit=_MOST_BYTES).decode("utf-8-sig")
+        whole = decode_text(read_data(path, limit=_MOST_BYTES))
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise UsageError(f"{path}:{line}: not UTF-8", hint="save the file as UTF-8") from None
