@@ -122,7 +122,7 @@ def test_nothing_is_one_rule_for_all_types_and_invented_values_have_a_rate(make:
         return sum(headline), [one.counts[0] for one in scores if one.measure == "invented"]
 
     assert rates(dict.fromkeys(names, "N/A")) == rates({}) == (6.0, [0.0] * 6)
-    assert rates(dict.fromkeys(names, [])) == rates(dict.fromkeys(names, {"sum": None})) == (6.0, [0.0] * 6)
+    assert rates({name: [] for name in names}) == rates({name: {"sum": None} for name in names}) == (6.0, [0.0] * 6)
     assert rates(dict.fromkeys(names, "\u2013") | {"id_": "7"}) == (5.0, [0, 0, 0, 1, 0, 0])
     assert rates({}, outcome="error", error="gone") == (0.0, [])
     prose = benchmark.score(sample, Prediction(text="The total is 10 and VAT id DE123"))

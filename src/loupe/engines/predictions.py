@@ -6,7 +6,7 @@ A sample without an answer is an error, never an empty answer: a forgotten file 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -81,11 +81,13 @@ def _from_folder(folder: Path, files: Sequence[Path]) -> Predict:
     # The first suffix of a name counts.
     ordered = sorted(files, key=lambda file: _SUFFIXES.index(file.suffix.lower()), reverse=True)
     exact = {file.relative_to(folder).with_suffix("").as_posix(): file for file in ordered}
-    forms = {same_form(name): file for name, file in exact.items()}
+    forms: dict[str, list[str]] = {}
+    for name in exact:
+        forms.setdefault(same_form(name), []).append(name)
     answered: dict[Path, str] = {}
 
     async def predict(request: Request) -> Output:
-        found = (exact.get(stem) or forms.get(same_form(stem)) for stem in _stems(request.id))
+        found = (exact.get(stem) or _only(folder, exact, forms.get(same_form(stem), ())) for stem in _stems(request.id))
         path = next(filter(None, found), None)
         if path is None:
             raise EngineError(f"no file for sample {request.id!r} in {folder}")
@@ -99,6 +101,14 @@ def _from_folder(folder: Path, files: Sequence[Path]) -> Predict:
         return Output(text=await asyncio.to_thread(_read_text, path), seconds=0.0)
 
     return predict
+
+
+def _only(folder: Path, files: Mapping[str, Path], names: Sequence[str]) -> Path | None:
+    """Return the file of the only name, None without one. Raises EngineError for several."""
+    if len(names) > 1:
+        alike = " and ".join(map(ascii, names))
+        raise EngineError(f"{folder}: {alike} differ only in their Unicode form; keep one of them")
+    return files[names[0]] if names else None
 
 
 def _stems(ident: str) -> list[str]:

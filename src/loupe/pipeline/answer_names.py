@@ -36,7 +36,7 @@ class Answers:
     """Answers by sample id; `extra` have no sample, `double` had several answers (the last one counts).
 
     `passed_over` are files that would answer a sample, but for one that goes first: file → the one that counts.
-    `unread` are files beside the answers that are no text. `twins` are names that are equal in NFC, escaped.
+    `unread` are files beside the answers that are no text. `twins` are pairs of names that are equal in NFC, escaped.
     """
 
     found: StoredAnswers = field(default_factory=StoredAnswers)
@@ -75,6 +75,7 @@ def match_answers(
     targets = targets_of(names, known, published or {}, samples)
     wanted = dict.fromkeys(asked)
     readable: set[str] = set()
+    double: dict[str, None] = {}
     passed: dict[str, list[str]] = {}
     for number, name in sorted(enumerate(names), key=lambda each: each[0] not in foreign):
         ident = targets.get(name)
@@ -82,12 +83,13 @@ def match_answers(
             matched.extra.append(name)
         elif ident in wanted and number not in none:
             if ident in readable:
-                matched.double.append(ident)
+                double[ident] = None
             elif number not in foreign:
                 readable.add(ident)
             else:
                 passed.setdefault(ident, []).append(foreign[number])
             matched.found.name(ident, number)
+    matched.double.extend(double)
     matched.passed_over.update((file, "a text") for ident in readable for file in passed.get(ident, ()))
     matched.missing.extend(ident for ident in wanted if ident not in matched.found)
     matched.twins.extend(twins_of(names))
@@ -115,12 +117,12 @@ def targets_of(
 
 
 def twins_of(names: Iterable[str]) -> list[str]:
-    """Return the names that differ from another one only in their Unicode form, escaped: they look the same."""
+    """Return the pairs of names that differ only in their Unicode form, escaped: they look the same."""
     forms: dict[str, dict[str, None]] = defaultdict(dict)
     for name in names:
         if not name.isascii():
             forms[same_form(name)][name] = None
-    return [ascii(name) for group in forms.values() if len(group) > 1 for name in group]
+    return [" and ".join(map(ascii, group)) for group in forms.values() if len(group) > 1]
 
 
 def _follow(way: Callable[[str], str | None], names: Iterable[str], targets: dict[str, str]) -> None:

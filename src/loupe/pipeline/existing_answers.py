@@ -30,6 +30,7 @@ from loupe.types import Prediction, Sample
 _LONGEST_NAME = 60
 #: Letters of a name of an answer that a message shows.
 _LONGEST_SHOWN = 100
+_TWINS = "differ only in their Unicode form; the one spelled as its sample counts, else none: keep one of each pair"
 
 
 def file_answers(plan: Plan, path: Path) -> tuple[RunFolder, Answers]:
@@ -116,8 +117,8 @@ def _notes(answers: Answers, path: Path, taken: int) -> list[str]:
         ),
         ("file was not read", "files were not read", answers.unread),
         (
-            "name differs from another one only in its Unicode form",
-            "names differ only in their Unicode form, the one that is spelled as the sample counts",
+            f"pair of names {_TWINS}",
+            f"pairs of names {_TWINS}",
             answers.twins,
         ),
     )
