@@ -143,6 +143,12 @@ class DatasetError(LoupeError):
     """Data is missing, broken or not in the layout that the benchmark expects."""
 
 
+class UnreachableError(DatasetError):
+    """The hub or the registry that data comes from cannot be reached, or gives up; the same command may succeed later."""
+
+    exit_code = 4
+
+
 class PageError(DatasetError):
     """One page image or PDF page cannot be read (broken, encrypted, empty, too large)."""
 

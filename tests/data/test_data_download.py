@@ -305,8 +305,9 @@ def test_offline_mode_is_respected(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     close_session()
     try:
         with hub(monkeypatch) as server:
-            with pytest.raises(DatasetError, match="HF_HUB_OFFLINE"):
+            with pytest.raises(DatasetError, match="HF_HUB_OFFLINE") as caught:
                 get(order(tmp_path))
+            assert caught.value.exit_code == 4
             assert server.requests == []
     finally:
         close_session()
@@ -316,7 +317,7 @@ def test_a_hub_that_is_not_there_is_named_with_what_to_check(tmp_path: Path, mon
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(DatasetError, match="cannot be asked") as caught:
         get(order(tmp_path))
-    assert "HF_ENDPOINT (now: http://127.0.0.1:9)" in caught.value.hint
+    assert "HF_ENDPOINT (now: http://127.0.0.1:9)" in caught.value.hint and caught.value.exit_code == 4
 
 
 def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ def command(what: str, only: tuple[str, ...], dry_run: bool, jobs: int, json: bo
     """Get the data of all benchmarks, as `loupe data get` does; or, with `math`, KaTeX for math tests.
 
     If a data set cannot be fetched (its terms must be accepted, the disk is full), the others still are; it is named at
-    the end, and the exit code is 2. The same command continues.
+    the end, and the exit code is that of the failures, or 2 if they differ. The same command continues.
 
     KaTeX comes in the releases that olmOCR-Bench and omni_parse_bench score with: two files each of an npm package,
     checked by their digests, and fonts for `loupe review`.
@@ -47,17 +47,21 @@ def command(what: str, only: tuple[str, ...], dry_run: bool, jobs: int, json: bo
     if dry_run:
         show_survey(orders, json=json, plain=plain)
         return
-    failed, done = [], []
+    failed: dict[str, int] = {}
+    done = []
     for order in orders:
         try:
             done.append(facts_of(order, fetch(order, plain=plain)))
         except (DatasetError, WriteError) as error:
-            failed.append(order.dataset.id)
+            failed[order.dataset.id] = error.exit_code
             say(f"{order.dataset.id}: {error.message}; {error.hint}")
     if json:
         as_json(done)
     if failed:
-        raise DatasetError(f"not fetched: {', '.join(failed)}", hint=f"loupe data get {' '.join(failed)}")
+        told = DatasetError(f"not fetched: {', '.join(failed)}", hint=f"loupe data get {' '.join(failed)}")
+        if len(codes := set(failed.values())) == 1:
+            told.exit_code = codes.pop()
+        raise told
 
 
 def _get_katex(*, dry_run: bool, json: bool) -> None:

@@ -17,7 +17,7 @@ from loupe.data.certificates import check_tls, further_trust
 from loupe.data.extras import install_command
 from loupe.data.hub.manifest import safe_path
 from loupe.data.hub.patience import PASSING, Patience, retry_after_seconds
-from loupe.errors import DatasetError, MissingToolError
+from loupe.errors import DatasetError, MissingToolError, UnreachableError
 from loupe.types import DataSet
 
 if TYPE_CHECKING:
@@ -109,7 +109,8 @@ def refused(dataset: DataSet, status: int) -> DatasetError:
         return DatasetError(
             f"{dataset.repo}: no such data set, revision or file on the hub (HTTP 404)", hint=dataset.page
         )
-    return DatasetError(f"{dataset.repo}: the hub answers HTTP {status}", hint="the same command tries again")
+    kind = UnreachableError if status >= 500 else DatasetError
+    return kind(f"{dataset.repo}: the hub answers HTTP {status}", hint="the same command tries again")
 
 
 def _endpoint() -> str | None:
@@ -158,7 +159,7 @@ def _patiently(dataset: DataSet, revision: str, patience: Patience, ask: Callabl
         except RevisionNotFoundError:
             raise DatasetError(f"{dataset.repo} has no revision {revision!r}", hint=dataset.page) from None
         except OfflineModeIsEnabled:
-            raise DatasetError(
+            raise UnreachableError(
                 f"{dataset.repo}: HF_HUB_OFFLINE forbids asking the hub", hint="unset HF_HUB_OFFLINE"
             ) from None
         except HFValidationError as error:
@@ -169,7 +170,7 @@ def _patiently(dataset: DataSet, revision: str, patience: Patience, ask: Callabl
                 raise refused(dataset, status) from None
             retry_after, why = retry_after_seconds(error.response.headers.get("Retry-After")), f"HTTP {status}"
         except (http_error, OSError) as error:
-            check_tls(error, "the hub", DatasetError)
+            check_tls(error, "the hub", UnreachableError)
             why = type(error).__name__
             if attempt >= patience.unreached:
                 break
@@ -177,7 +178,7 @@ def _patiently(dataset: DataSet, revision: str, patience: Patience, ask: Callabl
         if pause is None:
             break
         time.sleep(pause)
-    raise DatasetError(f"{dataset.repo}: the hub cannot be asked ({why}, {attempt} attempts)", hint=_unreachable())
+    raise UnreachableError(f"{dataset.repo}: the hub cannot be asked ({why}, {attempt} attempts)", hint=_unreachable())
 
 
 def _unreachable() -> str:

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from loupe.data.certificates import check_tls, further_trust
 from loupe.data.user_folders import cache_folder
-from loupe.errors import DatasetError, MissingToolError
+from loupe.errors import DatasetError, MissingToolError, UnreachableError
 from loupe.files.folder import Folder
 
 SCRIPT, STYLE = "katex.min.js", "katex.min.css"
@@ -114,7 +114,7 @@ def fetch_katex(release: Release = DRAWING) -> Path:
     """Fetch the package by its name, check it, keep files and fonts; the folder. Nothing is asked if they are there.
 
     npm does it where it is installed, with the user's own settings; else it comes from the registry that
-    npm_config_registry names. Raises DatasetError.
+    npm_config_registry names. Raises DatasetError or MissingToolError.
     """
     named, folder = katex_folder(release), cache_folder(f"katex-{release.version}")
     try:
@@ -127,7 +127,7 @@ def fetch_katex(release: Release = DRAWING) -> Path:
         return _fetch_into(folder, release)
     if named == folder and release is DRAWING and not has_fonts():
         # Who has no network any more keeps what scores need.
-        with contextlib.suppress(DatasetError):
+        with contextlib.suppress(DatasetError, MissingToolError):
             _fetch_into(folder, release)
     return named
 
@@ -151,7 +151,9 @@ def _fetch_into(folder: Path, release: Release) -> Path:
 
 
 def _by_hand(version: str) -> str:
-    return f"put {SCRIPT} and {STYLE} of the npm package katex@{version} where LOUPE_KATEX_DIR says (docs/install.md)"
+    return (
+        f"put {SCRIPT} and {STYLE} of the npm package katex@{version} where LOUPE_KATEX_DIR says (docs/data.md#katex)"
+    )
 
 
 def _through_npm(version: str) -> bytes | None:
@@ -172,7 +174,7 @@ def _through_npm(version: str) -> bytes | None:
 def _through_http(version: str) -> bytes:
     registry = next((os.environ[name] for name in _SETTINGS if os.environ.get(name)), "")
     if not registry:
-        raise DatasetError(
+        raise MissingToolError(
             f"KaTeX {version} is fetched with npm, which is missing or failed",
             hint=f"install npm, or {_by_hand(version)}",
         )
@@ -183,8 +185,8 @@ def _through_http(version: str) -> bytes:
         with urllib.request.urlopen(address, timeout=60, context=further_trust()) as answer:
             return bytes(answer.read(_LARGEST_PACKAGE))
     except (urllib.error.URLError, OSError) as error:
-        check_tls(error, address, DatasetError)
-        raise DatasetError(
+        check_tls(error, address, UnreachableError)
+        raise UnreachableError(
             f"KaTeX {version} cannot be fetched: {getattr(error, 'reason', error)}",
             hint=_by_hand(version),
         ) from None

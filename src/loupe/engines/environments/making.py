@@ -26,6 +26,7 @@ _OTHERS = frozenset(
     {"VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME", "UV_PROJECT", "UV_PROJECT_ENVIRONMENT", "UV_PYTHON"}
     | {"UV_SYSTEM_PYTHON", "UV_CONSTRAINT", "UV_OVERRIDE", "UV_WORKING_DIRECTORY"}
 )
+_CHECK_NETWORK = "check the network and uv's settings (UV_DEFAULT_INDEX, uv.toml), then try again"
 _NO_NOTE: Callable[[str], None] = lambda line: None  # noqa: E731
 
 
@@ -135,7 +136,9 @@ def _run(command: list[str], folder: Path, note: Callable[[str], None]) -> None:
             process.kill()
             raise
     if process.returncode:
-        raise LoupeError(f"uv could not make the environment: {_reason(said)}", hint=_advice(" ".join(said)))
+        advice = _advice(" ".join(said))
+        kind = MissingToolError if advice is _CHECK_NETWORK else LoupeError
+        raise kind(f"uv could not make the environment: {_reason(said)}", hint=advice)
 
 
 def _reason(said: list[str]) -> str:
@@ -152,7 +155,7 @@ def _advice(said: str) -> str:
         return "install a Python of that version, then try again"
     if "wheel" in lower or "requires-python" in lower:
         return "the lock does not fit this Python or this machine; see docs/engines/environments.md"
-    return "check the network and uv's settings (UV_DEFAULT_INDEX, uv.toml), then try again"
+    return _CHECK_NETWORK
 
 
 def _finish(settings: Settings, environment: Environment, seconds: float) -> Record:
