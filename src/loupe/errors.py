@@ -143,8 +143,8 @@ class DatasetError(LoupeError):
     """Data is missing, broken or not in the layout that the benchmark expects."""
 
 
-class UnreachableError(DatasetError):
-    """The hub or the registry that data comes from cannot be reached, or gives up; the same command may succeed later."""
+class DownloadError(DatasetError):
+    """The hub or registry that data comes from cannot be reached or gives up. The same command may succeed later."""
 
     exit_code = 4
 

@@ -343,7 +343,7 @@ def test_without_the_extra_the_message_names_it(tmp_path: Path, package: str, wo
 def test_a_hub_that_cannot_be_reached_has_one_exit_code(tmp_path: Path) -> None:
     offline = here(tmp_path, HF_HUB_OFFLINE="1", PATH="", npm_config_registry="http://127.0.0.1:9", HOME=str(tmp_path))
     commands = ["data get ocrbench", "data get ocrbench --dry-run", "setup --only ocrbench --only fox", "setup math"]
-    for command in commands:
-        done = loupe(*command.split(), cwd=tmp_path, env=offline)
+    for words in commands:
+        done = loupe(*words.split(), cwd=tmp_path, env=offline)
         assert done.returncode == 4, done.stderr
         assert "docs/install.md" not in done.stderr

@@ -54,10 +54,10 @@ def test_refused_pages_earn_nothing_count_as_failed_and_name_what_helps(here: Pa
 
 def test_if_every_page_fails_the_hint_is_about_the_reason(here: Path) -> None:
     with in_thread(Reply(status=413, raw=b"<html><title>413 Request Entity Too Large</title></html>")) as server:
-        done = loupe("infer", ".", "--base-url", server.url, cwd=here)
+        done = loupe("infer", ".", "--base-url", server.url, "--image", "fit1024", cwd=here)
     assert done.returncode == 3
     hint = done.stderr.partition("hint: ")[2]
-    assert "send smaller images: add --image fit1024 --fresh" in hint and "PDF" not in hint
+    assert "send smaller images: add --image fit512 --fresh" in hint and "PDF" not in hint
 
 
 @pytest.mark.parametrize(
@@ -76,6 +76,22 @@ def test_if_every_page_fails_the_hint_is_about_the_reason(here: Path) -> None:
 def test_a_failure_has_the_remedy_of_its_reason(outcome: Outcome, error: str, words: list[str]) -> None:
     found = remedy(outcome, error)
     assert bool(found) == bool(words) and all(word in found for word in words) and "PDF" not in found
+
+
+@pytest.mark.parametrize(
+    ("image", "words"),
+    [
+        ("none", "add --image fit1024"),
+        ("fit1024", "add --image fit512"),
+        ("longest(600)", "add --image fit300"),
+        ("smart(28, 3136, 1003520)", "add --image fit500"),
+        ("fit128", "raise the server's limit"),
+    ],
+)
+def test_images_that_are_small_already_get_a_smaller_size(image: str, words: str) -> None:
+    assert words in remedy("rejected", "HTTP 413: too large", image)
+    context = remedy("rejected", f"HTTP 400: {CONTEXT}", image)
+    assert (words.removeprefix("add ") in context) == (image != "fit128") and "--ctx-size" in context
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_without_npm_and_a_registry_the_other_ways_are_named(
 ) -> None:
     monkeypatch.delenv("npm_config_registry")
     monkeypatch.delenv("NPM_CONFIG_REGISTRY", raising=False)
-    with pytest.raises(DatasetError, match="npm, which is missing") as refused:
+    with pytest.raises(MissingToolError, match="npm, which is missing") as refused:
         katex.fetch_katex()
     assert "install npm" in refused.value.hint and "LOUPE_KATEX_DIR" in refused.value.hint
     assert registry == []

@@ -99,7 +99,7 @@ def _warned(run: Run) -> Run:
         warnings.warn(f"{run.engine}: {run.info.stopped}", stacklevel=3)
     elif run.result.total and len(failed := [one for one in run.failures if one.outcome in FAILED]) == run.result.total:
         first: Any = failed[0].error or failed[0].outcome
-        what = remedy(failed[0].outcome, failed[0].error)
+        what = remedy(failed[0].outcome, failed[0].error, run.info.defining.get("image"))
         said = f"{run.engine}: all {len(failed):,} samples failed; the first: {first}"
         warnings.warn(f"{said}; {what}" if what else said, stacklevel=3)
     return run

@@ -163,7 +163,7 @@ def _failed(folder: RunFolder, name: str, *, is_new: bool) -> int:
 
     places = folder.prediction_places()
     failed = [place for place in places.values() if place.mark in FAILED]
-    known = remedies(folder.read_predictions(failed))
+    known = remedies(folder.read_predictions(failed), folder.info.defining.get("image"))
     if not (is_new and failed and len(failed) == len(places)):
         for count, what in known:
             complain("hint:", "cyan", f"{count:,} of {len(failed):,} failed samples: {what}")

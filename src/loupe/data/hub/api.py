@@ -17,7 +17,7 @@ from loupe.data.certificates import check_tls, further_trust
 from loupe.data.extras import install_command
 from loupe.data.hub.manifest import safe_path
 from loupe.data.hub.patience import PASSING, Patience, retry_after_seconds
-from loupe.errors import DatasetError, MissingToolError, UnreachableError
+from loupe.errors import DatasetError, MissingToolError, DownloadError
 from loupe.types import DataSet
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def refused(dataset: DataSet, status: int) -> DatasetError:
         return DatasetError(
             f"{dataset.repo}: no such data set, revision or file on the hub (HTTP 404)", hint=dataset.page
         )
-    kind = UnreachableError if status >= 500 else DatasetError
+    kind = DownloadError if status >= 500 else DatasetError
     return kind(f"{dataset.repo}: the hub answers HTTP {status}", hint="the same command tries again")
 
 
@@ -159,7 +159,7 @@ def _patiently(dataset: DataSet, revision: str, patience: Patience, ask: Callabl
         except RevisionNotFoundError:
             raise DatasetError(f"{dataset.repo} has no revision {revision!r}", hint=dataset.page) from None
         except OfflineModeIsEnabled:
-            raise UnreachableError(
+            raise DownloadError(
                 f"{dataset.repo}: HF_HUB_OFFLINE forbids asking the hub", hint="unset HF_HUB_OFFLINE"
             ) from None
         except HFValidationError as error:
@@ -170,7 +170,7 @@ def _patiently(dataset: DataSet, revision: str, patience: Patience, ask: Callabl
                 raise refused(dataset, status) from None
             retry_after, why = retry_after_seconds(error.response.headers.get("Retry-After")), f"HTTP {status}"
         except (http_error, OSError) as error:
-            check_tls(error, "the hub", UnreachableError)
+            check_tls(error, "the hub", DownloadError)
             why = type(error).__name__
             if attempt >= patience.unreached:
                 break
@@ -178,7 +178,7 @@ def _patiently(dataset: DataSet, revision: str, patience: Patience, ask: Callabl
         if pause is None:
             break
         time.sleep(pause)
-    raise UnreachableError(f"{dataset.repo}: the hub cannot be asked ({why}, {attempt} attempts)", hint=_unreachable())
+    raise DownloadError(f"{dataset.repo}: the hub cannot be asked ({why}, {attempt} attempts)", hint=_unreachable())
 
 
 def _unreachable() -> str:

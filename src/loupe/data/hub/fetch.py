@@ -18,7 +18,7 @@ from loupe.data.certificates import check_tls, open_client
 from loupe.data.hub.api import RemoteFile, file_url, refused, request_headers
 from loupe.data.hub.manifest import FileEntry
 from loupe.data.hub.patience import PASSING, Patience, retry_after_seconds
-from loupe.errors import UnreachableError, cannot_write
+from loupe.errors import DownloadError, cannot_write
 from loupe.files.folder import Folder
 from loupe.types import DataSet
 
@@ -92,7 +92,7 @@ class Fetcher:
                 attempt, furthest = (1 if reached > furthest >= 0 else attempt + 1), reached
                 pause = self.patience.pause(attempt, error.retry_after)
                 if pause is None:
-                    raise UnreachableError(
+                    raise DownloadError(
                         f"{self.dataset.repo}: {file.path}: {error} ({attempt} attempts)",
                         hint="the same command continues where this one stopped",
                     ) from None
@@ -114,7 +114,7 @@ class Fetcher:
             whole = True
             return sha256
         except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
-            check_tls(error, "the hub", UnreachableError)
+            check_tls(error, "the hub", DownloadError)
             why = "the server fell silent" if isinstance(error, TimeoutError) else "the connection broke"
             raise _PassingError(why, reached=download.length) from None
         except OSError as error:

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from loupe.data.certificates import check_tls, further_trust
 from loupe.data.user_folders import cache_folder
-from loupe.errors import DatasetError, MissingToolError, UnreachableError
+from loupe.errors import DatasetError, MissingToolError, DownloadError
 from loupe.files.folder import Folder
 
 SCRIPT, STYLE = "katex.min.js", "katex.min.css"
@@ -185,8 +185,8 @@ def _through_http(version: str) -> bytes:
         with urllib.request.urlopen(address, timeout=60, context=further_trust()) as answer:
             return bytes(answer.read(_LARGEST_PACKAGE))
     except (urllib.error.URLError, OSError) as error:
-        check_tls(error, address, UnreachableError)
-        raise UnreachableError(
+        check_tls(error, address, DownloadError)
+        raise DownloadError(
             f"KaTeX {version} cannot be fetched: {getattr(error, 'reason', error)}",
             hint=_by_hand(version),
         ) from None
