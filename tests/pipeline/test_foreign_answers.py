@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import loupe
+from loupe.cli.lint import remarks
 from loupe.engines.adapters.service_json import service_json
 from loupe.engines.shared.foreign_formats import foreign_format
 from loupe.errors import UsageError
@@ -192,8 +193,12 @@ def test_what_an_engine_answers_in_such_a_format_is_a_warning_and_a_fault(here: 
     assert "1 of 2 answers looked at are ALTO XML, not text" in said
     assert "1 of 2 answers looked at are JSON of a service, not text: the step service_json takes it" in said
     assert run["text_similarity"].value < 0.5
-    found = {fault.name: fault for fault in lint(run.path).faults}
-    assert found["service-json"].mended["text_similarity"] > found["foreign-format"].mended["text_similarity"]
+    linted = lint(run.path)
+    found = {fault.name: fault for fault in linted.faults}
+    assert found["service-json"].mended["text_similarity"] > linted.official["text_similarity"]
+    assert found["foreign-format"].mended == {}, "nothing mends it, so nobody knows its cost"
+    said = " ".join(remarks(linted))
+    assert "1 page in a foreign format: the cost is not known" in said and "at no cost" not in said
     assert (found["service-json"].adapter, found["foreign-format"].pages) == ("service_json", 1)
 
 

@@ -136,6 +136,8 @@ def moved(found: Lint) -> list[str]:
 
 def remarks(found: Lint) -> Iterator[str]:
     """What stands beside the tables."""
+    from loupe.studies.lint.adapter_faults import FOREIGN
+
     if found.no_truth:
         yield f"costs are unknown without ground truth: {found.no_truth} (--data DIR)"
     if not any(fault.places for fault in found.faults):
@@ -145,8 +147,11 @@ def remarks(found: Lint) -> Iterator[str]:
     if adapters := list(dict.fromkeys(fault.adapter for fault in found.faults if fault.adapter)):
         yield f"fixed by {', '.join(adapters)}, with run and score alike: {adapters_option(found.adapters)}"
     if found.official and moved(found):
-        yield "·: no change; –: not on this page"
-    free = [page for page in found.pages if page.faults and not _moves(page)]
+        yield "·: no change; –: not on this page, or not known"
+    unknown = [page for page in found.pages if FOREIGN.name in page.faults]
+    free = [page for page in found.pages if page.faults and FOREIGN.name not in page.faults and not _moves(page)]
+    if found.official and unknown:
+        yield f"{_pages(len(unknown))} in a foreign format: the cost is not known (docs/own-data.md#formats-of-answers)"
     if found.official and free:
         yield f"{_pages(len(free))} with faults at no cost: --json lists them"
     if found.missing:

@@ -29,7 +29,7 @@ from loupe.runs.info import RunInfo
 from loupe.scoring.pool import ScorePool
 from loupe.stats.analysis import Analysis
 from loupe.stats.estimates import estimate
-from loupe.studies.lint.adapter_faults import faults_of_pages, is_linted
+from loupe.studies.lint.adapter_faults import FOREIGN, faults_of_pages, is_linted
 from loupe.studies.lint.mended_answers import versions
 from loupe.types import Benchmark, FormatFault, Prediction, Sample, SampleScores, Values
 
@@ -51,7 +51,7 @@ class PageLint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FaultSum(msgspec.Struct, frozen=True, kw_only=True):
-    """One fault over all pages, and the values of the whole set if it alone were mended.
+    """One fault over all pages, and the values of the whole set if it alone were mended; none if nothing mends it.
 
     `adapter` is the step that takes it away from answers that are here, "" where none does.
     """
@@ -274,7 +274,7 @@ def _fault(benchmark: Benchmark, fault: FormatFault, pages: Sequence[_Linted], s
         meaning=fault.meaning,
         places=sum(len(page.faults.get(fault.name, ())) for page in shown),
         pages=sum(fault.name in page.faults for page in shown),
-        mended=_values(benchmark, pages, fault.name),
+        mended={} if fault is FOREIGN else _values(benchmark, pages, fault.name),
         adapter=fault.adapter if any(fault.name in page.adapted for page in pages) else "",
     )
 
@@ -282,6 +282,7 @@ def _fault(benchmark: Benchmark, fault: FormatFault, pages: Sequence[_Linted], s
 def _page(benchmark: Benchmark, page: _Linted) -> PageLint:
     found = {version: _values(benchmark, [page], version) for version in page.scores}
     official, mended = found.pop("official", {}), found.pop("mended", {})
+    found.pop(FOREIGN.name, None)
     return PageLint(page=page.page, faults=page.faults or {}, official=official, alone=found, mended=mended)
 
 

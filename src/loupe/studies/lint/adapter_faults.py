@@ -54,7 +54,8 @@ def _foreign(text: str) -> Sequence[Edit]:
     return (Edit(0, 0, ""),) if foreign_format(text) is not None else ()
 
 
-_FOREIGN = FormatFault(
+#: No fix is known for it, so its cost is not known either.
+FOREIGN = FormatFault(
     name="foreign-format", meaning="no text: JSON of a service, hOCR, ALTO, PAGE XML", edits=_foreign
 )
 
@@ -66,7 +67,7 @@ def is_linted(benchmark: Benchmark) -> bool:
 
 def faults_of_pages(benchmark: Benchmark) -> tuple[FormatFault, ...]:
     """Return what is looked for in the answers to a benchmark: these faults first, then its own."""
-    return (*_mendable(benchmark), _FOREIGN, *benchmark.faults) if is_linted(benchmark) else ()
+    return (*_mendable(benchmark), FOREIGN, *benchmark.faults) if is_linted(benchmark) else ()
 
 
 def _mendable(benchmark: Benchmark) -> list[FormatFault]:
