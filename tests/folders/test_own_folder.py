@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 from loupe.benchmarks import get_benchmark
-from loupe.benchmarks.folders.own import check_folder, open_folder
+from loupe.benchmarks.folders.own import check_folder, not_in_samples, open_folder
 from loupe.benchmarks.folders.own.config import Config
 from loupe.errors import DatasetError, UsageError
 from loupe.report.judged_fields import fields_of
@@ -198,6 +198,15 @@ def test_a_link_out_of_the_folder_is_refused(make: Make, tmp_path: Path) -> None
         "samples.jsonl:1: 'out.png' leads out of the folder through a link (copy the file into the folder)"
     ]
     assert "leads out of the folder" in first_error(folder)
+
+
+def test_pages_of_skipped_samples_are_needed_by_nobody(make: Make) -> None:
+    skipped = {**GOOD, "reference": None, "truth": {"status": "skipped"}}
+    folder = make(GOOD, {**skipped, "id": "broken", "image": "bad.png"}, {**skipped, "id": "c", "image": "gone.png"})
+    (folder / "bad.png").write_bytes(b"no image")
+    assert messages(folder) == []
+    assert [sample.id for sample in open_folder(folder).load()] == [GOOD["id"]]
+    assert "2 samples are skipped, and their pages are not opened" in not_in_samples(folder)
 
 
 def test_an_empty_file_of_samples_is_refused(make: Make) -> None:

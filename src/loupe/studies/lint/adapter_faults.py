@@ -55,9 +55,7 @@ def _foreign(text: str) -> Sequence[Edit]:
 
 
 #: No fix is known for it, so its cost is not known either.
-FOREIGN = FormatFault(
-    name="foreign-format", meaning="no text: JSON of a service, hOCR, ALTO, PAGE XML", edits=_foreign
-)
+FOREIGN = FormatFault(name="foreign-format", meaning="no text: JSON of a service, hOCR, ALTO, PAGE XML", edits=_foreign)
 
 
 def is_linted(benchmark: Benchmark) -> bool:

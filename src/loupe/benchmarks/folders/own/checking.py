@@ -12,6 +12,7 @@ from loupe.benchmarks.folders.own.problems import Problem
 from loupe.benchmarks.folders.own.rows import Row, file_name, page_source, paths_of, read_rows
 from loupe.benchmarks.folders.own.scorers import TASKS
 from loupe.benchmarks.folders.own.task_measures import measures_of
+from loupe.benchmarks.folders.own.truth import is_skipped
 from loupe.errors import PageError, did_you_mean, word
 from loupe.files.file_names import same_form
 from loupe.files.foreign import real_path, stored_file
@@ -19,7 +20,7 @@ from loupe.types import Measure, PageSource
 
 
 def check_folder(path: Path) -> list[Problem]:
-    """Everything that is wrong with a folder, in the order of its lines; every page is opened and decoded."""
+    """Everything that is wrong with a folder, in the order of its lines; every page that a run needs is decoded."""
     folder = real_path(path)
     if not folder.is_dir():
         return [Problem(file=str(path), message="no such folder")]
@@ -83,6 +84,8 @@ def missing_files(shown: Path, folder: Path, row: Row) -> Iterator[Problem]:
         message, hint = "", ""
         if not target.is_relative_to(folder):
             message, hint = f"{name!r} leads out of the folder through a link", "copy the file into the folder"
+        elif is_skipped(row.values):
+            continue
         elif not target.is_file():
             near = "a folder, not a file" if target.is_dir() else f"no such file{_nearby(folder / name)}"
             message, hint = f"{name!r}: {near}", "paths are relative to the folder"
@@ -101,7 +104,7 @@ def _page_problems(shown: Path, folder: Path, row: Row, pages: dict[PageSource, 
     """What the files themselves hide; every page is decoded once, however many samples ask about it."""
     missing = list(missing_files(shown, folder, row))
     yield from missing
-    if row.wrong or missing:
+    if row.wrong or missing or is_skipped(row.values):
         return
     for path in paths_of(row.values) or ():
         source = page_source(folder, path)

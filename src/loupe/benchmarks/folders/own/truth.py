@@ -41,6 +41,12 @@ def truth_state(values: Mapping[str, Any]) -> TruthState:
     return convert(values["truth"], TruthState) if "truth" in values else TruthState(status="verified")
 
 
+def is_skipped(values: Mapping[str, Any]) -> bool:
+    """Return whether a person has skipped the sample: no command that runs or checks needs its pages."""
+    truth = values.get("truth")
+    return isinstance(truth, dict) and truth.get("status") == "skipped"
+
+
 def may_lack_reference(values: Mapping[str, Any]) -> bool:
     """Whether `reference` may be null: nobody has verified this line yet, or it was skipped."""
     truth = values.get("truth")

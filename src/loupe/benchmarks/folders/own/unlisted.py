@@ -22,6 +22,7 @@ from loupe.benchmarks.folders.own.folder_files import (
 )
 from loupe.benchmarks.folders.own.rows import file_name, page_source, paths_of, read_rows
 from loupe.benchmarks.folders.own.starting import Beginning, labels_of_folders, sample_lines
+from loupe.benchmarks.folders.own.truth import is_skipped
 from loupe.data.pages import IMAGE_SUFFIXES, frames, has_pages, page_count
 from loupe.errors import LoupeError, PageError, UnsafeFileError, word
 from loupe.files.file_names import same_form
@@ -38,18 +39,20 @@ _LINES_SHOWN = 20
 def not_in_samples(folder: Path) -> list[str]:
     """Return lines about what lies in the folder and no sample shows: files, with why, and pages of documents.
 
-    Files that may be asked about come with the very lines to add.
+    Files that may be asked about come with the very lines to add. The last line counts skipped samples.
     """
     config = read_config(folder)[0] or FolderConfig()
     ids: list[str] = []
     named: set[str] = set()
     paths: list[str] = []
+    skipped = 0
     has_samples = (folder / SAMPLES).is_file()
     for row in read_rows(folder / SAMPLES, config) if has_samples else ():
         here = paths_of(row.values) or ()
         ids.append(row.ident)
         named.update(same_form(file_name(path)) for path in here)
         paths += () if row.wrong else here
+        skipped += is_skipped(row.values)
     found = look_through(folder, named)
     lines = [_in_no_line([one.path for one in found.documents])] if found.documents else []
     if lines and has_samples:
@@ -58,7 +61,9 @@ def not_in_samples(folder: Path) -> list[str]:
         more = [f"… and {len(add) - _LINES_SHOWN:,} more"] if len(add) > _LINES_SHOWN else []
         lines = [f"{lines[0]}; add {'this line' if len(add) == 1 else 'these lines'}:", *add[:_LINES_SHOWN], *more]
     left_out = [f"left out {line}" for line in reasons(found.left_out)]
-    return [*lines, *left_out, *reasons(_unread(folder, paths))]
+    samples = "1 sample is skipped, and its" if skipped == 1 else f"{skipped:,} samples are skipped, and their"
+    unopened = [f"{samples} pages are not opened"] if skipped else []
+    return [*lines, *left_out, *reasons(_unread(folder, paths)), *unopened]
 
 
 def _in_no_line(names: list[str]) -> str:
