@@ -17,7 +17,7 @@ from loupe.data.certificates import check_tls, further_trust
 from loupe.data.extras import install_command
 from loupe.data.hub.manifest import safe_path
 from loupe.data.hub.patience import PASSING, Patience, retry_after_seconds
-from loupe.errors import DatasetError, MissingToolError, DownloadError
+from loupe.errors import DatasetError, DownloadError, MissingToolError
 from loupe.types import DataSet
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from loupe.data.certificates import check_tls, further_trust
 from loupe.data.user_folders import cache_folder
-from loupe.errors import DatasetError, MissingToolError, DownloadError
+from loupe.errors import DatasetError, DownloadError, MissingToolError
 from loupe.files.folder import Folder
 
 SCRIPT, STYLE = "katex.min.js", "katex.min.css"
