@@ -18,11 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from loupe.benchmarks.folders.own import check_folder, open_folder
+from loupe.benchmarks.folders.own import check_folder, not_in_samples, open_folder
 from loupe.benchmarks.folders.own.config import FolderConfig, read_config
 from loupe.benchmarks.folders.own.draft_truth import agreed, differing, draft_of, with_draft
 from loupe.benchmarks.folders.own.folder_files import find_documents
 from loupe.benchmarks.folders.own.starting import Beginning, begin, label_map, same_names
+from loupe.benchmarks.folders.own.unlisted import unlisted_files
 from loupe.cli.init import ask
 from loupe.errors import DatasetError, UsageError
 from loupe.report.collect import collect
@@ -110,6 +111,27 @@ def test_sorted_documents_have_their_class_and_names_that_clash_are_told_apart(t
     assert check_folder(tmp_path) == [] and len(list(open_folder(tmp_path).load())) == 4
     with pytest.raises(UsageError, match="no documents in a folder 'letters'"):
         label_map(found, ["letters=letter"])
+
+
+def test_a_file_with_several_names_is_one_document(tmp_path: Path) -> None:
+    (tmp_path / ".store").mkdir()
+    for name in ("b.png", ".store/kept.png", "other.png"):
+        Image.new("L", (9, 9)).save(tmp_path / name)
+    (tmp_path / "sub").mkdir()
+    for name, target in (("a.png", "b.png"), ("sub/c.png", "../b.png"), ("k1.png", ".store/kept.png")):
+        (tmp_path / name).symlink_to(target)
+    (tmp_path / "k2.png").symlink_to("k1.png")
+    (tmp_path / "hard.png").hardlink_to(tmp_path / "b.png")
+    found = find_documents(tmp_path)
+    assert [one.path for one in found.documents] == ["b.png", "k1.png", "other.png"]
+    assert found.left_out["a.png"] == "a link: it is the same file as b.png"
+    assert found.left_out["k2.png"].endswith("k1.png") and {"sub/c.png", "hard.png"} < found.left_out.keys()
+    (tmp_path / "loupe.toml").write_text('[benchmark]\ntask = "text"\n')
+    (tmp_path / "samples.jsonl").write_text(
+        "".join(json.dumps({"id": name, "image": f"{name}.png", "reference": ""}) + "\n" for name in ("a", "k2"))
+    )
+    assert "1 file is in no line of samples.jsonl: other.png; add" in not_in_samples(tmp_path)[0]
+    assert unlisted_files(tmp_path)[0].startswith("1 file is in no line of samples.jsonl: other.png;")
 
 
 def test_what_cannot_be_begun_is_said_in_one_line(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -77,15 +78,19 @@ def find_documents(folder: Path) -> Found:
 
 
 def look_through(folder: Path, but: Collection[str] = ()) -> Found:
-    """Look at every file below the folder, but for those of these names."""
+    """Look at every file below the folder, but for those of these names. A file with several names is one document."""
     documents: list[Document] = []
     left_out: dict[str, str] = {}
     remarks: dict[str, str] = {}
-    for name in sorted(names_below(folder, left_out), key=lambda name: Path(name).parts):
+    names = sorted(names_below(folder, left_out), key=lambda name: Path(name).parts)
+    linked = linked_names(folder, names, but)
+    for name in names:
         path = folder / name
         if same_form(name) in but or not path.is_file():
             continue
         try:
+            if name in linked:
+                raise PageError(f"a link: it is the same file as {linked[name]}")
             documents.append(_document(folder, path, name, remarks))
         except PageError as error:
             reason = error.message.removeprefix(f"{path}").lstrip(": ").removeprefix("is ")
@@ -112,6 +117,24 @@ def names_below(folder: Path, left_out: dict[str, str]) -> Iterator[str]:
         for name in files:
             if not name.startswith(".") and name.lower() not in SYSTEM_FILES and name not in own:
                 yield (inside / name).as_posix()
+
+
+def linked_names(folder: Path, names: Iterable[str], but: Collection[str] = ()) -> dict[str, str]:
+    """Return the names that are links, also hard ones, to a file of another name, with that name.
+
+    It is one in `but`, if there is one, else the first that is no symbolic link.
+    """
+
+    def rank(name: str) -> tuple[bool, bool, tuple[str, ...]]:
+        return same_form(name) not in but, (folder / name).is_symlink(), Path(name).parts
+
+    first: dict[tuple[int, int], str] = {}
+    linked: dict[str, str] = {}
+    for name in sorted(names, key=rank):
+        with suppress(OSError):
+            found = (folder / name).stat()
+            linked[name] = first.setdefault((found.st_dev, found.st_ino), name)
+    return {name: other for name, other in linked.items() if name != other and same_form(name) not in but}
 
 
 def _document(folder: Path, path: Path, name: str, remarks: dict[str, str]) -> Document:

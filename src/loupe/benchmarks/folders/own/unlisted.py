@@ -14,6 +14,7 @@ import msgspec
 from loupe.benchmarks.folders.own.config import SAMPLES, FolderConfig, read_config
 from loupe.benchmarks.folders.own.folder_files import (
     first_names,
+    linked_names,
     look_through,
     misnamed,
     moving,
@@ -80,8 +81,9 @@ def unlisted_files(folder: Path) -> list[str]:
                 found = json_decoder(_Named).decode(line)
                 named |= {same_form(file_name(path)) for path in (found.image, *found.images) if path}
     kinds = IMAGE_SUFFIXES | {".pdf"}
-    there = (name for name in names_below(folder, {}) if Path(name).suffix.lower() in kinds)
-    names = sorted(name for name in there if same_form(name) not in named) if named else []
+    there = [name for name in names_below(folder, {}) if Path(name).suffix.lower() in kinds] if named else []
+    linked = linked_names(folder, there, named)
+    names = sorted(name for name in there if same_form(name) not in named and name not in linked)
     return [f"{_in_no_line(names)}; to see what to add: loupe bench check {word(folder)}"] if names else []
 
 

@@ -56,13 +56,14 @@ def is_pdf(path: Path) -> bool:
 def find_documents(positive: Path, negative: Path, tell: Callable[[str], None] = lambda _: None) -> list[Document]:
     """The documents of both folders, positives first, each in the byte order of their names.
 
-    `tell` hears of copies, which count twice, and of files that are left out. Raises DatasetError for a folder without
-    documents, and for a document that is in both.
+    `tell` hears of copies, which count twice, of links, which do not, and of files that are left out. Raises
+    DatasetError for a folder without documents, and for a document that is in both.
     """
     found = [*documents_in(positive, positive=True), *documents_in(negative, positive=False)]
     for folder in (positive, negative):
         for line in reasons(_left_out(folder)):
             tell(f"{folder}: left out {line}")
+    links: list[Document] = []
     by_digest: dict[str, Document] = {}
     for document in found:
         digest = _digest(document.path)
@@ -72,9 +73,12 @@ def find_documents(positive: Path, negative: Path, tell: Callable[[str], None] =
                 f"{first.path} and {document.path} are the same document in both folders",
                 hint="a document belongs in one folder: remove one copy",
             )
-        if first is not document:
+        if first is not document and first.path.samefile(document.path):
+            links.append(document)
+            tell(f"{document.path} is a link to {first.path.name}: it counts once")
+        elif first is not document:
             tell(f"{document.path} is a copy of {first.path.name}: it counts twice")
-    return found
+    return [document for document in found if document not in links]
 
 
 def check_stems(documents: Sequence[Document]) -> None:
