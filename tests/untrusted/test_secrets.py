@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import html
 import json
 import sys
+import urllib.parse
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ import pytest
 from loupe.engines.chat.settings import Settings
 from loupe.engines.openai import open_engine
 from loupe.engines.registry import engine_module, load_profile
+from loupe.engines.shared.redaction import Redaction
 from loupe.engines.workers.child_environment import without_secrets
 from loupe.errors import LoupeError
 from loupe.runs.folder import RunFolder
@@ -83,6 +87,44 @@ def test_a_key_that_the_server_echoes_is_neither_stored_nor_shown(reply: Reply) 
     found = everything(reply)
     assert found
     assert KEY not in found and JSON_KEY not in found and KEY[:12] not in found
+
+
+def encoded(before: str = "", after: str = "", *, url: bool = False) -> str:
+    code = base64.urlsafe_b64encode if url else base64.b64encode
+    return code(f"{before}{KEY}{after}".encode()).decode()
+
+
+#: Encodings of the key, each with what is left of it if only the key itself is looked for.
+ENCODED = [
+    encoded(),
+    encoded("Bearer "),
+    encoded("Bearer ", url=True),
+    *(encoded("x" * before + ":", "\n" * after) for before in range(3) for after in range(3)),
+    KEY.encode().hex(),
+    KEY.encode().hex().upper(),
+    urllib.parse.quote(KEY, safe=""),
+    html.escape(KEY),
+]
+
+
+@pytest.mark.parametrize("written", ENCODED)
+def test_a_key_that_the_server_echoes_in_a_simple_encoding_is_not_seen_either(written: str) -> None:
+    core = written[6:-6]
+    for reply in (
+        Reply(text=f"you sent {written}"),
+        Reply(raw=chat(written).replace(b"/", b"\\/")),
+        Reply(raw=stream("a" + written[:9], written[9:])),
+        Reply(status=401, error=f"Authorization: {written}"),
+        Reply(status=400, raw=f"headers: {written}".encode()),
+    ):
+        found = everything(reply)
+        assert "[key]" in found and core not in found.replace("\\/", "/"), found
+
+
+def test_a_password_in_the_address_is_not_seen() -> None:
+    url = "http://me:hidden-9876@127.0.0.1:1/v1"
+    text = Redaction.of("", [url]).text(f"sent {base64.b64encode(b'me:hidden-9876').decode()} to {url}")
+    assert "hidden" not in text and text.count("[key]") == 2
 
 
 def test_a_key_that_the_server_lists_as_its_model_is_not_stored() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import html
 import re
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from loupe.errors import LoupeError
 from loupe.typed import decode_json, encode_json
@@ -29,6 +32,9 @@ _SECRET_FLAG = r"-*(?:[\w-]*[-_])?(?:key|token|secret|password)"
 _SECRET_ARGUMENT = re.compile(rf"(?=-)(?:{_SECRET_FLAG}$|({_SECRET_FLAG}[= ]))", re.I)
 
 
+_URL_SAFE = str.maketrans("+/", "-_")
+
+
 @dataclass(frozen=True, slots=True)
 class Redaction:
     """What must not be seen: no key in an error or a header, no long one in an answer either."""
@@ -37,9 +43,11 @@ class Redaction:
 
     @classmethod
     def of(cls, key: str, base_urls: Sequence[str], settings: Mapping[str, Any] | None = None) -> Redaction:
-        """The key of a server, and those in the queries of its addresses and in further settings."""
+        """The key of a server, and those in its addresses (queries, passwords) and in further settings."""
         queries = [pair for url in base_urls for pair in parse_qsl(urlsplit(url).query)]
-        found = [key, *(value for name, value in queries if _SECRET_NAME.search(name)), *secret_values(settings)]
+        passwords = [unquote(urlsplit(url).password or "") for url in base_urls]
+        in_queries = [value for name, value in queries if _SECRET_NAME.search(name)]
+        found = [key, *in_queries, *passwords, *secret_values(settings)]
         return cls(tuple(dict.fromkeys(found)))
 
     @property
@@ -49,14 +57,12 @@ class Redaction:
 
     def text(self, text: str) -> str:
         """A message or header without any key."""
-        for key in filter(None, self.keys):
-            text = text.replace(key, MARK)
-        return text
+        return _without(text, self.keys)
 
     def data(self, data: bytes) -> bytes:
         """The bytes of an answer without secrets."""
         for secret in self.secrets:
-            for written in {secret, _in_json(secret), _in_json(secret).replace("/", "\\/")}:
+            for written in _spellings(secret):
                 data = data.replace(written.encode(), MARK.encode())
         return data
 
@@ -72,9 +78,7 @@ class Redaction:
         return replace(output, text=text or "", reasoning=reasoning, finish_reason=reason, response=response)
 
     def _said(self, text: str | None) -> str | None:
-        for secret in self.secrets if text else ():
-            text = text.replace(secret, MARK) if text else text
-        return text
+        return _without(text, self.secrets) if text else text
 
     @contextmanager
     def errors(self) -> Iterator[None]:
@@ -87,8 +91,29 @@ class Redaction:
             raise
 
 
-def _in_json(text: str) -> str:
-    return encode_json(text).decode()[1:-1]
+def _without(text: str, keys: Sequence[str]) -> str:
+    for key in filter(None, keys):
+        for written in _spellings(key):
+            text = text.replace(written, MARK)
+    return text
+
+
+@functools.lru_cache(maxsize=64)
+def _spellings(key: str) -> tuple[str, ...]:
+    """Return a key as it is and in simple encodings, longest first: JSON, URL, HTML, hex, base64, also of its header.
+
+    Within the base64 of a longer text, a key is one of three strings, by the bytes before it.
+    """
+    raw = key.encode("utf-8", "surrogatepass")
+    coded = {b64encode(before + raw).decode() for before in (b"", b"Bearer ", b"Basic ", b"Token ")}
+    if len(key) >= SHORTEST_SECRET:
+        for before, begin in enumerate((0, 2, 3)):
+            coded.add(b64encode(bytes(before) + raw).decode()[begin : (before + len(raw)) * 8 // 6])
+        coded |= {raw.hex(), raw.hex().upper()}
+    coded |= {one.translate(_URL_SAFE) for one in coded}
+    found = {key, encode_json(key).decode()[1:-1], quote(raw, safe=""), quote(raw), html.escape(key), *coded}
+    found |= {one.replace("/", "\\/") for one in found}
+    return tuple(sorted(found, key=lambda one: (-len(one), one)))
 
 
 def without_secret_arguments(words: Sequence[str]) -> list[str]:
