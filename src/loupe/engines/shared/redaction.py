@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from loupe.errors import LoupeError
 from loupe.typed import decode_json, encode_json
@@ -43,11 +43,9 @@ class Redaction:
 
     @classmethod
     def of(cls, key: str, base_urls: Sequence[str], settings: Mapping[str, Any] | None = None) -> Redaction:
-        """The key of a server, and those in its addresses (queries, passwords) and in further settings."""
+        """The key of a server, and those in the queries of its addresses and in further settings."""
         queries = [pair for url in base_urls for pair in parse_qsl(urlsplit(url).query)]
-        passwords = [unquote(urlsplit(url).password or "") for url in base_urls]
-        in_queries = [value for name, value in queries if _SECRET_NAME.search(name)]
-        found = [key, *in_queries, *passwords, *secret_values(settings)]
+        found = [key, *(value for name, value in queries if _SECRET_NAME.search(name)), *secret_values(settings)]
         return cls(tuple(dict.fromkeys(found)))
 
     @property
