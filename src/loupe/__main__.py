@@ -1,8 +1,27 @@
 """The command `loupe`, and `python -m loupe`: nothing is imported from the working folder, which may be anybody's."""
 
+import _signal  # type: ignore[import-not-found]  # the module `signal` imports much, and this comes first
+import os
 import sys
 
-from loupe.data.python_process import leave_working_folder
+
+def end_at_interrupt(number: int, _: object) -> None:
+    """End this process after Ctrl-C: the handler of SIGINT while there is nothing to tidy up, only imports."""
+    try:
+        os.write(2, b"interrupted\n")
+    finally:
+        os._exit(128 + number)
+
+
+def _end_at_interrupts() -> None:
+    # What is ignored (Ctrl-C in the background of a script) stays ignored.
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, end_at_interrupt)
+
+
+_end_at_interrupts()
+
+from loupe.data.python_process import leave_working_folder  # noqa: E402
 
 
 def main() -> int:
@@ -10,7 +29,10 @@ def main() -> int:
     leave_working_folder()
     from loupe.cli import main as run
 
-    return run()
+    try:
+        return run()
+    finally:
+        _end_at_interrupts()
 
 
 if __name__ == "__main__":

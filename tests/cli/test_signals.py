@@ -4,6 +4,7 @@ import os
 import pty
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -35,6 +36,24 @@ def is_asked(server: ChatServer, count: int = 2) -> Callable[[], bool]:
 
 def kept(tmp_path: Path) -> int:
     return sum(file.read_text().count('"class":"ok"') for file in tmp_path.glob("runs/*/*/predictions.jsonl"))
+
+
+#: Presses Ctrl-C where a module is imported, from the first one of the command to those that it loads when it runs.
+PRESSED = """
+import os, signal, sys
+module = sys.argv.pop()
+press = lambda event, told: event == "import" and told[0] == module and os.kill(os.getpid(), signal.SIGINT)
+sys.addaudithook(press)
+from loupe.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("module", ["loupe.data.python_process", "click", "loupe.results"])
+def test_ctrl_c_while_the_command_is_loaded_is_one_word_and_130(module: str, tmp_path: Path) -> None:
+    words = [sys.executable, "-c", PRESSED, "compare", "nowhere", module]
+    done = subprocess.run(words, cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
 
 @pytest.mark.parametrize(

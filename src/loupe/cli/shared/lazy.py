@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from loupe.cli.shared.output import take_plain
+from loupe.cli.shared.signals import heed_interrupts
 from loupe.errors import did_you_mean
 
 #: Section of the help → command → its summary. The command `x` is the function `command` of `loupe.cli.x`.
@@ -46,6 +47,7 @@ class LazyGroup(SuggestingGroup):
             return None
         command = importlib.import_module(f"loupe.cli.{cmd_name}").command
         assert isinstance(command, click.Command)
+        heed_interrupts()  # from here on a command may have begun something
         return take_plain(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -44,6 +44,12 @@ class _Received:
 _received = _Received()
 
 
+def heed_interrupts() -> None:
+    """Let Ctrl-C raise KeyboardInterrupt from now on; until now it ended the process (`loupe.__main__`)."""
+    if getattr(signal.getsignal(signal.SIGINT), "__name__", "") == "end_at_interrupt":
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def exit_code(code: int) -> int:
     """130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP: 128 and the number, as shells have it."""
     return 128 + _received.number if code == INTERRUPTED else code
