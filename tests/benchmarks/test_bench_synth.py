@@ -204,7 +204,9 @@ def test_every_trap_has_six_variants_and_there_are_sixteen_languages_in_ten_scri
 
 def test_a_page_cannot_be_told_from_its_hidden_text_by_looking(traps: list[Sample]) -> None:
     page = next(one for one in traps if one.tags["kind"] == "false text layer")
-    shown, layer = page.truth.text, text_layer(as_pdf(page.truth.recipe))[0]
+    content = as_pdf(page.truth.recipe)
+    assert as_pdf(page.truth.recipe) == content and b"(D:19700101000000+00'00')" in content
+    shown, layer = page.truth.text, text_layer(content)[0]
     assert page.truth.facts[0].text in layer and page.truth.facts[0].text not in shown
     assert page.images[0].path.suffix == ".pdf"  # type: ignore[union-attr]
 

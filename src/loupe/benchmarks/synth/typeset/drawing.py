@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+import re
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Quick to write, and a tenth larger than the smallest.
 _COMPRESSION = 1
+#: How PDFium identifies a file: by chance.
+_IDENT = re.compile(rb"/ID\[<[0-9A-F]{32}><[0-9A-F]{32}>\]")
 
 
 def draw(recipe: dict[str, Any], path: Path) -> None:
@@ -95,7 +99,17 @@ def _over_hidden_text(image: Image, below: bytes) -> bytes:
         page.gen_content()
         buffer = io.BytesIO()
         made.save(buffer)
-        return buffer.getvalue()
+        return _without_time(buffer.getvalue())
     finally:
         made.close()
         source.close()
+
+
+def _without_time(pdf: bytes) -> bytes:
+    """A PDF that PDFium wrote, with no date of today's and with an identifier that follows from its content.
+
+    What is written has the length of what was there, because the file holds the places of its parts.
+    """
+    pdf = re.sub(rb"(?<=/CreationDate\(D:)\d{14}", b"19700101000000", pdf, count=1)
+    ident = hashlib.md5(_IDENT.sub(b"", pdf), usedforsecurity=False).hexdigest().upper().encode()
+    return _IDENT.sub(b"/ID[<%s><%s>]" % (ident, ident), pdf)
