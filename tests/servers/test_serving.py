@@ -239,6 +239,54 @@ def test_a_body_that_is_too_large_is_a_413(monkeypatch: pytest.MonkeyPatch) -> N
     assert (status, error["message"]) == (413, "the body is larger than 1 MB")
 
 
+def test_bodies_that_find_no_room_wait_unread_and_small_ones_pass(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("loupe.serving.app.MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    page = draw_page(tmp_path / "page.png")
+    large = json.dumps(chat(image_part(data_url(page)), {"type": "text", "text": "x" * 900_000})).encode()
+    most = 0
+
+    async def use(session: Session, url: str) -> list[int]:
+        async def ask(body: bytes) -> int:
+            headers = {"Content-Type": "application/json"}
+            async with session.post(f"{url}/chat/completions", data=io.BytesIO(body), headers=headers) as response:
+                return response.status
+
+        async def watch() -> None:
+            nonlocal most
+            while True:
+                most = max(most, len(list(tmp_path.glob("loupe-serve-*"))))
+                await asyncio.sleep(0.001)
+
+        watching = asyncio.create_task(watch())
+        found = await asyncio.gather(*(ask(large) for _ in range(8)), ask(json.dumps(chat()).encode()))
+        watching.cancel()
+        return found
+
+    assert with_server(use) == [200] * 9
+    assert 1 <= most <= 3  # two large ones, and the small one
+
+
+def test_a_body_that_does_not_arrive_or_is_made_of_too_many_values_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("loupe.serving.waiting_room._SECONDS", 0.2)
+
+    async def use(_: Session, url: str) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(url.split(":")[2].split("/")[0]))
+        head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        writer.write(f"{head}Content-Length: 1000\r\n\r\n{{".encode())
+        status = await reader.readline()
+        writer.close()
+        return status
+
+    assert with_server(use).startswith(b"HTTP/1.1 408")
+    status, error = refusal(json.dumps(chat()).encode().replace(b"[]", b"[" + b"{}," * 1_000_001 + b"{}]"))
+    assert (status, error["message"]) == (413, "the body has more than 1,000,000 values")
+    status, error = refusal(chat(*[image_part("data:image/png;base64,AAAA")] * 101))
+    assert (status, error["message"]) == (413, "the request has more than 100 files")
+
+
 def test_an_unknown_path_a_wrong_method_and_a_wrong_type_are_error_objects() -> None:
     async def use(session: Session, url: str) -> list[tuple[int, str]]:
         found = []

@@ -13,7 +13,7 @@ import ipaddress
 import socket
 import tempfile
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +26,8 @@ from loupe.engines.registry import Profile, engine_module
 from loupe.errors import LoupeError, UsageError
 from loupe.serving.api_errors import ApiError, error_response, from_engine
 from loupe.serving.chat_answers import Answer
-from loupe.serving.chat_requests import PageData, parse_chat_request
+from loupe.serving.chat_requests import MOST_PAGES, ChatRequest, parse_chat_request
+from loupe.serving.waiting_room import WaitingRoom, too_large
 from loupe.typed import encode_json
 from loupe.types import Engine, Output, PageSource, Request
 
@@ -37,10 +38,6 @@ if TYPE_CHECKING:
 
 #: Larger bodies are refused; base64 takes a third more than the file.
 MOST_BYTES = 64 * 10**6
-#: More pages of one PDF than this are refused.
-MOST_PAGES = 100
-#: More requests than this wait for the engine: the next one is sent away.
-_QUEUE = 256
 #: Requests that are passed on at once to another server, where its profile leaves the number open.
 _AT_ONCE = 32
 #: Seconds that requests in flight get when the server stops.
@@ -107,7 +104,9 @@ class _Server:
     api_key: str
     seats: asyncio.Semaphore
     reader: PageReader
-    waiting: int = field(default=0)
+    room: WaitingRoom = field(default_factory=lambda: WaitingRoom(MOST_BYTES))
+    #: Bodies are decoded one after another, since each takes several times its size meanwhile.
+    decoding: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def application(self) -> web.Application:
         from aiohttp import web
@@ -116,7 +115,7 @@ class _Server:
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
             return await self._guard(request, handler)
 
-        application = web.Application(client_max_size=MOST_BYTES, middlewares=[guard])
+        application = web.Application(middlewares=[guard])
         application.on_response_prepare.append(_sign)
         application.router.add_get("/health", self._health)
         application.router.add_get("/v1/models", self._models)
@@ -177,18 +176,16 @@ class _Server:
 
         if request.content_type != "application/json":
             raise ApiError(415, "the body must be application/json", code="unsupported_media_type")
-        raw = await request.read()
-        asked = await asyncio.to_thread(parse_chat_request, raw)
-        self._check_model(asked.model)
-        with tempfile.TemporaryDirectory(prefix="loupe-serve-") as folder:
-            try:
-                paths = await asyncio.to_thread(_store, asked.pages, Path(folder))
-                pages = [source for path in paths for source in await self._sources(path)]
-                outputs = await self._read(pages, asked.prompt, asked.max_tokens)
-            except LoupeError as error:
-                # Where the page lay for a moment is no business of the client's.
-                error.message = error.message.replace(f"{folder}/", "")
-                raise
+        async with self.room.body(request) as body:
+            with tempfile.TemporaryDirectory(prefix="loupe-serve-") as folder:
+                try:
+                    asked = await self._decode(body, Path(folder))
+                    pages = await self._sources(asked.paths)
+                    outputs = await self._read(pages, asked.prompt, asked.max_tokens)
+                except LoupeError as error:
+                    # Where the page lay for a moment is no business of the client's.
+                    error.message = error.message.replace(f"{folder}/", "")
+                    raise
         answer = Answer(self.model, outputs)
         if not asked.stream:
             return web.Response(body=answer.whole(), content_type="application/json")
@@ -200,14 +197,25 @@ class _Server:
         await response.write_eof()
         return response
 
-    async def _sources(self, path: Path) -> list[PageSource]:
-        """The pages of one file. Raises ApiError for a document of too many pages."""
-        if not has_pages(path):
-            return [path]
-        count = await self.reader.count(path)
-        if count > MOST_PAGES:
-            raise ApiError(413, f"the document has {count} pages, the limit is {MOST_PAGES}", code="too_many_pages")
-        return [document_page(path, number) for number in range(1, count + 1)]
+    async def _decode(self, body: bytearray, folder: Path) -> ChatRequest:
+        """The request, with its pages in the folder; the body is empty afterwards. Raises ApiError."""
+        async with self.decoding:
+            asked = await asyncio.to_thread(parse_chat_request, body, folder)
+            body.clear()
+        self._check_model(asked.model)
+        return asked
+
+    async def _sources(self, paths: Sequence[Path]) -> list[PageSource]:
+        """The pages of all files. Raises ApiError for too many."""
+        found: list[PageSource] = []
+        for path in paths:
+            count = await self.reader.count(path) if has_pages(path) else 1
+            if len(found) + count > MOST_PAGES:
+                raise ApiError(
+                    413, f"the request has {len(found) + count} pages, the limit is {MOST_PAGES}", code="too_many_pages"
+                )
+            found += [document_page(path, number) for number in range(1, count + 1)] if has_pages(path) else [path]
+        return found
 
     async def _read(self, pages: list[PageSource], prompt: str, max_tokens: int | None) -> list[Output]:
         """What the engine says of each page; without a page, of the prompt alone."""
@@ -216,25 +224,11 @@ class _Server:
             Request(id=f"{ident}-{i}", prompt=prompt, images=(page,), max_tokens=max_tokens)
             for i, page in enumerate(pages, 1)
         ] or [Request(id=ident, prompt=prompt, text=prompt, max_tokens=max_tokens)]
-        if self.waiting >= _QUEUE:
-            raise ApiError(503, f"{_QUEUE} requests are waiting already", code="engine_busy", retry=True)
-        self.waiting += 1
-        try:
-            outputs = []
-            for request in requests:
-                async with self.seats:
-                    outputs.append(await self.engine.predict(request))
-            return outputs
-        finally:
-            self.waiting -= 1
-
-
-def _store(pages: tuple[PageData, ...], folder: Path) -> list[Path]:
-    """Write the pages into the request's private folder."""
-    paths = [folder / f"page-{i}{page.suffix}" for i, page in enumerate(pages, 1)]
-    for path, page in zip(paths, pages, strict=True):
-        path.write_bytes(page.data)
-    return paths
+        outputs = []
+        for request in requests:
+            async with self.seats:
+                outputs.append(await self.engine.predict(request))
+        return outputs
 
 
 def _explain(status: int, request: web.Request) -> ApiError:
@@ -244,7 +238,7 @@ def _explain(status: int, request: web.Request) -> ApiError:
     if status == 405:
         return ApiError(405, f"{request.path} does not take {request.method}", code="method_not_allowed")
     if status == 413:
-        return ApiError(413, f"the body is larger than {MOST_BYTES // 10**6} MB", code="body_too_large")
+        return too_large(MOST_BYTES)
     return ApiError(status, "the request was refused", code="refused")
 
 

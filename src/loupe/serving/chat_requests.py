@@ -10,6 +10,7 @@ import binascii
 import re
 from base64 import b64decode
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -29,6 +30,11 @@ _SUFFIXES = {
     "image/bmp": ".bmp",
     "application/pdf": ".pdf",
 }
+
+#: More pages in a request than this are refused.
+MOST_PAGES = 100
+#: A body of more values than this is no chat request, and takes more memory than its bytes.
+_MOST_VALUES = 1_000_000
 
 
 class _StreamOptions(msgspec.Struct):
@@ -52,30 +58,25 @@ class _Body(msgspec.Struct):
     n: int | None = 1
 
 
-@dataclass(frozen=True, slots=True)
-class PageData:
-    """The bytes of one image or PDF; `suffix` says which."""
-
-    suffix: str
-    data: bytes
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequest:
     """One checked request."""
 
     model: str
     prompt: str
-    pages: tuple[PageData, ...]
+    paths: tuple[Path, ...]
     stream: bool
     include_usage: bool
     max_tokens: int | None
 
 
-def parse_chat_request(raw: bytes) -> ChatRequest:
-    """Check a request body. Raises ApiError (400) that says which part is wrong."""
+def parse_chat_request(raw: bytearray, folder: Path) -> ChatRequest:
+    """Check a request body, and write its pages into the folder. Raises ApiError that says which part is wrong."""
+    if sum(map(raw.count, b"{[,")) > _MOST_VALUES:
+        raise ApiError(413, f"the body has more than {_MOST_VALUES:,} values", code="body_too_large")
     try:
-        body = json_decoder(_Body).decode(raw)
+        with memoryview(raw) as view:
+            body = json_decoder(_Body).decode(view)
     except UNDECODABLE as error:
         raise ApiError(400, f"the body is not a chat request: {error}", code="invalid_body") from None
     if body.n not in (None, 1):
@@ -83,18 +84,18 @@ def parse_chat_request(raw: bytes) -> ChatRequest:
     max_tokens = body.max_completion_tokens if body.max_completion_tokens is not None else body.max_tokens
     if max_tokens is not None and max_tokens < 1:
         raise ApiError(400, "max_tokens must be at least 1", param="max_tokens", code="invalid_value")
-    prompt, pages = _read_messages(body.messages)
+    prompt, paths = _read_messages(body.messages, folder)
     return ChatRequest(
         model=body.model,
         prompt=prompt,
-        pages=tuple(pages),
+        paths=tuple(paths),
         stream=bool(body.stream),
         include_usage=body.stream_options is not None and body.stream_options.include_usage,
         max_tokens=max_tokens,
     )
 
 
-def _read_messages(messages: list[_Message]) -> tuple[str, list[PageData]]:
+def _read_messages(messages: list[_Message], folder: Path) -> tuple[str, list[Path]]:
     """Prompt and pages of the one user message; a system message stands before its text."""
     users = [(i, message) for i, message in enumerate(messages) if message.role == "user"]
     if len(users) != 1 or any(message.role in ("assistant", "tool", "function") for message in messages):
@@ -105,21 +106,18 @@ def _read_messages(messages: list[_Message]) -> tuple[str, list[PageData]]:
             code="unsupported_value",
         )
     texts: list[str] = []
-    pages: list[PageData] = []
+    paths: list[Path] = []
     for i, message in enumerate(messages):
         if message.role not in ("user", "system", "developer"):
             raise ApiError(400, f"unknown role {message.role!r}", param=f"messages[{i}].role", code="invalid_value")
-        found, more = _read_content(message.content, f"messages[{i}].content")
-        texts.append(found)
-        pages += more
-    return "\n\n".join(text for text in texts if text), pages
+        texts.append(_read_content(message.content, f"messages[{i}].content", folder, paths))
+    return "\n\n".join(text for text in texts if text), paths
 
 
-def _read_content(content: str | list[dict[str, Any]] | None, where: str) -> tuple[str, list[PageData]]:
+def _read_content(content: str | list[dict[str, Any]] | None, where: str, folder: Path, paths: list[Path]) -> str:
     if not isinstance(content, list):
-        return content or "", []
+        return content or ""
     texts: list[str] = []
-    pages: list[PageData] = []
     for i, part in enumerate(content):
         place = f"{where}[{i}]"
         kind = part.get("type")
@@ -127,17 +125,25 @@ def _read_content(content: str | list[dict[str, Any]] | None, where: str) -> tup
             texts.append(part["text"])
         elif kind == "image_url":
             url = part.get("image_url")
-            pages.append(_decode(url.get("url") if isinstance(url, dict) else url, f"{place}.image_url"))
+            paths.append(
+                _store(url.get("url") if isinstance(url, dict) else url, f"{place}.image_url", folder, len(paths) + 1)
+            )
         elif kind == "file":
             file = part.get("file")
-            pages.append(_decode(file.get("file_data") if isinstance(file, dict) else None, f"{place}.file"))
+            paths.append(
+                _store(
+                    file.get("file_data") if isinstance(file, dict) else None, f"{place}.file", folder, len(paths) + 1
+                )
+            )
         else:
             raise ApiError(400, f"no part of type {kind!r}: text, image_url, file", param=place, code="invalid_value")
-    return "\n".join(texts), pages
+        if len(paths) > MOST_PAGES:
+            raise ApiError(413, f"the request has more than {MOST_PAGES} files", param=place, code="too_many_pages")
+    return "\n".join(texts)
 
 
-def _decode(url: object, where: str) -> PageData:
-    """The page in a data URL. Raises ApiError for any other address and for data that is none."""
+def _store(url: object, where: str, folder: Path, number: int) -> Path:
+    """Write the page in a data URL into the folder. Raises ApiError for any other address and for data that is none."""
     if not isinstance(url, str) or not url:
         raise ApiError(400, f"{where} holds no data URL", param=where, code="invalid_image_url")
     if url[:5].lower() != "data:":
@@ -163,4 +169,6 @@ def _decode(url: object, where: str) -> PageData:
         raise ApiError(400, f"{where}: broken base64 ({error})", param=where, code="invalid_base64") from None
     if not data:
         raise ApiError(400, f"{where} is empty", param=where, code="invalid_image")
-    return PageData(suffix, data)
+    path = folder / f"page-{number}{suffix}"
+    path.write_bytes(data)
+    return path
