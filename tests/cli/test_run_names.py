@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from loupe.cli import main
 from loupe.cli.shared.terminal_tables import fitted
 from loupe.files.folder import Folder
 from loupe.results.group_titles import run_names
@@ -13,6 +14,7 @@ from loupe.results.sections import Section, format_estimate, format_margin
 from loupe.runs.folder import RunFolder
 from loupe.runs.info import RunInfo
 from loupe.types import Estimate
+from tests.support.command_line import make_folder
 
 
 def run(path: str, engine: str) -> RunFolder:
@@ -61,3 +63,26 @@ def test_a_margin_never_reaches_beyond_what_its_interval_allows(estimate: Estima
 def test_a_count_says_what_it_is_out_of() -> None:
     assert format_estimate(Estimate(value=838.0, n=1000), "count") == "838 / 1,000"
     assert format_estimate(Estimate(value=3.0, n=3), "count") == "3 / 3"
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        ("run mydocs -e python:reader.py:right --name {}", "the name nnn"),
+        ("run mydocs -e python:reader.py:{}", "the name python-reader.py_nnn"),
+        ("run {} -e pdf_text", "nnn"),
+        ("bench show {}", "nnn"),
+        ("report {} -o {}.html", "nnn"),
+        ("unpack {}", "nnn"),
+    ],
+)
+def test_a_name_that_is_too_long_for_a_file_is_said_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: str, what: str
+) -> None:
+    make_folder(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "reader.py").write_text(f"def right(request): ...\n{'n' * 300} = right\n")
+    assert main(words.replace("{}", "n" * 300).split()) == 2
+    error, hint = capsys.readouterr().err.splitlines()
+    assert error.startswith(f"error: {what}") and "is too long for" in error and len(error) < 120
+    assert hint.startswith("hint: choose a shorter one")

@@ -6,6 +6,7 @@ import errno
 import os
 import subprocess
 import sys
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loupe.engines.predictions import _stems
 from loupe.errors import RunError, WriteError
 from loupe.files.file_names import safe_name
 from loupe.files.folder import Folder, write_file
@@ -64,6 +66,18 @@ def test_a_safe_name_stays_in_its_folder(sample_id: str) -> None:
 @given(st.lists(st.text(min_size=1, max_size=30), unique=True, max_size=20))
 def test_different_ids_get_different_names(ids: list[str]) -> None:
     assert len({safe_name(ident) for ident in ids}) == len(ids)
+
+
+def test_files_of_ids_that_differ_in_capitals_are_several_on_every_disk(tmp_path: Path) -> None:
+    ids = ["Page1", "page1", "PAGE1", "a/\u00c4", "a/A\u0308", "a/\u00e4", "b"]
+    info = RunInfo(benchmark="b", benchmark_id="b", version="1", engine="e", profile={})
+    folder = RunFolder(Folder(tmp_path), info)
+    assert folder.export_predictions(iter([(each, each) for each in ids]), ".txt", Folder(tmp_path / "out")) == len(ids)
+    names = [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.txt")]
+    assert len({unicodedata.normalize("NFC", name.lower()) for name in names}) == len(ids)
+    for ident in ids:
+        stems = [stem for stem in _stems(ident) if (tmp_path / f"out/{stem}.txt").is_file()]
+        assert (tmp_path / f"out/{stems[-1]}.txt").read_text() == ident
 
 
 @pytest.mark.parametrize("torn", [b'{"sample": "b", "te', b'{"sample": "b"}', b"\0\0\0"])

@@ -17,7 +17,7 @@ from loupe.engines.registry import Profile
 from loupe.engines.shared.foreign_formats import foreign_format
 from loupe.engines.shared.source_digests import short_digest
 from loupe.errors import EngineError, EngineTimeoutError, NoAnswerError, RejectedError, UnsafeFileError, UsageError
-from loupe.files.file_names import safe_name, same_form, without_image_suffix
+from loupe.files.file_names import safe_names, same_form, without_image_suffix
 from loupe.files.foreign import data_lines, decode_text, is_inside, read_data, real_path
 from loupe.typed import json_decoder
 from loupe.types import FAILED, RETRIED, UNDECODABLE, Engine, Outcome, Output, Predict, Request
@@ -117,7 +117,7 @@ def _stems(ident: str) -> list[str]:
     The page file is none: several samples can ask about one, and pages in two folders can have one name.
     """
     bare = without_image_suffix(ident)
-    return list(dict.fromkeys((ident, safe_name(ident), bare, safe_name(bare))))
+    return list(dict.fromkeys((*safe_names(ident), *safe_names(bare))))
 
 
 def _read_text(path: Path) -> str:

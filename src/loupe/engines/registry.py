@@ -34,6 +34,8 @@ from loupe.typed import convert, encode_json, wrong_type
 BUILT_IN = Path(__file__).parent / "profiles"
 
 
+#: A folder may have 255 bytes, and some names are made of two of these with a date.
+_LONGEST_NAME = 180
 #: Whole numbers of a profile that must not be smaller than this.
 _LEAST = {"concurrency": 1, "retries": 0, "max_tokens": 1, "max_timeouts": 1, "errors_before_check": 1}
 
@@ -337,5 +339,11 @@ def _keys_of_table(settings: type[Profile], name: str) -> tuple[str, ...]:
 
 
 def slug(name: str) -> str:
-    """A name that is safe as a folder name: `/`, `:` and anything unusual become `_`."""
-    return re.sub(r"[^A-Za-z0-9._@+-]", "_", name).strip("._") or "engine"
+    """A name that is safe as a folder name: `/`, `:` and anything unusual become `_`. Raises UsageError if too long."""
+    safe = re.sub(r"[^A-Za-z0-9._@+-]", "_", name).strip("._") or "engine"
+    if len(safe) > _LONGEST_NAME:
+        raise UsageError(
+            f"the name {safe[:40]}… is too long for a folder: {len(safe)} characters, at most {_LONGEST_NAME}",
+            hint="choose a shorter one: --name NAME",
+        )
+    return safe

@@ -32,6 +32,20 @@ def safe_name(sample_id: str) -> str:
     return "/".join(_safe_part(part) for part in sample_id.split("/"))
 
 
+def safe_names(sample_id: str) -> list[str]:
+    """The stems under which a file for a sample may stand: the id, its safe name, and one that no other id shares
+    where the disk does not tell capitals or Unicode forms apart.
+    """
+    safe = safe_name(sample_id)
+    digest = hashlib.sha256(sample_id.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return [sample_id, safe, f"{safe}%~{digest}"]
+
+
+def as_on_any_disk(name: str) -> str:
+    """The name as a disk sees it that tells neither capitals nor Unicode forms apart."""
+    return same_form(same_form(name).casefold())
+
+
 def _safe_part(part: str) -> str:
     if part in ("", ".", ".."):
         return "%2E" * len(part) or "%00"

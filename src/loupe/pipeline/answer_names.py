@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
-from loupe.files.file_names import safe_name, same_form, without_image_suffix
+from loupe.files.file_names import safe_names, same_form, without_image_suffix
 from loupe.pipeline.foreign_answers import FOREIGN
 from loupe.pipeline.stored_answers import StoredAnswers
 from loupe.types import PackedImage, PageSource, Prediction, Sample
@@ -273,7 +273,7 @@ def _tails(path: str) -> Iterator[str]:
 
 def _spellings(name: str) -> list[str]:
     bare = without_image_suffix(name)
-    return list(dict.fromkeys([name, safe_name(name), bare, safe_name(bare)]))
+    return list(dict.fromkeys([*safe_names(name), *safe_names(bare)]))
 
 
 def _base_names(name: str) -> list[str]:

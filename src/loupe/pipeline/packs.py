@@ -7,6 +7,7 @@ sizes and numbers of its files are checked before anything is written, and nothi
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import os
@@ -242,7 +243,8 @@ def unpack(source: Path, root: Path) -> RunFolder:
     except FileNotFoundError:
         raise RunError(f"no pack at {source}", hint="make one: loupe pack RUN") from None
     except (*_DAMAGE, OSError, MemoryError, ValueError) as error:
-        if isinstance(error, LoupeError):  # What could not be written is no fault of the pack.
+        # What could not be written, or is called in a way that no file is, is no fault of the pack.
+        if isinstance(error, LoupeError) or (isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG):
             raise
         raise RunError(f"{source}: not a pack, or a broken one ({error})", hint="copy it again") from None
 

@@ -6,6 +6,7 @@ streamed through worker processes to disk; only what the grid shows of each one 
 
 from __future__ import annotations
 
+import errno
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -72,6 +73,8 @@ def write_groups(
     except OSError as error:
         if is_refusal(error):
             raise cannot_write(output, error) from None
+        if error.errno == errno.ENAMETOOLONG:
+            raise
         raise UsageError(f"{output} cannot be written: {error.strerror or error}") from None
 
 

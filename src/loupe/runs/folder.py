@@ -15,7 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from loupe.errors import RunError, word
-from loupe.files.file_names import safe_name
+from loupe.files.file_names import as_on_any_disk, safe_name, safe_names
 from loupe.files.folder import Folder
 from loupe.files.json_lines import RecordLog, read_lines, replacing_lines
 from loupe.former_names import record_of_now
@@ -205,14 +205,21 @@ class RunFolder:
                 write(line)
 
     def export_predictions(self, texts: Iterator[tuple[str, str]], suffix: str, folder: Folder | None = None) -> int:
-        """Write (sample id, text) pairs as `predictions/<sample><suffix>`, or into `folder`; returns how many."""
+        """Write (sample id, text) pairs as `predictions/<sample><suffix>`, or into `folder`; returns how many.
+
+        Ids that differ in capitals alone get names that differ on every disk: the files may be copied to one of macOS.
+        """
         folder = folder or self.files / "predictions"
         count = 0
+        taken: set[str] = set()
         with folder.many() as write:
             for sample, text in texts:
                 data = text.encode("utf-8", "replace")
+                _, usual, own = safe_names(sample)
+                name = own if as_on_any_disk(usual) in taken else usual
+                taken.add(as_on_any_disk(name))
                 try:
-                    write(safe_name(sample) + suffix, data)
+                    write(name + suffix, data)
                 except (FileExistsError, NotADirectoryError, IsADirectoryError):
                     # Ids such as "a" and "a.txt/b" cannot both be paths: the later one gets a name that no id has.
                     write(safe_name(sample.replace("/", "%2F")) + "%" + suffix, data)

@@ -76,6 +76,10 @@ def describe(error: Exception) -> Described | None:
     if isinstance(error, FileNotFoundError) and "temporary directory" in str(error.strerror):
         what = "no folder for temporary files can be written (/tmp, or what TMPDIR says)"
         return Described(what, "make room there, or set TMPDIR to a folder with room", NOT_WRITTEN)
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        name = max(Path(os.fsdecode(error.filename or "")).parts, key=len, default="the name")
+        what = f"{name[:40]}{'…' if len(name) > 40 else ''} is too long for the name of a file or folder"
+        return Described(what, "choose a shorter one", USAGE)
     if isinstance(error, OSError) and error.filename is not None:
         reason = (error.strerror or type(error).__name__).lower()
         return Described(f"{error.filename}: {reason}", "check the path, its permissions and the free space", USAGE)

@@ -20,6 +20,7 @@ from loupe.benchmarks.registry import benchmark_of_run, name_of_run
 from loupe.engines.adapters.steps import apply_adapters
 from loupe.engines.registry import slug
 from loupe.errors import RunError, UsageError, word
+from loupe.files.file_names import as_on_any_disk
 from loupe.files.folder import Folder
 from loupe.results.headline import headline_of
 from loupe.results.matrix import make_matrix
@@ -65,9 +66,10 @@ def write_evaluation_layout(paths: Sequence[Path], root: Path, *, raw: bool = Fa
     folders = [RunFolder.open(path) for path in paths]
     results = [_scored(folder) for folder in folders]
     names = [_names(folder) for folder in folders]
+    on_disk = [as_on_any_disk("/".join(name)) for name in names]
     for place, name in enumerate(names):
-        if name in names[:place]:
-            twin = folders[names.index(name)].path
+        if on_disk[place] in on_disk[:place]:
+            twin = folders[on_disk.index(on_disk[place])].path
             raise UsageError(
                 f"{twin} and {folders[place].path} are both {name[0]} on {name[1]}",
                 hint="export them one by one, each with an --output of its own",
