@@ -26,11 +26,12 @@ from loupe.engines.pages.page_files import page_file, single_page
 from loupe.engines.pages.page_reader import PageReader, page_reader
 from loupe.engines.pages.told_pages import told_apart
 from loupe.engines.registry import Profile
+from loupe.engines.shared.error_replies import error_reply
 from loupe.engines.shared.source_digests import short_digest
 from loupe.engines.workers.child_environment import without_keys
 from loupe.engines.workers.conversions import Conversions, Document, conversions
 from loupe.engines.workers.programs import OUTPUT_LIMIT, run_program
-from loupe.errors import EngineError, MissingToolError, PageError, ProfileError
+from loupe.errors import EngineError, MissingToolError, NoAnswerError, PageError, ProfileError
 from loupe.files.folder import Folder
 from loupe.files.foreign import decode_text
 from loupe.types import Engine, Output, PageSource, PdfPage, Request
@@ -164,9 +165,12 @@ class _Command:
                 raise EngineError(f"{name} {ended}: {finished.complaint or 'no message'}")
             output = _only_text(Folder(Path(folder)), name) if folder else finished.output
         try:
-            return decode_text(output)
+            text = decode_text(output)
         except UnicodeDecodeError as error:
             raise EngineError(f"{name}: the output is not UTF-8 (byte {error.start})") from None
+        if said := error_reply(text):
+            raise NoAnswerError(f"{name}: the output is an error: {said}")
+        return text
 
     def _names(self, placeholder: str) -> bool:
         return any(f"{{{placeholder}}}" in argument for argument in self.arguments)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 from loupe.engines.adapters.steps import think
+from loupe.engines.shared.error_replies import error_reply
 from loupe.errors import NoAnswerError, TransientEngineError
 from loupe.typed import decode_json, encode_json
 from loupe.types import UNDECODABLE, Output
@@ -71,8 +72,8 @@ def provider_error(error: Any, message: str) -> ProviderError:
 def checked(output: Output, answer_from: AnswerFrom = "content") -> Output:
     """Return the output of a chat completion, with its answer as text.
 
-    Raises NoAnswerError for a refusal, filtered content, a tool call or an end that no empty answer has, and
-    TransientEngineError if the server gave up the answer. Loupe offers no tools: if there is a call, the server
+    Raises NoAnswerError for a refusal, filtered content, a tool call, an error as text and an end that no empty answer
+    has, TransientEngineError if the server gave up the answer. Loupe offers no tools: if there is a call, the server
     filed the answer there, and text beside it ("Here is the page:") is no answer.
     """
     choice, message = _choice(output)
@@ -93,6 +94,8 @@ def checked(output: Output, answer_from: AnswerFrom = "content") -> Output:
             how = "with text beside it" if output.text.strip() else "instead of text"
             raise NoAnswerError(f"{TOOL_CALL} {how}{called}", output=_without_text(output))
         return replace(_without_text(output), text=_arguments(call))
+    if said := error_reply(output.text):
+        raise NoAnswerError(f"the answer is an error: {said}", output=_without_text(output))
     if not output.text.strip() and (unknown := words - _DONE - _LENGTH):
         raise NoAnswerError(f"no text, and the server ended with finish_reason {min(unknown)!r}", output=output)
     return output

@@ -15,7 +15,8 @@ from loupe.engines.services.paths import joined, look, said_at, text_at
 from loupe.engines.services.placeholders import Find
 from loupe.engines.services.settings import Settings
 from loupe.engines.services.tables import Call, Poll
-from loupe.errors import EngineError, EngineTimeoutError, TransientEngineError
+from loupe.engines.shared.error_replies import error_reply
+from loupe.errors import EngineError, EngineTimeoutError, NoAnswerError, TransientEngineError
 from loupe.types import Request
 
 #: Failed questions about a job, one after the other, after which it is given up.
@@ -151,8 +152,11 @@ class ServiceClient:
         words = look(answer.finish, data)
         paths = {key: getattr(usage, key) for key in ("pages", "credits", "input_tokens", "output_tokens")}
         told = {key: look(path, data) for key, path in paths.items() if path}
+        texts = [joined(page, answer.join, answer.text) for page in pages]
+        if said := next(filter(None, map(error_reply, texts)), ""):
+            raise NoAnswerError(f"the answer is an error: {said}")
         return Read(
-            texts=[joined(page, answer.join, answer.text) for page in pages],
+            texts=texts,
             cut=any(word in answer.truncated for word in (words if isinstance(words, list) else [words])),
             usage={key: number for key, number in told.items() if _is_number(number)},
             seconds=seconds,

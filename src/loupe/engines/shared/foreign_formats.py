@@ -13,6 +13,7 @@ from typing import Any
 
 from loupe.engines.adapters.service_json import json_in, service_json, without_fence
 from loupe.engines.services.paths import look
+from loupe.engines.shared.error_replies import error_reply
 
 #: Characters in which the outermost element of XML begins.
 _BEGINNING = 20_000
@@ -43,6 +44,9 @@ _XML: Mapping[str, ForeignFormat] = {
     "pdf2xml": ForeignFormat("XML of pdftohtml", "write text: pdftotext -layout FILE.pdf PAGE.txt"),
 }
 _ABBYY = ForeignFormat("ABBYY XML", _EXPORT)
+_OF_ERROR = ForeignFormat(
+    "an error of a service", "read the page again; if the page shows this JSON, put it between ``` and ```"
+)
 _OF_HOCR = ForeignFormat("hOCR", "write text: tesseract PAGE.png PAGE txt")
 _OF_TSV = ForeignFormat("a TSV table of Tesseract", "write text: tesseract PAGE.png PAGE txt")
 _OF_BBOX = ForeignFormat("words with boxes of pdftotext -bbox", "write text: pdftotext -layout FILE.pdf PAGE.txt")
@@ -141,15 +145,16 @@ def foreign_format(text: str) -> ForeignFormat | None:
     >>> foreign_format('<alto xmlns="x"><Layout/></alto>').name, foreign_format("<p>A page</p>")
     ('ALTO XML', None)
     """
-    text = without_fence(text)
+    whole, text = text, without_fence(text)
     start = text[:_BEGINNING].lstrip("\ufeff \t\r\n")
     if start.startswith("<"):
         return _of_xml(start, text)
     if start.startswith(_TSV):
         return _OF_TSV
-    if start[:1] not in ("{", "[") or not any(mark in text for mark in _MARKS) or service_json(text) != text:
+    if start[:1] not in ("{", "["):
         return None
-    return _of_json(text)
+    of_service = any(mark in text for mark in _MARKS) and service_json(text) == text
+    return (_of_json(text) if of_service else None) or (_OF_ERROR if error_reply(whole) else None)
 
 
 def _of_xml(start: str, text: str) -> ForeignFormat | None:
