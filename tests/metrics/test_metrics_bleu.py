@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loupe.errors import MissingToolError
 from loupe.metrics import bleu_counts, bleu_of_sums, corpus_bleu, installed_wordnet, meteor, sentence_bleu, tokenize_13a
 from tests.support.shared import cases
 
@@ -133,8 +134,9 @@ def test_meteor_counts_stems_and_without_a_dictionary_no_synonyms() -> None:
 
 def test_meteor_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nltk.translate.meteor_score", None)
-    with pytest.raises(ModuleNotFoundError, match=r"^METEOR needs nltk, which is not installed: pip install nltk$"):
+    with pytest.raises(MissingToolError, match=r"^METEOR needs nltk, which is not installed") as caught:
         meteor(["a"], ["a"])
+    assert (caught.value.hint, caught.value.exit_code) == ("pip install nltk", 4)
 
 
 def test_meteor_of_many_words_without_a_match_takes_no_quadratic_time() -> None:

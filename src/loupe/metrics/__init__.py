@@ -1,4 +1,4 @@
-"""Metrics: pure functions on values. Of Loupe only `former_names` is imported. Arguments: (prediction, reference)."""
+"""Metrics: pure functions of (prediction, reference). Of Loupe, they import only `errors` and `former_names`."""
 
 from loupe.metrics.alignment import (
     EditCounts,

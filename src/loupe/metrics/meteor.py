@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Protocol
 
+from loupe.errors import MissingToolError
 from loupe.metrics.meteor_wordnet import NoSynonyms, Synset, WordNet, find_wordnet
 
 
@@ -25,13 +26,13 @@ def meteor(prediction: Sequence[str], reference: Sequence[str], *, synonyms: Syn
     """METEOR, 0..1, higher is better, case ignored; no common word: 0.0.
 
     Time grows with the number of words, not with its square: NLTK 3.10.4 has an index of words (older ones not).
-    Without `synonyms`, words match exactly or by their Porter stem. Raises ImportError where nltk is not installed.
+    Without `synonyms`, words match exactly or by their Porter stem. Raises MissingToolError if nltk is not installed.
     Oddity kept: synonyms are looked up for stems, not for words, as NLTK does, so that "automobile" and "car" differ.
     """
     try:
         from nltk.translate.meteor_score import meteor_score  # type: ignore[import-untyped]
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("METEOR needs nltk, which is not installed: pip install nltk", name="nltk") from error
+    except ModuleNotFoundError:
+        raise MissingToolError("METEOR needs nltk, which is not installed", hint="pip install nltk") from None
     return float(meteor_score([list(reference)], list(prediction), wordnet=synonyms or NoSynonyms()))
 
 
