@@ -116,3 +116,21 @@ def test_options_of_one_run_or_of_answers_are_refused(option: tuple[str, ...], h
 def test_every_run_is_held_against_the_floor(here: Path) -> None:
     assert loupe("score", "runs", "--fail-under", "99", cwd=here).returncode == 1
     assert loupe("score", "runs", "--fail-under", "0", cwd=here).returncode == 0
+
+
+def test_every_command_takes_a_run_by_its_name_below_runs(here: Path) -> None:
+    commands = [
+        "score good/sample_pages fair",
+        "compare good/sample_pages fair/sample_pages --baseline good/sample_pages",
+        "report good fair/sample_pages -o r.html",
+        "pack good/sample_pages -o p.tar.gz",
+        "export good/sample_pages --to csv",
+        "lint good/sample_pages",
+    ]
+    for words in commands:
+        done = loupe(*words.split(), cwd=here)
+        assert done.returncode == 0, done.stderr
+    assert loupe("view", "good/sample_pages", "--help", cwd=here).returncode == 0
+    for words in ("score gone/sample_pages", "compare good/gone fair", "report ../runs2/good -o r.html"):
+        done = loupe(*words.split(), cwd=here)
+        assert done.returncode == 2 and "no run at" in done.stderr

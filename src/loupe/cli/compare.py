@@ -12,7 +12,7 @@ import msgspec
 from loupe.cli.shared.beside import by_measure_option
 from loupe.cli.shared.gate import Gate, gate_options
 from loupe.cli.shared.output import as_json, json_option, plain_option, say, tables
-from loupe.cli.shared.run_paths import exit_with, is_root, readable_runs
+from loupe.cli.shared.run_paths import RunPath, exit_with, is_root, readable_runs
 from loupe.cli.shared.summaries import Summaries, summary_options
 from loupe.errors import UsageError, word
 from loupe.files.default_places import RUNS
@@ -39,7 +39,7 @@ _PATH: Any = click.Path(path_type=Path)
 
 
 @click.command("compare")
-@click.argument("runs", metavar="[RUN RUN...]", nargs=-1, type=_PATH)
+@click.argument("runs", metavar="[RUN RUN...]", nargs=-1, type=RunPath())
 @click.option("--runs", "root", type=_PATH, default=RUNS, metavar="DIR", help="Root of the runs. Default: ./runs.")
 @gate_options
 @by_measure_option

@@ -21,6 +21,7 @@ from loupe.cli.shared.output import (
     shared_option,
     tables,
 )
+from loupe.cli.shared.run_paths import RunPath
 from loupe.cli.shared.server_options import (
     SERVER_OVERRIDES,
     check_serve,
@@ -52,7 +53,7 @@ LISTED = 5
 
 
 @click.command("embed")
-@click.argument("run", metavar="RUN | FOLDER", type=_PATH)
+@click.argument("run", metavar="RUN | FOLDER", type=RunPath())
 @click.option("--queries", type=_PATH, metavar="FILE", help="JSON lines: query_id, text, relevant {page id: grade}.")
 @click.option(
     "--base-url", multiple=True, metavar="URL", help="URL of the embedding server. Default: one found on this machine."

@@ -9,6 +9,7 @@ import click
 
 from loupe import former_names
 from loupe.cli.shared.output import as_json, json_option, print_data, say
+from loupe.cli.shared.run_paths import RunPath
 from loupe.errors import UsageError, did_you_mean, word
 from loupe.files.default_places import default_place
 
@@ -24,7 +25,7 @@ LAYOUTS = (CSV, PARQUET, HUB, INSPECT, EVALUATION, OMNIDOCBENCH, MDPBENCH, FAILE
 
 
 @click.command("export")
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=RunPath())
 @click.option(
     "--to",
     metavar="DIR|LAYOUT",

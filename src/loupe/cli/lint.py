@@ -11,6 +11,7 @@ from loupe.cli.shared.adapters import adapters_option
 from loupe.cli.shared.errors import BELOW
 from loupe.cli.shared.options import allow_unverified
 from loupe.cli.shared.output import as_json, json_option, plain_option, say, tables
+from loupe.cli.shared.run_paths import RunPath
 from loupe.errors import UsageError, word
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ LINES = 4
 
 
 @click.command("lint")
-@click.argument("answers", metavar="RUN | ANSWERS", type=click.Path(path_type=Path))
+@click.argument("answers", metavar="RUN | ANSWERS", type=RunPath())
 @click.option(
     "--for", "benchmark", default="", metavar="BENCHMARK", help="Benchmark of the answers; not needed for a run."
 )

@@ -7,12 +7,13 @@ from pathlib import Path
 import click
 
 from loupe.cli.shared.output import as_json, json_option, print_data, say
+from loupe.cli.shared.run_paths import RunPath
 from loupe.errors import word
 from loupe.files.default_places import default_place
 
 
 @click.command("pack")
-@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("run", metavar="RUN", type=RunPath())
 @click.option(
     "-o",
     "--output",

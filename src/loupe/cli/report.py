@@ -8,12 +8,12 @@ import click
 
 from loupe.cli.shared.beside import by_measure_option
 from loupe.cli.shared.output import as_json, json_option, print_data, say
-from loupe.cli.shared.run_paths import exit_with, readable_runs
+from loupe.cli.shared.run_paths import RunPath, exit_with, readable_runs
 from loupe.files.default_places import default_place
 
 
 @click.command("report")
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=RunPath())
 @click.option(
     "-o",
     "--output",

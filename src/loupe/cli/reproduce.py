@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from loupe.cli.shared.output import as_json, json_option, plain_option, print_data, print_line, runs_option, say, tables
+from loupe.cli.shared.run_paths import RunPath
 from loupe.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -20,9 +21,7 @@ _ALL = "list all: loupe reproduce"
 
 @click.command("reproduce")
 @click.argument("target", metavar="[ENGINE/BENCHMARK]", required=False, default="")
-@click.option(
-    "--run", type=click.Path(path_type=Path), metavar="FOLDER", help="This run, whatever its engine is called."
-)
+@click.option("--run", type=RunPath(), metavar="FOLDER", help="This run, whatever its engine is called.")
 @runs_option
 @json_option
 @plain_option

@@ -11,6 +11,7 @@ import click
 
 from loupe.cli.shared.beside import by_measure_option
 from loupe.cli.shared.local_page import port_option, quiet_option, serve_locally
+from loupe.cli.shared.run_paths import RunPath
 from loupe.errors import RunError
 from loupe.files.default_places import RUNS
 from loupe.files.folder import Folder
@@ -18,7 +19,7 @@ from loupe.files.foreign import real_path
 
 
 @click.command("view")
-@click.argument("runs", metavar="[RUN...]", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("runs", metavar="[RUN...]", nargs=-1, type=RunPath(exists=True, file_okay=False))
 @by_measure_option
 @port_option
 @quiet_option

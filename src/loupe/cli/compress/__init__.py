@@ -14,6 +14,7 @@ from loupe.cli.shared.errors import SOME_FAILED
 from loupe.cli.shared.exit_verdict import strict_option
 from loupe.cli.shared.options import YES
 from loupe.cli.shared.output import as_json, differences, json_option, plain_option, print_line, say, tables
+from loupe.cli.shared.run_paths import RunPath
 from loupe.cli.shared.server_options import (
     SERVER_OVERRIDES,
     check_serve,
@@ -40,7 +41,7 @@ _PATH = click.Path(path_type=Path)
 
 
 @click.command("compress")
-@click.argument("runs", metavar="[RUN... | BENCHMARK]", nargs=-1, type=_PATH)
+@click.argument("runs", metavar="[RUN... | BENCHMARK]", nargs=-1, type=RunPath())
 @click.option("--image", type=_PATH, metavar="PATH", help="A page image, or a folder of them.")
 @click.option("--mode", type=click.Choice(list(MODES)), help="Resolution mode. Dry run without one: all of them.")
 @click.option("--ground-truth", type=_PATH, metavar="PATH", help="Text of the page; folder of texts; Fox's JSON.")

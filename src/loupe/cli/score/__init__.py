@@ -224,11 +224,21 @@ def _unpacked(target: tuple[str, ...], runs: object) -> tuple[str, ...]:
     from loupe.pipeline.packs import is_pack, unpack
 
     if len(target) != 1 or not is_pack(Path(target[0])):
-        return target
+        return _placed(target)
     assert isinstance(runs, Path)
     folder = unpack(Path(target[0]), runs)
     say(f"unpacked to {folder.path}")
     return (str(folder.path),)
+
+
+def _placed(target: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the paths of runs that are named below ./runs; a benchmark and its answers stay as they are."""
+    from loupe.benchmarks.registry import is_installed
+    from loupe.runs.opening import place_of_run
+
+    first = place_of_run(Path(target[0]))
+    is_named = str(first) != target[0] and first.exists() and not is_installed(target[0])
+    return tuple(str(place_of_run(Path(each))) for each in target) if is_named else target
 
 
 def _options_of_run(run: str, pairs: object) -> dict[str, str]:

@@ -13,6 +13,7 @@ import msgspec
 
 from loupe.cli.shared.errors import BELOW
 from loupe.cli.shared.output import say
+from loupe.cli.shared.run_paths import RunPath
 from loupe.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def gate_options(function: F) -> F:
     """The three options."""
-    kind: Any = click.Path(path_type=Path)
+    kind: Any = RunPath()
     text = (
         "For --fail-on-regression: fail unless the interval of the headline excludes a loss of X or more (in percent "
         "points, or in the measure's own unit). Also fails with too few samples to exclude it."

@@ -18,6 +18,7 @@ from loupe.cli.shared.engine_settings import PROMPT_OPTIONS, split_options
 from loupe.cli.shared.flags import Flags
 from loupe.cli.shared.output import fresh_option, runs_option, say, shared_option
 from loupe.cli.shared.repeated_runs import repeated
+from loupe.cli.shared.run_paths import RunPath
 from loupe.cli.shared.server_options import (
     SERVER_OPTIONS,
     in_server_order,
@@ -138,7 +139,7 @@ _OPTIONS = (
     ),
     click.option(
         "--reuse",
-        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        type=RunPath(exists=True, file_okay=False),
         metavar="RUN",
         help="Keep this run's answers to samples of your own folder that have not changed, and read only the others.",
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,8 +12,19 @@ from loupe.cli.shared.errors import USAGE
 from loupe.cli.shared.output import say
 from loupe.errors import RunError, UsageError, word
 from loupe.runs.folder import RunFolder, find_runs
-from loupe.runs.opening import open_run
+from loupe.runs.opening import open_run, place_of_run
 from loupe.types import UNDECODABLE, Result
+
+
+class RunPath(click.Path):
+    """A run, or a folder of runs, by its path or by its name below ./runs."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(path_type=Path, **options)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        return super().convert(place_of_run(Path(value)), param, ctx)
 
 
 def is_root(path: Path) -> bool:
