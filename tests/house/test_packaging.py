@@ -129,6 +129,13 @@ def test_the_wheel_holds_every_file_of_the_package_and_its_licence(wheel: Path) 
     missing = {path.relative_to(ROOT / "src").as_posix() for path in sources} - names
     assert {name for name in missing if not name.endswith((".pyc", ".swp"))} == set()
     assert any(name.endswith("licenses/LICENSE") for name in names)
+    [notice] = [name for name in names if name.endswith("licenses/LICENSES/Unicode-3.0.txt")]
+    [metadata] = [name for name in names if name.endswith(".dist-info/METADATA")]
+    archive = zipfile.ZipFile(wheel)
+    assert "\nLicense-Expression: Apache-2.0 AND Unicode-3.0\n" in archive.read(metadata).decode()
+    stated = re.findall(r"^# ?(.*)$", archive.read("loupe/metrics/date_words.py").decode(), re.MULTILINE)
+    text = archive.read(notice).decode().split("\n")
+    assert stated[: len(text) - 1] == text[:-1], "the notice in the code is the one of the file"
     words = zipfile.ZipFile(wheel).read("loupe/metrics/date_words.py").decode()
     assert "Derived data" in words and "Permission is hereby granted" in words and "Copyright © 2004-" in words
     assert any(name.endswith("profiles/rapidocr.toml") for name in names)
