@@ -21,7 +21,7 @@ def _end_at_interrupts() -> None:
 
 _end_at_interrupts()
 
-from loupe.data.python_process import leave_working_folder  # noqa: E402
+from loupe.python_process import leave_working_folder  # noqa: E402
 
 
 def main() -> int:

@@ -13,8 +13,8 @@ from loupe.cli.shared.flags import Flags
 from loupe.engines.chat.discovery import Addresses, addresses_of, as_found
 from loupe.engines.chat.endpoints import GIVEN_KEY, NO_KEY, asked_at, key_for, key_hint, source_of
 from loupe.engines.chat.http_failures import failure
-from loupe.engines.workers.child_environment import OWN_KEYS
 from loupe.errors import EngineUnavailableError, UsageError
+from loupe.helpers import for_own_program
 from loupe.runs.folder import RunFolder
 from tests.support.chat_server import ChatServer, in_thread
 from tests.support.command_line import complaint, loupe, make_folder
@@ -124,7 +124,7 @@ def test_a_key_of_the_command_is_for_the_one_engine_that_asks_a_server(monkeypat
     assert len(choose_engines(Flags(engine=("olmocr", "rolmocr")))) == 2
     with pytest.raises(UsageError, match="gemini sets its own"):
         choose_engines(Flags(engine=("olmocr", "gemini")))
-    assert GIVEN_KEY in OWN_KEYS
+    assert GIVEN_KEY not in for_own_program()
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def line(engine: str = "openai", **keys: Any) -> str:
         ("ollama:glm-ocr", "ollama serve"),
         ("mlx_vlm:a/b", f"mlx_vlm.server --model a/b {LOCAL}"),
         ("mlx-lm:a/b", f"mlx_lm.server --model a/b {LOCAL}"),
-        ("loupe:rapidocr", f"python -m loupe serve rapidocr --name rapidocr {LOCAL}"),
+        ("loupe:rapidocr", f"python -P -m loupe serve rapidocr --in {Path.cwd()} --name rapidocr {LOCAL}"),
     ],
 )
 def test_every_kind_is_started_as_its_template_says(serve: str, expected: str) -> None:
@@ -269,7 +269,7 @@ def test_known_messages_of_a_log_are_explained(tmp_path: Path, log: str, line: s
 PROGRAM = f"""#!{sys.executable}
 import json, os, sys
 with open(os.environ["NOTE"], "w") as note:
-    json.dump([sys.argv[1:], dict(os.environ), os.getcwd()], note)
+    json.dump([sys.argv[1:], dict(os.environ), os.getcwd(), os.listdir()], note)
 model, port = sys.argv[2], sys.argv[sys.argv.index("--port") + 1]
 reader = os.environ["READER"]
 words = ["serve", f"python:{{reader}}:read", "--name", model, "--port", port]
@@ -285,17 +285,22 @@ def test_a_run_starts_the_server_reads_with_it_and_records_it(tmp_path: Path) ->
     program.chmod(0o755)
     env = {
         **{"PATH": str(tmp_path / "bin"), "NOTE": str(tmp_path / "note"), "READER": str(tmp_path / "faulty.py")},
-        **{"LOUPE_API_KEY": "hidden-key", "HF_TOKEN": "for-the-hub"},
+        **{"LOUPE_API_KEY": "hidden-key", "HF_TOKEN": "for-the-hub", "HUGGING_FACE_HUB_TOKEN": "not-named"},
+        **{"XDG_CACHE_HOME": str(tmp_path / "cache"), "VLLM_PORT": "7", "VLLM_API_KEY": "nobody-asked"},
     }
     words = ["run", "./words.py", "--serve", "vllm:some/model", "--server-port", "auto", "--json"]
+    words += ["-o", 'pass_env=["NOTE", "READER", "HF_TOKEN"]']
     done = loupe(*words, "--server-arg", "--dtype=half", "--server-arg=--api-key=hidden-key", cwd=tmp_path, env=env)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["measures"]["right"]["value"] == 1.0
     run = tmp_path / "runs/some_model/words"
-    arguments, environment, folder = json.loads((tmp_path / "note").read_text())
+    arguments, environment, folder, there = json.loads((tmp_path / "note").read_text())
     assert arguments[:2] == ["serve", "some/model"] and arguments[-4:] == ["--dtype", "half", "--api-key", "hidden-key"]
-    assert environment["HF_TOKEN"] == "for-the-hub" and "LOUPE_API_KEY" not in environment
-    assert Path(folder) == run
+    assert (environment["HF_TOKEN"], environment["VLLM_PORT"]) == ("for-the-hub", "7")
+    assert not {"LOUPE_API_KEY", "VLLM_API_KEY", "HUGGING_FACE_HUB_TOKEN"} & environment.keys()
+    # Nothing that lies in the run or in the user's folder can be imported there, whatever Python it is.
+    own = Path(folder)
+    assert (own.parents[1], there) == (tmp_path / "cache" / "loupe" / "server-folders", []) and not own.exists()
     info, record = json.loads((run / "run.json").read_text()), json.loads((run / "server.json").read_text())
     assert info["defining"]["server_arguments"] == {"dtype": "half"} and "|server:vllm+" in info["signature"]
     assert info["facts"]["server_origin"] == "started" and " --api-key [key]" in info["facts"]["server_command"]

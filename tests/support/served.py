@@ -99,7 +99,7 @@ QUICK = Patience(
     stop=StopPatience(term=1.0, stragglers=0.5, kill=20.0),
 )
 #: In the environment of a test, and so of everything that it starts.
-TEST_MARK = "LOUPE_TEST_MARK"
+TEST_MARK = "LC_LOUPE_TEST_MARK"
 
 
 def make_benchmark(folder: Path, words: Sequence[str]) -> Path:

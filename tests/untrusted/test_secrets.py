@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import base64
 import html
@@ -14,11 +15,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from loupe import helpers
 from loupe.engines.chat.settings import Settings
 from loupe.engines.openai import open_engine
 from loupe.engines.registry import engine_module, load_profile
-from loupe.engines.workers.child_environment import without_secrets
 from loupe.errors import LoupeError
+from loupe.helpers import for_children, for_own_program
 from loupe.runs.folder import RunFolder
 from loupe.scoring.pool import ScorePool
 from loupe.types import Output, Prediction, Request, Sample
@@ -172,7 +174,11 @@ def test_engine_show_leaves_the_query_of_an_address_out(here: Path) -> None:
         assert "https://h/v1" in done.stdout and "hidden" not in done.stdout
 
 
-KEYS = {"LOUPE_API_KEY": KEY, "OPENAI_API_KEY": "sk-o", "HF_TOKEN": "hf-1", "LOUPE_SERVE_API_KEY": "s"}
+#: Keys of Loupe, of others, and one whose name says nothing.
+KEYS = {
+    **{"LOUPE_API_KEY": KEY, "OPENAI_API_KEY": "sk-o", "HF_TOKEN": "hf-1", "LOUPE_SERVE_API_KEY": "s"},
+    **{"MISTRAL_API_KEY": "m", "VLLM_API_KEY": "v", "UV_PUBLISH_TOKEN": "u", "MYVAR_X": "x"},
+}
 LISTING = "import os, json; print(json.dumps(dict(os.environ)))"
 
 
@@ -180,7 +186,6 @@ LISTING = "import os, json; print(json.dumps(dict(os.environ)))"
 def keys(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setenv("MISTRAL_API_KEY", "the-users-own")
 
 
 def environment_of(name: str, **keys_of_profile: Any) -> dict[str, str]:
@@ -204,34 +209,53 @@ USERS_OWN = [
 
 @pytest.mark.usefixtures("keys")
 @pytest.mark.parametrize(("kind", "profile"), USERS_OWN)
-def test_a_users_program_or_function_does_not_get_the_keys_of_loupe(kind: str, profile: dict[str, Any]) -> None:
+def test_a_users_program_or_function_gets_no_variable_but_the_usual_and_those_of_its_profile(
+    kind: str, profile: dict[str, Any]
+) -> None:
     found = environment_of(kind, **profile)
-    assert not KEYS.keys() & found.keys()
-    assert found["MISTRAL_API_KEY"] == "the-users-own" and found["PATH"]
+    assert not KEYS.keys() & found.keys() and found["PATH"] and found["DO_NOT_TRACK"] == "1"
+    found = environment_of(kind, **profile, pass_env=["HF_TOKEN", "MYVAR_X", "DO_NOT_TRACK"])
+    assert {name: found[name] for name in KEYS.keys() & found.keys()} == {"HF_TOKEN": "hf-1", "MYVAR_X": "x"}
 
 
 @pytest.mark.usefixtures("keys")
-@pytest.mark.parametrize(("kind", "profile"), USERS_OWN)
-def test_a_profile_may_name_a_key_that_its_program_needs(kind: str, profile: dict[str, Any]) -> None:
-    found = environment_of(kind, **profile, pass_env=["HF_TOKEN"])
-    assert found["HF_TOKEN"] == "hf-1" and "OPENAI_API_KEY" not in found
+def test_what_helpers_get_is_a_list_of_names_and_an_installer_gets_the_password_of_its_own_index(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    usual = {"CUDA_VISIBLE_DEVICES": "1", "OMP_NUM_THREADS": "2", "https_proxy": "http://p", "SSL_CERT_FILE": "c"}
+    for name, value in {**usual, "UV_INDEX_MINE_PASSWORD": "w", "npm_config_registry": "r", "VLLM_PORT": "1"}.items():
+        monkeypatch.setenv(name, value)
+    assert usual.items() <= for_children().items() and usual.items() <= for_own_program().items()
+    for group in (*helpers._GROUPS, ""):
+        found = helpers.environment(*filter(None, [group]))
+        assert not KEYS.keys() & found.keys(), group
+        assert helpers.OFF.items() <= found.items()
+        assert ("UV_INDEX_MINE_PASSWORD" in found, "npm_config_registry" in found) == (group == "uv", group == "npm")
+        assert ("VLLM_PORT" in found) == (group == "servers")
+    monkeypatch.setenv("ORT_DISABLE_TELEMETRY", "0")
+    assert for_children()["ORT_DISABLE_TELEMETRY"] == "0", "what the user sets himself is his word"
 
 
-@pytest.mark.usefixtures("keys")
-def test_what_needs_no_key_sees_no_secret_of_anybody(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (
-        "DB_PASSWORD",
-        "AWS_SECRET_ACCESS_KEY",
-        "APIKEY",
-        "github_token",
-        "TOKENIZERS_PARALLELISM",
-        "KEYBOARD",
-    ):
-        monkeypatch.setenv(name, "x")
-    kept = without_secrets()
-    assert {"TOKENIZERS_PARALLELISM", "KEYBOARD", "PATH"} <= kept.keys()
-    names = {"DB_PASSWORD", "AWS_SECRET_ACCESS_KEY", "APIKEY", "github_token", "MISTRAL_API_KEY", *KEYS}
-    assert not names & kept.keys()
+#: Where a process may start without saying what it gets: it is a child of one that has been told.
+INHERITS = {"engines/environments/readers/kraken.py", "engines/environments/readers/ocrmypdf.py"}
+STARTERS = frozenset({"Popen", "create_subprocess_exec", "create_subprocess_shell", "check_output", "check_call"})
+
+
+def test_every_process_starts_with_an_environment_of_the_one_list() -> None:
+    root = Path(helpers.__file__).parent
+    found = set()
+    for path in sorted(root.rglob("*.py")):
+        name = path.relative_to(root).as_posix()
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+                continue
+            called, owner = node.func.attr, ast.unparse(node.func.value)
+            assert not (owner == "os" and called.startswith(("system", "popen", "spawn", "posix_spawn", "exec"))), name
+            starts = called in STARTERS or (owner == "subprocess" and called in ("run", "call"))
+            if starts and name not in INHERITS:
+                assert "env" in {word.arg for word in node.keywords}, f"{name}:{node.lineno} passes everything on"
+                found.add(name)
+    assert {"helpers.py", "servers/server.py", "data/hub/katex.py", "engines/environments/making.py"} <= found
 
 
 SCORER = """
@@ -242,7 +266,7 @@ def load(root):
     yield Sample(id="a", truth="")
 
 def score(sample, prediction):
-    seen = [name for name in os.environ if name.endswith(("_API_KEY", "_TOKEN"))]
+    seen = [name for name in os.environ if name.endswith(("_API_KEY", "_TOKEN")) or name == "MYVAR_X"]
     return [Score(measure="seen", counts=(float(len(seen)), 1.0))]
 
 benchmark = Benchmark(title="t", version="1", task="text", measures=(Measure(name="seen"),), load=load, score=score)

@@ -21,6 +21,7 @@ from loupe.data.extras import EXTRAS, install_command
 from loupe.errors import UnsafeFileError
 from loupe.files.default_places import RUNS
 from loupe.files.folder import Folder
+from loupe.helpers import said_by
 
 PACKAGE = "loupe-ocr"
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -191,7 +192,7 @@ def _first_line(words: list[str]) -> str:
 
 def _output(words: list[str]) -> str:
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=20, check=False)
+        done = said_by(words, seconds=20)
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"does not start: {error}"
     return (done.stdout or done.stderr).strip()

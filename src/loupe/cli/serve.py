@@ -39,6 +39,7 @@ _API_KEY_FILE, _API_KEY = key_options(_KEY_VARIABLE, "File with the key that cli
     metavar="DIR",
     help="With `stop`: root of the runs.",
 )
+@click.option("--in", "folder", type=click.Path(path_type=Path), hidden=True)
 @YES
 def command(
     engine: str,
@@ -48,6 +49,7 @@ def command(
     concurrency: int | None,
     timeout: float | None,
     runs: Path,
+    folder: Path | None,
     yes: bool,
 ) -> None:
     """Offer an engine as an OpenAI-compatible server on this machine.
@@ -56,6 +58,9 @@ def command(
 
     `loupe serve stop` ends the model servers that a killed `loupe run --serve …` left behind.
     """
+    if folder is not None:
+        # Started by `--serve loupe`, in a folder of Loupe's: the engine's name counts where its user is.
+        os.chdir(folder)
     if engine == "stop":
         _stop_left_over(runs)
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -24,10 +24,13 @@ from loupe.types import Engine
 
 
 class Cluster:
-    """Nodes of Ray, connected. `shared_data`: every node sees the data under the same paths, so pages are not sent."""
+    """Nodes of Ray, connected. `shared_data`: every node sees the data under the same paths, so pages are not sent.
 
-    def __init__(self, address: str, *, shared_data: bool = False) -> None:
-        self.ray, self.is_started_here = connect(address)
+    `passed` names the variables that a cluster started here gets beside the usual ones.
+    """
+
+    def __init__(self, address: str, *, shared_data: bool = False, passed: Collection[str] = ()) -> None:
+        self.ray, self.is_started_here = connect(address, passed)
         self.nodes = Nodes(self.ray)
         self._shared = shared_data
         self.tell: Callable[[str], None] = lambda _: None

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 from loupe.data.extras import need
 from loupe.errors import EngineUnavailableError, UsageError
 from loupe.files.scratch import scratch_folder
+from loupe.helpers import call_nobody, for_children, surroundings
 
 #: What `--on` takes: a cluster that is found, or the address of one that clients may use.
 RAY, CLIENT = "ray", "ray://"
@@ -26,9 +27,8 @@ RAY, CLIENT = "ray", "ray://"
 _STORE = 512 << 20
 #: Where a local cluster has its sockets, whose paths may have no more than some hundred characters.
 _SHORT = Path("/tmp")
-#: Nothing is reported to Ray's makers, and `uv run` uploads no working folder.
-_QUIET = {
-    "RAY_USAGE_STATS_ENABLED": "0",
+#: `uv run` uploads no working folder.
+_SETTINGS = {
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
     # A call after the connection is lost must not join, or start, another cluster.
     "RAY_ENABLE_AUTO_CONNECT": "0",
@@ -44,13 +44,16 @@ def check_address(address: str) -> None:
         need("grpc", extra="ray", purpose=f"--on {CLIENT}… (Ray's client, ray[client])")
 
 
-def connect(address: str) -> tuple[Any, bool]:
+def connect(address: str, passed: Collection[str] = ()) -> tuple[Any, bool]:
     """The module `ray`, connected, and whether the cluster was started here. Leaving the process disconnects.
+
+    A cluster that is started here gets the variables named in `passed`, and no other keys.
 
     Called in the main thread before anything else runs: the working folder and the mask of new files are those of the
     whole process. Raises EngineUnavailableError where no cluster answers.
     """
-    for name, value in _QUIET.items():
+    call_nobody()
+    for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
     with _away_from_here(), _own_signals():
         import ray
@@ -58,14 +61,14 @@ def connect(address: str) -> tuple[Any, bool]:
         logging.getLogger("ray").setLevel(logging.CRITICAL)
         _hush()
         if not ray.is_initialized():
-            started = _start_or_join(ray, address)
+            started = _start_or_join(ray, address, passed)
             atexit.register(ray.shutdown)
         else:  # The caller of a Python program has connected before.
             started = False
     return ray, started
 
 
-def _start_or_join(ray: Any, address: str) -> bool:
+def _start_or_join(ray: Any, address: str, passed: Collection[str]) -> bool:
     named = address if address != RAY else os.environ.get("RAY_ADDRESS", "")
     quiet = {"log_to_driver": False, "configure_logging": False}
     try:
@@ -76,7 +79,8 @@ def _start_or_join(ray: Any, address: str) -> bool:
             with suppress(ConnectionError):
                 ray.init(address="auto", **quiet)
                 return False
-        _start(ray, quiet)
+        with surroundings(for_children("ray", passed=passed)):
+            _start(ray, quiet)
         return True
     except Exception as error:  # noqa: BLE001  Ray raises anything, and a plain Exception where a start takes too long
         said = " ".join(str(error).split())[:200]

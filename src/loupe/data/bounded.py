@@ -21,24 +21,18 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 import loupe.errors
-from loupe.data.bounds import ALLOW_LARGE, SECONDS, TOO_LONG, is_bounded, max_pixels, why_it_ended
+from loupe.data.bounds import SECONDS, TOO_LONG, is_bounded, max_pixels, why_it_ended
 from loupe.data.messages import HEAD, frame
 from loupe.data.native_values import untagged
-from loupe.data.python_process import python_command
 from loupe.errors import LoupeError, PageError
+from loupe.helpers import environment
+from loupe.python_process import python_command
 from loupe.typed import msgpack_decoder
 from loupe.types import DocumentPage, PackedImage
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-#: All that the child needs of the environment; nothing in it is a secret, and it starts no program.
-_ENVIRONMENT: Final = (
-    *("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"),
-    # Where fonts are.
-    *("TYPST_FONT_PATHS", "XDG_DATA_HOME", "XDG_CONFIG_HOME"),
-    ALLOW_LARGE,
-)
 #: The child's memory is counted, so nothing may be set aside; and it does one thing at a time.
 _SETTINGS: Final = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 #: Pixels of a picture that travel at a time.
@@ -165,14 +159,13 @@ class _Reader:
             self._socket, theirs = socket.socketpair()
             self._owner = os.getpid()
             with theirs:
-                environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
                 # In the group of its parent, so that what ends that ends it too.
                 self._process = subprocess.Popen(
                     python_command("loupe.data.bounded_child", theirs.fileno()),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
-                    env={**environment, **_SETTINGS},
+                    env=environment("loupe") | _SETTINGS,
                     pass_fds=[theirs.fileno()],
                 )
         return self._socket

@@ -11,7 +11,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -28,12 +27,12 @@ from loupe.engines.pages.told_pages import told_apart
 from loupe.engines.registry import Profile
 from loupe.engines.shared.error_replies import error_reply
 from loupe.engines.shared.source_digests import short_digest
-from loupe.engines.workers.child_environment import without_keys
 from loupe.engines.workers.conversions import Conversions, Document, conversions
 from loupe.engines.workers.programs import OUTPUT_LIMIT, run_program
 from loupe.errors import EngineError, MissingToolError, NoAnswerError, PageError, ProfileError
 from loupe.files.folder import Folder
 from loupe.files.foreign import decode_text
+from loupe.helpers import for_own_program, said_by
 from loupe.types import Engine, Output, PageSource, PdfPage, Request
 
 ARGUMENT = "command"
@@ -158,7 +157,7 @@ class _Command:
         name = Path(self.arguments[0]).name
         with _new_folder() if self._names("output") else nullcontext("") as folder:
             filled = fill(self.arguments, values | {"output": folder})
-            environment = without_keys(self.settings.pass_env)
+            environment = for_own_program(self.settings.pass_env)
             finished = await run_program(filled, timeout=pages * self.settings.timeout, environment=environment)
             if finished.code != 0:
                 ended = f"was killed by signal {-finished.code}" if finished.code < 0 else f"ended with {finished.code}"
@@ -185,7 +184,7 @@ def _new_folder() -> Iterator[str]:
         try:
             folder.cleanup()
         except RecursionError:  # The program has put folders into folders, deeper than Python goes.
-            subprocess.run(["rm", "-rf", "--", folder.name], check=False)
+            said_by(["rm", "-rf", "--", folder.name])
 
 
 def _only_text(folder: Folder, program: str) -> bytes:

@@ -18,8 +18,8 @@ import msgspec
 from loupe.data.extras import install_command
 from loupe.engines.vendors.opening import Work, installed, open_package
 from loupe.engines.vendors.settings import SdkSettings
-from loupe.engines.workers.child_environment import without_secrets
 from loupe.errors import UsageError
+from loupe.helpers import for_children
 from loupe.metrics.vision_tokens import MODES
 from loupe.types import Engine
 
@@ -99,7 +99,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
         factory=f"loupe.engines.vendors.deepseek_{settings.backend}:load",
         arguments=arguments,
         # vLLM asks a server on the internet for its own address unless it has one.
-        environment={**without_secrets(), "VLLM_NO_USAGE_STATS": "1", "VLLM_HOST_IP": "127.0.0.1"},
+        environment=for_children("servers") | {"VLLM_HOST_IP": "127.0.0.1"},
     )
     async with open_package(settings, work, facts=facts) as engine:
         yield engine

@@ -21,12 +21,12 @@ from loupe.engines.environments.speech import ForeignInterpreter, Page, Start
 from loupe.engines.pages.page_files import page_file, single_page
 from loupe.engines.pages.page_reader import PageReader, page_reader
 from loupe.engines.shared.source_digests import short_digest
-from loupe.engines.workers.child_environment import without_secrets
 from loupe.engines.workers.conversions import Conversions, Document, conversions
 from loupe.engines.workers.cores import cores, memory_share
 from loupe.engines.workers.isolation import WorkerPool, interpreter_pool
 from loupe.errors import EngineError, EngineUnavailableError, MissingToolError, PageError, RejectedError, word
 from loupe.files.scratch import scratch_folder
+from loupe.helpers import for_children
 from loupe.types import Engine, Output, PageSource, PdfPage, Request
 
 _FORMATS = frozenset({"PNG", "JPEG"})
@@ -35,12 +35,9 @@ _THREADS = (
     *("OMP_NUM_THREADS", "OMP_THREAD_LIMIT", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"),
     *("DOCLING_NUM_THREADS", "RAYON_NUM_THREADS"),
 )
-#: Nothing is fetched and nothing is told while pages are read.
-_OFFLINE = {
-    **{"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"},
-    **{"PADDLE_PDX_DISABLE_MODEL_SOURCE_CHECK": "True"},
-}
-_QUIET = {"DO_NOT_TRACK": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"}
+#: Nothing is fetched while pages are read.
+_OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+_READABLE = {"PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"}
 #: A proxy that does not exist: it stops what is not written in Python, too, if it respects proxies.
 _NO_PROXY = "http://network-closed-by-loupe.invalid:9"
 
@@ -101,13 +98,11 @@ def _environments(
     """What each worker gets: no secrets, its share of the cores, its GPU."""
     threads = str(max(1, cores() // workers))
     shared = {
-        **without_secrets(),
-        **{name: os.environ[name] for name in settings.pass_env if name in os.environ},
+        **for_children(passed=settings.pass_env),
         **dict.fromkeys(_THREADS, threads),
-        **_QUIET,
+        **_READABLE,
     }
-    for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME"):
-        shared.pop(name, None)
+    shared.pop("PYTHONPATH", None)
     if not download:
         shared |= _OFFLINE
         if not settings.may_reach and not settings.hosts:

@@ -27,9 +27,9 @@ from loupe.engines.vendors.outbound import Outbound, loading, reading_here, with
 from loupe.engines.vendors.regions import WHOLE, region
 from loupe.engines.vendors.servers import one_server, reach_server
 from loupe.engines.vendors.settings import SdkSettings
-from loupe.engines.workers.child_environment import without_secrets
 from loupe.engines.workers.worker import Loaded
 from loupe.errors import EngineError, EngineUnavailableError, UsageError
+from loupe.helpers import for_children
 from loupe.types import Engine, Output, Request
 
 WAY = "pipeline"
@@ -100,7 +100,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     if server.host.endswith(_CLOUD):
         raise UsageError(f"{server.host} is the vendor's cloud; Loupe sends no document there", hint=_START)
     facts |= await reach_server(server, settings.model, start=_START) | {"model": settings.model, "mode": "selfhosted"}
-    environment = {name: value for name, value in without_secrets().items() if not name.startswith(_STEERING)}
+    environment = for_children()
     work = Work(
         factory="loupe.engines.glmocr:load",
         arguments={

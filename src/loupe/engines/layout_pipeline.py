@@ -29,7 +29,6 @@ from loupe.engines.layout.page_regions import CutRegion, Order
 from loupe.engines.pages.page_files import single_page
 from loupe.engines.pages.page_images import EncodedImage, parse_rule
 from loupe.engines.registry import WHOLE_PAGES
-from loupe.engines.workers.child_environment import without_secrets
 from loupe.engines.workers.cores import cores
 from loupe.engines.workers.isolation import worker_pool
 from loupe.errors import (
@@ -41,6 +40,7 @@ from loupe.errors import (
     RejectedError,
     outcome_of,
 )
+from loupe.helpers import for_children
 from loupe.runs.info import digest_of
 from loupe.typed import encode_json
 from loupe.types import Division, Engine, Joined, Output, Prediction, Request
@@ -182,7 +182,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     """
     count = settings.processes
     threads = str(max(1, cores() // count))
-    environment = {**without_secrets(), "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
+    environment = {**for_children(), "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
     keys = {"order": encode_json(settings.order())}
     factory = "loupe.engines.layout.page_regions:load"
     async with (

@@ -20,9 +20,9 @@ from loupe.engines.vendors.opening import Work, installed, open_package
 from loupe.engines.vendors.outbound import Outbound, loading, reading_here, without_proxies
 from loupe.engines.vendors.servers import ModelServer, one_server, reach_server
 from loupe.engines.vendors.settings import SdkSettings
-from loupe.engines.workers.child_environment import without_secrets
 from loupe.engines.workers.worker import Loaded
 from loupe.errors import MissingToolError
+from loupe.helpers import for_children
 from loupe.types import Engine
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
         facts |= await reach_server(server, settings.model, start=_START)
     hosts = [server.host] if server else []
     with tempfile.TemporaryDirectory(prefix="loupe-mineru-") as name:
-        environment = {key: value for key, value in without_secrets().items() if not key.startswith(_STEERING)}
+        environment = for_children()
         # Version 4 reads ~/.mineru/config.yaml, which may name servers of others: it is given a file of ours.
         config = Path(name) / "config.yaml"
         config.write_text("{}\n", encoding="utf-8")

@@ -21,9 +21,9 @@ from loupe.engines.vendors.outbound import Outbound, loading, reading_here, with
 from loupe.engines.vendors.regions import region
 from loupe.engines.vendors.servers import ModelServer, one_server, reach_server
 from loupe.engines.vendors.settings import SdkSettings
-from loupe.engines.workers.child_environment import without_secrets
 from loupe.engines.workers.worker import Loaded
 from loupe.errors import EngineError
+from loupe.helpers import for_children
 from loupe.types import Engine, Output, Request
 
 WAY = "pipeline"
@@ -33,7 +33,6 @@ _EXTRA = "paddleocr"
 _START = "paddleocr genai_server --model_name PaddleOCR-VL-1.5-0.9B --backend vllm --port 8080"
 _MODELS = "-o download=true for one page: the package fetches its models when it is opened"
 #: The package looks for its four model hosts first; it is not needed for models that are here.
-_NO_LOOKING = {"PADDLE_PDX_DISABLE_MODEL_SOURCE_CHECK": "True"}
 
 Backend = Literal["native", "vllm-server", "sglang-server", "fastdeploy-server", "mlx-vlm-server", "llama-cpp-server"]
 
@@ -111,7 +110,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
             "hosts": hosts,
             "max_tokens": settings.max_tokens,
         },
-        environment=without_proxies(without_secrets() | ({} if settings.download else _NO_LOOKING), hosts),
+        environment=without_proxies(for_children(), hosts),
     )
     async with open_package(settings, work, facts=facts, healthy=server.answers if server else None) as engine:
         yield engine

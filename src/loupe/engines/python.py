@@ -22,11 +22,11 @@ import msgspec
 from loupe.data.python_file import load_python_file
 from loupe.engines.registry import Profile
 from loupe.engines.shared.source_digests import short_digest
-from loupe.engines.workers.child_environment import without_keys
 from loupe.engines.workers.isolation import worker_pool
 from loupe.engines.workers.worker import Loaded
 from loupe.errors import EngineError, UsageError
 from loupe.files.foreign import real_path
+from loupe.helpers import for_own_program
 from loupe.types import Engine, Output, Request
 
 ARGUMENT = "function"
@@ -53,7 +53,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     """Import the function in a worker, then yield the engine. Raises UsageError if there is no such function."""
     # Absolute, because a worker may outlive a change of the working folder.
     arguments = {"function": settings.function, "folder": str(Path.cwd())}
-    workers, environment = settings.concurrency or 1, without_keys(settings.pass_env)
+    workers, environment = settings.concurrency or 1, for_own_program(settings.pass_env)
     async with worker_pool("loupe.engines.python:load", arguments, workers=workers, environment=environment) as pool:
 
         async def predict(request: Request) -> Output:

@@ -25,11 +25,11 @@ from loupe.engines.layout.placed_lines import PlacedLine, placed_line
 from loupe.engines.layout.reading_order import Quad
 from loupe.engines.pages.page_files import single_page
 from loupe.engines.registry import PLAIN_TEXT, Profile
-from loupe.engines.workers.child_environment import without_secrets
 from loupe.engines.workers.cores import cores, processes
 from loupe.engines.workers.isolation import worker_pool
 from loupe.engines.workers.worker import Loaded
 from loupe.errors import MissingToolError
+from loupe.helpers import for_children
 from loupe.types import Engine, Output, Request
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
         "dpi": settings.dpi,
         "longest": settings.longest,
     }
-    environment = {**without_secrets(), "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
+    environment = {**for_children(), "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
     async with worker_pool("loupe.engines.rapidocr:load", arguments, workers=workers, environment=environment) as pool:
 
         async def predict(request: Request) -> Output:

@@ -21,10 +21,11 @@ from loupe.engines.layout.placed_lines import PlacedLine, placed_line
 from loupe.engines.pages.page_files import page_file, single_page
 from loupe.engines.pages.page_reader import page_reader
 from loupe.engines.registry import PLAIN_TEXT, Profile
-from loupe.engines.workers.child_environment import without_secrets
 from loupe.engines.workers.cores import cores
 from loupe.engines.workers.programs import run_program
 from loupe.errors import EngineError, MissingToolError
+from loupe.helpers import environment as helper_environment
+from loupe.helpers import said_by
 from loupe.types import Engine, Output, Request
 
 #: What every build of Tesseract reads; other formats are handed over as PNG.
@@ -70,7 +71,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
         raise MissingToolError(f"the program {settings.program!r} is not installed", hint=_INSTALL)
     version = await asyncio.to_thread(_first_line, program, "--version")
     await asyncio.to_thread(_check_languages, program, settings.languages)
-    environment = {**without_secrets(), "OMP_THREAD_LIMIT": "1"}
+    environment = helper_environment("compute") | {"OMP_THREAD_LIMIT": "1"}
     options = ["stdout", "-l", settings.languages, "--psm", str(settings.psm)]
     options += ["-c", "tessedit_create_txt=1", "-c", "tessedit_create_tsv=1"]
 
@@ -140,9 +141,7 @@ def _first_line(program: str, option: str) -> str:
 
 def _run(program: str, option: str) -> str:
     try:
-        finished = subprocess.run(
-            [program, option], capture_output=True, text=True, timeout=30, errors="replace", env=without_secrets()
-        )
+        finished = said_by([program, option])
     except (OSError, subprocess.TimeoutExpired) as error:
         raise MissingToolError(f"{program} {option} failed: {error}", hint=_INSTALL) from None
     return finished.stdout or finished.stderr

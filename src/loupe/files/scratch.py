@@ -23,13 +23,27 @@ def scratch_folder(prefix: str, place: Path | None = None) -> Iterator[Path]:
     """A private folder whose name starts so, gone at the end; in `place` instead of the folder for temporary files."""
     sweep(prefix, place)
     with tempfile.TemporaryDirectory(prefix=prefix, dir=place, ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        new = folder / f"{_LOCK}.new"
-        with new.open("wb") as lock:
-            _take(lock.fileno())
-            # Under its own name it is locked from the start.
-            new.rename(folder / _LOCK)
-            yield folder
+        lock = _locked(Path(name))
+        try:
+            yield Path(name)
+        finally:
+            os.close(lock)
+
+
+def lent_folder(prefix: str, place: Path) -> tuple[Path, int]:
+    """Return a new, empty, private folder in `place`, and a descriptor: whoever inherits it still needs the folder."""
+    place.mkdir(parents=True, exist_ok=True)
+    sweep(prefix, place)
+    holder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+    lock = _locked(holder)
+    folder = holder / "empty"
+    folder.mkdir()
+    return folder, lock
+
+
+def take_back(folder: Path) -> None:
+    """Take away a lent folder with all that was left in it."""
+    shutil.rmtree(folder.parent, ignore_errors=True)
 
 
 def sweep(prefix: str, place: Path | None = None) -> None:
@@ -41,6 +55,16 @@ def sweep(prefix: str, place: Path | None = None) -> None:
             with (folder / _LOCK).open("rb") as lock:
                 _take(lock.fileno())
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def _locked(folder: Path) -> int:
+    """Lock a new folder; it is this process's until the descriptor is closed here and wherever it was inherited."""
+    new = folder / f"{_LOCK}.new"
+    lock = os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    _take(lock)
+    # Under its own name it is locked from the start.
+    new.rename(folder / _LOCK)
+    return lock
 
 
 def _take(descriptor: int) -> None:

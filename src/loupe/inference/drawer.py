@@ -13,9 +13,10 @@ from dataclasses import replace
 from typing import Final
 
 from loupe.data.messages import HEAD, frame
-from loupe.data.python_process import python_command
 from loupe.data.user_folders import why_not_kept
 from loupe.errors import PageError, WriteError
+from loupe.helpers import for_children
+from loupe.python_process import python_command
 from loupe.types import Division, Engine, Output, Request, Sample
 
 #: Pages that are drawn ahead, for each process: more would only lie about.
@@ -120,7 +121,9 @@ class Drawer:
 
     async def _started(self) -> Process:
         command = python_command("loupe.inference.drawing_child")
-        process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=for_children()
+        )
         assert process.stdin is not None
         process.stdin.write(frame(self._benchmark.encode()))
         return process

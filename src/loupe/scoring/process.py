@@ -15,9 +15,9 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from loupe.data.messages import HEAD, frame
-from loupe.data.python_process import python_command
-from loupe.engines.workers.child_environment import without_secrets
 from loupe.engines.workers.cores import cores
+from loupe.helpers import for_children
+from loupe.python_process import python_command
 from loupe.scoring.child import Prepared, Ready, Reply, Start
 from loupe.typed import msgpack_decoder
 from loupe.types import Prediction, Sample
@@ -133,7 +133,7 @@ class Process:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             bufsize=0,
-            env={**without_secrets(), **_SINGLE, **({"TMPDIR": temporary} if temporary else {})},
+            env={**for_children(), **_SINGLE, **({"TMPDIR": temporary} if temporary else {})},
             process_group=0,
         )
 

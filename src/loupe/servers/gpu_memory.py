@@ -6,6 +6,8 @@ import shutil
 import subprocess
 from collections.abc import Iterable
 
+from loupe.helpers import said_by
+
 
 def still_held(pids: Iterable[int]) -> set[int]:
     """Those of the processes that `nvidia-smi` lists; none where there is no such program."""
@@ -14,7 +16,7 @@ def still_held(pids: Iterable[int]) -> set[int]:
         return set()
     command = [program, "--query-compute-apps=pid", "--format=csv,noheader"]
     try:
-        listed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10).stdout.split()
+        listed = said_by(command, seconds=10).stdout.split()
     except (OSError, subprocess.TimeoutExpired):
         return set()
     return {int(word) for word in listed if word.isdigit()} & set(pids)

@@ -47,7 +47,10 @@ _OWN_LINES = 4
 _KNOWN = (
     (r"address already in use", "the port is taken: --server-port auto"),
     (r"trust[_-]remote[_-]code", "--server-arg=--trust-remote-code, if you trust the model's own code"),
-    (r"gated repo|401 client error|access to model .{1,200} is restricted", "export HF_TOKEN=TOKEN"),
+    (
+        r"gated repo|401 client error|access to model .{1,200} is restricted",
+        "set HF_TOKEN, and pass it on: -o 'pass_env=[\"HF_TOKEN\"]'",
+    ),
     (r"unrecognized arguments?:|invalid argument:|unknown option|no such option", "see the server's own --help"),
     (
         r"no such file or directory|repository not found|does not appear to have a file|is not a local folder",

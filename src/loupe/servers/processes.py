@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from loupe.helpers import said_by
+
 #: A mark in the environment of a server: whatever it starts inherits it, wherever it goes.
 MARK = "LOUPE_SERVER"
 _DEAD = "ZX"
@@ -55,8 +57,7 @@ def boot() -> str:
     with suppress(OSError, subprocess.SubprocessError):
         if sys.platform == "linux":
             return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        command = ["sysctl", "-n", "kern.boottime"]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
+        return said_by(["sysctl", "-n", "kern.boottime"], seconds=20).stdout.strip()
     return ""
 
 
@@ -106,7 +107,7 @@ def _from_proc(pid: int) -> Process | None:
 
 def _from_ps() -> dict[int, Process]:
     command = ["ps", "-A", "-o", "pid=,ppid=,pgid=,stat=,lstart="]
-    lines = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20).stdout.splitlines()
+    lines = said_by(command, seconds=20).stdout.splitlines()
     rows = [line.split(None, 4) for line in lines]
     return {
         int(pid): Process(int(pid), began.strip(), int(parent), int(group), int(group))

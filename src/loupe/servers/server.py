@@ -17,10 +17,11 @@ from pathlib import Path
 
 import msgspec
 
+from loupe.data.user_folders import cache_folder
 from loupe.engines.chat.discovery import as_found
-from loupe.engines.shared.model_names import refuse_folder_instead
 from loupe.errors import EngineUnavailableError
 from loupe.files.folder import Folder
+from loupe.files.scratch import lent_folder, take_back
 from loupe.servers import log as server_log
 from loupe.servers.gpu_memory import still_held
 from loupe.servers.ports import HOST, is_free, is_refused, listener
@@ -59,6 +60,7 @@ class Server:
         self._log = self._log_folder.path / LOG
         self._log_start = server_log.size(self._log)
         self._child: subprocess.Popen[bytes] | None = None
+        self._folder: Path | None = None
 
     @property
     def external(self) -> bool:
@@ -154,6 +156,8 @@ class Server:
             )
         finally:
             self._note(state="stopped", stopped=_now())
+            if self._folder is not None:
+                take_back(self._folder)
         if left:
             listed = " ".join(map(str, left))
             raise EngineUnavailableError(
@@ -184,9 +188,6 @@ class Server:
         self._note(version=version)
 
     def _launch(self, command: list[str]) -> None:
-        folder = Path.cwd() if self.wanted.template.folder == "here" else self._log.parent
-        if self.wanted.template.folder == "run":
-            refuse_folder_instead(self.wanted.model, folder)
         mark = secrets.token_hex(8)
         self._log_start = server_log.size(self._log)
         launcher = [sys.executable, "-I", "-S", "-c", _LAUNCH, str(os.getpid())] if sys.platform == "linux" else []
@@ -195,15 +196,21 @@ class Server:
         with self._log_folder.open_appending(LOG)[0] as output:
             output.write(f"--- {_now()} loupe starts: {' '.join(self.record.command)}\n".encode())
             self._log_start = server_log.size(self._log)
-            self._child = subprocess.Popen(
-                [*launcher, *command],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env=environment,
-                cwd=folder,
-                start_new_session=True,
-            )
+            # Its folder is nobody's: a Python before 3.11 imports from there, and programs look for settings.
+            self._folder, lock = lent_folder("server-", cache_folder("server-folders", to_write=True))
+            try:
+                self._child = subprocess.Popen(
+                    [*launcher, *command],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    env=environment,
+                    cwd=self._folder,
+                    pass_fds=[lock],
+                    start_new_session=True,
+                )
+            finally:
+                os.close(lock)
         process = find(self._child.pid)
         self._note(
             state="starting",

@@ -39,13 +39,13 @@ class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """One kind of server.
 
     `program`, `arguments` and the values of `environment` hold placeholders: `{model}`, `{name}` (what clients call the
-    model), `{port}`, `{python}`, `{model_flag}`, and those in `values`, which a profile may set. `named` is added where
-    the name differs from the model, `embedding` where vectors are wanted (None: it gives none). `says` is what
-    `discovery.identify` calls it. `health` is the path of the shallow check, `ready` what must hold before it is used.
-    `gpus` is the argument for the number of GPUs. `pass_env` are keys that it may see. `neutral` are arguments that
-    change no answer. `folder`: where it runs, the user's folder or the run's. `format`: what names of its models hold
-    where it reads other files than those that a model's makers publish. `files` are arguments whose value is a file
-    here. `memory` is the advice when memory runs out.
+    model), `{port}`, `{python}`, `{here}` (the user's folder), `{model_flag}`, and those in `values`, which a profile
+    may set. `named` is added where the name differs from the model, `embedding` where vectors are wanted (None: it
+    gives none). `says` is what `discovery.identify` calls it. `health` is the path of the shallow check, `ready` what
+    must hold before it is used. `gpus` is the argument for the number of GPUs. `neutral` are arguments that change no
+    answer. `folder`: whose names its model and arguments are, the user's folder's or none's. `format`: what names of
+    its models hold where it reads other files than those that a model's makers publish. `files` are arguments whose
+    value is a file here. `memory` is the advice when memory runs out.
     """
 
     title: str
@@ -65,9 +65,8 @@ class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     environment: dict[str, str] = {}
     module: str = ""
     gpus: str = ""
-    pass_env: list[str] = []
     neutral: list[str] = []
-    folder: Literal["here", "run"] = "run"
+    folder: Literal["here", "own"] = "own"
 
 
 @cache

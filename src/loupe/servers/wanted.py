@@ -20,9 +20,9 @@ from loupe.engines.chat.settings import Settings
 from loupe.engines.registry import Profile
 from loupe.engines.shared.model_names import refuse_folder_instead
 from loupe.engines.shared.redaction import without_secret_arguments
-from loupe.engines.workers.child_environment import importing_safely, without_keys
 from loupe.errors import MissingToolError, UsageError
 from loupe.files.foreign import real_path
+from loupe.helpers import for_children
 from loupe.runs.info import digest_of
 from loupe.servers.arguments import Argument, as_words, from_table, from_words, merge, refuse_ours
 from loupe.servers.templates import Template, server_kind, templates
@@ -38,7 +38,7 @@ class Wanted:
 
     `name` is what clients call the model, `asked` what the profile calls it; `port` 0: a free one.
     `program`, `arguments` and `environment` lack only the port; `given` are the arguments that are not the template's
-    own, `values` the numbers that fill the template.
+    own, `values` the numbers that fill the template. `passed` names variables that the server gets beside the usual.
     """
 
     kind: str
@@ -53,6 +53,7 @@ class Wanted:
     given: Sequence[Argument]
     asked: str
     startup_timeout: float
+    passed: Sequence[str] = ()
 
     def command(self, port: int) -> list[str]:
         """The words of the command line for a port. Raises MissingToolError where the program is not installed."""
@@ -67,10 +68,9 @@ class Wanted:
         return [_fill(word, {"port": str(port)}) for word in (*self.program[1:], *as_words(self.arguments))]
 
     def child_environment(self, port: int) -> dict[str, str]:
-        """All that the server's process gets: ours without Loupe's keys, and what the template and `gpus` add."""
+        """Return all that the server's process gets, what the profile passes on and the template adds included."""
         added = {name: _fill(value, {"port": str(port)}) for name, value in self.environment.items()}
-        ours = importing_safely(without_keys(self.template.pass_env))
-        return {**ours, "PYTHONUNBUFFERED": "1", **added}
+        return {**for_children("servers", passed=self.passed), "PYTHONUNBUFFERED": "1", **added}
 
     @property
     def identity(self) -> str:
@@ -118,10 +118,10 @@ def wanted_server(profile: Profile, *, embedding: bool = False) -> Wanted | None
             hint=f"--serve {kind}:NAME/REPOSITORY-{template.format}, or {kind}:./FILE.{template.format.lower()}",
         )
     absolute = _as_it_is if template.folder == "here" else _absolute
-    if template.folder == "run":
+    if template.folder == "own":
         refuse_folder_instead(model)
     model = absolute(model)
-    if template.folder == "run" and _is_path(model):
+    if template.folder == "own" and _is_path(model):
         _refuse_missing(kind, model)
     # A server that takes no other name for its model is asked for the model as it is called.
     takes_names = bool(template.named) or any("{name}" in word for word in template.arguments)
@@ -136,6 +136,7 @@ def wanted_server(profile: Profile, *, embedding: bool = False) -> Wanted | None
             _refuse_missing(f"{kind} {argument.flag}", *argument.values)
     total = {"total_context": values["slots"] * values["context"]} if {"slots", "context"} <= values.keys() else {}
     names = {"model": model, "name": name, "model_flag": "-m" if model.endswith(".gguf") else "-hf"}
+    names["here"] = str(Path.cwd())
     texts = {key: str(value) for key, value in {**values, **total, **names}.items()}
     further = (*(template.named if name != model else ()), *(_embedding(kind) if embedding else ()))
     own = [_fill(word, texts) for word in (*template.arguments, *further)]
@@ -152,6 +153,7 @@ def wanted_server(profile: Profile, *, embedding: bool = False) -> Wanted | None
         environment={key: _fill(text, texts) for key, text in template.environment.items()} | _environment(gpus),
         asked=profile.model,
         startup_timeout=profile.startup_timeout,
+        passed=profile.pass_env,
     )
 
 
@@ -190,7 +192,7 @@ def _as_it_is(word: str) -> str:
 
 
 def _absolute(word: str) -> str:
-    """A path in the user's folder, as the server finds it from the run's: `./x`, `x.gguf`, or `--flag=./x`."""
+    """A path in the user's folder, as the server finds it from its own: `./x`, `x.gguf`, or `--flag=./x`."""
     flag, sign, value = word.partition("=") if word.startswith("-") else ("", "", word)
     path = Path(value)
     if ("/" in value or _is_path(value)) and not path.is_absolute() and path.exists():

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from loupe.errors import UsageError
+from loupe.helpers import said_by
 from loupe.sizing.models_and_cards import Gpu, gpu, known_cards
 
 #: Stands for the card of this machine.
@@ -58,7 +59,7 @@ def _listed() -> list[_Listed]:
     if program is None:
         raise UsageError("no NVIDIA GPU on this machine (no nvidia-smi)", hint=_HINT)
     try:
-        done = subprocess.run([program, *_QUERY], capture_output=True, text=True, check=False, timeout=20)
+        done = said_by([program, *_QUERY], seconds=20)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UsageError(f"nvidia-smi does not answer: {type(error).__name__}", hint=_HINT) from None
     rows = [[cell.strip() for cell in line.split(",")] for line in done.stdout.splitlines()]

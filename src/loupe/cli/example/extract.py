@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 
 from loupe.data.pages import load_page
 from loupe.errors import EngineError
+from loupe.helpers import said_by
 from loupe.metrics.amounts import read_amount
 from loupe.metrics.dates import normalize_date
 from loupe.types import Request
@@ -45,10 +45,10 @@ def tesseract(request: Request) -> str:
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "page.png"
         load_page(request.images[0], dpi=DPI).save(page)
-        done = subprocess.run([program, page, "stdout"], capture_output=True, timeout=120, check=False)
+        done = said_by([program, str(page), "stdout"], seconds=120)
     if done.returncode:
-        raise EngineError(done.stderr.decode(errors="replace").strip()[-200:])
-    return answer(request, done.stdout.decode(errors="replace"))
+        raise EngineError(done.stderr.strip()[-200:])
+    return answer(request, done.stdout)
 
 
 @cache

@@ -69,7 +69,8 @@ def open_cluster(on: str | None, *, shared_data: bool, profiles: Sequence[tuple[
         check_profile(profile)
     for label in dict.fromkeys(label for label, profile in profiles if not runs_on_nodes(profile)):
         say(f"{label} is asked from this machine: a client needs no cluster; scoring runs there")
-    cluster = Cluster(on, shared_data=shared_data)
+    passed = {name for _, profile in profiles for name in getattr(profile, "pass_env", ())}
+    cluster = Cluster(on, shared_data=shared_data, passed=passed)
     where = "no Ray cluster is running: started one on this machine" if cluster.is_started_here else "Ray cluster"
     say(f"{where}: {cluster.called()}")
     return cluster

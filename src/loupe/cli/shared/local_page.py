@@ -13,6 +13,7 @@ import click
 
 from loupe.cli.shared.output import print_data, say
 from loupe.cli.shared.signals import told
+from loupe.helpers import environment, surroundings
 
 port_option = click.option(
     "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Default: 0, a free one."
@@ -34,10 +35,15 @@ async def _serve(serving: Serving, *, said: str, browser: bool) -> None:
         print_data(address)
         say(said)
         if browser and _has_display():
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+            threading.Thread(target=_open, args=(address,), daemon=True).start()
 
     with told(stop.set):
         await serving(stop, ready)
+
+
+def _open(address: str) -> None:
+    with surroundings(environment("network", "desktop")):
+        webbrowser.open(address)
 
 
 def _has_display() -> bool:

@@ -18,6 +18,7 @@ from loupe.data.extras import install_command
 from loupe.data.hub.manifest import safe_path
 from loupe.data.hub.patience import PASSING, Patience, retry_after_seconds
 from loupe.errors import DatasetError, DownloadError, MissingToolError
+from loupe.helpers import call_nobody
 from loupe.types import DataSet
 
 if TYPE_CHECKING:
@@ -119,8 +120,7 @@ def _endpoint() -> str | None:
 
 
 def _hub() -> HfApi:
-    # Metrics and telemetry of the library are off: what is measured here is nobody's business.
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    call_nobody()
     try:
         from huggingface_hub import HfApi, get_session, set_client_factory
     except ImportError:

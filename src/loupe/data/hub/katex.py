@@ -15,7 +15,6 @@ import re
 import shutil
 import subprocess
 import tarfile
-import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
@@ -26,6 +25,8 @@ from loupe.data.certificates import check_tls, further_trust
 from loupe.data.user_folders import cache_folder
 from loupe.errors import DatasetError, DownloadError, MissingToolError
 from loupe.files.folder import Folder
+from loupe.files.scratch import scratch_folder
+from loupe.helpers import environment
 
 SCRIPT, STYLE = "katex.min.js", "katex.min.css"
 
@@ -161,13 +162,19 @@ def _through_npm(version: str) -> bytes | None:
     npm = shutil.which("npm")
     if npm is None:
         return None
-    with tempfile.TemporaryDirectory() as folder:
-        words = [npm, "pack", f"katex@{version}", "--silent", "--ignore-scripts", "--pack-destination", folder]
+    root = cache_folder(to_write=True)
+    Folder(root).create()
+    with scratch_folder("npm-", root) as folder:
+        # A project of its own: npm looks for one, and for its settings, in every folder above.
+        (folder / "package.json").write_text('{"private": true}\n')
+        words = [npm, "pack", f"katex@{version}", "--silent", "--ignore-scripts"]
+        words += ["--prefix", str(folder), "--pack-destination", str(folder)]
+        variables = environment("network", "npm")
         try:
-            subprocess.run(words, cwd=folder, capture_output=True, timeout=300, check=True)
+            subprocess.run(words, cwd=folder, env=variables, capture_output=True, timeout=300, check=True)
         except (OSError, subprocess.SubprocessError):
             return None
-        found = next(Path(folder).glob("katex-*.tgz"), None)
+        found = next(folder.glob("katex-*.tgz"), None)
         return found.read_bytes() if found and found.stat().st_size <= _LARGEST_PACKAGE else None
 
 

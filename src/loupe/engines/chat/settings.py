@@ -18,7 +18,9 @@ from loupe.runs.info import digest_of
 #: Sampling parameters that are sent if they are set.
 SAMPLING = ("top_p", "top_k", "min_p", "repetition_penalty", "seed")
 #: Keys that say which server is to be started, and how (`loupe.servers`).
-_STARTED_SERVER = {"serve", "servers", "server_args", "server_port", "server_program", "gpus", "startup_timeout"}
+_STARTED_SERVER = frozenset(
+    {"serve", "servers", "server_args", "server_port", "server_program", "gpus", "pass_env", "startup_timeout"}
+)
 
 
 class Settings(Profile, frozen=True, kw_only=True):
@@ -52,6 +54,7 @@ class Settings(Profile, frozen=True, kw_only=True):
     server_port: int | Literal["auto"] | None = None
     server_program: str = ""
     gpus: str = ""
+    pass_env: list[str] = msgspec.field(default_factory=list)
     startup_timeout: float = 1200.0
     concurrency: int | Literal["auto"] | None = "auto"
     adapters: list[str] = msgspec.field(default_factory=lambda: ["newlines", "think", "end_tokens", "unfence", "strip"])

@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,16 +15,12 @@ from pathlib import Path
 
 from loupe.engines.environments.places import LOCKED, RECORD, Environment, Record, made, root, wanted
 from loupe.engines.environments.settings import Settings
-from loupe.engines.workers.child_environment import without_secrets
 from loupe.errors import LoupeError, MissingToolError, cannot_write
 from loupe.files.folder import Folder
+from loupe.files.scratch import scratch_folder
+from loupe.helpers import environment as helper_environment
 from loupe.typed import encode_json
 
-#: Variables by which another environment, or another project, would take part.
-_OTHERS = frozenset(
-    {"VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME", "UV_PROJECT", "UV_PROJECT_ENVIRONMENT", "UV_PYTHON"}
-    | {"UV_SYSTEM_PYTHON", "UV_CONSTRAINT", "UV_OVERRIDE", "UV_WORKING_DIRECTORY"}
-)
 _CHECK_NETWORK = "check the network and uv's settings (UV_DEFAULT_INDEX, uv.toml), then try again"
 _NO_NOTE: Callable[[str], None] = lambda line: None  # noqa: E731
 
@@ -94,8 +89,7 @@ def size_of(folder: Path) -> int:
 
 def _install(settings: Settings, environment: Environment, uv: list[str], note: Callable[[str], None]) -> None:
     folder = environment.folder
-    with tempfile.TemporaryDirectory(prefix="loupe-uv-") as name:
-        here = Path(name)
+    with scratch_folder("uv-", root()) as here:
         lock = here / LOCKED
         _run([*uv, "venv", "--no-project", "--python", _python(settings), str(folder)], here, note)
         if environment.lock is not None:
@@ -116,11 +110,9 @@ def _python(settings: Settings) -> str:
 
 def _run(command: list[str], folder: Path, note: Callable[[str], None]) -> None:
     """Run uv in an empty folder, so that no project takes part. Raises LoupeError with its own words."""
-    # Uv may need a password for an index; what it builds has no business with other keys.
-    shared = {*without_secrets(), *(name for name in os.environ if name.startswith("UV_"))} - _OTHERS
-    variables = {name: value for name, value in os.environ.items() if name in shared}
+    variables = helper_environment("network", "uv")
     # Another Python is not fetched: it would come from a place that nobody has named.
-    variables |= {"UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1", "UV_NO_PROGRESS": "1"}
+    variables |= {"UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1", "UV_NO_PROGRESS": "1", **_own_settings()}
     said: list[str] = []
     with subprocess.Popen(
         command, cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -139,6 +131,16 @@ def _run(command: list[str], folder: Path, note: Callable[[str], None]) -> None:
         advice = _advice(" ".join(said))
         kind = MissingToolError if advice is _CHECK_NETWORK else LoupeError
         raise kind(f"uv could not make the environment: {_reason(said)}", hint=advice)
+
+
+def _own_settings() -> dict[str, str]:
+    """Return the user's own settings of uv, else the system's, as all that counts: none of a folder above does."""
+    own = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
+    listed = (os.environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(os.pathsep)
+    places = [own, *map(Path, listed), Path("/etc")]
+    files = [place / "uv" / "uv.toml" for place in places if place.is_absolute()]
+    named = os.environ.get("UV_CONFIG_FILE") or next((str(file) for file in files if file.is_file()), "")
+    return {"UV_CONFIG_FILE": named} if named else {"UV_NO_CONFIG": "1"}
 
 
 def _reason(said: list[str]) -> str:

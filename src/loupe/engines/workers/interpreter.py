@@ -12,8 +12,8 @@ from typing import Protocol
 
 import msgspec
 
-from loupe.data.python_process import python_command
 from loupe.engines.workers.worker import Reply, Start
+from loupe.python_process import python_command
 from loupe.typed import msgpack_decoder
 
 

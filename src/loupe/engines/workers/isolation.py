@@ -24,7 +24,6 @@ import msgspec
 import loupe.errors
 from loupe.data.bounds import may_lack_memory, too_much_or_crash
 from loupe.data.messages import HEAD, frame
-from loupe.engines.workers.child_environment import without_secrets
 from loupe.engines.workers.interpreter import Interpreter, OwnInterpreter
 from loupe.engines.workers.worker import Reply, Start
 from loupe.errors import (
@@ -35,6 +34,7 @@ from loupe.errors import (
     TransientEngineError,
     WriteError,
 )
+from loupe.helpers import for_children
 from loupe.types import Output
 
 #: Seconds between two looks at whether the process still lives; a grandchild may keep its socket open.
@@ -164,7 +164,7 @@ async def worker_pool(
     pool starts no worker before the first request. `bounded` workers only read pages, within `loupe.data.bounds`.
     """
     start = Start(factory=factory, settings=dict(settings), bounded=bounded)
-    environments = [without_secrets() if environment is None else environment] * workers
+    environments = [for_children() if environment is None else environment] * workers
     async with interpreter_pool(OwnInterpreter(start), environments, load_timeout=load_timeout, lazy=lazy) as pool:
         yield pool
 

@@ -11,7 +11,6 @@ import hashlib
 import os
 import re
 import shutil
-import subprocess
 from typing import Final
 
 from loupe.benchmarks.omnidocbench.text.guarded_latex import MAX_LENGTH
@@ -19,6 +18,7 @@ from loupe.benchmarks.omnidocbench.text.table_normalization import normalize_tab
 from loupe.data.user_folders import cache_folder
 from loupe.errors import MissingToolError
 from loupe.files.scratch import scratch_folder
+from loupe.helpers import said_by
 from loupe.metrics.blob_cache import BlobCache
 from loupe.metrics.cdm.drawing.harmless_formulas import unheard_names
 from loupe.metrics.cdm.drawing.limited_processes import run_limited
@@ -46,8 +46,7 @@ def latexml_version() -> str:
     """Return what LaTeXML says of itself; "" if it is not installed."""
     if shutil.which(_PROGRAM) is None:
         return ""
-    words = [_PROGRAM, "--VERSION"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    done = said_by([_PROGRAM, "--VERSION"], seconds=_SECONDS)
     return " ".join((done.stdout or done.stderr).split())[:100]
 
 

@@ -12,10 +12,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from loupe.helpers import said_by
 from loupe.metrics.cdm.drawing.tex_documents import CJK_FONTS
 from loupe.metrics.cdm.profiles import CdmProfile, Program
 
-_SECONDS: Final = 60
 _DEBIAN: Final = {
     "pdflatex": "texlive-latex-extra",
     "xelatex": "texlive-xetex texlive-lang-chinese fonts-noto-cjk",
@@ -149,7 +149,6 @@ def _output(words: Sequence[str]) -> str:
     if shutil.which(words[0]) is None:
         return ""
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=_SECONDS, check=False)
+        return said_by(words).stdout
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout

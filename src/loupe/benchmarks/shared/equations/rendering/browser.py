@@ -22,10 +22,11 @@ import msgspec
 
 from loupe.benchmarks.shared.equations.rendering.chromium import ARGUMENTS, browser_environment, chromium_program
 from loupe.benchmarks.shared.equations.rendering.drawing import Drawing, refused_unseen
-from loupe.benchmarks.shared.equations.rendering.own_folder import new_folder, temporary_files_in
+from loupe.benchmarks.shared.equations.rendering.own_folder import new_folder
 from loupe.data.extras import need
 from loupe.data.hub.katex import DRAWING, Release, read_katex
 from loupe.errors import LoupeError
+from loupe.helpers import environment, surroundings
 from loupe.typed import encode_json, json_decoder
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ class EquationBrowser:
         katex = read_katex(self._release)
         if self._playwright is None or self._folder is None:
             self._folder = new_folder()
-            with temporary_files_in(self._folder):
+            with surroundings(environment() | {"TMPDIR": str(self._folder)}):
                 self._playwright = await async_playwright().start()
         try:
             self._browser = await self._launch(self._playwright)

@@ -20,6 +20,7 @@ from xml.sax.saxutils import escape
 from loupe.benchmarks.shared.equations.rendering.own_folder import new_folder
 from loupe.data.user_folders import cache_folder
 from loupe.errors import MissingToolError
+from loupe.helpers import environment, said_by
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _MAC = (
@@ -54,8 +55,6 @@ FONTS = (
 TESTED_FONTS = "dejavu-54d90c01"
 GENERIC = {"serif": "DejaVu Serif", "sans-serif": "DejaVu Sans", "monospace": "DejaVu Sans Mono"}
 _FONT_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.local/share/fonts", "~/.fonts")
-#: Of the environment, what a browser needs to start.
-_ENVIRONMENT = ("HOME", "LANG", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "USER", "XDG_RUNTIME_DIR")
 
 
 @lru_cache(maxsize=1)
@@ -73,7 +72,8 @@ def chromium_program() -> str:
 def chromium_version() -> str:
     """What the browser says of itself."""
     try:
-        done = subprocess.run([chromium_program(), "--version"], capture_output=True, text=True, timeout=60, check=True)
+        done = said_by([chromium_program(), "--version"])
+        done.check_returncode()
     except (OSError, subprocess.SubprocessError) as error:
         raise MissingToolError(f"{chromium_program()} does not start: {error}", hint="loupe doctor") from None
     return done.stdout.strip()
@@ -101,15 +101,14 @@ def fonts_identity() -> str:
     names = []
     if matcher := shutil.which("fc-match"):
         for family in ("Times New Roman", "serif"):
-            done = subprocess.run([matcher, family], capture_output=True, text=True, timeout=60, check=False)
+            done = said_by([matcher, family])
             names.append(done.stdout.partition(":")[0].strip())
     return "system-" + ("+".join(names) or sys.platform)
 
 
 def browser_environment() -> dict[str, str]:
-    """Little of ours, no secret, and the fonts."""
-    kept = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-    return kept | ({"FONTCONFIG_FILE": str(_font_configuration())} if font_files() else {})
+    """Little of the user's, no key, and the fonts."""
+    return environment() | ({"FONTCONFIG_FILE": str(_font_configuration())} if font_files() else {})
 
 
 def _font_configuration() -> Path:

@@ -7,8 +7,6 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 _NAME = re.compile(r"loupe-browser-(\d+)-")
@@ -25,20 +23,6 @@ def new_folder() -> Path:
             _clear(path)
     # Short, because Chromium puts a socket into it.
     return Path(tempfile.mkdtemp(prefix=f"loupe-browser-{os.getpid()}-"))
-
-
-@contextmanager
-def temporary_files_in(folder: Path) -> Iterator[None]:
-    """What is started meanwhile takes this folder for the system's temporary one."""
-    before = os.environ.get("TMPDIR")
-    os.environ["TMPDIR"] = str(folder)
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["TMPDIR"]
-        else:
-            os.environ["TMPDIR"] = before
 
 
 def _clear(path: Path) -> None:

@@ -24,7 +24,7 @@ def search_path() -> list[str]:
     """
     library = os.path.dirname(os.__file__)
     installed = sys.path.index(library) if library in sys.path else len(sys.path)
-    own = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
+    own = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
     here = _relative_places() - {own}
     return [
         entry
