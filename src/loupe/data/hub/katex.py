@@ -166,7 +166,7 @@ def _through_npm(version: str) -> bytes | None:
     Folder(root).create()
     with scratch_folder("npm-", root) as folder:
         # A project of its own: npm looks for one, and for its settings, in every folder above.
-        (folder / "package.json").write_text('{"private": true}\n')
+        Folder(folder).write("package.json", b'{"private": true}\n')
         words = [npm, "pack", f"katex@{version}", "--silent", "--ignore-scripts"]
         words += ["--prefix", str(folder), "--pack-destination", str(folder)]
         variables = environment("network", "npm")
