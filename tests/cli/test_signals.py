@@ -49,7 +49,7 @@ sys.exit(main())
 """
 
 
-@pytest.mark.parametrize("module", ["loupe.data.python_process", "click", "loupe.results"])
+@pytest.mark.parametrize("module", ["loupe.python_process", "click", "loupe.results"])
 def test_ctrl_c_while_the_command_is_loaded_is_one_word_and_130(module: str, tmp_path: Path) -> None:
     words = [sys.executable, "-c", PRESSED, "compare", "nowhere", module]
     done = subprocess.run(words, cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=60)

@@ -197,7 +197,7 @@ def test_the_detector_sees_as_many_pages_at_once_as_it_is_told_and_finds_the_sam
     tmp_path: Path, model: Path, batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = tmp_path / "batches"
-    monkeypatch.setenv("LC_LAYOUT_BATCHES", str(log))
+    monkeypatch.setenv("OMP_LAYOUT_BATCHES", str(log))
     folder = pages(tmp_path, **dict.fromkeys("abcdefghi", WHITE))
     with in_thread(by_task) as server:
         found = read(folder, server.url, detector_model=str(model), layout_batch=batch).predictions()

@@ -34,8 +34,8 @@ class StandIn:
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
         self._folder, self._patch = folder, patch
         self._notes = folder / "notes.jsonl"
-        patch.setenv("LC_STAND_IN_NOTES", str(self._notes))
-        patch.delenv("LC_STAND_IN", raising=False)
+        patch.setenv("OMP_STAND_IN_NOTES", str(self._notes))
+        patch.delenv("OMP_STAND_IN", raising=False)
 
     def put(self, name: str, **versions: str) -> dict[str, str]:
         """Put a stand-in there, with what package metadata would say; returns the environment of a command with it."""

@@ -53,7 +53,7 @@ def test_deepseek_without_our_rule_is_left_to_its_own_and_cut_at_the_limit(
     assert loaded["name"] == "deepseek-ai/DeepSeek-OCR-2" and len(loaded["revision"]) == 40
     assert loaded["_attn_implementation"] == "flash_attention_2" and loaded["trust_remote_code"]
     assert stand_in.notes("infer")[0]["sizes"] == [1024, 768, True]
-    monkeypatch.setenv("LC_STAND_IN", "silent:page")
+    monkeypatch.setenv("OMP_STAND_IN", "silent:page")
     with pytest.raises(EngineError, match=r"infer\(\) gave NoneType instead of a text"):
         answer("deepseek-ocr-sdk", page)
 

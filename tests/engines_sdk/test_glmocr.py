@@ -97,7 +97,7 @@ def test_glmocr_counts_regions_that_failed_and_a_page_of_nothing_else_is_an_erro
             ("blank", 0),
             ("empty-region", 1),
         ):
-            monkeypatch.setenv("LC_STAND_IN", f"{action}:p")
+            monkeypatch.setenv("OMP_STAND_IN", f"{action}:p")
             (found,) = ask("glm-ocr-sdk", blank_page(tmp_path / "p.png"), base_url=server.url)
             if isinstance(found, Output):
                 assert found.response is not None and found.response["failed_regions"] == wanted
@@ -115,11 +115,11 @@ def test_glmocr_never_asks_a_cloud(page: Path, stand_in: StandIn, monkeypatch: p
     with pytest.raises(ProfileError, match="sends no document there"):
         load_profile("glm-ocr-sdk", {"config": {"pipeline": {"maas": {"enabled": True}}}})
     with in_thread("", get=MODELS) as server:
-        monkeypatch.setenv("LC_STAND_IN", "cloud:")
+        monkeypatch.setenv("OMP_STAND_IN", "cloud:")
         with pytest.raises(EngineUnavailableError, match="would use the vendor's cloud"):
             answer("glm-ocr-sdk", page, base_url=server.url)
         for action, place in (("upload", "203.0.113.7"), ("resolve", "open.bigmodel.example")):
-            monkeypatch.setenv("LC_STAND_IN", f"{action}:page")
+            monkeypatch.setenv("OMP_STAND_IN", f"{action}:page")
             with pytest.raises(EngineUnavailableError, match=f"wanted to reach {place} while it read a page"):
                 answer("glm-ocr-sdk", page, base_url=server.url)
     assert stand_in.notes("parse") == []

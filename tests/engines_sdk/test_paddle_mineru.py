@@ -48,7 +48,7 @@ def test_models_are_fetched_only_if_that_is_asked_for(
     assert answer("paddleocr-vl-sdk", page).finish_reason is None, "the package does not say how an answer ended"
     assert answer("paddleocr-vl-sdk", page, download=True).text
     assert [note["offline"] for note in stand_in.notes("open")] == ["1", ""]
-    monkeypatch.setenv("LC_STAND_IN", "fetch:")
+    monkeypatch.setenv("OMP_STAND_IN", "fetch:")
     with pytest.raises(EngineUnavailableError, match="nothing without -o download=true: ConnectionRefused") as error:
         answer("paddleocr-vl-sdk", page)
     assert "-o download=true" in error.value.hint
@@ -59,7 +59,7 @@ def test_what_paddleocr_gives_back_wrongly_is_an_error(
 ) -> None:
     stand_in.put("paddleocr", paddleocr="3.7.0", paddlex="3.7.2")
     for action, message in (("two", "2 results for one page"), ("old", "gave dict as the text of a page")):
-        monkeypatch.setenv("LC_STAND_IN", f"{action}:page")
+        monkeypatch.setenv("OMP_STAND_IN", f"{action}:page")
         with pytest.raises(EngineError, match=message):
             answer("paddleocr-vl-sdk", page)
 
@@ -74,7 +74,7 @@ def test_a_crash_a_hang_and_an_error_cost_one_page(
         ("hang", EngineTimeoutError, "no answer within 2 s"),
         ("raise", EngineError, "RuntimeError: cannot read bad"),
     ):
-        monkeypatch.setenv("LC_STAND_IN", f"{action}:bad")
+        monkeypatch.setenv("OMP_STAND_IN", f"{action}:bad")
         bad, good = ask("paddleocr-vl-sdk", *pages, timeout=2.0)
         assert isinstance(bad, kind) and isinstance(good, Output) and good.text == "good 200x100"
         with pytest.raises(kind, match=message):

@@ -101,7 +101,7 @@ def test_a_file_is_served_by_its_whole_path(tmp_path: Path, monkeypatch: pytest.
     ],
 )
 def test_a_file_that_is_not_there_is_refused_before_anything_starts(keys: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=f"^--serve {re.escape(said)}$"):
+    with pytest.raises(UsageError, match=f"(?m)^--serve {re.escape(said)}$"):
         wanted(**keys)
 
 

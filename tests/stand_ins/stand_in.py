@@ -22,14 +22,14 @@ ELSEWHERE = ("203.0.113.7", 443)
 
 def note(call: str, **facts: Any) -> None:
     """Add a line to the notes."""
-    if notes := os.environ.get("LC_STAND_IN_NOTES"):
+    if notes := os.environ.get("OMP_STAND_IN_NOTES"):
         with Path(notes).open("a", encoding="utf-8") as file:
             file.write(json.dumps({"call": call, **facts}, default=str) + "\n")
 
 
 def wanted(stem: str) -> str:
     """What is to happen to this page; "" for nothing but reading it."""
-    action, _, page = os.environ.get("LC_STAND_IN", "").partition(":")
+    action, _, page = os.environ.get("OMP_STAND_IN", "").partition(":")
     return action if page == stem else ""
 
 

@@ -98,8 +98,8 @@ QUICK = Patience(
     backoff=(0.05, 0.05, 0.05),
     stop=StopPatience(term=1.0, stragglers=0.5, kill=20.0),
 )
-#: In the environment of a test, and so of everything that it starts.
-TEST_MARK = "LC_LOUPE_TEST_MARK"
+#: In the environment of a test, and so of everything that it starts: of a family that Loupe hands on.
+TEST_MARK = "OMP_LOUPE_TEST_MARK"
 
 
 def make_benchmark(folder: Path, words: Sequence[str]) -> Path:

@@ -13,7 +13,7 @@ import pytest
 
 from loupe.data.hub import katex
 from loupe.engines.environments import making
-from loupe.errors import DatasetError, LoupeError
+from loupe.errors import LoupeError, MissingToolError
 from tests.support.made_up_package import make_profile, settings
 
 
@@ -68,7 +68,7 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[s
 @pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm")
 def test_npm_asks_the_registry_of_the_user_and_none_that_was_planted(planted: tuple[str, list[str], list[str]]) -> None:
     _, asked, stolen = planted
-    with pytest.raises(DatasetError, match="missing or failed"):
+    with pytest.raises(MissingToolError, match="missing or failed"):
         katex.fetch_katex()
     assert (set(asked), stolen) == ({"/katex Bearer of-npm"}, [])
 

@@ -55,8 +55,8 @@ class Settings(Profile, frozen=True, kw_only=True):
     the path of the document: with `{page}`, the number of the page, it is read page by page, else converted once as a
     whole; `page_break` is what stands between its pages then (unset: the marks of usual converters). `{output}` is an
     empty folder, in whose one text file the answer stands. `dpi` is for PDF pages, and for images that become a PDF of
-    one page; `longest` limits the longer side in pixels. `pass_env` names keys in the environment that the program may
-    see although they are Loupe's own (HF_TOKEN, OPENAI_API_KEY).
+    one page; `longest` limits the longer side in pixels. `pass_env` names variables that the program gets beside the
+    usual ones (docs/security.md#helper-programs).
     """
 
     command: list[str] | str

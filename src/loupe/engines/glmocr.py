@@ -44,8 +44,6 @@ _MODELS = "hf download PaddlePaddle/PP-DocLayoutV3_safetensors"
 _CLOUD = ("bigmodel.cn", "z.ai")
 #: What the package's log says, as a warning, of a page whose layout model failed; the page is then empty.
 _NO_LAYOUT = "Layout detection failed"
-#: Variables with these beginnings steer the package, and one of them is enough to send documents to the cloud.
-_STEERING = ("GLMOCR_", "ZHIPU")
 
 
 class Settings(SdkSettings, frozen=True, kw_only=True):

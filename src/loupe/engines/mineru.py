@@ -34,8 +34,6 @@ MARGINS = "left out"
 UNPROVEN = "never run with its models: mineru 4.0.12 read the text of PDFs (tier flash), 3.4.5 is checked by signature"
 _EXTRA = "mineru"
 _START = "mineru-openai-server --port 30000"
-#: Variables that would have version 4 ask somebody else, over what the profile says.
-_STEERING = ("MINERU_LLM_AIDED", "MINERU_MODEL_VLM", "MINERU_VL_", "MINERU_CONFIG")
 _FIRST, _LAST = 2, 4
 #: What fetches the models, of the versions before 4 and of 4.
 _MODELS = ("mineru-models-download", "mineru-kit models download --tier standard")

@@ -39,8 +39,8 @@ class Settings(Profile, frozen=True, kw_only=True):
 
     `function` is `path/to/file.py:function`, whose folder can be imported from, or `module:function`: an installed
     module, else one of the current folder. `concurrency` is the number of worker processes: each imports the module, so
-    a model is in memory that many times. `pass_env` names keys in the environment that the function may see although
-    they are Loupe's own (HF_TOKEN, OPENAI_API_KEY).
+    a model is in memory that many times. `pass_env` names variables that the function gets beside
+    the usual ones (docs/security.md#helper-programs).
     """
 
     function: str

@@ -30,7 +30,7 @@ class Settings(Profile, frozen=True, kw_only=True):
     with the digests of all that is installed ("": the one that comes with Loupe, else one is made while installing).
     `python` are the versions it runs on. `reader` is a reader of Loupe's by name, or a file (docs/engines/
     environments.md), and `options` is what it is given. `reads` says what it takes. `variables` are set for its
-    process, `pass_env` handed on although they look like secrets, `programs` must be on the PATH. Pages go to the host
+    process, `pass_env` handed on beside the usual ones, `programs` must be on the PATH. Pages go to the host
     `sends_to`, if any; the process may connect to it, to `may_reach`, and to nothing else outside this machine.
     `memory` is the limit of one worker in GB (None: its share of the machine; no limit with `gpus`); each GPU of `gpus`
     gets a worker. `licence`, `weights` and `unproven` are shown before it is installed and used.

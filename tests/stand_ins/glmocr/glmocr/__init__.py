@@ -58,7 +58,7 @@ class GlmOcr:
             mode = "maas"
         enabled = config["pipeline"]["maas"]["enabled"] if mode is None else mode == "maas"
         # A version that does as it likes.
-        enabled = enabled or os.environ.get("LC_STAND_IN") == "cloud:"
+        enabled = enabled or os.environ.get("OMP_STAND_IN") == "cloud:"
         self.config_model = SimpleNamespace(pipeline=SimpleNamespace(maas=SimpleNamespace(enabled=enabled)))
         note("open", mode=mode, cloud=enabled, seen=seen, env=Path(env_file).read_text(), config=config)
 

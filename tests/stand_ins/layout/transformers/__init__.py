@@ -86,7 +86,7 @@ class PPDocLayoutV3ForObjectDetection:
 
     def __call__(self, pixel_values: Tensor) -> SimpleNamespace:
         pages = list(pixel_values)
-        if log := os.environ.get("LC_LAYOUT_BATCHES"):
+        if log := os.environ.get("OMP_LAYOUT_BATCHES"):
             with Path(log).open("a") as file:
                 file.write(f"{len(pages)}\n")
             time.sleep(0.3)
