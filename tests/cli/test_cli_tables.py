@@ -82,6 +82,7 @@ def test_all_slices_of_a_tag_stand_in_one_table() -> None:
     section = slices_section(result, "lang")
     assert section.header == ("lang", "n", "cer ↓", "score ↑")
     assert section.rows == [("zh", "30", "50.00 %", "3 (4)"), ("en", "2", "20.00 %", "–")]
+    assert section.title.endswith("; –: nothing here to measure")
     with pytest.raises(UsageError, match="no slices by 'lnag'; did you mean 'lang'") as refused:
         slices_section(result, "lnag")
     assert refused.value.hint == "--by one of: lang"

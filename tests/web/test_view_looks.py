@@ -249,6 +249,18 @@ def test_slices_and_their_order_are_those_of_the_result(toy: Toy) -> None:
     assert heat_maps(board)[0].tags
 
 
+def test_a_cell_of_the_heat_map_without_a_value_has_its_reason_below(toy: Toy) -> None:
+    file = toy.runs[0] / "result.json"
+    result = json.loads(file.read_text())
+    whole = result["measures"]["cer"]
+    result["slices"] = {"page": {"a": {"cer": whole}, "b": {"cer": {"value": None, "n": 3}}}}
+    file.write_text(json.dumps(result))
+    (board,) = looked(Shelf([toy.root / "runs"])).boards.values()
+    maps = {each.tags[0][0]: each for each in heat_maps(board)}
+    assert maps.pop("page").reasons == ["nothing here to measure"]
+    assert all(each.reasons == [] for each in maps.values())
+
+
 def test_the_largest_slices_of_a_tag_are_shown(toy: Toy) -> None:
     file = toy.runs[0] / "result.json"
     result = json.loads(file.read_text())

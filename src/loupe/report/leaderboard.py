@@ -12,6 +12,7 @@ from loupe.results.headline import has_value, why_nothing
 from loupe.results.partial_runs import size_marks
 from loupe.results.sections import (
     ALARMING,
+    NOTHING_HERE,
     failed_count,
     format_diagnostic,
     format_estimate,
@@ -148,10 +149,18 @@ def cell(estimate: Estimate | None, measure: Measure) -> Cell:
 
 def measured(result: Result | None, measure: Measure) -> Cell:
     """Format a measure of a run for a table; next to a dash stands why it was not computed."""
+    return sliced(result, result.measures if result else {}, measure)
+
+
+def sliced(result: Result | None, estimates: Mapping[str, Estimate], measure: Measure) -> Cell:
+    """Format a measure of a slice of a run, which has these estimates, as `measured` does."""
     if result is None:
         return Cell(text="–", reason="not scored yet")
-    found = cell(result.measures.get(measure.name), measure)
-    return found if has_value(result, measure.name) else replace(found, reason=why_nothing(result, measure.name))
+    found = cell(estimates.get(measure.name), measure)
+    if _has_value(estimates, measure):
+        return found
+    reason = NOTHING_HERE if has_value(result, measure.name) else why_nothing(result, measure.name)
+    return replace(found, reason=reason)
 
 
 def columns(group: Group) -> list[Measure]:
@@ -249,7 +258,8 @@ def _slice_table(tag: str, group: Group, order: Sequence[Measure]) -> SliceTable
         estimates = [result.slices.get(tag, {}).get(value, {}) if result else {} for result in results]
         measure = next((one for one in order if any(_has_value(each, one) for each in estimates)), None)
         if measure is not None:
-            found = [cell(each.get(measure.name), measure) for each in estimates]
+            pairs = zip(results, estimates, strict=True)
+            found = [sliced(result, each, measure) for result, each in pairs]
             table.append((value, measure, common_n(found), found))
     largest = {value: -max(item.n for item in cells) for value, _, _, cells in table}
     table.sort(key=lambda row: (largest[row[0]], row[0]) if len(table) > SLICE_LIMIT else (0, row[0]))

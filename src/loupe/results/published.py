@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from loupe.results.reproduction import Reproduction, Setting
 
 NOT_MEASURED = "published figures, not measured here; samples and settings may differ (loupe reproduce)"
+#: What stands below published rows that lack a value.
+NO_VALUE = ("–", "the source has no such value")
 _MOST_COLUMNS = 6
 #: Prompts may be pages long; JSON has them whole.
 _LONGEST_CELL = 90
@@ -90,6 +92,8 @@ def _tables(
         ]
         found.append(Section(title="" if start else title, header=(*header, *block, "source"), rows=lines))
     listed = [(f"[{number}]", source) for source, number in numbers.items()]
+    if any(each not in row.values for row in rows for each in columns):
+        listed.append(NO_VALUE)
     return [*found, Section(title="", rows=listed)]
 
 
@@ -156,7 +160,7 @@ def _numbers(found: Reproduction, place: int) -> tuple[str, ...]:
     return (
         one.measure,
         format_published(found.published, one.measure, one.unit),
-        format_estimate(measured, one.unit) if measured else f"– ({one.not_computed})" if one.not_computed else "–",
+        format_estimate(measured, one.unit) if measured else f"– ({one.not_computed or 'not measured'})",
         signed,
         format_range(measured.low, measured.high, one.unit) if measured else "",
         {True: "inside", False: "outside", None: "–"}[one.inside],

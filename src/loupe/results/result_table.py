@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from loupe.results.headline import headline_of, why_nothing
-from loupe.results.published import format_published, origin, source_numbers, source_of
+from loupe.results.published import NO_VALUE, format_published, origin, source_numbers, source_of
 from loupe.results.sections import Section, failed_cell, failed_count, format_margin, format_value, part_of_published
 from loupe.types import Estimate, PublishedRow, Result
 
@@ -37,6 +37,7 @@ def candidate_sections(
         found.append(Section(title="", header=("engine", *titles[1:]), rows=parts))
     if sources:
         listed = [(f"[{number}]", text) for text, number in sources.items()]
+        listed += [NO_VALUE] if any(name not in row.values for row in published for name in columns) else []
         listed += [("here", part) for part in dict.fromkeys(map(part_of_published, results)) if part]
         found.append(Section(title="published figures, not measured here", rows=listed))
     return found

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from loupe.errors import UsageError, did_you_mean
-from loupe.results.sections import Section, format_estimate
+from loupe.results.headline import has_value, why_nothing
+from loupe.results.sections import NOTHING_HERE, Section, format_estimate, format_value
 from loupe.types import Estimate, Result
 
 
@@ -20,6 +21,11 @@ def slices_section(result: Result, tag: str) -> Section:
     rows.sort(key=lambda row: -int(row[1].replace(",", "")))
     header = (tag, "n", *(f"{name} {'↑' if result.directions.get(name, True) else '↓'}" for name in names))
     title = f"{result.engine}: slices by {tag} (in brackets over how many, where these are fewer than n)"
+    if empty := [
+        name for place, name in enumerate(names, 2) if any(row[place] == format_value(None, "") for row in rows)
+    ]:
+        why = {name: NOTHING_HERE if has_value(result, name) else why_nothing(result, name) for name in empty}
+        title += f"; –: {', '.join(dict.fromkeys(why.values()))}"
     return Section(title=title, header=header, rows=rows)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from loupe.report import leaderboard
 from loupe.report.leaderboard import Cell
-from loupe.types import Estimate, Measure
+from loupe.types import Estimate, Measure, Result
 from loupe.web.view.board import Board
 
 #: Rows of one tag.
@@ -33,6 +33,12 @@ class HeatMap:
     whole: HeatRow
     tags: list[tuple[str, list[HeatRow], int]]
 
+    @property
+    def reasons(self) -> list[str]:
+        """Why cells have no value."""
+        rows = [self.whole, *(row for _, shown, _ in self.tags for row in shown)]
+        return list(dict.fromkeys(cell.reason for row in rows for cell in row.cells if cell.reason))
+
 
 def heat_maps(board: Board) -> list[HeatMap]:
     """The map of every run that has a result, best first."""
@@ -45,16 +51,16 @@ def heat_maps(board: Board) -> list[HeatMap]:
             continue
         tags = []
         for tag, values in result.slices.items():
-            rows = [_row(value, measures, estimates) for value, estimates in values.items()]
+            rows = [_row(value, measures, result, estimates) for value, estimates in values.items()]
             rows = [row for row in rows if row.n]
             if len(rows) > _LIMIT:
                 rows.sort(key=lambda row: (-row.n, row.name))
             if len(rows) > 1:
                 tags.append((tag, rows[:_LIMIT], max(0, len(rows) - _LIMIT)))
-        maps.append(HeatMap(entrant.label, run.key, measures, _row("all", measures, result.measures), tags))
+        maps.append(HeatMap(entrant.label, run.key, measures, _row("all", measures, result, result.measures), tags))
     return maps
 
 
-def _row(name: str, measures: list[Measure], estimates: Mapping[str, Estimate]) -> HeatRow:
-    cells = [leaderboard.cell(estimates.get(measure.name), measure) for measure in measures]
+def _row(name: str, measures: list[Measure], result: Result, estimates: Mapping[str, Estimate]) -> HeatRow:
+    cells = [leaderboard.sliced(result, estimates, measure) for measure in measures]
     return HeatRow(name, max((cell.n for cell in cells), default=0), cells)
