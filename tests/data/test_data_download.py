@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import io
 import random
+import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -248,6 +249,45 @@ def test_long_listings_are_read_to_their_last_page(tmp_path: Path, monkeypatch: 
         get(order(tmp_path))
         assert len(server.asked("/tree/")) == 3
     assert contents(tmp_path / "store" / "pages") == files
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        (5, "Expected `object`"),
+        ({"path": "data/x", "type": "file"}, "missing required field `oid`"),
+        ({"oid": ""}, "matching regex"),
+        ({"oid": "../../../../evil"}, "matching regex"),
+        ({"lfs": {"oid": None}}, "got `null`"),
+        ({"size": -5}, ">= 0"),
+        ({"size": 1e400}, "malformed"),
+        ({"path": ["x"]}, "got `array`"),
+        ({"path": ".parts/x"}, "reserved"),
+        ({"path": "data/labels.json"}, "twice"),
+        ({"path": "data/labels.json/x"}, "lies below a file"),
+        ({"path": "../x"}, "leaves the folder"),
+    ],
+)
+def test_a_listing_that_no_hub_sends_is_refused_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: Any, what: str
+) -> None:
+    usual = {"path": "data/x", "type": "file", "oid": "0" * 40, "size": 1}
+    lines = [usual | line if isinstance(line, dict) and len(line) == 1 else line]
+    with hub(monkeypatch, lines=lines) as server, pytest.raises(DatasetError, match=re.escape(what)):
+        get(order(tmp_path))
+    assert not server.asked("resolve") and "\n" not in what
+
+
+def test_a_listing_leads_to_no_other_host_and_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    with hub_server({}) as elsewhere, hub(monkeypatch, following=f"{elsewhere.url}/api/datasets/own/pages/tree/x"):
+        with pytest.raises(DatasetError, match=r"goes on at .*another host"):
+            get(order(tmp_path))
+        assert not elsewhere.requests
+    with hub(monkeypatch) as server:
+        server.following = f"{server.url}/api/datasets/own/pages/tree/{COMMIT}?recursive=true&expand=false"
+        with pytest.raises(DatasetError, match="no end"):
+            get(order(tmp_path))
 
 
 def test_too_little_room_is_said_before_the_first_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

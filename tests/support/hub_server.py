@@ -75,6 +75,9 @@ class Hub:
     commit: str = COMMIT
     token: str = ""
     sizes: dict[str, int] = field(default_factory=dict)
+    #: Lines of the listing that no hub would send, and where it claims to go on.
+    lines: list[Any] = field(default_factory=list)
+    following: str = ""
     requests: list[Asked] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
     done: threading.Event = field(default_factory=threading.Event)
@@ -166,7 +169,9 @@ class _Handler(BaseHTTPRequestHandler):
         start = int(parse_qs(urlsplit(self.path).query).get("cursor", ["0"])[0])
         end = start + self.hub.page
         link = f'<{self.hub.url}/api/datasets/{repo}/tree/{revision}?recursive=true&cursor={end}>; rel="next"'
-        self._send(200, json.dumps(entries[start:end]).encode(), {"Link": link} if end < len(entries) else {})
+        link = f'<{self.hub.following}>; rel="next"' if self.hub.following else link if end < len(entries) else ""
+        lines = entries[start:end] + self.hub.lines
+        self._send(200, json.dumps(lines).encode(), {"Link": link} if link else {})
 
     def _file(self, repo: str, path: str, fault: Fault | None, *, body: bool) -> None:
         data = self.hub.repos.get(repo, {}).get(path)

@@ -1,7 +1,7 @@
 """What the hub says about a data set: the commit behind a branch, and every file with its size and digest.
 
 Through huggingface_hub (extra `data`), which knows the mirror (HF_ENDPOINT), the token (HF_TOKEN, or the login of the
-machine), pages of long listings, and offline mode. Protocol: docs/data.md.
+machine), and offline mode. Protocol: docs/data.md.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, TypeVar
 
 from loupe.data.certificates import check_tls, further_trust
 from loupe.data.extras import install_command
-from loupe.data.hub.manifest import safe_path
+from loupe.data.hub.answers import commit_of, entries_of
+from loupe.data.hub.manifest import safe_path, shown_path
 from loupe.data.hub.patience import PASSING, Patience, retry_after_seconds
 from loupe.errors import DatasetError, DownloadError, MissingToolError
 from loupe.helpers import call_nobody
@@ -62,8 +64,7 @@ def list_files(
     patience = patience or Patience()
     wanted = tuple(patterns) or dataset.patterns
     asked = revision or dataset.revision
-    info = _patiently(dataset, asked, patience, lambda: hub.dataset_info(dataset.repo, revision=asked))
-    commit = str(info.sha)
+    commit = _patiently(dataset, asked, patience, lambda: commit_of(hub, dataset.repo, asked))
     entries = _patiently(dataset, asked, patience, lambda: _tree(hub, dataset.repo, commit))
     found = tuple(entry for entry in entries if any(fnmatch.fnmatchcase(entry.path, glob) for glob in wanted))
     if not found:
@@ -136,14 +137,19 @@ def _hub() -> HfApi:
 
 
 def _tree(hub: HfApi, repo: str, commit: str) -> list[RemoteFile]:
-    from huggingface_hub.hf_api import RepoFile
-
-    found = []
-    for entry in hub.list_repo_tree(repo, recursive=True, revision=commit, repo_type="dataset"):
-        if isinstance(entry, RepoFile):
-            sha256 = entry.lfs.sha256 if entry.lfs else ""
-            found.append(RemoteFile(safe_path(entry.path), int(entry.size), sha256, "" if sha256 else entry.blob_id))
-    return found
+    """Every file. Raises DatasetError for paths that cannot all be files of one folder."""
+    found: dict[str, RemoteFile] = {}
+    for entry in entries_of(hub, repo, commit):
+        if entry.type == "file":
+            path = safe_path(entry.path, repo)
+            if path in found:
+                raise DatasetError(f"{repo}: the hub lists {shown_path(path)} twice")
+            sha256 = entry.lfs.oid if entry.lfs else ""
+            found[path] = RemoteFile(path, entry.size, sha256, "" if sha256 else entry.oid)
+    for path in found:
+        if above := next((parent for parent in map(str, PurePosixPath(path).parents) if parent in found), None):
+            raise DatasetError(f"{repo}: {shown_path(path)} lies below a file, {shown_path(above)}")
+    return list(found.values())
 
 
 def _patiently(dataset: DataSet, revision: str, patience: Patience, ask: Callable[[], T]) -> T:

@@ -20,8 +20,8 @@ import msgspec
 
 from loupe.data.hub.api import Listing, RemoteFile, list_files
 from loupe.data.hub.archives import unzip
-from loupe.data.hub.fetch import PARTS, Fetcher, Tally
-from loupe.data.hub.manifest import FileEntry, Manifest, has_manifest, read_manifest, write_manifest
+from loupe.data.hub.fetch import Fetcher, Tally
+from loupe.data.hub.manifest import PARTS, FileEntry, Manifest, has_manifest, read_manifest, write_manifest
 from loupe.data.hub.patience import Patience
 from loupe.errors import DatasetError, cannot_write, word
 from loupe.files.folder import Folder

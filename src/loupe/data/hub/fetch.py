@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from loupe.data.certificates import check_tls, open_client
 from loupe.data.hub.api import RemoteFile, file_url, refused, request_headers
-from loupe.data.hub.manifest import FileEntry
+from loupe.data.hub.manifest import PARTS, FileEntry
 from loupe.data.hub.patience import PASSING, Patience, retry_after_seconds
 from loupe.errors import DownloadError, cannot_write
 from loupe.files.folder import Folder
@@ -25,8 +25,6 @@ from loupe.types import DataSet
 if TYPE_CHECKING:
     import aiohttp
 
-#: Folder of unfinished files, below the one that is being filled.
-PARTS = ".parts"
 _PIECE = 1 << 20
 
 
@@ -233,5 +231,5 @@ def first_leaf(group: BaseExceptionGroup[BaseException]) -> BaseException:
 
 
 def _start_of(content_range: str | None) -> int | None:
-    found = re.match(r"bytes (\d+)-", content_range or "")
+    found = re.match(r"bytes (\d{1,18})-", content_range or "")
     return int(found[1]) if found else None
