@@ -6,7 +6,6 @@ import asyncio
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Unpack
 
 from loupe.api.blocking import Stops, finish
@@ -17,6 +16,7 @@ from loupe.engines.registry import Profile, load_profile
 from loupe.errors import RunError, UsageError
 from loupe.files.folder import Folder
 from loupe.files.foreign import real_path
+from loupe.files.scratch import scratch_folder
 from loupe.pipeline import Plan, file_answers, score_again
 from loupe.typed import encode_json
 
@@ -79,6 +79,6 @@ def _file(plan: Plan, answers: str | os.PathLike[str] | Mapping[str, str]) -> Pa
         if not isinstance(ident, str) or not isinstance(text, str):
             raise UsageError(f"answers[{ident!r}] is {type(text).__name__}", hint="a mapping from sample id to text")
     lines = [encode_json({"id": str.__str__(ident), "text": str.__str__(text)}) for ident, text in answers.items()]
-    with TemporaryDirectory(prefix="loupe-") as folder:
-        Folder(Path(folder)).write(_ANSWERS, b"".join(line + b"\n" for line in lines))
-        return file_answers(plan, Path(folder) / _ANSWERS)[0].path
+    with scratch_folder("loupe-answers-") as folder:
+        Folder(folder).write(_ANSWERS, b"".join(line + b"\n" for line in lines))
+        return file_answers(plan, folder / _ANSWERS)[0].path

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import weakref
-from pathlib import Path
+from contextlib import ExitStack
+
+from loupe.files.scratch import scratch_folder
 
 
 class TemporaryFolder:
     """A new folder below that for temporary files."""
 
     def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="loupe-"))
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        held = ExitStack()
+        self.path = held.enter_context(scratch_folder("loupe-run-"))
+        weakref.finalize(self, held.close)

@@ -72,8 +72,9 @@ def command(
     from loupe.benchmarks.folders.own.folder_files import find_documents
     from loupe.benchmarks.folders.own.starting import begin, refuse_existing, settled
 
-    refuse_existing(folder)
     is_settled = (folder / CONFIG).exists()
+    if is_settled or task is None:  # Else a killed process may have begun it.
+        refuse_existing(folder)
     if is_settled:
         _refuse_what_settings_say(folder, task, field, title)
     found = find_documents(folder)

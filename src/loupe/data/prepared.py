@@ -8,7 +8,6 @@ It is that of an unpublished evaluation system (docs/data.md). A line of `metada
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,13 +16,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from loupe.errors import DatasetError, PageError, UsageError
 from loupe.files.folder import Folder
 from loupe.files.foreign import data_lines
+from loupe.files.whole_folder import whole_folder
 from loupe.types import Sample
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 METADATA = "metadata.jsonl"
-_UNFINISHED = ".unfinished"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,23 +92,14 @@ def _row(root: Path, line: str, place: str) -> PreparedRow:
 def write(samples: Iterable[Sample], root: Path, *, tell: Callable[[int], None] | None = None) -> int:
     """Write samples in the prepared form; how many. Images are the upright pages as JPEG, quality 95.
 
-    `metadata` keeps the sample's question, task, group, tags and text. The folder must be new or empty; a page that
-    cannot be read stops it, because a data set with holes is none. `metadata.jsonl` appears last, whole: until then
-    all is in the folder `.unfinished`, which the next call throws away.
+    `metadata` keeps the sample's question, task, group, tags and text. The folder must be new or empty, and appears
+    whole or not at all; a page that cannot be read stops it, because a data set with holes is none.
     """
-    unfinished = root / _UNFINISHED
-    if root.exists() and any(path != unfinished for path in root.iterdir()):
+    if Folder(root).names():
         raise DatasetError(f"{root} is not empty", hint="name a new folder: --to DIR")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    files = Folder(root) / _UNFINISHED
-    (files / "images").create()
-    try:
-        count = _write(samples, files, tell)
-        (unfinished / "images").rename(root / "images")
-        files.move(METADATA, Folder(root), METADATA)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-    return count
+    with whole_folder(Folder(root)) as folder:
+        (folder / "images").create()
+        return _write(samples, folder, tell)
 
 
 def _save(picture: Image, file: BinaryIO, place: str) -> None:

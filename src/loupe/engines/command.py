@@ -11,7 +11,6 @@ import os
 import re
 import shlex
 import shutil
-import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
@@ -32,6 +31,7 @@ from loupe.engines.workers.programs import OUTPUT_LIMIT, run_program
 from loupe.errors import EngineError, MissingToolError, NoAnswerError, PageError, ProfileError
 from loupe.files.folder import Folder
 from loupe.files.foreign import decode_text
+from loupe.files.scratch import scratch_folder
 from loupe.helpers import for_own_program, said_by
 from loupe.types import Engine, Output, PageSource, PdfPage, Request
 
@@ -139,9 +139,9 @@ class _Command:
 
     async def _of_picture(self, page: PageSource, values: dict[str, str]) -> str:
         """The text of an image, or of a page that was turned or made worse, as a PDF of one page."""
-        with tempfile.TemporaryDirectory(prefix="loupe-page-") as folder:
+        with scratch_folder("loupe-page-") as folder:
             longest, dpi = self.settings.longest, self.settings.dpi
-            path = await self.reader.one_page_pdf(page, Path(folder), longest=longest, dpi=dpi)
+            path = await self.reader.one_page_pdf(page, folder, longest=longest, dpi=dpi)
             text = await self._run(values | {"pdf": str(path), "page": "1"})
             return told_apart(text, 1, page_break=self.settings.page_break)[0]
 
@@ -177,14 +177,16 @@ class _Command:
 
 @contextmanager
 def _new_folder() -> Iterator[str]:
-    folder = tempfile.TemporaryDirectory(prefix="loupe-output-", ignore_cleanup_errors=True)
-    try:
-        yield folder.name
-    finally:
+    with scratch_folder("loupe-output-") as folder:
+        output = folder / "output"
+        output.mkdir()
         try:
-            folder.cleanup()
-        except RecursionError:  # The program has put folders into folders, deeper than Python goes.
-            said_by(["rm", "-rf", "--", folder.name])
+            yield str(output)
+        finally:
+            try:
+                shutil.rmtree(output, ignore_errors=True)
+            except RecursionError:  # The program has put folders into folders, deeper than Python goes.
+                said_by(["rm", "-rf", "--", str(output)])
 
 
 def _only_text(folder: Folder, program: str) -> bytes:

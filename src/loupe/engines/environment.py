@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -132,8 +131,8 @@ class _Reading:
             if "page" not in reads and "document" in reads:
                 return await self._of_document(source, request)
             if "page" in reads:
-                with tempfile.TemporaryDirectory(prefix="loupe-page-") as folder:
-                    path = await self.reader.cut_page(source, Path(folder))
+                with scratch_folder("loupe-page-") as folder:
+                    path = await self.reader.cut_page(source, folder)
                     return await self._ask(path, "page", request)
         if "image" not in reads:
             raise _refusal(source, self.settings)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import tempfile
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from loupe.engines.vendors.servers import one_server, reach_server
 from loupe.engines.vendors.settings import SdkSettings
 from loupe.engines.workers.worker import Loaded
 from loupe.errors import EngineError, EngineUnavailableError, UsageError
+from loupe.files.scratch import scratch_folder
 from loupe.helpers import for_children
 from loupe.types import Engine, Output, Request
 
@@ -198,8 +198,7 @@ def _open(config: dict[str, Any], layout_device: str | None) -> tuple[Any, froze
     package, packaged = import_module("glmocr"), import_module("glmocr.config")
     default = Path(packaged.GlmOcrConfig.default_path()).read_text(encoding="utf-8")
     whole = merged(import_module("yaml").safe_load(default) or {}, config)
-    with tempfile.TemporaryDirectory(prefix="loupe-glmocr-") as name:
-        folder = Path(name)
+    with scratch_folder("loupe-glmocr-") as folder:
         # JSON is YAML.
         (folder / "config.yaml").write_text(json.dumps(whole), encoding="utf-8")
         # Without one, it takes the next .env above the working folder, with the key and the address that stand there.

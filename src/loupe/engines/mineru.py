@@ -8,10 +8,8 @@ mineru.net: it is never asked to.
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from loupe.data.extras import install_command
@@ -22,6 +20,7 @@ from loupe.engines.vendors.servers import ModelServer, one_server, reach_server
 from loupe.engines.vendors.settings import SdkSettings
 from loupe.engines.workers.worker import Loaded
 from loupe.errors import MissingToolError
+from loupe.files.scratch import scratch_folder
 from loupe.helpers import for_children
 from loupe.types import Engine
 
@@ -84,10 +83,10 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     if server is not None:
         facts |= await reach_server(server, settings.model, start=_START)
     hosts = [server.host] if server else []
-    with tempfile.TemporaryDirectory(prefix="loupe-mineru-") as name:
+    with scratch_folder("loupe-mineru-") as folder:
         environment = for_children()
         # Version 4 reads ~/.mineru/config.yaml, which may name servers of others: it is given a file of ours.
-        config = Path(name) / "config.yaml"
+        config = folder / "config.yaml"
         config.write_text("{}\n", encoding="utf-8")
         if major == _LAST and not settings.download:
             # Its own word for "what is in the folder of models, and nothing from the network".

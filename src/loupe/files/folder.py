@@ -7,9 +7,7 @@ nobody can guess and are created exclusively, so that nothing planted in their p
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
-import re
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,12 +18,12 @@ from typing import BinaryIO
 
 from loupe.errors import DatasetError, UnsafeFileError
 from loupe.files.default_places import DefaultPlace
+from loupe.files.left_behind import sweep
 from loupe.files.plain import check_replaceable, link_error, open_folder, open_inside, open_plain, parts_of, writing
 from loupe.files.written_aside import Draft, new_draft, synced
 
 #: A record is read whole into memory; a larger file is none.
 LARGEST_RECORD = 256 * 10**6
-_DRAFT = re.compile(r"\.loupe-[0-9a-f]{16}\.tmp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,7 @@ class Folder:
         """Make the folder where it is missing, parents included. `private`: if it is new, nobody else may enter it."""
         if self.exists():
             return
-        with self._parent() as (parent, name), writing(self.path), contextlib.suppress(FileExistsError):
+        with self.parent() as (parent, name), writing(self.path), contextlib.suppress(FileExistsError):
             os.mkdir(name, 0o700 if private else 0o777, dir_fd=parent)
         with self.opened():  # What is there now must be a folder.
             pass
@@ -199,24 +197,19 @@ class Folder:
 
     def remove_empty(self) -> None:
         """Take the folder away. Raises OSError unless it is empty."""
-        with self._parent() as (parent, name), writing(self.path):
+        with self.parent() as (parent, name), writing(self.path):
             os.rmdir(name, dir_fd=parent)
 
     def move_aside(self) -> None:
         """Give the folder another name beside its own: nothing is deleted."""
-        with self._parent() as (parent, name), writing(self.path):
+        with self.parent() as (parent, name), writing(self.path):
             aside = f"{name}.old-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
             os.rename(name, aside, src_dir_fd=parent, dst_dir_fd=parent)
 
     def remove_drafts(self) -> None:
         """Take away what processes that were killed left of files that they wrote; who still writes has a lock."""
         with contextlib.suppress(OSError), self.opened() as folder:
-            for name in filter(_DRAFT.fullmatch, os.listdir(folder)):  # noqa: PTH208  a descriptor
-                descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-                with contextlib.suppress(OSError):
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    os.unlink(name, dir_fd=folder)
-                os.close(descriptor)
+            sweep(folder)
 
     @contextlib.contextmanager
     def opened(self, *, create: bool = False) -> Iterator[int]:
@@ -250,8 +243,14 @@ class Folder:
     def _below(self, folders: Sequence[str]) -> Folder:
         return Folder(self.root, (*self.inside, *folders), self.option)
 
+    def sibling(self, name: str) -> Folder:
+        """A folder in the one that holds this one."""
+        if self.inside:
+            return Folder(self.root, (*self.inside[:-1], *parts_of(name)), self.option)
+        return Folder(self.root.parent / name)
+
     @contextlib.contextmanager
-    def _parent(self) -> Iterator[tuple[int, str]]:
+    def parent(self) -> Iterator[tuple[int, str]]:
         """The folder that holds this one, made if need be, and the name of this one in it."""
         if self.inside:
             with Folder(self.root, self.inside[:-1], self.option).opened(create=True) as descriptor:
@@ -268,10 +267,14 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def write_all_or_none(folder: Folder, files: Mapping[str, bytes]) -> None:
-    """Make new files; where one cannot be made none is left, and what was there stays.
+    """Make new files. If one cannot be made, none is left, and what was there stays.
 
-    Raises DatasetError where one is there already, WriteError.
+    If a killed process made some of them, to the byte, the others are added. Raises DatasetError if all or any other
+    is there already, and WriteError.
     """
+    begun = {name for name, data in files.items() if _holds(folder, name, data)}
+    if len(begun) < len(files):
+        files = {name: data for name, data in files.items() if name not in begun}
     made: list[str] = []
     try:
         with contextlib.ExitStack() as stack:
@@ -290,3 +293,15 @@ def write_all_or_none(folder: Folder, files: Mapping[str, bytes]) -> None:
             raise
         names = " and ".join(str(folder.path / name) for name in files)
         raise DatasetError(f"{names}: file exists; nothing was written", hint="move away what is there") from None
+
+
+def _holds(folder: Folder, name: str, data: bytes) -> bool:
+    with contextlib.suppress(OSError, UnsafeFileError):
+        return folder.read(name, limit=len(data)) == data
+    return False
+
+
+def is_unfinished(folder: Folder, files: Mapping[str, bytes]) -> bool:
+    """Return whether some of these files are there, to the byte, and none with another content."""
+    there = [name for name in files if os.path.lexists(folder.path / name)]
+    return len(there) < len(files) and all(_holds(folder, name, files[name]) for name in there)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _LOCK = "in-use"
-_laid: list[Path] = []
+_laid = contextlib.ExitStack()
 
 
 @contextmanager
@@ -76,14 +76,11 @@ def _take(descriptor: int) -> None:
 
 def lay_down(name: str, content: bytes) -> Path:
     """A file of this name for what this process works on just now, until `clear_away`."""
-    folder = Path(tempfile.mkdtemp(prefix="loupe-page-"))
-    _laid.append(folder)
-    path = folder / name
+    path = _laid.enter_context(scratch_folder("loupe-page-")) / name
     path.write_bytes(content)
     return path
 
 
 def clear_away() -> None:
     """Take away the files that were laid down."""
-    while _laid:
-        shutil.rmtree(_laid.pop(), ignore_errors=True)
+    _laid.close()

@@ -6,13 +6,13 @@ import contextlib
 import errno
 import fcntl
 import os
-import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from loupe.errors import WriteError, cannot_write
+from loupe.files.left_behind import sweep_once, temporary_name
 from loupe.files.plain import check_replaceable, writing
 
 #: The disk is full, the quota is used up, the file is too large.
@@ -75,14 +75,12 @@ class Draft:
 @contextlib.contextmanager
 def new_draft(folder: int, name: str, place: Path, *, mode: int | None = None, sync: bool = True) -> Iterator[Draft]:
     """A draft of the file `name` in an open folder; gone afterwards unless it was given its name."""
-    own = f".loupe-{secrets.token_hex(8)}.tmp"
+    sweep_once(folder)
     with writing(place):
-        descriptor = os.open(own, _NEW, 0o666, dir_fd=folder)
+        own, descriptor = _new_file(folder)
     draft = Draft(os.fdopen(descriptor, "w+b"), folder, own, name, place, sync)
     try:
         with draft.file:
-            with contextlib.suppress(OSError):  # Not every file system has locks.
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if mode is not None:
                 os.fchmod(descriptor, mode)
             yield draft
@@ -95,6 +93,18 @@ def new_draft(folder: int, name: str, place: Path, *, mode: int | None = None, s
         if not draft.placed:
             with contextlib.suppress(OSError):
                 os.unlink(own, dir_fd=folder)
+
+
+def _new_file(folder: int) -> tuple[str, int]:
+    """Make a temporary file and take its lock; its name and descriptor."""
+    while True:
+        own = temporary_name()
+        descriptor = os.open(own, _NEW, 0o666, dir_fd=folder)
+        with contextlib.suppress(OSError):  # Not every file system has locks.
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return own, descriptor
+        os.close(descriptor)  # Before it was locked, another process took it for one that was left behind.
 
 
 def synced(folder: int) -> None:

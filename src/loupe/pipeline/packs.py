@@ -12,7 +12,6 @@ import gzip
 import io
 import os
 import re
-import shutil
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -25,9 +24,10 @@ from loupe.benchmarks.registry import is_own_folder, name_of_run
 from loupe.data.hub.manifest import safe_path, shown_path
 from loupe.engines.registry import slug
 from loupe.engines.shared.redaction import is_secret_name, redacted
-from loupe.errors import DatasetError, LoupeError, RunError, UsageError, word
+from loupe.errors import DatasetError, LoupeError, RunError, UnsafeFileError, UsageError, word
 from loupe.files.folder import Folder
 from loupe.files.foreign import open_data, real_path
+from loupe.files.whole_folder import whole_folder
 from loupe.pipeline.spent import OF_NODE
 from loupe.runs.folder import PREDICTIONS, RESULT, RUN, SCORES, RunFolder
 from loupe.runs.info import RunInfo
@@ -221,25 +221,25 @@ def _servers(value: Any) -> Iterator[str]:
                     yield bare
 
 
-def unpack(source: Path, root: Path) -> RunFolder:
+def unpack(source: Path, root: Path, *, again: bool = False) -> RunFolder:
     """Unpack a run below `root`, as ENGINE/BENCHMARK. Nothing is written unless everything in the pack is sound.
 
-    Raises RunError for a broken or unsafe pack, and where the run is there already.
+    `again` takes the run of this very pack that is there already. Raises RunError for a broken or unsafe pack, and if
+    any other run is there.
     """
     try:
         info = _checked(source)
         place = Folder(root) / f"{slug(info.engine)}/{slug(name_of_run(info))}"
+        if again and _is_unpacked(source, info, place):
+            return RunFolder.open(place)
         if place.names():
             raise RunError(
                 f"{place.path} is there already",
                 hint=f"loupe score {word(place.path)}; or elsewhere: loupe unpack {word(source)} DIR",
             )
-        place.create(private=True)
-        try:
-            return _written(source, info, place)
-        except BaseException:  # What is half there would stand in the way of the next attempt.
-            shutil.rmtree(place.path, ignore_errors=True)
-            raise
+        with whole_folder(place, private=True) as aside:
+            _write(source, info, aside, place)
+        return RunFolder.open(place)
     except FileNotFoundError:
         raise RunError(f"no pack at {source}", hint="make one: loupe pack RUN") from None
     except (*_DAMAGE, OSError, MemoryError, ValueError) as error:
@@ -249,19 +249,40 @@ def unpack(source: Path, root: Path) -> RunFolder:
         raise RunError(f"{source}: not a pack, or a broken one ({error})", hint="copy it again") from None
 
 
-def _written(source: Path, info: RunInfo, place: Folder) -> RunFolder:
+def _write(source: Path, info: RunInfo, aside: Folder, place: Folder) -> None:
+    """Write the files of a pack into a folder that gets the name of `place`."""
     for name, stream in _members(source):
         if name in (RUN, SCORES):
             continue
-        with place.draft(name, sync=False) as draft:
+        with aside.draft(name, sync=False) as draft:
             for part in iter(lambda: stream.read(1 << 20), b""):  # noqa: B023  read before the next member
                 draft.file.write(part)
             draft.replace()
-    place.write(SCORES, b"".join(_lines_of(source, SCORES)))
-    if info.benchmark == TRUTH and TRUTH in place.names():  # Else it is a folder of that name, packed without truth.
-        info = msgspec.structs.replace(info, benchmark=str(real_path(place.path / TRUTH)))
-    place.write(RUN, _json(info))  # The last one: without it there is no run.
-    return RunFolder.open(place)
+    aside.write(SCORES, b"".join(_lines_of(source, SCORES)))
+    aside.write(RUN, _json(_at(place, info) if TRUTH in aside.names() else info))
+
+
+def _at(place: Folder, info: RunInfo) -> RunInfo:
+    """The run of a pack with the documents that it brings to `place`."""
+    # Without them it is a run on a folder of that name, packed without truth.
+    return msgspec.structs.replace(info, benchmark=str(real_path(place.path / TRUTH)))
+
+
+def _is_unpacked(source: Path, info: RunInfo, place: Folder) -> bool:
+    """Return whether a pack was unpacked here before: the same answers, documents and settings, to the byte."""
+    try:
+        for name, stream in _members(source):
+            if name == RUN or name in (SCORES, RESULT):
+                continue  # Made again here.
+            with place.open(name) as file:
+                for part in iter(lambda: stream.read(1 << 20), b""):  # noqa: B023  read before the next member
+                    if file.read(len(part)) != part:
+                        return False
+                if file.read(1):
+                    return False
+        return RunFolder.open(place).info == (_at(place, info) if TRUTH in place.names() else info)
+    except (OSError, UnsafeFileError):
+        return False
 
 
 def is_pack(path: Path) -> bool:

@@ -5,7 +5,6 @@ It is the report of a run of `fox` over these pages; the run lies in a temporary
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from loupe.benchmarks import fox
 from loupe.files.folder import Folder
+from loupe.files.scratch import scratch_folder
 from loupe.report.collect import collect
 from loupe.report.html import write_groups
 from loupe.runs.folder import PREDICTIONS, RESULT, RUN, SCORES
@@ -34,8 +34,8 @@ def write_pages(pages: Sequence[ReadPage], result: Result, output: Path, *, engi
         total=len(pages),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    with tempfile.TemporaryDirectory(prefix="loupe-compress-") as name:
-        run = Folder(Path(name))
+    with scratch_folder("loupe-compress-") as folder:
+        run = Folder(folder)
         run.write(RUN, encode_json(info), sync=False)
         run.write(PREDICTIONS, _lines([page.answer for page in pages]), sync=False)
         run.write(SCORES, _lines([page.scores for page in pages]), sync=False)

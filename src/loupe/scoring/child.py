@@ -16,9 +16,12 @@ import msgspec
 from loupe.data.bounds import lower_limit, outlive_signals
 from loupe.data.messages import die_with_parent, frame, inbox_of
 from loupe.errors import no_room
-from loupe.files.scratch import clear_away
+from loupe.files.scratch import clear_away, sweep
 from loupe.typed import msgpack_decoder
 from loupe.types import Prediction, Sample, SampleScores
+
+#: Folders of metrics, which sweep none themselves (`metrics/cdm/drawing/limited_processes.py`).
+_FOLDERS = ("loupe-tex-", "loupe-xdv-", "loupe-gs-")
 
 
 class Start(msgspec.Struct):
@@ -73,6 +76,8 @@ def main() -> None:
         _send(answers, msgspec.msgpack.encode(Ready(error=one_line(error))))
         return
     os.dup2(nowhere, 2)
+    for prefix in _FOLDERS:
+        sweep(prefix)
     _send(answers, msgspec.msgpack.encode(Ready()))
     while True:
         messages = [inbox.get() for _ in range(batch_size(inbox.get()))]

@@ -11,7 +11,6 @@ import asyncio
 import hmac
 import ipaddress
 import socket
-import tempfile
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from loupe.engines.chat.endpoints import chosen_server
 from loupe.engines.pages.page_reader import PageReader, page_reader
 from loupe.engines.registry import Profile, engine_module
 from loupe.errors import LoupeError, UsageError
+from loupe.files.scratch import scratch_folder
 from loupe.serving.api_errors import ApiError, error_response, from_engine
 from loupe.serving.chat_answers import Answer
 from loupe.serving.chat_requests import MOST_PAGES, ChatRequest, parse_chat_request
@@ -177,9 +177,9 @@ class _Server:
         if request.content_type != "application/json":
             raise ApiError(415, "the body must be application/json", code="unsupported_media_type")
         async with self.room.body(request) as body:
-            with tempfile.TemporaryDirectory(prefix="loupe-serve-") as folder:
+            with scratch_folder("loupe-serve-") as folder:
                 try:
-                    asked = await self._decode(body, Path(folder))
+                    asked = await self._decode(body, folder)
                     pages = await self._sources(asked.paths)
                     outputs = await self._read(pages, asked.prompt, asked.max_tokens)
                 except LoupeError as error:

@@ -41,15 +41,16 @@ def pages(folder: Path, json: bool) -> None:
     rule-based engine, and loupe.toml with its two profiles. DIR must not hold any of these yet.
     """
     from loupe.data.example_documents.papers import draw_papers
-    from loupe.files.folder import Folder, write_all_or_none
+    from loupe.files.folder import Folder, is_unfinished, write_all_or_none
 
     files = {"extract.py": (Path(__file__).parent / "extract.py").read_text("utf-8"), "loupe.toml": ENGINES}
     there = [name for name in (*files, "papers") if _holds_something(folder / name)]
-    if there:
-        raise UsageError(f"{folder} has {' and '.join(there)} already; nothing was changed", hint="name a new folder")
     drawn = draw_papers(folder / "papers" / "invoices", folder / "papers" / "others")
     papers = {str(path.relative_to(folder)): data for path, data in drawn.items()}
-    write_all_or_none(Folder(folder), papers | {name: text.encode() for name, text in files.items()})
+    contents = papers | {name: text.encode() for name, text in files.items()}
+    if there and not is_unfinished(Folder(folder), contents):
+        raise UsageError(f"{folder} has {' and '.join(there)} already; nothing was changed", hint="name a new folder")
+    write_all_or_none(Folder(folder), contents)
     trust.remember(folder / "loupe.toml")
     if json:
         as_json({"folder": str(folder / "papers"), "documents": len(papers)})

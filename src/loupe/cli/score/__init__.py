@@ -226,7 +226,7 @@ def _unpacked(target: tuple[str, ...], runs: object) -> tuple[str, ...]:
     if len(target) != 1 or not is_pack(Path(target[0])):
         return _placed(target)
     assert isinstance(runs, Path)
-    folder = unpack(Path(target[0]), runs)
+    folder = unpack(Path(target[0]), runs, again=True)  # A command that was stopped goes on.
     say(f"unpacked to {folder.path}")
     return (str(folder.path),)
 

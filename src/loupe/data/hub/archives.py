@@ -33,6 +33,7 @@ from loupe.data.hub.manifest import (
 from loupe.errors import DatasetError, word
 from loupe.files.folder import Folder
 from loupe.files.foreign import open_data, plain_file
+from loupe.files.whole_folder import whole_folder
 
 #: A manifest of a million files is about this large.
 _LARGEST_MANIFEST = 256 * 1024**2
@@ -70,15 +71,10 @@ def unpack(source: Path, root_of: Callable[[Manifest], Path], *, tell: Tell | No
             root = root_of(manifest)
             if root.exists():
                 raise DatasetError(f"{root} is there already", hint=f"mv {word(root)} {word(root)}.old, or --to DIR")
-            partial = Folder(root.parent) / f"{root.name}.unpacking"
-            _make_room(partial, manifest)
-            try:
-                _extract(tar, source, manifest, partial, tell)
-                write_manifest(partial, manifest)
-                partial.path.rename(root)
-            except BaseException:
-                shutil.rmtree(partial.path, ignore_errors=True)
-                raise
+            with whole_folder(Folder(root)) as folder:
+                _check_room(root.parent, manifest)
+                _extract(tar, source, manifest, folder, tell)
+                write_manifest(folder, manifest)
     except (tarfile.TarError, EOFError, zlib.error, MemoryError, RecursionError, OverflowError) as error:
         raise DatasetError(f"{source}: not a pack, or a broken one ({error})", hint="copy it again") from None
     return manifest, root
@@ -157,16 +153,13 @@ def _first(tar: tarfile.TarFile, source: Path) -> Manifest:
     return parse_manifest(stream.read(), f"{source}: {NAME}")
 
 
-def _make_room(partial: Folder, manifest: Manifest) -> None:
-    partial.root.mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(partial.path, ignore_errors=True)
-    free = shutil.disk_usage(partial.root).free
+def _check_room(folder: Path, manifest: Manifest) -> None:
+    free = shutil.disk_usage(folder).free
     if manifest.size > free:
         raise DatasetError(
-            f"{manifest.id} needs {manifest.size / 1e9:,.1f} GB, and {partial.root} has {free / 1e9:,.1f} GB free",
+            f"{manifest.id} needs {manifest.size / 1e9:,.1f} GB, and {folder} has {free / 1e9:,.1f} GB free",
             hint="--to /a/larger/disk, or set LOUPE_DATA",
         )
-    partial.create()
 
 
 def _extract(tar: tarfile.TarFile, source: Path, manifest: Manifest, folder: Folder, tell: Tell | None) -> None:

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -44,13 +45,13 @@ def make(settings: Settings, note: Callable[[str], None] = _NO_NOTE) -> Record:
     uv = uv_command()
     places = Folder(root())
     places.create(private=True)
-    with _alone(places, environment.folder.name):
+    with _alone(places, environment.folder.name) as lock:
         if record := environment.record:
             return record
         shutil.rmtree(environment.folder, ignore_errors=True)
         began = time.monotonic()
         try:
-            _install(settings, environment, uv, note)
+            _install(settings, environment, partial(_run, note=note, lock=lock), uv)
         except BaseException:
             shutil.rmtree(environment.folder, ignore_errors=True)
             raise
@@ -87,19 +88,21 @@ def size_of(folder: Path) -> int:
     return sum(seen.values())
 
 
-def _install(settings: Settings, environment: Environment, uv: list[str], note: Callable[[str], None]) -> None:
+def _install(
+    settings: Settings, environment: Environment, run: Callable[[list[str], Path], None], uv: list[str]
+) -> None:
     folder = environment.folder
     with scratch_folder("uv-", root()) as here:
         lock = here / LOCKED
-        _run([*uv, "venv", "--no-project", "--python", _python(settings), str(folder)], here, note)
+        run([*uv, "venv", "--no-project", "--python", _python(settings), str(folder)], here)
         if environment.lock is not None:
             lock.write_bytes(environment.lock)
         else:
             (here / "wanted.txt").write_text("\n".join(settings.packages) + "\n")
             resolving = ["pip", "compile", "--python", str(environment.python), "--generate-hashes", "--no-annotate"]
-            _run([*uv, *resolving, "--no-header", "wanted.txt", "--output-file", str(lock)], here, note)
+            run([*uv, *resolving, "--no-header", "wanted.txt", "--output-file", str(lock)], here)
         installing = ["pip", "sync", "--python", str(environment.python), "--require-hashes", str(lock)]
-        _run([*uv, *installing], here, note)
+        run([*uv, *installing], here)
         shutil.copy(lock, folder / LOCKED)
 
 
@@ -108,15 +111,18 @@ def _python(settings: Settings) -> str:
     return sys.executable if settings.runs_on(sys.version_info[1]) else settings.python
 
 
-def _run(command: list[str], folder: Path, note: Callable[[str], None]) -> None:
-    """Run uv in an empty folder, so that no project takes part. Raises LoupeError with its own words."""
+def _run(command: list[str], folder: Path, note: Callable[[str], None], lock: int) -> None:
+    """Run uv in an empty folder, so that no project takes part. Raises LoupeError with its own words.
+
+    It holds the lock of the environment, too: if this process is killed, the next one waits until uv has ended.
+    """
     variables = helper_environment("network", "uv")
     # Another Python is not fetched: it would come from a place that nobody has named.
     variables |= {"UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1", "UV_NO_PROGRESS": "1", **_own_settings()}
     said: list[str] = []
     with subprocess.Popen(
         command, cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE, text=True, errors="replace",
+        stderr=subprocess.PIPE, text=True, errors="replace", pass_fds=(lock,),
     ) as process:  # fmt: skip
         assert process.stderr is not None
         try:
@@ -176,8 +182,8 @@ def _finish(settings: Settings, environment: Environment, seconds: float) -> Rec
 
 
 @contextmanager
-def _alone(places: Folder, name: str) -> Iterator[None]:
-    """Wait for whoever makes the same environment."""
+def _alone(places: Folder, name: str) -> Iterator[int]:
+    """Wait for whoever makes the same environment; yield the descriptor of the lock."""
     import fcntl
 
     try:
@@ -186,6 +192,6 @@ def _alone(places: Folder, name: str) -> Iterator[None]:
         raise cannot_write(places.path, error) from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)

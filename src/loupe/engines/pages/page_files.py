@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from loupe.engines.pages.page_reader import PageReader
 from loupe.errors import RejectedError
+from loupe.files.scratch import scratch_folder
 from loupe.types import PageSource, Request
 
 
@@ -28,6 +28,6 @@ async def page_file(
     The source itself if it is such a file; else a PNG in a private temporary folder that is deleted afterwards.
     Raises PageError if the page cannot be read.
     """
-    with tempfile.TemporaryDirectory(prefix="loupe-page-") as folder:
+    with scratch_folder("loupe-page-") as folder:
         # Absolute, so that no name can be taken for an option.
-        yield await reader.file(source, Path(folder), longest=longest, dpi=dpi, formats=formats)
+        yield await reader.file(source, folder, longest=longest, dpi=dpi, formats=formats)

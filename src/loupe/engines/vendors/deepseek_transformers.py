@@ -11,7 +11,6 @@ those of the answer alone, without the prompt.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -20,6 +19,7 @@ from typing import Any
 from loupe.engines.vendors.outbound import Outbound, loading, reading_here
 from loupe.engines.workers.worker import Loaded
 from loupe.errors import EngineError
+from loupe.files.scratch import scratch_folder
 from loupe.types import Output, Request
 
 IMAGE = "<image>"
@@ -50,12 +50,12 @@ def load(
 
     def read(request: Request) -> Output:
         (path,) = request.images
-        with tempfile.TemporaryDirectory(prefix="loupe-deepseek-") as folder:
+        with scratch_folder("loupe-deepseek-") as folder:
             text = network.infer(
                 tokenizer,
                 prompt=with_image(request.prompt),
                 image_file=str(path),
-                output_path=folder,
+                output_path=str(folder),
                 **sizes,
                 test_compress=False,
                 save_results=False,

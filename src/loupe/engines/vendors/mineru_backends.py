@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import tempfile
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 from loupe.engines.vendors.mineru_pages import draw_page, file_and_page
 from loupe.engines.vendors.regions import WHOLE, region
 from loupe.errors import EngineError
+from loupe.files.scratch import scratch_folder
 from loupe.types import Output, Request
 
 _STEM = "page"
@@ -37,8 +37,8 @@ class Backends:
 
     def warm_up(self) -> None:
         """Have the package load its models, on a page of ours."""
-        with tempfile.TemporaryDirectory(prefix="loupe-mineru-") as name:
-            self._parse(draw_page(Path(name) / "warm-up.png"), None)
+        with scratch_folder("loupe-mineru-") as folder:
+            self._parse(draw_page(folder / "warm-up.png"), None)
 
     def read(self, request: Request) -> Output:
         """The page as the package has it: Markdown, and the areas of its content list."""
@@ -48,9 +48,9 @@ class Backends:
         # An image becomes a PDF of one page here.
         data = self._read_fn(path)
         chosen = {} if page is None else {"start_page_id": page - 1, "end_page_id": page - 1}
-        with tempfile.TemporaryDirectory(prefix="loupe-mineru-") as name:
+        with scratch_folder("loupe-mineru-") as folder:
             self._do_parse(
-                name,
+                str(folder),
                 pdf_file_names=[_STEM],
                 pdf_bytes_list=[data],
                 p_lang_list=[self._language],
@@ -64,7 +64,7 @@ class Backends:
                 **chosen,
                 **self._options,
             )
-            return _written(Path(name))
+            return _written(folder)
 
 
 def _written(folder: Path) -> Output:

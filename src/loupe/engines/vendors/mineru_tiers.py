@@ -6,15 +6,14 @@ Source: `mineru/parser` of PyPI mineru 4.0.12 and the schema of docvortex 0.6.4;
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from loupe.engines.vendors.mineru_pages import draw_page, file_and_page
 from loupe.engines.vendors.regions import region
 from loupe.errors import EngineError
+from loupe.files.scratch import scratch_folder
 from loupe.types import Output, Request
 
 #: Blocks inside blocks inside spans; deeper is no page.
@@ -37,8 +36,8 @@ class Tiers:
         """Have the package load its models, on a page of ours."""
         if not self._wants_models:
             return
-        with tempfile.TemporaryDirectory(prefix="loupe-mineru-") as name:
-            self._parser.parse(draw_page(Path(name) / "warm-up.png"))
+        with scratch_folder("loupe-mineru-") as folder:
+            self._parser.parse(draw_page(folder / "warm-up.png"))
 
     def read(self, request: Request) -> Output:
         """The page as the package has it: Markdown, and the blocks of its middle JSON."""

@@ -21,7 +21,7 @@ from loupe.data.pages import IMAGE_SUFFIXES
 from loupe.data.toml import parse_toml
 from loupe.errors import UsageError, word
 from loupe.files.file_names import safe_name, same_form
-from loupe.files.folder import Folder, write_all_or_none
+from loupe.files.folder import Folder, is_unfinished, write_all_or_none
 from loupe.files.foreign import decode_text, read_data, real_path
 
 #: Tasks that ask about a document as a whole, with the pages shown unless told otherwise: where fields stand differs,
@@ -126,10 +126,13 @@ def _sample_id(name: str, document: Document, used: dict[str, None]) -> str:
     return ident
 
 
-def refuse_existing(folder: Path) -> None:
-    """Raise UsageError where there are samples already: nothing is overwritten. Settings alone are kept."""
+def refuse_existing(folder: Path, *, begun: bool = False) -> None:
+    """Raise UsageError if there are samples already: nothing is overwritten. Settings alone are kept.
+
+    `begun`: a killed process wrote these samples.
+    """
     there = [name for name in (CONFIG, SAMPLES) if (folder / name).exists()]
-    if SAMPLES in there:
+    if SAMPLES in there and not begun:
         raise UsageError(
             f"{folder} has {' and '.join(there)} already; nothing was changed",
             hint=f"to add pages, append the lines that this prints: loupe bench check {word(folder)}",
@@ -168,9 +171,9 @@ def begin(folder: Path, found: Found, beginning: Beginning) -> int:
     """Write the samples, and the settings unless they are there, all or nothing; how many samples there are."""
     lines = sample_lines(found, beginning)
     contents = {SAMPLES: "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()}
-    refuse_existing(folder)
     if not (folder / CONFIG).exists():
-        contents = {CONFIG: settings(folder, beginning).encode(), **contents}
+        contents |= {CONFIG: settings(folder, beginning).encode()}
+    refuse_existing(folder, begun=is_unfinished(Folder(folder), contents))
     write_all_or_none(Folder(folder), contents)
     return len(lines)
 

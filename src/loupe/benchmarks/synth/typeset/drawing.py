@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from loupe.benchmarks.synth.page import DPI
 from loupe.benchmarks.synth.typeset.compiler import typeset
 from loupe.benchmarks.synth.typeset.templates import typeset_template
 from loupe.files.folder import Folder, write_file
+from loupe.files.scratch import scratch_folder
 from loupe.types import PdfPage
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ def clean_pdf(recipe: dict[str, Any]) -> bytes:
 def _rendered(pdf: bytes) -> Image:
     from loupe.data.pages import load_page
 
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "page.pdf"
+    with scratch_folder("loupe-synth-") as folder:
+        path = folder / "page.pdf"
         write_file(path, pdf)
         return load_page(PdfPage(path), dpi=DPI)
 

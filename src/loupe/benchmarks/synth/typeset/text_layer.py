@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 import unicodedata
-from pathlib import Path
 
 from loupe.benchmarks.synth.page import Truth
 from loupe.files.folder import write_file
+from loupe.files.scratch import scratch_folder
 
 #: What a font draws as one sign and PDFium reads in drawing order: lam with alef, in Arabic.
 LIGATURES = {"لا": "ال", "لأ": "أل", "لإ": "إل", "لآ": "آل"}
@@ -17,8 +16,8 @@ def text_layer(pdf: bytes) -> list[str]:
     """The text of each page of a PDF, as PDFium reads it."""
     from loupe.data.page_drawing import open_pdf
 
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "page.pdf"
+    with scratch_folder("loupe-synth-") as folder:
+        path = folder / "page.pdf"
         write_file(path, pdf)
         with open_pdf(path) as document:
             return [page.get_textpage().get_text_range() for page in document]

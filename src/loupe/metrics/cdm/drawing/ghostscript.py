@@ -8,11 +8,9 @@ direction; the alpha channel is then dropped, and whatever a glyph touches has i
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from functools import lru_cache
 from io import BytesIO
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -20,7 +18,7 @@ import pypdfium2
 from PIL.PngImagePlugin import PngImageFile
 
 from loupe.metrics.cdm.drawing.boxes import DPI, PageInk, ink_of_pixels
-from loupe.metrics.cdm.drawing.limited_processes import read_bounded, run_limited
+from loupe.metrics.cdm.drawing.limited_processes import private_folder, read_bounded, run_limited
 from loupe.metrics.cdm.drawing.pdf_pages import PageReader
 from loupe.metrics.cdm.drawing.tex_tools import BrokenTexError
 
@@ -60,15 +58,14 @@ def _empty_page() -> bytes:
 def _drawn(pdf: bytes, pages: range) -> list[PageInk | str]:
     if not _are_pages_of_ours(pdf, pages):
         return ["not drawn"] * len(pages)
-    with tempfile.TemporaryDirectory(prefix="loupe-gs-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
+    with private_folder("loupe-gs-") as folder:
         (folder / "formulas.pdf").write_bytes(pdf)
         words = [
             *(shutil.which("gs") or "gs", "-q", "-dBATCH", "-dNOPAUSE", "-dSAFER", "-sDEVICE=pngalpha", f"-r{DPI}"),
             *("-dTextAlphaBits=4", "-dGraphicsAlphaBits=4"),
             *(f"-dFirstPage={pages.start + 1}", f"-dLastPage={pages.stop}", "-o", "page-%d.png", "formulas.pdf"),
         ]
-        environment = {"PATH": "/usr/bin:/bin", "HOME": name, "LC_ALL": "C.UTF-8"}
+        environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "LC_ALL": "C.UTF-8"}
         ending = run_limited(words, folder, seconds=_SECONDS_A_PAGE * len(pages), environment=environment)
         files = [read_bounded(folder / f"page-{number}.png") for number in range(1, len(pages) + 1)]
     return [_ink(file) or ending or "not drawn" for file in files]

@@ -7,12 +7,14 @@ ends says nothing of the formula: that is `killed`, which is never a score.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import selectors
 import signal
 import subprocess
+import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Final, Literal, TypeAlias
 
@@ -124,3 +126,15 @@ def read_bounded(path: Path) -> bytes:
         return b""
     with path.open("rb") as file:
         return file.read(_READ_BYTES)
+
+
+@contextlib.contextmanager
+def private_folder(prefix: str) -> Iterator[Path]:
+    """Yield a temporary folder with a lock, by which a later process sees whether this one still needs it."""
+    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as name:
+        new = Path(name) / "in-use.new"
+        with new.open("wb") as lock:
+            with contextlib.suppress(OSError):  # Not every file system has locks.
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            new.rename(Path(name) / "in-use")
+            yield Path(name)
