@@ -76,13 +76,6 @@ def test_a_page_that_cannot_be_read_leaves_no_prepared_form(tmp_path: Path) -> N
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["images", METADATA]
 
 
-def test_what_a_killed_call_left_behind_is_thrown_away(tmp_path: Path) -> None:
-    (tmp_path / "out/.unfinished/images").mkdir(parents=True)
-    (tmp_path / "out/.unfinished/images/00007.jpg").write_text("half")
-    assert write([Sample(id="s", images=(page(tmp_path / "a.png"),))], tmp_path / "out") == 1
-    assert [path.name for path in (tmp_path / "out/images").iterdir()] == ["00000.jpg"]
-
-
 def test_a_folder_with_files_is_not_written_into(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(DatasetError, match="is not empty"):

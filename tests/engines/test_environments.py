@@ -276,7 +276,7 @@ def test_no_key_comes_to_what_is_installed(
     program.write_text(f"#!{sys.executable} -I\nimport os, sys\nsys.exit({names})\n")
     program.chmod(0o755)
     with pytest.raises(LoupeError) as caught:
-        making._run([str(program)], tmp_path, lambda line: None)
+        making._run([str(program)], tmp_path, lambda line: None, 2)
     assert "UV_INDEX_MINE_PASSWORD" in caught.value.message and "TOP_SECRET_KEY" not in caught.value.message
 
 
