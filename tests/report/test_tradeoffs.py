@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,9 +16,9 @@ from playwright.sync_api import Browser
 
 from loupe.report.collect import collect
 from loupe.report.html import write_report
-from loupe.report.label_places import overlap, place_labels
+from loupe.report.label_places import crosses, overlap, place_labels
 from loupe.report.svg_parts import Scale
-from loupe.report.tradeoffs import HEIGHT, Point, Tradeoff, left_over, tradeoff_svg, tradeoffs
+from loupe.report.tradeoffs import HEIGHT, Point, Tradeoff, heading, left_over, tradeoff_svg, tradeoffs
 from loupe.runs.folder import RunFolder
 from loupe.types import Estimate, Measure, Prediction
 from tests.support.report_browser import opened
@@ -82,6 +83,23 @@ def test_names_never_overlap(seed: int, count: int) -> None:
     for number, box in enumerate(boxes):
         assert area[0] <= box[0] and box[2] <= area[2] and area[1] <= box[1] and box[3] <= area[3]
         assert not any(overlap(box, other) for other in boxes[number + 1 :])
+
+
+def test_a_name_lies_off_the_front_line_if_there_is_room() -> None:
+    steps = [(100.0, 100.0), (260.0, 110.0), (420.0, 240.0)]
+    places = place_labels(steps, ["engine"] * 3, (60.0, 20.0, 580.0, 360.0), steps)
+    assert not any(place is None or crosses(piece, place.box) for place in places for piece in pairwise(steps))
+    assert crosses(((0, 0), (9, 9)), (4, 4, 6, 6)) and crosses(((5, 0), (5, 9)), (4, 4, 6, 6))
+    assert not crosses(((0, 0), (3, 3)), (4, 4, 6, 6)) and not crosses(((0, 7), (9, 7)), (4, 4, 6, 6))
+
+
+def test_the_heading_names_what_is_drawn() -> None:
+    speed, cost = drawn([point("a", 0.5, 1)]), drawn([point("a", 0.5, 1)], cost=True)
+    assert [heading(each) for each in ([speed], [cost], [speed, cost])] == [
+        "Quality and speed",
+        "Quality and cost",
+        "Quality, speed and cost",
+    ]
 
 
 @pytest.mark.parametrize("values", [(0.0, 5e-324), (5e-324, 5e-324), (0.0, 0.0), (0.3, 0.3 + 1e-16)])

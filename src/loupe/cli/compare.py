@@ -21,6 +21,7 @@ from loupe.results.comparing.runs import compare_runs
 from loupe.results.group_titles import shown_version
 from loupe.results.published import published_sections
 from loupe.results.sections import (
+    FEW,
     Section,
     failed_cell,
     format_estimate,
@@ -157,6 +158,9 @@ def _below_ranks(compared: Compared) -> list[Section]:
     """The outcome in a sentence, and what else has to be said of these numbers."""
     said = [compared.headline_note] if compared.headline_note else []
     said += [no_ranks(compared.headline)] if compared.untold else []
+    ranking = [item.measures.get(compared.headline, _NO_VALUE) for item in compared.runs]
+    bare = any(one.value is not None and one.low is None for one in ranking)
+    said += [f"{compared.headline} without ± or bounds has no interval: {FEW}"] if bare else []
     said += [*compared.notes, *filter(None, [compared.part, compared.accepted])]
     outcome = [Section(title="", rows=[(compared.verdict,)])] if compared.verdict else []
     return [*outcome, *([Section(title="", rows=[(line,) for line in said])] if said else [])]

@@ -82,7 +82,9 @@ def describe(folder: RunFolder, measure: str = "") -> dict[str, str | int | floa
     ranked = headline_of([result], measure) if result else None
     failed = failed_count(result) if result else 0
     unread = unread_count(result) if result else 0
-    flaw = f", only {result.total - unread:,} of {result.total:,} read" if result and unread else ""
+    estimate = result.measures[ranked.measure] if result and ranked else None
+    bare = " (no interval)" if estimate and estimate.value is not None and estimate.low is None else ""
+    flaw = f"{bare}, only {result.total - unread:,} of {result.total:,} read" if result and unread else bare
     flaw += f", {failed - unread:,} of {result.total:,} failed" if result and failed > unread else ""
     return {
         "run": str(folder.path),
@@ -92,7 +94,7 @@ def describe(folder: RunFolder, measure: str = "") -> dict[str, str | int | floa
         if result
         else f"{_progress(folder)}, not scored",
         "measure": ranked.measure if ranked else None,
-        "value": result.measures[ranked.measure].value if result and ranked else None,
+        "value": estimate.value if estimate else None,
         "note": ranked.note if ranked else "",
         "failed": failed,
         "n": folder.info.total,

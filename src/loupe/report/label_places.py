@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from loupe.report.svg_parts import FONT_SIZE, text_width
@@ -26,18 +27,22 @@ class LabelPlace(NamedTuple):
     box: Box
 
 
-def place_labels(points: Sequence[tuple[float, float]], names: Sequence[str], area: Box) -> list[LabelPlace | None]:
+def place_labels(
+    points: Sequence[tuple[float, float]], names: Sequence[str], area: Box, line: Sequence[tuple[float, float]] = ()
+) -> list[LabelPlace | None]:
     """A place inside `area` for the name of each point; None for one that has no room anywhere near.
 
-    A name stands nearer to its own point than to others where that is possible at all.
+    If possible, a name lies off the `line` through these places, and nearer to its own point than to others.
     """
+    pieces = list(pairwise(line))
     taken: list[Box] = [(x - _MARK, y - _MARK, x + _MARK, y + _MARK) for x, y in points]
     found: list[LabelPlace | None] = []
     for (x, y), name in zip(points, names, strict=True):
         width = text_width(name)
         free = [each for each in _candidates(x, y, width) if _is_free(each.box, taken, area)]
         others = [other for other in points if other != (x, y)]
-        place = next((each for each in free if _is_nearest(each.box, (x, y), others)), free[0] if free else None)
+        clear = [each for each in free if not any(crosses(piece, each.box) for piece in pieces)] or free
+        place = next((each for each in clear if _is_nearest(each.box, (x, y), others)), clear[0] if clear else None)
         if place is not None:
             taken.append(place.box)
         found.append(place)
@@ -47,6 +52,20 @@ def place_labels(points: Sequence[tuple[float, float]], names: Sequence[str], ar
 def overlap(one: Box, other: Box) -> bool:
     """Whether two boxes share some room."""
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def crosses(piece: tuple[tuple[float, float], tuple[float, float]], box: Box) -> bool:
+    """Whether a straight line between two points passes through a box."""
+    (x, y), (to_x, to_y) = piece
+    first, last = 0.0, 1.0
+    for start, length, low, high in ((x, to_x - x, box[0], box[2]), (y, to_y - y, box[1], box[3])):
+        if not length:
+            if not low < start < high:
+                return False
+            continue
+        near, far = sorted(((low - start) / length, (high - start) / length))
+        first, last = max(first, near), min(last, far)
+    return first < last
 
 
 def _is_nearest(box: Box, own: tuple[float, float], others: Sequence[tuple[float, float]]) -> bool:

@@ -21,7 +21,7 @@ from loupe.report import leaderboard
 from loupe.report.collect import SampledGroup
 from loupe.report.compression_curve import group_curves
 from loupe.report.ladder_curves import keys, panels
-from loupe.report.tradeoffs import FULL, NARROW, WIDTH, left_over, tradeoff_svg, tradeoffs
+from loupe.report.tradeoffs import FULL, NARROW, WIDTH, Tradeoff, heading, left_over, tradeoff_svg, tradeoffs
 from loupe.results import losses
 from loupe.results.class_tables import classes_of, truth_states
 from loupe.results.control_characters import PAGE_LISTS
@@ -211,7 +211,8 @@ def group_context(group: SampledGroup) -> JsonObject:
         "classes": classes_of([(entrant.label, entrant.result) for entrant in group.entrants if entrant.result]),
         "curves": [(kind, Markup(picture)) for kind, picture in group_curves(group)],
         "ladders": panels(group),
-        "tradeoffs": _pictures(group),
+        "tradeoffs": _pictures(found := tradeoffs(group)),
+        "tradeoffs_title": heading(found),
         "slices": (slices := leaderboard.slice_tables(group)),
         "slices_margin": any(cell.margin[:1] == "±" for table in slices for row in table.rows for cell in row[3]),
         "outcomes": leaderboard.outcome_rows(group),
@@ -245,9 +246,8 @@ def _verdict(group: Group, compared: Standings | None) -> Verdict:
     )
 
 
-def _pictures(group: Group) -> list[tuple[str, Markup, str]]:
+def _pictures(found: Sequence[Tradeoff]) -> list[tuple[str, Markup, str]]:
     """Every trade-off as (for which screen, picture, what it cannot show); one alone has the page's width."""
-    found = tradeoffs(group)
     widths = (("wide-screen", FULL if len(found) == 1 else WIDTH), ("narrow-screen", NARROW))
     sized = [(kind, replace(each, width=width)) for each in found for kind, width in widths]
     return [(kind, Markup(tradeoff_svg(each)), " ".join(left_over(each))) for kind, each in sized]

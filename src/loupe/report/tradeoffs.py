@@ -89,6 +89,12 @@ def tradeoffs(group: Group) -> list[Tradeoff]:
     return [each for each in found if len(each.points) > 1]
 
 
+def heading(found: Sequence[Tradeoff]) -> str:
+    """Return the heading of these pictures: what is held against quality in them."""
+    against = dict.fromkeys("cost" if each.less_is_better else "speed" for each in found)
+    return " and ".join(["Quality", *against]) if len(against) < 2 else "Quality, speed and cost"
+
+
 def _tradeoff(
     group: Group, measure: Measure, figure: str, title: str, *, less_is_better: bool = False, currency: str = ""
 ) -> Tradeoff:
@@ -134,7 +140,7 @@ def tradeoff_svg(drawn: Tradeoff) -> str:
     parts = [opening(drawn.width, HEIGHT, label), *_axes(drawn, across, up), *_front_line(front, across, up)]
     places = [(across.place(point.x), up.place(point.value)) for point in drawn.points]
     names = _labels(drawn.points)
-    labels = place_labels(places, names, _area(drawn))
+    labels = place_labels(places, names, _area(drawn), _line_places(front, across, up))
     for point, (x, y), name, place in zip(drawn.points, places, names, labels, strict=True):
         colour = COLOURS[0] if point in front else GREY
         parts.append(f"<g><title>{escape(drawn.in_words(point))}</title>")
@@ -152,7 +158,7 @@ def left_over(drawn: Tradeoff) -> list[str]:
     """What the picture cannot show, in sentences."""
     across, up = _scales(drawn)
     places = [(across.place(point.x), up.place(point.value)) for point in drawn.points]
-    labels = place_labels(places, _labels(drawn.points), _area(drawn))
+    labels = place_labels(places, _labels(drawn.points), _area(drawn), _line_places(drawn.front(), across, up))
     crowded = [drawn.in_words(point) for point, place in zip(drawn.points, labels, strict=True) if place is None]
     said = [f"On the front: {', '.join(point.name for point in drawn.front())}."]
     said += [f"Not labelled for lack of room: {'; '.join(crowded)}."] if crowded else []
@@ -204,10 +210,14 @@ def _name(measure: Measure) -> str:
     return measure.title or measure.name
 
 
+def _line_places(front: Sequence[Point], across: Scale, up: Scale) -> list[tuple[float, float]]:
+    return [(across.place(point.x), up.place(point.value)) for point in front]
+
+
 def _front_line(front: Sequence[Point], across: Scale, up: Scale) -> list[str]:
     if len(front) < 2:
         return []
-    places = " ".join(f"{across.place(point.x):.1f},{up.place(point.value):.1f}" for point in front)
+    places = " ".join(f"{x:.1f},{y:.1f}" for x, y in _line_places(front, across, up))
     return [f'<polyline points="{places}" fill="none" stroke="{COLOURS[0]}" stroke-opacity="0.5" stroke-width="1.5"/>']
 
 

@@ -21,7 +21,7 @@ import msgspec
 from loupe.benchmarks.registry import benchmark_ids, get_benchmark
 from loupe.results.group_titles import shown_version
 from loupe.results.headline import check_measure, has_value, headline_of, why_nothing
-from loupe.results.sections import ALARMING, Section, failed_count, format_estimate, format_margin
+from loupe.results.sections import ALARMING, FEW, Section, failed_count, format_estimate, format_margin
 from loupe.results.unverified import truth_cell, unverified
 from loupe.runs.folder import RunFolder
 from loupe.types import Composite, Estimate
@@ -242,6 +242,9 @@ def matrix_sections(matrix: Matrix, *, width: int | None = None) -> list[Section
         for block in _blocks(columns, max(map(len, engines)), width)
     ]
     notes = [(f"{column.name}: {column.measure_note}",) for column in matrix.columns if column.measure_note]
+    cells = [cell.headline for row in matrix.rows for cell in row.cells.values() if cell.headline]
+    if any(one.value is not None and one.low is None for one in cells):
+        notes.append((f"a value without ± or bounds has no interval: {FEW}",))
     return [*tables, *([Section(title="", rows=notes)] if notes else []), *_alarms(matrix)]
 
 

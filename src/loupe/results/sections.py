@@ -24,6 +24,8 @@ _FAILED_ARE: Mapping[FailedAre, str] = {
     "left out": "left out of the official numbers",
     "partly left out": "some scored as empty, others left out of the official numbers",
 }
+#: Why a value has no interval.
+FEW = "too few pages or documents, or all alike"
 #: Why a measure has no value, if its benchmark does not say.
 NOTHING_HERE = "nothing here to measure"
 _WORDS = {
@@ -221,8 +223,7 @@ def _without_interval(result: Result) -> Section | None:
     names = [name for name, found in result.measures.items() if found.value is not None and found.low is None]
     if not names or unread_count(result):
         return None
-    few = "too few pages or documents, or all alike"
-    return Section(title="", rows=[(f"no interval for {', '.join(names)}: {few}",)])
+    return Section(title="", rows=[(f"no interval for {', '.join(names)}: {FEW}",)])
 
 
 def _below_measures(result: Result, note: str) -> list[Section]:
