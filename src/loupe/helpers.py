@@ -97,7 +97,6 @@ OFF: Final[Mapping[str, str]] = {
     "ANONYMIZED_TELEMETRY": "False",
     "LITELLM_TELEMETRY": "False",
     "OTEL_SDK_DISABLED": "true",
-    "WANDB_MODE": "disabled",
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": "1",
     "NO_UPDATE_NOTIFIER": "1",
@@ -164,7 +163,8 @@ def surroundings(variables: Mapping[str, str]) -> Iterator[None]:
         os.environ.update(before)
 
 
-def call_nobody() -> None:
-    """Switch off, in this process, what libraries would tell their makers; call it before they are imported."""
+def call_nobody(family: str) -> None:
+    """Set the off switches that begin so in this process, which may be the user's; call it before the import."""
     for name, value in OFF.items():
-        os.environ.setdefault(name, value)
+        if name.startswith(family):
+            os.environ.setdefault(name, value)

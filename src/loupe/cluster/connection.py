@@ -52,7 +52,7 @@ def connect(address: str, passed: Collection[str] = ()) -> tuple[Any, bool]:
     Called in the main thread before anything else runs: the working folder and the mask of new files are those of the
     whole process. Raises EngineUnavailableError where no cluster answers.
     """
-    call_nobody()
+    call_nobody("RAY_")
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
     with _away_from_here(), _own_signals():
@@ -96,10 +96,30 @@ def _start(ray: Any, quiet: dict[str, bool]) -> None:
     Its ports are open to the network (Ray has no way to close them), so it takes orders only with a token, which is
     Ray's default from 2.60 on. Its folder is private and goes with the process.
     """
+    _keep_to_itself()
     stack = ExitStack()
     folder = stack.enter_context(scratch_folder("loupe-ray-", _SHORT if _SHORT.is_dir() else None))
     atexit.register(stack.close)
     ray.init(address="local", include_dashboard=False, object_store_memory=_STORE, _temp_dir=str(folder), **quiet)
+
+
+def _keep_to_itself() -> None:
+    """Let Ray's dashboard, which runs even where it is off, ask no cloud's metadata server where it runs.
+
+    It does so to report it, but does not look first whether reports are off; there is no switch but a proxy.
+    """
+    with suppress(ImportError, AttributeError):
+        from ray._private import services
+
+        start = services.start_ray_process
+        nowhere = dict.fromkeys(("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"), "http://127.0.0.1:0")
+
+        def started(command: list[str], process_type: str, *rest: Any, **more: Any) -> Any:
+            if process_type == "dashboard":
+                more["env_updates"] = {**(more.get("env_updates") or {}), **nowhere, "NO_PROXY": "", "no_proxy": ""}
+            return start(command, process_type, *rest, **more)
+
+        services.start_ray_process = started
 
 
 @contextmanager

@@ -121,7 +121,7 @@ def _endpoint() -> str | None:
 
 
 def _hub() -> HfApi:
-    call_nobody()
+    call_nobody("HF_")
     try:
         from huggingface_hub import HfApi, get_session, set_client_factory
     except ImportError:
