@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ from loupe.servers.keeper import started_once
 from loupe.servers.log import explain
 from loupe.servers.templates import templates
 from loupe.servers.wanted import Wanted, wanted_server
-from tests.support.command_line import loupe
+from tests.support.command_line import loupe, trusted
 from tests.support.served import make_benchmark
 
 LOCAL = "--host 127.0.0.1 --port 7777"
@@ -346,3 +348,28 @@ def test_a_folder_called_like_the_model_is_not_served_in_its_place(
     with pytest.raises(UsageError, match="would be loaded instead of the model zai-org/GLM-OCR, and its code would"):
         wanted("glm-ocr", serve="vllm")
     assert wanted("glm-ocr", serve="vllm:./zai-org/GLM-OCR").model == str(tmp_path / "zai-org/GLM-OCR")
+
+
+def old_python() -> str:
+    """A Python that puts the folder it starts in on its path, whatever the environment says; "" if none is here."""
+    kept = map(str, sorted(Path("~/.pyenv/versions").expanduser().glob("3.10*/bin/python3")))
+    named = [*kept, *filter(None, (shutil.which(f"python3.{minor}") for minor in (10, 9, 8)))]
+    works = (each for each in named if subprocess.run([each, "-c", ""], capture_output=True).returncode == 0)
+    return next(works, "")
+
+
+@pytest.mark.skipif(not old_python(), reason="needs a Python before 3.11")
+def test_an_old_python_imports_no_server_that_somebody_put_into_the_run_or_the_folder(tmp_path: Path) -> None:
+    make_benchmark(tmp_path, ["a"])
+    run = tmp_path / "runs" / "served" / "words"
+    for folder in (tmp_path, run):
+        (folder / "sglang").mkdir(parents=True)
+        (folder / "sglang" / "__init__.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w')\n")
+        (folder / "sglang" / "launch_server.py").write_text("raise SystemExit('planted')\n")
+    profile = {"kind": "openai", "serve": "sglang:some/model", "server_port": "auto", "server_program": old_python()}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in profile.items()]
+    (tmp_path / "loupe.toml").write_text("\n".join(["[engines.served]", *lines]))
+    trusted(tmp_path / "loupe.toml")
+    done = loupe("infer", "./words.py", "-e", "served", cwd=tmp_path)
+    assert done.returncode != 0 and "No module named" in done.stderr, done.stderr
+    assert not (tmp_path / "imported").exists()
