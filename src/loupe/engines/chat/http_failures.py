@@ -93,6 +93,11 @@ class OutOfMemoryError(EngineUnavailableError):
     """A server whose GPU cannot go on. Of several servers, the others may."""
 
 
+def used_up(said: str) -> AccountError:
+    """Return the error that ends a run because nothing more can be had for hours."""
+    return AccountError(f"the quota is used up: {said}", hint=f"when there is more: {_AGAIN}")
+
+
 def is_fatal(message: str) -> bool:
     """Whether these words say that nothing sensible will be answered any more."""
     lowered = message[:100_000].lower()
@@ -110,7 +115,7 @@ def failure(status: int, body: bytes, retry_after: str | None, *, key_hint: str,
     if status in (400, 403, 422, 451) and _FILTERED.search(lowered):
         return NoAnswerError(f"blocked by a content filter: {said}", outcome="refused")
     if status == 402 or (status in (400, 403, 429) and _is_used_up(status, lowered.decode(errors="replace"))):
-        return AccountError(f"the quota is used up: {said}", hint=f"when there is more: {_AGAIN}")
+        return used_up(said)
     if status in (401, 403):
         return AccountError(f"the server refuses the key: {said}", hint=key_hint)
     if 300 <= status < 400:

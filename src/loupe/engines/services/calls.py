@@ -24,7 +24,7 @@ from loupe.data.certificates import check_tls
 from loupe.data.hub.patience import retry_after_seconds
 from loupe.engines.chat.answers import error_message
 from loupe.engines.chat.http_body import read_body
-from loupe.engines.chat.http_failures import NotFoundError, UnreachableError, failure
+from loupe.engines.chat.http_failures import NotFoundError, UnreachableError, failure, used_up
 from loupe.engines.services.addresses import Address, address_of
 from loupe.engines.services.pace import Pace
 from loupe.engines.services.paths import look, said_at
@@ -50,7 +50,6 @@ MOST_BYTES, MOST_PARTS = 64_000_000, 2_000_000
 MOST_VALUES = 10_000_000
 #: What a service answers that has forgotten a job; what a host answers whose presigned address has expired.
 _GONE, _EXPIRED = frozenset({404, 410}), frozenset({400, 401, 403, 404, 410})
-_AGAIN = "finished samples are kept, and the same command continues"
 
 
 class GoneError(TransientEngineError):
@@ -218,7 +217,7 @@ class Caller:
         if asks and (status in _GONE or status in errors.gone):
             return GoneError(said)
         if status in errors.quota:
-            return self._used_up(said)
+            return used_up(said)
         if status in errors.auth:
             return AccountError(f"the service refuses the key: {said}", hint=self.key_hint)
         if status in errors.rejected:
@@ -231,15 +230,12 @@ class Caller:
         """The error that the profile's conditions make of an answer."""
         errors = self.errors
         if look(errors.quota_if, data):
-            return self._used_up(said)
+            return used_up(said)
         if look(errors.retry_if, data):
             return TransientEngineError(said, retry_after=retry_after_seconds(wait))
         if look(errors.refused_if, data):
             return NoAnswerError(said, outcome="refused")
         return RejectedError(said) if look(errors.rejected_if, data) else None
-
-    def _used_up(self, said: str) -> AccountError:
-        return AccountError(f"the quota is used up: {said}", hint=f"when there is more: {_AGAIN}")
 
     def _refuse_failed(self, data: Any) -> None:
         """Raises the error of an answer that is a failure although its code says otherwise."""
