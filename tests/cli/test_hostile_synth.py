@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from loupe.benchmarks import synth
 from loupe.benchmarks.synth.page import Fact
 from loupe.benchmarks.synth.scores.facts import judged
 from loupe.benchmarks.synth.text.own_texts import own_texts
+from loupe.benchmarks.synth.typeset import templates
 from loupe.benchmarks.synth.typeset.fonts import FACES
 from loupe.benchmarks.synth.typeset.letters import without_glyph
 from loupe.cli import main
@@ -34,7 +38,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("one #pagebreak() two", "2 pages; a template is one page"),
         ('#metadata((fields: ("total": ""))) <truth>\nx', "the field 'total' has no value"),
         ('#metadata((fields: ("total": "1.00"))) <truth>\nx', "the field 'total' is not on the page: '1.00'"),
-        ('#metadata((fields: ("a": "\\u{1b}[31m"))) <truth>\nx', "the field 'a' is not on the page"),
+        ('#metadata((fields: ("a": "\\u{1b}[31m" * 100000))) <truth>\nx', "the field 'a' is not on the page"),
     ],
 )
 def test_a_hostile_template_costs_one_line(
@@ -45,7 +49,20 @@ def test_a_hostile_template_costs_one_line(
     (here / "bad.typ").write_text(template, encoding="utf-8")
     assert main(["synth", "made", "--template", "bad.typ", "--pages", "1"]) == 2
     error = capsys.readouterr().err
-    assert said in error and "Traceback" not in error and not (here / "made").exists()
+    assert said in error and "Traceback" not in error and len(error) < 1000 and not (here / "made").exists()
+
+
+def test_what_a_killed_typesetter_leaves_is_taken_away_by_the_next(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(templates.tempfile, "tempdir", str(here))
+    (here / "x.typ").write_text("x", encoding="utf-8")
+    leave = "import os; from loupe.benchmarks.synth.typeset import templates as t\n"
+    leave += "kept = t._places('x.typ'); kept.__enter__(); os._exit(9)"
+    env = os.environ | {"TMPDIR": str(here)}
+    assert subprocess.run([sys.executable, "-c", leave], cwd=here, env=env).returncode == 9
+    assert len(list(here.glob("loupe-template-*"))) == 1
+    with templates._places("x.typ") as (main_file, root):
+        assert main_file.read_text() == "x" and list(here.glob("loupe-template-*")) == [root]
+    assert not list(here.glob("loupe-template-*"))
 
 
 @pytest.mark.parametrize("option", ["--template", "--text"])

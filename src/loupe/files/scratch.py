@@ -30,6 +30,18 @@ def scratch_folder(prefix: str, place: Path | None = None) -> Iterator[Path]:
             os.close(lock)
 
 
+@contextmanager
+def named_folder(path: Path) -> Iterator[None]:
+    """A private folder of this name, which nobody else can know, gone at the end."""
+    path.mkdir(mode=0o700)
+    lock = _locked(path)
+    try:
+        yield
+    finally:
+        os.close(lock)
+        shutil.rmtree(path)
+
+
 def lent_folder(prefix: str, place: Path) -> tuple[Path, int]:
     """Return a new, empty, private folder in `place`, and a descriptor: whoever inherits it still needs the folder."""
     place.mkdir(parents=True, exist_ok=True)

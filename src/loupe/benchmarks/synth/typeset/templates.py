@@ -12,7 +12,6 @@ import json
 import os
 import re
 import secrets
-import shutil
 import tempfile
 import unicodedata
 from collections.abc import Iterator
@@ -33,12 +32,16 @@ from loupe.data.bounded import ask
 from loupe.errors import UsageError
 from loupe.files.folder import write_file
 from loupe.files.foreign import is_inside, read_data
+from loupe.files.scratch import named_folder, sweep
 from loupe.typed import convert
 
 MAIN = "main.typ"
 _MOST_BYTES = 1 << 20
 _PACKAGE = re.compile(rb'"@[A-Za-z]')
 _COUNT = 24
+#: More of a value of the template is not shown.
+_SHOWN = 60
+_PREFIX = "loupe-template-"
 _HELP = "docs/synth.md#templates"
 
 
@@ -121,11 +124,11 @@ def said_here(path: str, data: dict[str, Any]) -> tuple[dict[str, str], str]:
         raise TypesetError(f"{path}: {len(layers):,} pages; a template is one page", hint=_HELP)
     said = _said(path, data)
     if empty := next((name for name, value in said.fields.items() if not value.strip()), None):
-        raise TypesetError(f"{path}: <truth>: the field {empty!r} has no value", hint=_HELP)
+        raise TypesetError(f"{path}: <truth>: the field {empty[:_SHOWN]!r} has no value", hint=_HELP)
     page = _packed(layers[0])
     if lacking := next((name for name, value in said.fields.items() if _packed(value) not in page), None):
         raise TypesetError(
-            f"{path}: <truth>: the field {lacking!r} is not on the page: {said.fields[lacking]!r}",
+            f"{path}: <truth>: the field {lacking[:_SHOWN]!r} is not on the page: {said.fields[lacking][:_SHOWN]!r}",
             hint="print it as it is, with hyphenate: false and ligatures: false",
         )
     return said.fields, said.text or layers[0].replace("\r", "")
@@ -183,21 +186,20 @@ def _places(path: str) -> Iterator[tuple[Path, Path]]:
     """The file to begin with, and the folder that the typesetter may read: for a file alone one with nothing else.
 
     That folder is there only while it is used: a process with bounds may be ended at any time, and cleans up nothing.
+    What such a process leaves is taken away by the next one.
     """
     whole = Path(path).absolute()
     if whole.is_dir():
         yield whole / MAIN, whole
         return
     alone = _nowhere(path)
-    alone.mkdir(mode=0o700)
-    try:
+    with named_folder(alone):
         write_file(alone / whole.name, read_data(whole, limit=_MOST_BYTES))
         yield alone / whole.name, alone
-    finally:
-        shutil.rmtree(alone)
 
 
 @functools.lru_cache(maxsize=8)
 def _nowhere(path: str) -> Path:
     """A name that nobody can know, the same for each page of a template: its compiler is kept."""
-    return Path(tempfile.gettempdir()) / f"loupe-template-{secrets.token_hex(8)}"
+    sweep(_PREFIX)
+    return Path(tempfile.gettempdir()) / f"{_PREFIX}{secrets.token_hex(8)}"
