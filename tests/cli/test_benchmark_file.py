@@ -60,6 +60,10 @@ def test_a_right_benchmark_is_ready_to_run(folder: Path, capsys: pytest.CaptureF
         ("        yield Sample", "        0 and Sample", "'NoneType' object is not iterable"),
         ('row["text"]', 'row["words"]', "order.py:9: KeyError: 'words'"),
         ("benchmark = ", "nothing = ", "order.py defines no `benchmark`"),
+        ("        yield Sample", "        yield 5\n        yield Sample", "`load` gives int, and not Sample"),
+        ('id=row["id"]', 'id=""', "a sample with the id '', which is no name"),
+        ("import json", "import json, sys\nsys.exit(0)", "order.py:3: SystemExit: 0"),
+        ('version="1"', "version=1", "version: 1 is not a text"),
     ],
 )
 def test_what_is_wrong_is_named(

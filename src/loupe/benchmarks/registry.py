@@ -233,7 +233,7 @@ def _from_file(path: Path) -> Benchmark:
         module = load_python_file(path, f"loupe_benchmark_{path.stem}")
     except LoupeError:
         raise
-    except Exception as error:  # the border to a file of the user's, which may raise anything
+    except (Exception, SystemExit) as error:  # the border to a file of the user's, which may raise anything
         raise _mistake(path, error, hint="fix the file, or see CONTRIBUTING.md for one to copy") from error
     benchmark = getattr(module, "benchmark", None)
     if not isinstance(benchmark, Benchmark):
@@ -247,21 +247,26 @@ def _loading(path: Path, load: Load) -> Load:
     @functools.wraps(load)
     def loaded(root: Path | None, **options: Any) -> Iterator[Sample]:
         try:
-            yield from load(root, **options)
+            for sample in load(root, **options):
+                if not isinstance(sample, Sample):
+                    raise TypeError(f"`load` gives {type(sample).__name__}, and not Sample")
+                if not isinstance(sample.id, str) or not sample.id:
+                    raise TypeError(f"`load` gives a sample with the id {sample.id!r}, which is no name")
+                yield sample
         except LoupeError:
             raise
-        except Exception as error:  # the same border to the user's file
+        except (Exception, SystemExit) as error:  # the same border to the user's file
             hint = "mend `load`" if root else "mend `load`, or name the folder of its data: --data DIR"
             raise _mistake(path, error, hint=hint) from error
 
     return loaded
 
 
-def _mistake(path: Path, error: Exception, *, hint: str) -> UsageError:
+def _mistake(path: Path, error: BaseException, *, hint: str) -> UsageError:
     return UsageError(f"{_place(path, error)}: {type(error).__name__}: {_reason(error)}", hint=hint)
 
 
-def _place(path: Path, error: Exception) -> str:
+def _place(path: Path, error: BaseException) -> str:
     """`file:line` of what a benchmark file cannot do; the line is the last one in this file that was at work."""
     if isinstance(error, SyntaxError) and error.filename == str(path.absolute()) and error.lineno:
         return f"{path}:{error.lineno}"
@@ -270,7 +275,7 @@ def _place(path: Path, error: Exception) -> str:
     return f"{path}:{lines[-1]}" if lines else str(path)
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     return " ".join(str(error.msg if isinstance(error, SyntaxError) else error).split())[:200]
 
 

@@ -32,6 +32,9 @@ def benchmark_problems(file: Path, data: Path | None) -> list[str]:
 
 
 def _declared_wrongly(benchmark: Benchmark) -> Iterator[str]:
+    for field in ("title", "version", "task", "prompt"):
+        if not isinstance(getattr(benchmark, field), str):
+            yield f"{field}: {getattr(benchmark, field)!r:.60} is not a text"
     names = Counter(measure.name for measure in benchmark.measures)
     if not names:
         yield "measures: there is none"
