@@ -138,7 +138,11 @@ BAD_LINES: list[tuple[str, dict[str, Any] | bytes, str]] = [
     ("image and images", {**GOOD, "id": "b", "images": ["a.png"]}, "both image and images"),
     ("images a string", {"id": "b", "images": "a.png", "reference": ""}, "images a list of paths"),
     ("page zero", {**GOOD, "id": "b", "image": "a.pdf#page=0"}, "'a.pdf#page=0': pages count from 1"),
-    ("page of an image", {**GOOD, "id": "b", "image": "a.png#page=1"}, "'a.png#page=1': only PDF and TIFF files"),
+    (
+        "page of an image",
+        {**GOOD, "id": "b", "image": "a.png#page=1"},
+        "'a.png#page=1': only files named .pdf, .tif or .tiff have pages",
+    ),
     ("page and text", {**GOOD, "id": "b", "text": "x"}, "both a page and text"),
     ("id in another case", {**GOOD, "id": "A"}, "id 'A' differs from 'a' in line 1 only in upper and lower case"),
     ("unknown task", {**GOOD, "id": "b", "task": "tabel"}, "unknown task \"tabel\"; did you mean 'table'?"),

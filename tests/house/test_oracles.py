@@ -44,7 +44,7 @@ def test_an_installed_package_says_where_all_cases_are(
     monkeypatch.setattr(oracles, "FOLDER", tmp_path / "nowhere")
     assert main(["verify", "--all", "iam_lines"]) == 2
     said = capsys.readouterr().err
-    assert "tests/oracles of a checkout" in said and "loupe verify scores the cases" in said
+    assert "tests/oracles of a checkout" in said and "score the cases that come with the package: loupe verify" in said
     assert main(["verify", "iam_lines"]) == 0
 
 
