@@ -39,7 +39,14 @@ _API_KEY_FILE, _API_KEY = key_options(_KEY_VARIABLE, "File with the key that cli
     metavar="DIR",
     help="With `stop`: root of the runs.",
 )
-@click.option("--in", "folder", type=click.Path(path_type=Path), hidden=True, help="Folder in which ENGINE is named.")
+@click.option(
+    "--in",
+    "folder",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    hidden=True,
+    help="Folder in which ENGINE is named.",
+)
 @YES
 def command(
     engine: str,
