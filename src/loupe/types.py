@@ -506,7 +506,8 @@ class SampleScores(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome":
 
     `error` says why there is no answer, or why scoring failed; either way it counts as an empty answer. `diagnostics`
     holds numbers beside the score (see docs/diagnostics.md), `details` what the benchmark explains its scores with.
-    `digest` identifies what was scored, so that unchanged samples are reused; it is empty where scoring failed.
+    `digest` identifies what was scored, so that unchanged samples are reused; it is empty where scoring failed. `seal`
+    is the proof that this user's Loupe wrote the line (loupe.runs.seals).
     """
 
     sample: str
@@ -518,6 +519,7 @@ class SampleScores(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome":
     details: dict[str, Any] = {}
     error: str = ""
     digest: str = ""
+    seal: str = ""
 
 
 class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
@@ -586,7 +588,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     19` ("": all). `diagnostics` are shares and counts beside the score, `figures` further numbers in the layout of the
     benchmark's official evaluator, `official` a row of its table. `not_computed` says why measures have no
     value, `published_total` how many samples the published set has. `speed` holds time, tokens and costs, these in
-    `currency`.
+    `currency`. `scored_here` is False if the scores came from elsewhere; whoever reads a file finds that out, and never
+    believes it (loupe.results.scored_here).
     """
 
     benchmark: str
@@ -612,3 +615,4 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     official: str = ""
     not_computed: dict[str, str] = {}
     published_total: int = 0
+    scored_here: bool = True

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from loupe.errors import LoupeError
 from loupe.results.control_characters import printable
 from loupe.results.headline import value_or_reason
+from loupe.results.scored_here import marked
 from loupe.results.sections import format_range, format_value, notes_of
 from loupe.results.visible_differences import DIFFERENCE_HEADER, difference_cells
 
@@ -57,7 +58,7 @@ body[data-jp-theme-light="false"] .loupe{--soft:#a8b1bb;--bad:#ff7b72;--good:#56
 def run_html(run: Run) -> str:
     """The measures of a run with their intervals, what failed, and how the numbers were made."""
     result = run.result
-    head = f"{run.engine} on {run.benchmark}@{result.version.partition('+')[0]}"
+    head = marked(f"{run.engine} on {run.benchmark}@{result.version.partition('+')[0]}", result)
     rows = []
     for name, one in result.measures.items():
         if not one.n and name not in (run.headline, result.headline):

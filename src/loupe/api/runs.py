@@ -15,6 +15,7 @@ from loupe.errors import RunError, UsageError, did_you_mean, word
 from loupe.pipeline.plan import open_samples
 from loupe.results.headline import format_headline, headline_of
 from loupe.results.sample_values import sample_values
+from loupe.results.scored_here import result_of
 from loupe.runs.info import RunInfo
 from loupe.runs.opening import open_run
 from loupe.runs.places import Place
@@ -149,7 +150,7 @@ class Run:
     def __init__(self, path: str | os.PathLike[str], kept: TemporaryFolder | None = None) -> None:
         self._folder = open_run(Path(path))
         self._kept = kept  # a temporary folder goes with the last object that holds it
-        found = self._folder.result()
+        found = result_of(self._folder)
         if found is None:
             raise RunError(f"{self._folder.path} has no scores yet", hint=f"loupe score {word(self._folder.path)}")
         self.result: Result = found
@@ -210,6 +211,11 @@ class Run:
     def failures(self) -> Sequence[Failure]:
         """Samples without an answer, and those whose scoring failed; they count as empty answers."""
         return self.result.failures
+
+    @property
+    def scored_here(self) -> bool:
+        """False if the scores came from elsewhere, with a pack say: `loupe score` makes them anew."""
+        return self.result.scored_here
 
     @property
     def warnings(self) -> Sequence[str]:

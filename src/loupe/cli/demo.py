@@ -108,6 +108,7 @@ def read(
     from loupe.engines.registry import load_profile
     from loupe.pipeline import Plan, run
     from loupe.results.headline import format_headline
+    from loupe.results.scored_here import result_of
 
     label, profile = load_profile(engine, settings)
     usual = f"{label}-{SMALL}px" if settings else label
@@ -127,7 +128,7 @@ def read(
         return False
     if code == INTERRUPTED:
         return True
-    result = folder.result()
+    result = result_of(folder)
     folders.append(folder)
     say(f"{name}: {format_headline(result) if result else 'not scored'}, in {folder.path}")
     return False

@@ -58,6 +58,8 @@ def command(runs: tuple[Path, ...], to: str | None, output: Path | None, raw: bo
     """
     to = _layout_of_now(to)
     _refuse_unknown(to)
+    if to in LAYOUTS and to != SUBMISSION:
+        _say_not_here(runs)
     if output is not None and to not in LAYOUTS:
         raise UsageError(
             f"--output goes with --to {', '.join(LAYOUTS)}",
@@ -79,6 +81,17 @@ def command(runs: tuple[Path, ...], to: str | None, output: Path | None, raw: bo
         _export_evaluation(runs, output or Path(), raw=raw, json=json)
     else:
         _export_answers(runs, Path(to) if to else None, raw=raw, json=json)
+
+
+def _say_not_here(runs: tuple[Path, ...]) -> None:
+    """Name the runs whose numbers came from elsewhere, which not every layout can say itself."""
+    from loupe.results.scored_here import NOT_HERE, result_of
+    from loupe.runs.folder import RunFolder
+
+    for folder in map(RunFolder.open, expand(runs)):
+        result = result_of(folder)
+        if result and not result.scored_here:
+            say(f"{folder.path}: {NOT_HERE}; make its scores here first: loupe score {word(folder.path)}")
 
 
 def _layout_of_now(to: str | None) -> str | None:

@@ -63,6 +63,8 @@ def command(
     the OpenAI-compatible server that runs on this machine is asked; where none answers, rapidocr reads. The same
     command again continues where it stopped.
     """
+    from loupe.results.scored_here import result_of
+
     strict, fail_under, skip_missing = (flags.pop(name) for name in ("strict", "fail_under", "skip_missing"))
     by, with_published, measure = flags.pop("by"), flags.pop("with_published"), flags.pop("by_measure")
     goal = {name: flags.pop(name) for name in ("until", "until_difference", "max_pages")}
@@ -87,7 +89,7 @@ def command(
 
         say_of_cache(benchmark)
         carried = read_until(plans, until, plain=plain) if until else read_all(plans, run, plain=plain)
-    results = [(folder.path, result) for folder in carried.results if (result := folder.result()) is not None]
+    results = [(folder.path, result) for folder in carried.results if (result := result_of(folder)) is not None]
     summaries.of_runs(carried.results, floor, measure)
     codes = [carried.code, *(verdict(result, floor, strict=strict) for _, result in results)]
     several = list(spreads(plans, results)) if reading.repeats > 1 else []

@@ -63,7 +63,14 @@ def fitting(header: list[str], rows: Sequence[Mapping[str, object]], width: int)
 def unreadable(path: Path, error: RunError) -> dict[str, str | int | float | None]:
     """A run that is there but cannot be read, in the form of `describe`."""
     row: dict[str, str | int | float | None] = dict.fromkeys(("benchmark", "engine", "n", "created"), "–")
-    said = {"headline": f"damaged: {error.message}", "measure": None, "value": None, "note": "", "failed": None}
+    said = {
+        "headline": f"damaged: {error.message}",
+        "measure": None,
+        "value": None,
+        "note": "",
+        "failed": None,
+        "scored_here": None,
+    }
     return {"run": str(path), **row, **said}
 
 
@@ -73,10 +80,11 @@ def describe(folder: RunFolder, measure: str = "") -> dict[str, str | int | floa
     `value` is a fraction or a number, and `note` says why `measure` is not the benchmark's headline.
     """
     from loupe.results.headline import format_headline, headline_of
+    from loupe.results.scored_here import result_of
     from loupe.results.sections import failed_count, unread_count
 
     try:
-        result = folder.result()
+        result = result_of(folder)
     except RunError as error:
         return unreadable(folder.path, error)
     ranked = headline_of([result], measure) if result else None
@@ -97,6 +105,7 @@ def describe(folder: RunFolder, measure: str = "") -> dict[str, str | int | floa
         "value": estimate.value if estimate else None,
         "note": ranked.note if ranked else "",
         "failed": failed,
+        "scored_here": result.scored_here if result else None,
         "n": folder.info.total,
         "created": folder.info.created,
     }

@@ -1,4 +1,6 @@
-"""The user's own folders: settings in ~/.config/loupe, and a cache of what can be fetched or made again.
+"""The user's own folders: settings in ~/.config/loupe, a key in ~/.local/state/loupe, and a cache.
+
+The cache has what can be fetched or made again.
 
 A container may run as a user whose HOME belongs to somebody else. A folder that may not be read counts as absent, as
 the XDG Base Directory Specification asks ("Referencing this specification"); no command stops for it. The cache is then
@@ -24,6 +26,12 @@ def why_not_in_config(name: str) -> str:
     """Return which folder may not be read, so that a stand-in is used for `config_folder(name)`; "" if it is not."""
     own = _own(".config")
     return next((f"{folder} may not be read" for folder in (own, own / name) if _is_closed(folder)), "")
+
+
+def state_folder() -> Path:
+    """Return `loupe` in $XDG_STATE_HOME, else in ~/.local/state: what no one sets or can make again."""
+    named = Path(os.environ.get("XDG_STATE_HOME", ""))
+    return named / "loupe" if named.is_absolute() else _own(".local/state")
 
 
 def config_files(pattern: str) -> list[Path]:

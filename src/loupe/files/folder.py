@@ -138,9 +138,9 @@ class Folder:
             draft.file.write(data)
             draft.replace()
 
-    def write_new(self, name: str, data: bytes) -> None:
+    def write_new(self, name: str, data: bytes, *, mode: int | None = None) -> None:
         """Make a file, whole or not at all. Raises FileExistsError where anything has its name."""
-        with self.draft(name) as draft:
+        with self.draft(name, mode=mode) as draft:
             draft.file.write(data)
             draft.put()
 

@@ -14,8 +14,12 @@ from loupe.files.folder import LARGEST_RECORD, Folder
 from loupe.files.plain import writing
 
 
-def read_lines(folder: Folder, name: str) -> Iterator[tuple[int, int, bytes]]:
+def read_lines(
+    folder: Folder, name: str, tell: Callable[[bytes], object] = lambda _: None
+) -> Iterator[tuple[int, int, bytes]]:
     """Yield (number from 1, byte offset, line without its end) of every whole line; a torn last line is left out.
+
+    `tell` hears every byte of the file.
 
     Raises UnsafeFileError for a line that is too long to be a record.
     """
@@ -26,6 +30,7 @@ def read_lines(folder: Folder, name: str) -> Iterator[tuple[int, int, bytes]]:
     offset = 0
     with file:
         for number, line in enumerate(bounded_lines(file, folder.path / name), 1):
+            tell(line)
             if line.endswith(b"\n") and line.strip():
                 yield number, offset, line[:-1]
             offset += len(line)

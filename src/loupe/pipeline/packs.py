@@ -134,7 +134,7 @@ def _records(folder: RunFolder, hide: Callable[..., Any], *, with_truth: bool) -
     yield PREDICTIONS, b"".join(encode_json(row) + b"\n" for row in rows)
     if folder.score_places():
         yield SCORES, b"".join(encode_json(_public_scores(row, hide)) + b"\n" for row in folder.scores())
-    if (result := folder.result()) is not None:
+    if (result := folder.stored_result()) is not None:
         document = msgspec.to_builtins(result)
         hidden = {name: hide(document[name]) for name in ("failures", "warnings", "not_computed")}
         hidden["speed"] = {name: value for name, value in document["speed"].items() if not name.startswith(OF_NODE)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -46,10 +47,11 @@ from loupe.pipeline.rescoring import check_truth, moved_to, truth_of_now, with_o
 from loupe.pipeline.reused_answers import check_first, keep_unchanged, take_over
 from loupe.pipeline.spending import budget_of
 from loupe.pipeline.spent import speed_of
-from loupe.pipeline.unchanged import remember_result, standing_result
+from loupe.pipeline.unchanged import made_from, standing_result
 from loupe.runs.folder import RunFolder, claim, uneven_measure
 from loupe.runs.info import RunInfo, signature
 from loupe.runs.places import Place
+from loupe.runs.seals import is_sealed, sealed
 from loupe.scoring.pool import ScorePool, score_digest
 from loupe.scoring.running import RunningScore
 from loupe.scoring.summary import Origin, summarise
@@ -101,9 +103,10 @@ def score_run(
     data: Path | None = None,
     say: Say | None = None,
     cluster: Cluster | None = None,
+    fresh: bool = False,
 ) -> Result:
     """`score_again` for who has no event loop."""
-    return asyncio.run(score_again(place, jobs=jobs, options=options, data=data, say=say, cluster=cluster))
+    return asyncio.run(score_again(place, jobs=jobs, options=options, data=data, say=say, cluster=cluster, fresh=fresh))
 
 
 async def score_again(
@@ -114,12 +117,14 @@ async def score_again(
     data: Path | None = None,
     say: Say | None = None,
     cluster: Cluster | None = None,
+    fresh: bool = False,
 ) -> Result:
     """Score the predictions of a run again; unchanged samples are reused. No engine, no network.
 
-    `data` is where the same data lies from now on, `options` of the benchmark are from now on those of the run. In a
-    folder of one's own references may have changed, which `say` is told. Raises RunError if the ground truth is another
-    one than the run was made on, UsageError for options under which other things would have been asked.
+    Only scores that this user's Loupe made are reused, and none if `fresh`. `data` is where the same data lies from now
+    on, `options` of the benchmark are from now on those of the run. In a folder of one's own references may have
+    changed, which `say` is told. Raises RunError if the ground truth is another one than the run was made on,
+    UsageError for options under which other things would have been asked.
     """
     old = RunFolder.open(place)
     info = moved_to(old.info, data) if data else old.info
@@ -132,10 +137,12 @@ async def score_again(
             folder.write_info(info)
             found = check_truth(folder)
         folder.write_info(msgspec.structs.replace(folder.info, signature=signature(folder.info)))
-        standing = standing_result(folder, benchmark_of_run(folder.info.benchmark), found)
+        standing = None if fresh else standing_result(folder, benchmark_of_run(folder.info.benchmark), found)
+        if say and not standing and folder.is_of_others():
+            say(_of_others(folder))
         if cluster is not None and say is not None:
             cluster.tell = say
-        return standing or await _score(folder, found, jobs=jobs, cluster=cluster)
+        return standing or await _score(folder, found, jobs=jobs, cluster=cluster, fresh=fresh)
 
 
 async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scoring: bool) -> RunFolder:
@@ -183,6 +190,8 @@ async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scori
                 # Somebody may have reviewed it while the engine was reading.
                 found, changed = truth_of_now(folder)
                 progress.remark = changed or progress.remark
+            if folder.is_of_others():
+                progress.tell(_of_others(folder))
             await _score(folder, found, jobs=plan.jobs, cluster=plan.cluster)
         if plan.lasting:
             _export(folder, benchmark, asked, progress)
@@ -198,6 +207,10 @@ def _opened(
     if plan.cluster is not None and plan.cluster.reads(plan.profile):
         return plan.cluster.open_profile(plan.profile, progress, folder.info.facts)
     return open_profile(plan.profile, folder=folder.files, keeper=keeper, watch=watch_of(progress))
+
+
+def _of_others(folder: RunFolder) -> str:
+    return f"{folder.path}: its scores were not made by your Loupe on this machine, so they are made anew"
 
 
 def _score_pool(benchmark: str, adapters: Sequence[str], jobs: int | None, cluster: Cluster | None) -> ScorePool:
@@ -317,7 +330,7 @@ async def _live_scoring(work: _Work) -> AsyncIterator[Callable[[Sample, Predicti
                 scores = await pool.score(sample, prediction)
             finally:
                 places.release()
-            log.append([encode_json(scores)], sync=False)
+            log.append([encode_json(sealed(scores))], sync=False)
             running.add(scores)
             progress.headline = running.estimate()
 
@@ -363,19 +376,23 @@ async def _score_samples(
     *,
     jobs: int | None,
     cluster: Cluster | None,
-) -> None:
-    """Store the scores of every sample with a prediction, in order; lines of `scored` are reused where they still fit.
+) -> str:
+    """Store the scores of every sample with a prediction, in order, and return the sha256 of their file.
 
-    The result of the scores before goes as soon as these are complete. Raises _ChangedScoresError, and stores nothing,
-    where those of one measure have different numbers of counts and some were reused.
+    Lines of `scored` are reused where they were made here and still fit. The result of the scores before goes as soon
+    as these are complete. Raises _ChangedScoresError, and stores nothing, where those of one measure have different
+    numbers of counts and some were reused.
     """
     info, memory = folder.info, AnswerMemory()
     counts: dict[str, int] = {}
+    written = hashlib.sha256()
 
     def keep(row: SampleScores) -> None:
         if uneven_measure(row, counts) and scored:
             raise _ChangedScoresError
-        write(encode_json(row))
+        line = encode_json(row)
+        written.update(line + b"\n")
+        write(line)
 
     with (
         _score_pool(info.benchmark, info.adapters, jobs, cluster) as pool,
@@ -391,8 +408,10 @@ async def _score_samples(
                 prediction = read(predictions[sample.id])
                 place = scored.get(sample.id)
                 if place and digest(place).digest == score_digest(benchmark, sample, prediction, info.adapters):
-                    return read_scores(place)
-                return await pool.score(sample, prediction)
+                    row = read_scores(place)
+                    if row.sample == sample.id and is_sealed(row):
+                        return row
+                return sealed(await pool.score(sample, prediction))
 
         window: deque[asyncio.Task[SampleScores]] = deque()
         try:
@@ -409,18 +428,23 @@ async def _score_samples(
                 task.cancel()
             await asyncio.gather(*window, return_exceptions=True)
         folder.drop_result()
+    return written.hexdigest()
 
 
-async def _score(folder: RunFolder, found: Survey, *, jobs: int | None, cluster: Cluster | None) -> Result:
+async def _score(
+    folder: RunFolder, found: Survey, *, jobs: int | None, cluster: Cluster | None, fresh: bool = False
+) -> Result:
     """The scoring stage: every sample in order, reusing lines whose digest still fits; then the result."""
     info = folder.info
     benchmark = benchmark_of_run(info.benchmark)
-    predictions, scored = folder.prediction_places(), folder.score_places()
+    answers = hashlib.sha256()
+    predictions = folder.prediction_places(answers.update)
     began = time.monotonic()
     try:
-        await _score_samples(folder, benchmark, predictions, scored, jobs=jobs, cluster=cluster)
+        scored = {} if fresh else folder.score_places()
+        scores = await _score_samples(folder, benchmark, predictions, scored, jobs=jobs, cluster=cluster)
     except _ChangedScoresError:  # The answers are still there.
-        await _score_samples(folder, benchmark, predictions, {}, jobs=jobs, cluster=cluster)
+        scores = await _score_samples(folder, benchmark, predictions, {}, jobs=jobs, cluster=cluster)
     missing = [sample for sample in asked_ids(found.ids, info) if sample not in predictions]
     rows = folder.stored_scores()
     scoring_seconds, speed = time.monotonic() - began, speed_of(folder, predictions)
@@ -446,8 +470,8 @@ async def _score(folder: RunFolder, found: Survey, *, jobs: int | None, cluster:
         warning = f"partial: {info.stopped}; {answered} of {info.total} samples have an answer"
         result = msgspec.structs.replace(result, warnings=[*result.warnings, warning])
     result = msgspec.structs.replace(result, warnings=[*result.warnings, *info.notes])
-    folder.write_result(result)
-    remember_result(folder, benchmark, found)
+    made = made_from(folder, benchmark, found, answers.hexdigest())
+    folder.write_result(result, made_from=made, scores=scores)
     return result
 
 

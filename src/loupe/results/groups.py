@@ -16,6 +16,7 @@ from loupe.results.group_titles import run_names, shown_version
 from loupe.results.headline import Headline, check_measure, headline_of
 from loupe.results.missing_data import missing_data
 from loupe.results.partial_runs import Summarize, other_composites, without
+from loupe.results.scored_here import marked, result_of
 from loupe.runs.folder import RunFolder
 from loupe.runs.info import RunInfo
 from loupe.runs.places import Place
@@ -147,14 +148,16 @@ def group_runs(paths: Sequence[Path], kind: type[AnyGroup], measure: str = "") -
     for path in paths:
         run = RunFolder.open(path)
         info = run.info
-        entrant = Entrant(run=run, result=run.result(), predictions=run.prediction_places(), scores=run.score_places())
+        entrant = Entrant(
+            run=run, result=result_of(run), predictions=run.prediction_places(), scores=run.score_places()
+        )
         groups.setdefault((info.benchmark_id, info.version, info.reference_digest), []).append(entrant)
     results = [entrant.result for entrants in groups.values() for entrant in entrants if entrant.result]
     check_measure(measure, results)
     found = []
     for entrants in groups.values():
         names = run_names([entrant.run for entrant in entrants])
-        named = [replace(one, name=name) for one, name in zip(entrants, names, strict=True)]
+        named = [replace(one, name=marked(name, one.result)) for one, name in zip(entrants, names, strict=True)]
         found.append(make_group(named, kind, measure=measure))
     tell_apart(found)
     return found

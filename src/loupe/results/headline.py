@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from loupe.errors import UsageError, did_you_mean
+from loupe.results.scored_here import marked
 from loupe.results.sections import ALARMING, NOTHING_HERE, failed_count, format_estimate, format_margin
 from loupe.types import Estimate, Result
 
@@ -85,6 +86,10 @@ def format_headline(result: Result, wanted: str = "", *, reason: bool = True) ->
 
     As `overall 91.23 % ± 1.20`, `overall 0.00 % [0.00 … 84.19]` or `text_edit 0.123 (no overall: needs formula_cdm)`.
     """
+    return marked(_headline(result, wanted, reason=reason), result)
+
+
+def _headline(result: Result, wanted: str, *, reason: bool) -> str:
     found = headline_of([result], wanted).measure
     unit = result.units.get(found, "fraction")
     estimate = result.measures.get(found, Estimate(value=None))

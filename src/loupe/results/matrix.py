@@ -21,6 +21,7 @@ import msgspec
 from loupe.benchmarks.registry import benchmark_ids, get_benchmark
 from loupe.results.group_titles import shown_version
 from loupe.results.headline import check_measure, has_value, headline_of, why_nothing
+from loupe.results.scored_here import NOT_HERE, result_of
 from loupe.results.sections import ALARMING, FEW, Section, failed_count, format_estimate, format_margin
 from loupe.results.unverified import truth_cell, unverified
 from loupe.runs.folder import RunFolder
@@ -67,6 +68,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     partial: bool = False
     truth: str = ""
     not_computed: str = ""
+    scored_here: bool = True
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,7 +92,7 @@ def make_matrix(folders: Iterable[RunFolder], measure: str = "") -> Matrix:
     that no run has.
     """
     listed = list(folders)
-    check_measure(measure, [result for folder in listed if (result := folder.result())])
+    check_measure(measure, [result for folder in listed if (result := result_of(folder))])
     columns = _columns(listed, measure)
     rows: dict[str, dict[str, Cell]] = {}
     for folder in listed:
@@ -157,6 +159,7 @@ def _mean_cell(parts: Sequence[Cell | None]) -> Cell | None:
         total=sum(cell.total for cell in cells),
         partial=any(cell.partial for cell in cells),
         truth=", ".join(dict.fromkeys(cell.truth for cell in cells if cell.truth)),
+        scored_here=all(cell.scored_here for cell in cells),
     )
 
 
@@ -198,7 +201,7 @@ def _column(key: Key, group: Sequence[RunFolder], others: Sequence[Key], wanted:
     said += [drawn] if drawn and not part else []
     said += [f"data:{data[:8]}"] if differs(2) else []
     name = ", ".join(filter(None, [" ".join(said), part]))
-    results = [result for folder in group if (result := folder.result())]
+    results = [result for folder in group if (result := result_of(folder))]
     result = next(iter(results), None)
     measure, note = headline_of(results, wanted)
     return Column(
@@ -217,7 +220,7 @@ def _column(key: Key, group: Sequence[RunFolder], others: Sequence[Key], wanted:
 
 
 def _cell(folder: RunFolder, measure: str) -> Cell:
-    result = folder.result()
+    result = result_of(folder)
     run, signature = str(folder.path), folder.info.signature
     if result is None:
         return Cell(run=run, signature=signature, headline=None, total=folder.info.total)
@@ -230,6 +233,7 @@ def _cell(folder: RunFolder, measure: str) -> Cell:
         total=result.total,
         partial=bool(folder.info.stopped),
         truth=truth_cell(result) if unverified(result) else "",
+        scored_here=result.scored_here,
     )
 
 
@@ -262,6 +266,7 @@ def cell_text(cell: Cell | None, unit: str) -> str:
         + (f", {cell.failed:,} of {cell.total:,} failed" if cell.failed else "")
         + (", partial" if cell.partial else "")
         + (f", {cell.truth}" if cell.truth else "")
+        + ("" if cell.scored_here else f", {NOT_HERE}")
     )
 
 

@@ -21,6 +21,7 @@ from loupe.files.default_places import RUNS
 from loupe.inference.prompts import prompts_by_task
 from loupe.results.deciding import DECIDING, deciding, said_of
 from loupe.results.headline import why_nothing
+from loupe.results.scored_here import NOT_HERE, result_of
 from loupe.results.sections import failed_count
 from loupe.runs.folder import RunFolder, find_runs
 from loupe.runs.info import RunInfo
@@ -99,7 +100,7 @@ class Reproduction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def finished_runs(root: Path, engine: str, benchmark_id: str, version: str) -> list[RunFolder]:
-    """Runs with a result for every sample that they asked for, newest first."""
+    """Runs with a result, made here, for every sample that they asked for, newest first."""
     return sorted(
         (run for run in find_runs(root)[0] if _is_of(run.info, engine, benchmark_id, version) and _is_finished(run)),
         key=lambda run: run.info.created,
@@ -114,10 +115,10 @@ def _is_of(info: RunInfo, engine: str, benchmark_id: str, version: str) -> bool:
 
 def _is_finished(run: RunFolder) -> bool:
     try:
-        result = run.result()
+        result = result_of(run)
     except RunError:
         return False
-    return result is not None and not run.info.stopped and not result.outcomes.get("missing")
+    return bool(result and result.scored_here and not run.info.stopped and not result.outcomes.get("missing"))
 
 
 def checked_run(run: RunFolder, benchmark_id: str, version: str) -> RunFolder:
@@ -128,8 +129,10 @@ def checked_run(run: RunFolder, benchmark_id: str, version: str) -> RunFolder:
             f"{run.path} is a run of {info.benchmark_id}@{info.version}, not of {benchmark_id}@{version}",
             hint="list your runs: loupe runs",
         )
-    if run.result() is None:
-        raise RunError(f"{run.path} has no scores yet", hint=f"loupe score {word(run.path)}")
+    result = result_of(run)
+    if result is None or not result.scored_here:
+        what = "has no scores yet" if result is None else f"is {NOT_HERE}, so it reproduces nothing"
+        raise RunError(f"{run.path} {what}", hint=f"score it: loupe score {word(run.path)}")
     return run
 
 
@@ -141,7 +144,7 @@ def reproduce(row: PublishedRow, benchmark: Benchmark, runs: Sequence[RunFolder]
     alike = [run for run in runs if row.options.items() <= run.info.options.items()]
     run = next(iter([*(run for run in alike if not run.info.part), *alike, *runs]), None)
     part = _part(row, run.info) if run else ""
-    result = run.result() if run else None
+    result = result_of(run) if run else None
     # Without a run the engine that the row is about is the one to run, and not another one of the same model.
     here = _of_run(run.info) if run else _of_profile(row.engines[0], benchmark, row.benchmark)
     return Reproduction(

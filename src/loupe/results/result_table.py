@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from loupe.results.headline import headline_of, why_nothing
 from loupe.results.published import NO_VALUE, format_published, origin, source_numbers, source_of
+from loupe.results.scored_here import NOT_HERE
 from loupe.results.sections import Section, failed_cell, failed_count, format_margin, format_value, part_of_published
 from loupe.types import Estimate, PublishedRow, Result
 
@@ -71,7 +72,15 @@ def _own_row(result: Result, columns: Sequence[str]) -> tuple[str, ...]:
     official = result.figures.get("interval", {}).get("half_width")
     failed = failed_count(result)
     lost = failed_cell(failed, result.total, result.outcomes.get("refused", 0)) if failed else "–"
-    return (result.engine, "here", first, margin or "–", _points(official), lost, *others)
+    return (
+        result.engine,
+        "here" if result.scored_here else NOT_HERE,
+        first,
+        margin or "–",
+        _points(official),
+        lost,
+        *others,
+    )
 
 
 def _published_row(row: PublishedRow, columns: Sequence[str], units: Mapping[str, str], source: int) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from loupe.results.group_titles import shown_version
+from loupe.results.scored_here import marked
 from loupe.results.speed import speed_rows
 from loupe.types import FAILED, Estimate, FailedAre, Result
 
@@ -201,7 +202,7 @@ def _measures(result: Result) -> Section:
             else f"{result.total - unread:,} of {count}"
         )
         read = f"{of}: the rest is still unread"
-    title = f"{result.engine} on {result.benchmark}@{shown_version(result.version)}, {read}"
+    title = marked(f"{result.engine} on {result.benchmark}@{shown_version(result.version)}, {read}", result)
     header: tuple[str, ...] = ("measure", "value", "±", "95 % interval", "n")
     return Section(title=title, **_without_margins(header, rows))
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from loupe.errors import UsageError, did_you_mean
 from loupe.results.headline import has_value, why_nothing
+from loupe.results.scored_here import marked
 from loupe.results.sections import NOTHING_HERE, Section, format_estimate, format_value
 from loupe.types import Estimate, Result
 
@@ -20,7 +21,8 @@ def slices_section(result: Result, tag: str) -> Section:
     rows = [_row(result, value, measures, names) for value, measures in values.items()]
     rows.sort(key=lambda row: -int(row[1].replace(",", "")))
     header = (tag, "n", *(f"{name} {'↑' if result.directions.get(name, True) else '↓'}" for name in names))
-    title = f"{result.engine}: slices by {tag} (in brackets over how many, where these are fewer than n)"
+    title = f"{marked(result.engine, result)}: slices by {tag}"
+    title += " (in brackets over how many, where these are fewer than n)"
     if empty := [
         name for place, name in enumerate(names, 2) if any(row[place] == format_value(None, "") for row in rows)
     ]:

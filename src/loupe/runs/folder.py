@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from io import BufferedReader
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -22,6 +23,7 @@ from loupe.former_names import record_of_now
 from loupe.runs.info import RunInfo, differences, signature
 from loupe.runs.lock import LOCK, locked
 from loupe.runs.places import Place, Places
+from loupe.runs.seals import is_seal, seal
 from loupe.runs.stored_records import StoredRecords
 from loupe.typed import json_decoder
 from loupe.types import RETRIED, UNDECODABLE, Prediction, Result, SampleScores
@@ -29,6 +31,8 @@ from loupe.types import RETRIED, UNDECODABLE, Prediction, Result, SampleScores
 KEEP_BOTH = "--name NAME keeps both, --fresh starts over (the old folder is moved aside)"
 
 RUN, PREDICTIONS, SCORES, RESULT = "run.json", "predictions.jsonl", "scores.jsonl", "result.json"
+#: What the result was made from, and the proof that this user's Loupe made it; earlier versions noted only the first.
+SEAL, _BEFORE_SEALS = "scored.seal", "scored.sha256"
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 
@@ -90,13 +94,14 @@ class RunFolder:
         """The file of scores, open for appending."""
         return RecordLog(self.files, SCORES)
 
-    def prediction_places(self) -> Places:
+    def prediction_places(self, tell: Callable[[bytes], object] = lambda _: None) -> Places:
         """For each sample the place of the record that counts: the last good one, else the last one.
 
-        The place's `mark` is the record's class, `lost` how many parts of the page may be read another time.
+        The place's `mark` is the record's class, `lost` how many parts of the page may be read another time. `tell`
+        hears every byte of the file.
         """
         places, file = Places(), self.predictions_file
-        for number, offset, line in read_lines(self.files, PREDICTIONS):
+        for number, offset, line in read_lines(self.files, PREDICTIONS, tell):
             head = _decode(line, _PredictionHead, file, number)
             old = places.get(head.sample)
             if old is None or counts_instead(head.outcome, old.mark, head.lost, old.lost):
@@ -154,8 +159,11 @@ class RunFolder:
                     )
                 yield scores
 
-    def result(self) -> Result | None:
-        """The finished result, or None while there is none."""
+    def stored_result(self) -> Result | None:
+        """The result as the file has it, whoever made it, or None while there is none.
+
+        What is shown to people comes from `loupe.results.scored_here.result_of`.
+        """
         try:
             return json_decoder(Result).decode(record_of_now(self.info.benchmark_id, self.files.read(RESULT)))
         except FileNotFoundError:
@@ -174,13 +182,50 @@ class RunFolder:
         check_same(self.path, self.info, info)
         self.write_info(msgspec.structs.replace(info, signature=signature(info)))
 
+    def made_from(self) -> str | None:
+        """Return what the result was made from, or None unless this user's Loupe made it, and the scores as they are.
+
+        What the run is called, and what it was made on, must be what the result says.
+        """
+        try:
+            noted, mac = self.files.read(SEAL, limit=1000).decode("ascii").split(" ")
+            data, scores = self.files.read(RESULT), self.digest_of(SCORES)
+            result = self.stored_result()
+        except (OSError, ValueError, RunError):
+            return None
+        if result is None or not is_seal(mac, "result", noted.encode(), hashlib.sha256(data).digest(), scores.encode()):
+            return None
+        return noted if _identity(self.info) == _identity(result) else None
+
+    def is_of_others(self) -> bool:
+        """Return whether the Loupe of another user or machine has sealed the result, or it was changed since."""
+        return {SEAL, RESULT} <= {*self.files.names()} and self.made_from() is None
+
+    def digest_of(self, name: str) -> str:
+        """Return the sha256 of a file, "" where there is none."""
+        try:
+            with self.files.open(name) as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except FileNotFoundError:
+            return ""
+
     def drop_result(self) -> None:
         """Take the result away: a new answer is coming, and an old number must not pass for the current one."""
         self.files.remove(RESULT)
+        self.files.remove(SEAL)
 
-    def write_result(self, result: Result) -> None:
-        """Store `result.json`, whole or not at all."""
-        self.files.write(RESULT, _pretty(result))
+    def write_result(self, result: Result, *, made_from: str = "", scores: str | None = None) -> None:
+        """Store `result.json`, whole or not at all, as made here; `scores` is the sha256 of `scores.jsonl`.
+
+        The seal comes first, so no crash leaves a result of ours without one.
+        """
+        document = msgspec.to_builtins(result)
+        del document["scored_here"]
+        data = _pretty(document)
+        parts = made_from.encode(), hashlib.sha256(data).digest(), (scores or self.digest_of(SCORES)).encode()
+        self.files.write(SEAL, f"{made_from} {seal('result', *parts)}".encode())
+        self.files.write(RESULT, data)
+        self.files.remove(_BEFORE_SEALS)
 
     def stored_scores(self) -> Sequence[SampleScores]:
         """What `write_scores` and `new_scores` have stored, read when it is looked at; few of them are held."""
@@ -365,7 +410,13 @@ def _decode(line: bytes, kind: type[Record], path: Path, number: int) -> Record:
         ) from None
 
 
-def _pretty(record: msgspec.Struct) -> bytes:
+def _identity(record: RunInfo | Result) -> tuple[str, str, str, str]:
+    """What a result must agree in with its run: names, and how it was made; a later version only writes another one."""
+    ident = record.benchmark_id if isinstance(record, RunInfo) else record.benchmark
+    return ident, record.version, record.engine, record.signature.partition("|loupe:")[0]
+
+
+def _pretty(record: msgspec.Struct | dict[str, Any]) -> bytes:
     try:
         return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
     except UnicodeEncodeError as error:

@@ -54,6 +54,7 @@ def write_plot(results: Sequence[tuple[str, Result]], by: Binning, plot: Path) -
 def _result(path: Path) -> tuple[str, Result]:
     """A run's name for the legend, and its result."""
     from loupe.benchmarks.registry import benchmark_of_run, shown_options
+    from loupe.results.scored_here import marked, result_of
     from loupe.runs.opening import open_run
 
     run = open_run(path)
@@ -62,13 +63,13 @@ def _result(path: Path) -> tuple[str, Result]:
         raise UsageError(
             f"{path}: was run without a mode, so vision tokens were not counted", hint="loupe run fox -o mode=small"
         )
-    result = run.result()
+    result = result_of(run)
     if result is None:
         raise RunError(f"{path}: not scored yet", hint=f"loupe score {word(path)}")
     if "compression_gt" not in result.measures:
         what = f"{run.info.benchmark_id} has no compression measure"
         raise UsageError(f"{path}: {what}", hint="loupe run fox -o mode=small")
-    return run_name(run.info.engine, mode), result
+    return marked(run_name(run.info.engine, mode), result), result
 
 
 def _section(drawn: Sequence[Curve], by: str) -> Section:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,11 @@ if TYPE_CHECKING:
 @click.option("--name", default="", metavar="NAME", help="Name to file the run under. Default: that of the answers.")
 @allow_unverified
 @shared_option
+@click.option(
+    "--fresh",
+    is_flag=True,
+    help="Score every sample anew. Default: keep scores that you made on this machine and that still fit.",
+)
 @click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Processes. Default: one per core.")
 @ON
 @SHARED_DATA
@@ -75,6 +81,7 @@ def command(
     context: click.Context,
     /,
     target: tuple[str, ...],
+    fresh: bool,
     jobs: int | None,
     strict: bool,
     fail_under: str | None,
@@ -89,7 +96,8 @@ def command(
 ) -> None:
     """Score the predictions of runs again, without an engine.
 
-    A folder of runs stands for every run below it. Unchanged runs are only read; a table says what moved. With --data,
+    A folder of runs stands for every run below it. Unchanged runs are only read; a table says what moved. Scores that
+    you did not make on this machine are made anew. With --data,
     a RUN takes the same data from DIR from then on, for example after it was copied from another machine; for several
     runs, DIR holds one folder for each benchmark. An archive of `loupe pack` is unpacked and scored anew. A RUN on a
     folder of your own is scored against its current references, including any that were corrected since. With -o, a RUN
@@ -106,7 +114,14 @@ def command(
     assert data is None or isinstance(data, Path)
     cluster = open_cluster(on, shared_data=shared_data)
     wanted = Wanted(
-        jobs=jobs, data=data, strict=strict, fail_under=fail_under, measure=by_measure, by=by, cluster=cluster
+        jobs=jobs,
+        data=data,
+        strict=strict,
+        fail_under=fail_under,
+        measure=by_measure,
+        by=by,
+        cluster=cluster,
+        fresh=fresh,
     )
     if are_runs(target):
         _check_flags(flags)
@@ -187,10 +202,8 @@ def _score(
     # Files and folders that a run names are the business of what scores it.
     if is_installed(benchmark := RunFolder.open(paths[0]).info.benchmark):
         say_of_cache(benchmark)
-    return [
-        (path, score_run(path, jobs=wanted.jobs, options=options, data=data, say=say, cluster=wanted.cluster))
-        for path in paths
-    ]
+    score = partial(score_run, jobs=wanted.jobs, say=say, cluster=wanted.cluster, fresh=wanted.fresh)
+    return [(path, score(path, options=options, data=data)) for path in paths]
 
 
 def _show(scored: _Scored, wanted: Wanted, *, json: bool, plain: bool) -> int:

@@ -34,6 +34,7 @@ class Wanted:
     measure: str = ""
     by: str = ""
     cluster: Cluster | None = None
+    fresh: bool = False
 
 
 @dataclass(kw_only=True)
@@ -107,7 +108,7 @@ def _score_one(folder: RunFolder, wanted: Wanted, outcome: _Outcome) -> None:
 
     before, data = _result(folder), _data_of(folder.info, wanted.data)
     floor = floor_of(folder.info, data, wanted)
-    now = score_run(folder.path, jobs=wanted.jobs, data=data, say=say, cluster=wanted.cluster)
+    now = score_run(folder.path, jobs=wanted.jobs, data=data, say=say, cluster=wanted.cluster, fresh=wanted.fresh)
     outcome.rescored.append(Rescored(run=str(folder.path), before=before, now=now))
     outcome.codes.append(verdict(now, floor, strict=wanted.strict))
 
@@ -138,8 +139,10 @@ def floor_of(info: RunInfo, data: Path | None, wanted: Wanted) -> Floor | None:
 
 def _result(folder: RunFolder) -> Result | None:
     """The result so far; a damaged one is made anew like a missing one."""
+    from loupe.results.scored_here import result_of
+
     try:
-        return folder.result()
+        return result_of(folder)
     except RunError:
         return None
 

@@ -52,7 +52,7 @@ def readable(folders: Iterable[RunFolder]) -> list[RunFolder]:
     kept = []
     for folder in folders:
         try:
-            folder.result()
+            folder.stored_result()
         except RunError as error:
             say(f"left out: {error.message}")
             continue

@@ -69,8 +69,9 @@ def read_all(plans: Sequence[Plan], stage: Stage, *, plain: bool, in_series: boo
 def _came_of(folder: RunFolder) -> str:
     """The headline of a run, or how many answers it has where it is not scored."""
     from loupe.results.matrix import cell_text, make_matrix
+    from loupe.results.scored_here import result_of
 
-    if folder.result() is None:
+    if result_of(folder) is None:
         places = folder.prediction_places()
         failed = sum(place.mark in FAILED for place in places.values())
         return f"{len(places):,} of {folder.info.total:,} read" + (f", {failed:,} failed" if failed else "")

@@ -11,6 +11,7 @@ import click
 from loupe.cli.shared.errors import USAGE
 from loupe.cli.shared.output import say
 from loupe.errors import RunError, UsageError, word
+from loupe.results.scored_here import result_of
 from loupe.runs.folder import RunFolder, find_runs
 from loupe.runs.opening import open_run, place_of_run
 from loupe.types import UNDECODABLE, Result
@@ -66,7 +67,7 @@ def readable_runs(paths: Sequence[Path], *, least: int = 1, scored: bool = False
 def _fault(folder: RunFolder, *, scored: bool) -> RunError | None:
     """What is wrong with the files of a run, all of which are read."""
     try:
-        if folder.result() is None and scored:
+        if result_of(folder) is None and scored:
             return RunError(f"{folder.path} has no scores yet", hint=f"loupe score {word(folder.path)}")
         for _ in folder.read_predictions(folder.prediction_places().values()):
             pass
@@ -99,7 +100,7 @@ def check_measure_of(folders: Sequence[RunFolder], measure: str) -> None:
 def _result(folder: RunFolder) -> Result | None:
     """The result, if there is one; what is wrong with a damaged one is said where the run is listed."""
     try:
-        return folder.result()
+        return result_of(folder)
     except RunError:
         return None
 

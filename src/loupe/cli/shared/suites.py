@@ -281,16 +281,18 @@ def _data_to_get(name: str, error: LoupeError) -> str:
 
 
 def _has_failed(folder: RunFolder) -> bool:
+    from loupe.results.scored_here import result_of
     from loupe.results.sections import failed_count
 
-    result = folder.result()
+    result = result_of(folder)
     return result is not None and failed_count(result) > 0
 
 
 def _document(series: Series, carried: Carried[RunFolder]) -> SuiteResults:
     from loupe.results.matrix import make_matrix
+    from loupe.results.scored_here import result_of
 
-    results = [(folder, folder.result()) for folder in carried.results]
+    results = [(folder, result_of(folder)) for folder in carried.results]
     asked = {entry.benchmark: entry for entry in series.asked}
     return SuiteResults(
         suite=series.suite,

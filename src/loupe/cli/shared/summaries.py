@@ -55,7 +55,9 @@ class Summaries:
 
     def of_runs(self, folders: Sequence[RunFolder], floor: Floor | None = None, measure: str = "") -> None:
         """Write what runs reached, by `measure`; those without a result are in none of the files."""
-        scored = [(folder, result) for folder in folders if (result := folder.result()) is not None]
+        from loupe.results.scored_here import result_of
+
+        scored = [(folder, result) for folder in folders if (result := result_of(folder)) is not None]
         if self.junit:
             from loupe.results.exports.junit import junit_xml, run_suite
 

@@ -16,6 +16,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     `name` is the engine's, with what tells runs of one engine apart.
     `refused` of the `failed` samples were refused by the engine. `not_computed` says why measures have no value.
     `unverified` samples are compared with drafts; `truth` says so in words, and whether the engine drafted them itself.
+    `scored_here` is False if the scores came from elsewhere, which `name` says, too.
     """
 
     run: str
@@ -32,6 +33,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     unverified: int = 0
     truth: str = "verified"
     refused: int = 0
+    scored_here: bool = True
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):

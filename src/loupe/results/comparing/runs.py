@@ -15,6 +15,7 @@ from loupe.results.group_titles import run_names
 from loupe.results.headline import check_measure, headline_of
 from loupe.results.partial_runs import left_out_sentences, other_composites, without
 from loupe.results.ranking import unranked_sentences
+from loupe.results.scored_here import marked, result_of
 from loupe.results.sections import failed_count, part_of_published, says_twice
 from loupe.results.unverified import accepted_drafts, review_of, truth_cell, unverified, unverified_warning
 from loupe.results.verdict import Contender, verdict
@@ -37,7 +38,7 @@ def compare_runs(paths: Sequence[Path], *, to_best: bool = False, measure: str =
         raise UsageError("a comparison needs two different runs", hint="list your runs: loupe runs")
     refuse_strangers(folders)
     benchmark = benchmark_of_run(folders[0].info.benchmark)
-    results = [result_of(folder) for folder in folders]
+    results = [_scored(folder) for folder in folders]
     first = results[0]
     runs = {str(path): folder for path, folder in zip(paths, folders, strict=True)}
     measures = benchmark.measures_of(name for result in results for name in result.measures)
@@ -52,7 +53,7 @@ def compare_runs(paths: Sequence[Path], *, to_best: bool = False, measure: str =
     )
     largest = max(results, key=lambda result: result.total)
     headline = next((one for one in measures if one.name == ranked.measure), None)
-    names = dict(zip(runs, run_names(folders), strict=True))
+    names = {run: marked(name, result) for run, name, result in zip(runs, run_names(folders), results, strict=True)}
     baseline = next(iter(found.ranks)) if to_best else str(paths[0])
     taking_part = [
         Contender(str(path), names[str(path)], result)
@@ -88,9 +89,9 @@ def compare_runs(paths: Sequence[Path], *, to_best: bool = False, measure: str =
     )
 
 
-def result_of(folder: RunFolder) -> Result:
+def _scored(folder: RunFolder) -> Result:
     """The result of a run. Raises RunError where it has no scores yet."""
-    result = folder.result()
+    result = result_of(folder)
     if result is None:
         raise RunError(f"{folder.path} has no scores yet", hint=f"loupe score {word(folder.path)}")
     return result
@@ -176,6 +177,7 @@ def _ranked(names: Mapping[str, str], results: list[Result], compared: Standings
             speed=found[run].speed,
             currency=found[run].currency,
             unverified=unverified(found[run]),
+            scored_here=found[run].scored_here,
             truth=truth_cell(found[run]),
         )
         for run, rank in compared.ranks.items()

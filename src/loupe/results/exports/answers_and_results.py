@@ -25,6 +25,7 @@ from loupe.files.folder import Folder
 from loupe.results.headline import headline_of
 from loupe.results.matrix import make_matrix
 from loupe.results.sample_values import sample_values
+from loupe.results.scored_here import result_of
 from loupe.results.sections import failed_count
 from loupe.runs.folder import RunFolder
 from loupe.typed import encode_json
@@ -87,7 +88,7 @@ def write_evaluation_layout(paths: Sequence[Path], root: Path, *, raw: bool = Fa
 
 
 def _scored(folder: RunFolder) -> Result:
-    result = folder.result()
+    result = result_of(folder)
     if result is None:
         raise RunError(f"{folder.path} has no scores yet", hint=f"loupe score {word(folder.path)}")
     return result
@@ -128,6 +129,7 @@ _KEPT = (
     "speed",
     "warnings",
     "not_computed",
+    "scored_here",
 )
 
 
@@ -156,6 +158,7 @@ def _comparison(folders: Sequence[RunFolder], results: Sequence[Result], now: da
             "num_samples": result.total,
             "num_failed": failed_count(result),
             "signature": result.signature,
+            "scored_here": result.scored_here,
         }
     return {
         "timestamp": now.isoformat(timespec="seconds"),

@@ -16,6 +16,7 @@ from loupe.benchmarks.olmocr_bench.data.loading import written_tests
 from loupe.data.hub.store import default_root
 from loupe.errors import RunError, UsageError, word
 from loupe.files.folder import write_file
+from loupe.results.scored_here import result_of
 from loupe.runs.folder import RunFolder
 from loupe.typed import convert
 
@@ -63,7 +64,7 @@ def write_failed_tests(runs: Sequence[RunFolder], file: Path) -> FailedTests:
 def _facts(run: RunFolder) -> Iterator[_Fact]:
     if run.info.benchmark_id != BENCHMARK:
         raise UsageError(f"{run.path} is a run of {run.info.benchmark_id}, not of {BENCHMARK}", hint="loupe runs")
-    if run.result() is None:
+    if result_of(run) is None:
         raise RunError(f"{run.path} has no scores yet", hint=f"loupe score {word(run.path)}")
     for row in run.scores():
         try:

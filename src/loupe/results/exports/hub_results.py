@@ -18,6 +18,7 @@ from loupe.errors import LoupeError, UsageError, word
 from loupe.files.folder import Folder
 from loupe.results.exports.sample_tables import scored
 from loupe.results.headline import why_nothing
+from loupe.results.scored_here import NOT_HERE, result_of
 from loupe.results.sections import part_of_published, unread_count
 from loupe.results.unverified import unverified
 from loupe.runs.folder import RunFolder
@@ -32,7 +33,7 @@ def write_hub_results(folder: RunFolder, root: Path) -> Path:
 
     Raises UsageError for a run on data that is not on the hub, or on a part of it: both would stand beside others'.
     """
-    result = scored(folder).result()
+    result = result_of(scored(folder))
     assert result is not None
     found = data_set(folder.info.benchmark)
     if found is None:
@@ -44,6 +45,11 @@ def write_hub_results(folder: RunFolder, root: Path) -> Path:
         raise UsageError(
             f"{folder.path} has read a part of {folder.info.benchmark_id}, and the hub shows whole results",
             hint="the same command without --limit and --sample goes on",
+        )
+    if not result.scored_here:
+        raise UsageError(
+            f"{folder.path}: {NOT_HERE}, and the hub shows it as your result",
+            hint=f"score it here: loupe score {word(folder.path)}",
         )
     tasks = {name: name for name in found.tasks} or {result.headline: "default"}
     benchmark = benchmark_of_run(folder.info.benchmark)

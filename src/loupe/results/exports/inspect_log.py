@@ -20,6 +20,7 @@ from loupe.files.folder import Folder
 from loupe.results.control_characters import printable
 from loupe.results.exports.sample_tables import Written, sample_rows, scored
 from loupe.results.headline import headline_of
+from loupe.results.scored_here import NOT_HERE, result_of
 from loupe.results.spreadsheet_cells import Cell
 from loupe.runs.folder import RunFolder
 from loupe.typed import encode_json
@@ -46,7 +47,7 @@ def write_inspect_logs(folders: Sequence[RunFolder], target: Path, *, raw: bool 
 
 def write_inspect_log(folder: RunFolder, target: Path, *, raw: bool = False) -> Written:
     """Write a run below `target` under the name that Inspect gives logs. Raises RunError for one without scores."""
-    result = scored(folder).result()
+    result = result_of(scored(folder))
     assert result is not None
     name = _name(folder)
     summaries = []
@@ -92,7 +93,8 @@ def _header(folder: RunFolder, result: Result, ids: list[str]) -> dict[str, Any]
             "model": info.engine,
             "config": {"epochs": 1},
             "packages": {"loupe-ocr": info.packages.get("loupe", "")},
-            "metadata": {"signature": result.signature, "headline": ranked.measure, "headline_note": ranked.note},
+            "metadata": {"signature": result.signature, "headline": ranked.measure, "headline_note": ranked.note}
+            | ({} if result.scored_here else {"scored": NOT_HERE}),
         },
         "plan": {"name": "loupe", "steps": [], "config": {}},
         "results": {

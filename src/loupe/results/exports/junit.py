@@ -17,6 +17,7 @@ from loupe.results.comparing.records import Compared, Pair
 from loupe.results.comparing.regressions import loss
 from loupe.results.control_characters import printable
 from loupe.results.headline import headline_of, why_nothing
+from loupe.results.scored_here import marked
 from loupe.results.sections import format_estimate, format_range, one_line
 from loupe.results.visible_differences import difference_cells
 from loupe.runs.folder import RunFolder
@@ -107,10 +108,10 @@ def run_suite(folder: RunFolder, result: Result, below: Collection[str] = (), me
             cases.append(Case(name=name))
     cases += _sample_cases(result.failures, said)
     return Suite(
-        name=result.engine,
+        name=marked(result.engine, result),
         package=f"{result.benchmark}@{result.version}",
         created=folder.info.created,
-        properties={"run": str(folder.path), "signature": result.signature},
+        properties={"run": str(folder.path), "signature": result.signature, "scored_here": str(result.scored_here)},
         cases=cases,
         said=[*said, *result.warnings],
     )

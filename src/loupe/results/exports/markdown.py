@@ -18,6 +18,7 @@ from loupe.results.control_characters import printable
 from loupe.results.group_titles import listed
 from loupe.results.headline import headline_of, why_nothing
 from loupe.results.references import answers_of, references_of
+from loupe.results.scored_here import marked
 from loupe.results.sections import (
     failed_cell,
     failed_count,
@@ -120,7 +121,7 @@ def runs_markdown(runs: Sequence[tuple[RunFolder, Result]], measure: str = "") -
         failed = failed_cell(failed_count(result), result.total, result.outcomes.get("refused", 0))
         rows.append(
             (
-                code(result.engine),
+                code(marked(result.engine, result)),
                 code(f"{result.benchmark}@{result.version}"),
                 f"{code(headline)} {format_estimate(found, unit)}",
                 format_range(found.low, found.high, unit),
@@ -136,7 +137,7 @@ def runs_markdown(runs: Sequence[tuple[RunFolder, Result]], measure: str = "") -
 
 
 def _run(folder: RunFolder, result: Result, measure: str) -> Iterator[str]:
-    yield f"### {code(result.engine)} on {code(result.benchmark)}"
+    yield f"### {code(marked(result.engine, result))} on {code(result.benchmark)}"
     headline = headline_of([result], measure)
     if headline.note:
         yield code(headline.note, longest=LONGEST)

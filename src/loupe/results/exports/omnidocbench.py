@@ -13,6 +13,7 @@ from loupe.engines.registry import slug
 from loupe.errors import RunError, UsageError, word
 from loupe.files.folder import Folder
 from loupe.results.exports.answers_and_results import Exported, write_answers
+from loupe.results.scored_here import result_of
 from loupe.runs.folder import RunFolder
 
 BENCHMARK = "omnidocbench"
@@ -41,7 +42,7 @@ def scored_run(path: Path, benchmark: str) -> RunFolder:
     folder = RunFolder.open(path)
     if folder.info.benchmark_id != benchmark:
         raise UsageError(f"{path} is a run of {folder.info.benchmark_id}, not of {benchmark}", hint="loupe runs")
-    if folder.result() is None:
+    if result_of(folder) is None:
         raise RunError(f"{path} has no scores yet", hint=f"loupe score {word(path)}")
     return folder
 

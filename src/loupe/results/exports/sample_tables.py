@@ -17,12 +17,13 @@ from loupe.errors import RunError, word
 from loupe.files.folder import Folder
 from loupe.results.references import references_of
 from loupe.results.sample_values import sample_values
+from loupe.results.scored_here import NOT_HERE, result_of
 from loupe.results.spreadsheet_cells import Cell, csv_lines
 from loupe.runs.folder import RunFolder
 from loupe.types import Prediction, SampleScores
 
 #: Columns that every table has, in this order; those of measures, tags and diagnostics follow.
-TEXTS = ("run", "engine", "benchmark", "version", "sample", "group", "class", "error", "text", "reference")
+TEXTS = ("run", "engine", "benchmark", "version", "scored", "sample", "group", "class", "error", "text", "reference")
 NUMBERS = ("seconds", "input_tokens", "output_tokens")
 #: Rows in memory at once.
 _ROWS = 500
@@ -37,7 +38,7 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
 
 def scored(folder: RunFolder) -> RunFolder:
     """The run. Raises RunError where it has no scores."""
-    if folder.result() is None:
+    if result_of(folder) is None:
         raise RunError(f"{folder.path} has no scores yet", hint=f"loupe score {word(folder.path)}")
     return folder
 
@@ -78,7 +79,9 @@ def unit_rows(folder: RunFolder) -> Iterator[dict[str, Cell]]:
 def _origin(folder: RunFolder) -> dict[str, Cell]:
     info = folder.info
     origin = {"run": str(folder.path), "engine": info.engine}
-    return {**origin, "benchmark": info.benchmark_id, "version": info.version}
+    result = result_of(folder)
+    scored = "here" if result and result.scored_here else NOT_HERE
+    return {**origin, "benchmark": info.benchmark_id, "version": info.version, "scored": scored}
 
 
 def _marks(row: SampleScores) -> dict[str, Cell]:
@@ -104,7 +107,7 @@ def columns_of(folders: Sequence[RunFolder]) -> list[str]:
     tags: set[str] = set()
     diagnostics: set[str] = set()
     for folder in folders:
-        result = scored(folder).result()
+        result = result_of(scored(folder))
         measures |= dict.fromkeys(result.measures if result else ())
         for row in folder.scores():
             tags |= row.tags.keys()

@@ -48,9 +48,9 @@ class RunIndex:
     """A run at one moment; nothing of it changes, so any thread may read it.
 
     `serial` tells it from a later run in the same folder, `revision` from itself at other moments; `scored` counts how
-    often its scores changed; those of a large run stay on the disk. `state` is `done`, `running`, `stopped` (answers
-    are missing) or `read` (all are there, not scored). `problem` says what cannot be read any more of files that could
-    be read before.
+    often its scores changed; those of a large run stay on the disk. `foreign_rows`: some of them were not made here.
+    `state` is `done`, `running`, `stopped` (answers are missing) or `read` (all are there, not scored). `problem` says
+    what cannot be read any more of files that could be read before.
     """
 
     folder: RunFolder
@@ -58,6 +58,7 @@ class RunIndex:
     serial: int = 0
     revision: int = 0
     scored: int = 0
+    foreign_rows: bool = False
     state: str = "stopped"
     problem: str = ""
     result: Result | None = None
@@ -93,6 +94,11 @@ class RunIndex:
         if found is not None and found.sample != ident:
             raise RunError(f"{self.folder.path} was rewritten")
         return found
+
+    @property
+    def is_of_others(self) -> bool:
+        """True if the scores came from elsewhere: by the result, or while there is none, by the scores themselves."""
+        return self.foreign_rows if self.result is None else not self.result.scored_here
 
     @property
     def total(self) -> int:

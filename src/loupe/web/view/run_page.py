@@ -41,7 +41,7 @@ def run_context(board: Board, run: RunIndex) -> JsonObject:
     return {
         "run": run,
         "info": info,
-        "label": info.engine,
+        "label": board.labels[run.key],
         "state": run.state,
         "progress": progress(board, run),
         "headline": format_headline(run.result, board.group().headline) if run.result else "",

@@ -19,9 +19,11 @@ from loupe.errors import LoupeError
 from loupe.files.folder import Folder
 from loupe.files.foreign import real_path
 from loupe.former_names import record_of_now
-from loupe.runs.folder import PREDICTIONS, SCORES, RunFolder, ScoresHead, counts_instead
+from loupe.results.scored_here import result_of
+from loupe.runs.folder import PREDICTIONS, SCORES, SEAL, RunFolder, ScoresHead, counts_instead
 from loupe.runs.lock import LOCK
 from loupe.runs.places import Place, Places
+from loupe.runs.seals import is_sealed
 from loupe.typed import json_decoder
 from loupe.types import FAILED, UNDECODABLE, SampleScores, possible_tokens
 from loupe.web.view.growing import GrowingFile
@@ -100,9 +102,9 @@ class RunReader:
         return replace(found, folder=RunFolder.open(found.folder.files))
 
     def _take_result(self, found: RunIndex) -> RunIndex:
-        if not self._is_new("result.json"):
+        if not self._is_new("result.json") | self._is_new(SEAL) and found.scored == self.index.scored:
             return found
-        return replace(found, result=found.folder.result(), scored=found.scored + 1)
+        return replace(found, result=result_of(found.folder), scored=found.scored + 1)
 
     def _is_new(self, name: str) -> bool:
         """Whether the file is another one than at the last look; what was wrong with that one is past then."""
@@ -137,15 +139,19 @@ class RunReader:
         kind: type[SampleScores | ScoresHead] = ScoresHead if found.is_large else SampleScores
         anew, records = self._records(self._scores, kind, name)
         scores, places = dict[str, SampleScores](), Places()
+        foreign = found.foreign_rows and not anew
         for number, (offset, length, row) in enumerate(records):
             if not (anew or number):
                 scores, places = dict(found.scores), found.score_places.copy()
+            places.put(row.sample, Place(offset, length, ""))
             if isinstance(row, SampleScores):
                 scores[row.sample] = msgspec.structs.replace(row, details={})
-            places.put(row.sample, Place(offset, length, ""))
+                foreign = foreign or not is_sealed(row)
+            elif not number:
+                foreign = foreign or not is_sealed(found.folder.read_scores(places[row.sample]))
         if self._is_spoiled(name, anew) or not (anew or places):
             return found
-        return replace(found, scores=scores, score_places=places, scored=found.scored + 1)
+        return replace(found, scores=scores, score_places=places, scored=found.scored + 1, foreign_rows=foreign)
 
     def _records(
         self, file: GrowingFile, kind: type[Record], name: str
