@@ -34,7 +34,7 @@ settings.load_profile("loupe")
 
 @pytest.fixture(autouse=True, scope="session")
 def keep_home_clean(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep what tests remember and cache in a folder of theirs; of the user's cache they see KaTeX, as a link."""
+    """Keep what tests remember, sign and cache in folders of theirs; of the user's cache they see KaTeX, as a link."""
     folder = tmp_path_factory.mktemp("trust")
     cache = tmp_path_factory.mktemp(CACHE)
     (cache / "loupe").mkdir()
@@ -43,6 +43,7 @@ def keep_home_clean(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trust, "_folder", lambda: folder)
         patch.setenv("XDG_CACHE_HOME", str(cache))
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
 
 

@@ -507,7 +507,7 @@ class SampleScores(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome":
     `error` says why there is no answer, or why scoring failed; either way it counts as an empty answer. `diagnostics`
     holds numbers beside the score (see docs/diagnostics.md), `details` what the benchmark explains its scores with.
     `digest` identifies what was scored, so that unchanged samples are reused; it is empty where scoring failed. `seal`
-    is the proof that this user's Loupe wrote the line (loupe.runs.seals).
+    is the proof that this user's Loupe wrote the line (loupe.data.seals).
     """
 
     sample: str

@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 
@@ -82,7 +83,33 @@ def test_a_data_set_is_fetched_listed_verified_and_found(tmp_path: Path) -> None
     where = loupe("data", "where", "ocrbench", cwd=tmp_path, env=here(tmp_path)).stdout.strip()
     assert Path(where) == Path(facts["folder"]) == tmp_path / "store" / "ocrbench"
     checked = loupe("data", "verify", cwd=tmp_path, env=here(tmp_path))
-    assert (checked.returncode, checked.stdout) == (0, "") and "1 of 1 file right" in checked.stderr
+    assert (checked.returncode, checked.stdout) == (0, "") and "1 of 1 file right, as fetched from" in checked.stderr
+    assert "ocrbench: 4 samples, and the published ocrbench has 1,000" in checked.stderr
+
+
+def test_a_pack_that_calls_itself_a_published_set_is_not_taken_for_it(tmp_path: Path) -> None:
+    parquet = tmp_path / "ocrbench/data/test-00000-of-00001.parquet"
+    parquet.parent.mkdir(parents=True)
+    parquet.write_bytes(ocrbench())
+    assert loupe("data", "pack", "./ocrbench", "-o", "plain.tar", cwd=tmp_path, env=here(tmp_path)).returncode == 0
+    # It claims the repository and the commit of the published set, and brings a note of its own that it is from there.
+    (tmp_path / "ocrbench/.loupe-origin").write_text(f"hub {'0' * 64}")
+    with tarfile.open(tmp_path / "plain.tar") as tar:
+        manifest = json.loads(tar.extractfile("loupe-data.json").read())
+    manifest |= {"repo": "echo840/OCRBench", "revision": COMMIT, "fetched": "2026-01-01T00:00:00+00:00"}
+    (tmp_path / "ocrbench/loupe-data.json").write_text(json.dumps(manifest))
+    assert loupe("data", "pack", "./ocrbench", "-o", "pack.tar", cwd=tmp_path, env=here(tmp_path)).returncode == 0
+    taken = loupe("data", "unpack", "pack.tar", cwd=tmp_path, env=here(tmp_path))
+    assert taken.returncode == 0 and "4 samples, and the published ocrbench has 1,000" in taken.stderr
+    for state, origin, said in (("from a pack", "pack", "came with a pack"), ("origin unknown", "unknown", "unknown")):
+        done = loupe("data", "list", cwd=tmp_path, env=here(tmp_path))
+        assert state in done.stdout and "not proven to be the published set" in done.stderr
+        checked = loupe("data", "verify", cwd=tmp_path, env=here(tmp_path))
+        assert checked.returncode == 0 and said in checked.stderr and "file right" not in checked.stderr
+        (facts,) = json.loads(loupe("data", "verify", "--json", cwd=tmp_path, env=here(tmp_path)).stdout)
+        assert facts["origin"] == origin and len(facts["sizes"]) == 1
+        # The same folder under a manifest that was changed, or copied from elsewhere, is of unknown origin.
+        (tmp_path / "store/ocrbench/loupe-data.json").write_text(json.dumps(manifest | {"fetched": "today"}))
 
 
 def test_a_run_finds_what_was_fetched_and_asks_no_hub(tmp_path: Path) -> None:

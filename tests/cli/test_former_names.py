@@ -57,7 +57,7 @@ def test_a_stored_run_is_read_with_the_words_of_now(here: Path) -> None:
     old, new = (RunFolder.open(here / f"runs/{name}/iam_lines") for name in ("old", "new"))
     assert old.info.options == new.info.options == {"text": "punct-quotes"}
     assert "|opt:text=punct-quotes|" in old.info.signature
-    found, wanted = old.result(), new.result()
+    found, wanted = old.stored_result(), new.stored_result()
     assert found and wanted
     assert (found.measures, found.slices) == (wanted.measures, wanted.slices)
     assert found.signature.replace("engine:old", "engine:new") == wanted.signature
@@ -83,8 +83,8 @@ def test_a_stored_run_goes_on_under_either_name(here: Path, value: str) -> None:
 def test_a_stored_run_is_scored_and_keeps_its_numbers(here: Path, words: tuple[str, ...]) -> None:
     done = loupe("score", "runs/old/iam_lines", *words, "--json", cwd=here)
     assert done.returncode == 0, done.stderr
-    wanted = RunFolder.open(here / "runs/new/iam_lines").result()
-    found = RunFolder.open(here / "runs/old/iam_lines").result()
+    wanted = RunFolder.open(here / "runs/new/iam_lines").stored_result()
+    found = RunFolder.open(here / "runs/old/iam_lines").stored_result()
     assert found and wanted and found.measures == wanted.measures
     assert (SAID in done.stderr.splitlines()) == ("text=request001" in words)
 

@@ -117,7 +117,7 @@ def test_a_page_is_cut_asked_region_by_region_and_joined(tmp_path: Path, model: 
     assert folder.info.facts["layout_model"].endswith("model@0123abc")
     assert folder.info.facts["detector"] == "pp_doclayout_v3"
     assert folder.info.prompts == PROMPTS
-    result = folder.result()
+    result = folder.stored_result()
     assert result is not None and result.speed["calls_per_page"] == 3.0 and result.warnings == []
     parts = dict(part.partition(":")[::2] for part in folder.info.signature.split("|"))
     assert (parts["layout"], parts["images"]) == ("pp_doclayout_v3@0.3", "keep")
@@ -143,7 +143,7 @@ def test_lost_regions_are_counted_in_the_page_and_in_the_result(tmp_path: Path, 
         (0, "doc_title", "error"),
         (2, "table", "timeout"),
     ]
-    result = folder.result()
+    result = folder.stored_result()
     assert result is not None and result.speed["failed_regions"] == 2.0
     assert result.warnings == ["2 regions (66.7 %) on 1 pages were lost: their text is missing"]
     assert (found.lost, found.uncounted) == (2, (0, 1))
@@ -185,7 +185,7 @@ def test_where_the_layout_fails_the_page_failed_and_the_same_command_asks_it_aga
     said = "RuntimeError: OpenCV(4.10.0) !ssize.empty() in function 'resize'"
     assert found["raising"].error == f"the layout detector failed: {said}"
     assert (found["raising"].response or {})["layout_failed"] == said
-    result = made.result()
+    result = made.stored_result()
     assert result is not None
     assert {failure.sample for failure in result.failures} == failed.keys()
     assert "the layout of 1 pages failed: they count as failed" in result.warnings
@@ -259,7 +259,7 @@ def test_born_digital_pages_need_no_model_and_questions_are_said_to_be_none(tmp_
     found = made.predictions()
     assert found["columns"].text == "# read T\n\n## read T\n\nread T\n\n## read T\n\nread T"
     assert found["question"].text == "read T\n\nread B\n\nread T"
-    result = made.result()
+    result = made.stored_result()
     assert result is not None
     assert result.warnings == ["1 samples are questions, which a layout pipeline cannot answer"]
     assert made.info.facts["detector"] == "geometric/2"

@@ -53,7 +53,7 @@ def test_verified_truth_that_is_a_draft_to_the_letter_is_said_in_every_table(tmp
     assert SAID in environment().get_template("leaderboard.html").render(group=shown, groups=[shown])
     done = loupe("score", "own", "answers.jsonl", "--name", "few", "--limit", "1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    results = [RunFolder.open(path).result() for path in (*runs, tmp_path / "runs" / "few" / "own")]
+    results = [RunFolder.open(path).stored_result() for path in (*runs, tmp_path / "runs" / "few" / "own")]
     found = [result for result in results if result is not None]
     assert accepted_drafts(found) == accepted_drafts(found[::-1]) == SAID and len(found) == 3
 
@@ -65,7 +65,7 @@ def test_a_run_without_any_label_says_so_and_shows_no_figures_of_text(tmp_path: 
     ]
     runs, printed = scored(tmp_path, '[benchmark]\ntask = "class"\nlabels = ["bill", "other"]\n', rows, "a")
     assert "no answer is one of the labels: plain OCR gives no labels" in printed
-    result = RunFolder.open(runs[0]).result()
+    result = RunFolder.open(runs[0]).stored_result()
     assert result is not None and "empty" in result.diagnostics
     assert not {"insertion_rate", "prediction_length", "reference_length"} & result.diagnostics.keys()
     assert "3 of 3 references match the draft of a word for word: that favours it." in printed.splitlines()

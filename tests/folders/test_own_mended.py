@@ -63,12 +63,12 @@ def write(home: Path, *, wrong: str = "", first: str = "0", prompt: str = "", sh
 
 def test_answers_are_scored_against_mended_references_and_run_json_says_which(home: Path) -> None:
     before = RunFolder.open(home / RUN)
-    assert (found := before.result()) is not None and found.measures["text_similarity"].value < 1
+    assert (found := before.stored_result()) is not None and found.measures["text_similarity"].value < 1
     write(home)
     done = loupe("score", RUN, cwd=home)
     assert done.returncode == 0 and f"{RUN}: references changed after the run" in done.stderr, done.stderr
     after = RunFolder.open(home / RUN)
-    assert (found := after.result()) is not None and found.measures["text_similarity"].value == 1
+    assert (found := after.stored_result()) is not None and found.measures["text_similarity"].value == 1
     assert after.info.truth_digest != before.info.truth_digest and found.signature == after.info.signature
     assert "references changed" not in loupe("score", RUN, cwd=home).stderr
     write(home, wrong="1")
@@ -98,10 +98,10 @@ def test_what_is_changed_while_the_engine_reads_is_scored_as_it_is_then_or_not_a
     folder = RunFolder.open(home / "runs/meanwhile/docs")
     if changed == "prompt":
         assert done.returncode == 2 and "other samples or references" in done.stderr, done.stderr
-        assert folder.result() is None and len(folder.prediction_places()) == 6
+        assert folder.stored_result() is None and len(folder.prediction_places()) == 6
         return
     assert done.returncode == 0 and "references changed after the run" in done.stderr, done.stderr
-    assert (found := folder.result()) is not None and found.measures["text_similarity"].value == 1
+    assert (found := folder.stored_result()) is not None and found.measures["text_similarity"].value == 1
     assert found.signature == folder.info.signature and "references changed" not in done.stdout
     assert "references changed" not in loupe("score", "runs/meanwhile/docs", cwd=home).stderr
 

@@ -189,7 +189,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Predict
             return (await run(run_faults(tmp_path, server, list(FAULTS)), Progress())).path
 
     folder = RunFolder.open(asyncio.run(go()))
-    result = folder.result()
+    result = folder.stored_result()
     assert result is not None
     return folder.predictions(), result
 

@@ -61,7 +61,7 @@ def plan(tmp_path: Path) -> Plan:
 
 def go(plan: Plan) -> tuple[RunFolder, Result]:
     folder = asyncio.run(run(plan, Progress()))
-    result = RunFolder.open(folder.path).result()
+    result = RunFolder.open(folder.path).stored_result()
     assert result is not None
     return folder, result
 
@@ -116,7 +116,7 @@ def test_redo_asks_again_for_a_class(plan: Plan, tmp_path: Path) -> None:
 def test_infer_then_score_gives_the_numbers_of_run(plan: Plan) -> None:
     _, together = go(plan)
     apart = asyncio.run(infer_only(replace(plan, name="apart"), Progress()))
-    assert apart.result() is None
+    assert apart.stored_result() is None
     result = score_run(apart.path)
     assert result.measures == together.measures and result.diagnostics == together.diagnostics
 
@@ -169,7 +169,7 @@ def test_an_old_result_does_not_outlive_new_answers(plan: Plan, tmp_path: Path) 
     folder, _ = go(plan)
     (tmp_path / "mended").touch()
     asyncio.run(infer_only(plan, Progress()))
-    assert folder.result() is None
+    assert folder.stored_result() is None
     assert score_run(folder.path).outcomes["ok"] == 10
 
 
@@ -237,7 +237,7 @@ def test_whatever_a_result_was_made_from_makes_it_anew_when_changed(plan: Plan, 
     code = "import sys; from pathlib import Path; from loupe.benchmarks import get_benchmark; "
     code += "from loupe.pipeline import score_run; get_benchmark(sys.argv[1]); score_run(Path(sys.argv[2]))"
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "words.py"), str(folder.path)], check=True)
-    again = folder.result()
+    again = folder.stored_result()
     assert again is not None
     value = again.measures["cer"].value
     assert value == pytest.approx(1 / 18 if changed == "predictions.jsonl" else 0.0)

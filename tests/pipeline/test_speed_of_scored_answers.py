@@ -34,7 +34,7 @@ def test_answers_that_were_only_scored_take_no_time_anywhere(tmp_path: Path) -> 
     scored = loupe.score(str(own), tmp_path / "answers.jsonl", name="scored", runs=tmp_path / "runs")
     looked_up = loupe.run(str(own), f"predictions:{tmp_path / 'answers.jsonl'}", runs=tmp_path / "runs")
     for path in (scored.path, looked_up.path):
-        result = RunFolder.open(path).result()
+        result = RunFolder.open(path).stored_result()
         assert result is not None and not {name for name in result.speed if name != "scoring_seconds"}
         printed = str([row for section in result_sections(result) for row in section.rows])
         assert "seconds" not in printed and "latency" not in printed
@@ -55,7 +55,7 @@ def test_seconds_that_the_answers_tell_are_kept_and_zeros_of_old_results_are_unk
     folder = RunFolder.open(run.path)
     assert speed_of(folder, folder.prediction_places()).figures["seconds_per_page"] == 1.5
     assert speed_text("latency_p50", 0.0) == speed_text("seconds_per_page", 0.0) == "–"
-    result = folder.result()
+    result = folder.stored_result()
     assert result is not None and next(name for name, _ in speed_table([result, None])) == "seconds per page"
 
 

@@ -57,7 +57,7 @@ def ladders(pages: list[str], *, worse: float = 0.0) -> list[dict[str, Any]]:
 def run_with(toy: Toy, name: str, stored: object, errors: int = 9) -> None:
     """A run of this engine whose result has these ladders."""
     folder = RunFolder.open(toy.run(name, {each.id: misread(each.truth, errors) for each in toy.samples}))
-    result = folder.result()
+    result = folder.stored_result()
     assert result is not None
     folder.write_result(msgspec.structs.replace(result, figures={"ladders": stored}))
 

@@ -124,7 +124,7 @@ def test_the_report_draws_both_pictures_and_tells_failures(tmp_path: Path, brows
             failed = toy.samples[0].id
             answers[failed] = Prediction(sample=failed, outcome="timeout", error="late")
         folder = RunFolder.open(toy.run(name, answers))
-        result = folder.result()
+        result = folder.stored_result()
         assert result is not None
         speed = {} if rate is None or cost is None else {"pages_per_second": rate, "cost_per_page": cost}
         currency = "" if cost is None else "EUR" if name == "euro" else "USD"
@@ -167,7 +167,7 @@ def test_one_run_alone_or_runs_of_other_data_are_not_drawn(tmp_path: Path) -> No
     paths = [toy.run(name, {each.id: each.truth for each in toy.samples}) for name in ("one", "two")]
     for number, path in enumerate(paths):
         folder = RunFolder.open(path)
-        result = folder.result()
+        result = folder.stored_result()
         assert result is not None
         folder.write_result(msgspec.structs.replace(result, speed={"pages_per_second": 2.0 + number}))
         folder.write_info(msgspec.structs.replace(folder.info, data_digest=str(number)))

@@ -197,7 +197,7 @@ def _folder(runs: Path) -> RunFolder:
 
 
 def _result(runs: Path) -> Result:
-    result = _folder(runs).result()
+    result = _folder(runs).stored_result()
     assert result is not None
     return result
 

@@ -62,6 +62,8 @@ def list_data(json: bool, plain: bool) -> None:
     rows = [(item["id"], item["state"], item["size"], item["repo"], item["licence"], item["note"]) for item in found]
     table(("data set", "here", "size", "on the hub", "licence", "note"), rows, plain=plain)
     say(f"store: {store_root()} (LOUPE_DATA)")
+    if any(item["state"] in _UNPROVEN.values() for item in found):
+        say("not proven to be the published set: data from a pack or of unknown origin; see loupe data verify")
 
 
 @command.command("where")
@@ -135,11 +137,13 @@ def get(
 @json_option
 @plain_option
 def verify(names: tuple[str, ...], json: bool, plain: bool) -> None:
-    """Check every byte of data sets.
+    """Check every byte of data sets, and say where they came from.
 
-    They are compared with the digests that came from the hub. Default: all data sets on this machine.
+    They are compared with their manifest. Only if `loupe data get` fetched it on this machine are its digests those of
+    the hub. Default: all data sets on this machine.
     """
     from loupe.data.hub.manifest import check, read_manifest
+    from loupe.data.hub.origin import origin_of
     from loupe.engines.workers.cores import cores
 
     roots = [_root(name) for name in names] or _here()
@@ -152,11 +156,16 @@ def verify(names: tuple[str, ...], json: bool, plain: bool) -> None:
             findings = list(check(root, manifest, tell=tell, jobs=cores()))
         bad = [item for item in findings if item.problem != "extra"]
         wrong += len(bad)
-        report.append({"folder": str(root), "files": len(manifest.files), "findings": findings})
+        origin, sizes = origin_of(root), _sizes(root, manifest)
+        known = {"origin": origin, "sizes": sizes}
+        report.append({"folder": str(root), "files": len(manifest.files), **known, "findings": findings})
         if not json:
             for item in findings:
                 print_line(f"{root / item.path}: {item.problem}{f' ({item.detail})' if item.detail else ''}")
-            say(f"{root}: {len(manifest.files) - len(bad):,} of {files_text(len(manifest.files))} right")
+            right = f"{len(manifest.files) - len(bad):,} of {files_text(len(manifest.files))}"
+            say(f"{root}: {right} {_held_against(origin, manifest)}")
+            for line in sizes:
+                say(f"{root}: {line}")
     if json:
         as_json(report)
     if wrong:
@@ -214,10 +223,14 @@ def unpack(file: Path, to: Path | None, json: bool, plain: bool) -> None:
 
     with counting(str(file), file.stat().st_size, plain=plain) as tell:
         manifest, root = read(file, root_of, tell=tell)
+    sizes = _sizes(root, manifest)
     if json:
-        as_json({"folder": str(root), "id": manifest.id, "files": len(manifest.files), "bytes": manifest.size})
+        facts = {"id": manifest.id, "files": len(manifest.files), "bytes": manifest.size, "sizes": sizes}
+        as_json({"folder": str(root), **facts})
     else:
         say(f"{root}: {files_text(len(manifest.files))}, {size_text(manifest.size)}, all match the pack")
+        for line in sizes:
+            say(f"{root}: {line}")
 
 
 @command.command("prepare")
@@ -254,8 +267,43 @@ def prepare(
         say(f"{to}: {count:,} samples; loupe run {word(benchmark)} --data {word(to)}")
 
 
+#: How data is listed that is here, but not proven to be the published set.
+_UNPROVEN = {"pack": "from a pack", "unknown": "origin unknown"}
+
+
+def _held_against(origin: str, manifest: Manifest) -> str:
+    """What makes files right: the digests of the hub, or only those that came along with the files."""
+    from loupe.data.hub.origin import HUB, PACK
+
+    if origin == HUB:
+        return f"right, as fetched from {manifest.repo} at {manifest.revision[:12]}"
+    came = "came with a pack" if origin == PACK else "is of unknown origin"
+    return f"match the manifest beside them, which {came}: that does not show that this is the published set"
+
+
+def _sizes(root: Path, manifest: Manifest) -> list[str]:
+    """Say which benchmarks do not find in this data as many samples as are published, or cannot read it."""
+    from loupe.benchmarks.registry import benchmark_names, check_options, data_set, get_benchmark
+    from loupe.errors import LoupeError
+
+    said = []
+    for name in benchmark_names():
+        found, benchmark = data_set(name), get_benchmark(name)
+        if found is None or found.place not in (root.name, manifest.id) or not benchmark.published_total:
+            continue
+        try:
+            count = sum(1 for _ in benchmark.load(root, **check_options(benchmark, {})))
+        except LoupeError as error:
+            said.append(f"{name} cannot read it: {error.message}")
+            continue
+        if count != benchmark.published_total:
+            said.append(f"{count:,} samples, and the published {name} has {benchmark.published_total:,}")
+    return said
+
+
 def _describe(dataset: DataSet) -> dict[str, str]:
     from loupe.data.hub.manifest import has_manifest, read_manifest
+    from loupe.data.hub.origin import origin_of
     from loupe.data.hub.store import default_root
 
     root = default_root(dataset.place)
@@ -268,7 +316,8 @@ def _describe(dataset: DataSet) -> dict[str, str]:
     }
     if has_manifest(root):
         manifest = read_manifest(root)
-        return facts | {"state": "yes", "size": size_text(manifest.size), "revision": manifest.revision}
+        state = _UNPROVEN.get(origin_of(root), "yes")
+        return facts | {"state": state, "size": size_text(manifest.size), "revision": manifest.revision}
     begun = root.with_name(f"{root.name}.partial").exists()
     state = "begun" if begun else "not made by Loupe" if root.exists() else "no"
     return facts | {"state": state, "size": "", "revision": ""}

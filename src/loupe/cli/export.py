@@ -58,7 +58,7 @@ def command(runs: tuple[Path, ...], to: str | None, output: Path | None, raw: bo
     """
     to = _layout_of_now(to)
     _refuse_unknown(to)
-    if to in LAYOUTS and to != SUBMISSION:
+    if to in LAYOUTS and to not in (SUBMISSION, HUB):
         _say_not_here(runs)
     if output is not None and to not in LAYOUTS:
         raise UsageError(

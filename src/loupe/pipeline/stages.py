@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from loupe.benchmarks import benchmark_id, benchmark_of_run, get_benchmark
+from loupe.data.seals import is_sealed, sealed
 from loupe.engines.adapters.steps import apply_adapters, check_adapters
 from loupe.engines.chat.answer_memory import AnswerMemory, make_room
 from loupe.engines.chat.endpoints import chosen_server, unlisted_model
@@ -51,7 +52,6 @@ from loupe.pipeline.unchanged import made_from, standing_result
 from loupe.runs.folder import RunFolder, claim, uneven_measure
 from loupe.runs.info import RunInfo, signature
 from loupe.runs.places import Place
-from loupe.runs.seals import is_sealed, sealed
 from loupe.scoring.pool import ScorePool, score_digest
 from loupe.scoring.running import RunningScore
 from loupe.scoring.summary import Origin, summarise

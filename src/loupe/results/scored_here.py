@@ -1,7 +1,7 @@
 """The result of a run as people may see it: marked, and of scores from elsewhere only what these scores give.
 
 Whoever shows, compares or exports a result reads it here, so nothing that came with a pack or a copied folder passes
-for a number of this machine. A seal proves which results are our own (loupe.runs.seals).
+for a number of this machine. A seal proves which results are our own (loupe.data.seals).
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from loupe.data.seals import is_seal, seal
 from loupe.errors import RunError, word
 from loupe.files.file_names import as_on_any_disk, safe_name, safe_names
 from loupe.files.folder import Folder
@@ -23,7 +24,6 @@ from loupe.former_names import record_of_now
 from loupe.runs.info import RunInfo, differences, signature
 from loupe.runs.lock import LOCK, locked
 from loupe.runs.places import Place, Places
-from loupe.runs.seals import is_seal, seal
 from loupe.runs.stored_records import StoredRecords
 from loupe.typed import json_decoder
 from loupe.types import RETRIED, UNDECODABLE, Prediction, Result, SampleScores

@@ -35,7 +35,7 @@ def answers(toy: Toy, every: int, *, seconds: float = 0.4) -> dict[str, Predicti
 def changed(path: Path, **fields: Any) -> None:
     """Put other fields into the result of a run."""
     folder = RunFolder.open(path)
-    result = folder.result()
+    result = folder.stored_result()
     assert result is not None
     known = {name: {**value, **getattr(result, name)} if name in MERGED else value for name, value in fields.items()}
     folder.write_result(msgspec.structs.replace(result, **known))

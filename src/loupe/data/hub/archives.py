@@ -30,6 +30,7 @@ from loupe.data.hub.manifest import (
     shown_path,
     write_manifest,
 )
+from loupe.data.hub.origin import PACK, note_origin
 from loupe.errors import DatasetError, word
 from loupe.files.folder import Folder
 from loupe.files.foreign import open_data, plain_file
@@ -75,6 +76,7 @@ def unpack(source: Path, root_of: Callable[[Manifest], Path], *, tell: Tell | No
                 _check_room(root.parent, manifest)
                 _extract(tar, source, manifest, folder, tell)
                 write_manifest(folder, manifest)
+                note_origin(folder.path, PACK)
     except (tarfile.TarError, EOFError, zlib.error, MemoryError, RecursionError, OverflowError) as error:
         raise DatasetError(f"{source}: not a pack, or a broken one ({error})", hint="copy it again") from None
     return manifest, root

@@ -22,6 +22,7 @@ from loupe.data.hub.api import Listing, RemoteFile, list_files
 from loupe.data.hub.archives import unzip
 from loupe.data.hub.fetch import Fetcher, Tally
 from loupe.data.hub.manifest import PARTS, FileEntry, Manifest, has_manifest, read_manifest, write_manifest
+from loupe.data.hub.origin import HUB, note_origin, origin_of
 from loupe.data.hub.patience import Patience
 from loupe.errors import DatasetError, cannot_write, word
 from loupe.files.folder import Folder
@@ -252,6 +253,7 @@ def _settle(order: Order, manifest: Manifest, present: Manifest | None) -> Manif
     shutil.rmtree(order.partial / PARTS, ignore_errors=True)
     if present is None:
         write_manifest(order.arriving, manifest)
+        note_origin(order.partial, HUB)
         if order.root.exists():
             order.root.rmdir()  # empty, as was checked
         order.partial.rename(order.root)
@@ -268,7 +270,10 @@ def _settle(order: Order, manifest: Manifest, present: Manifest | None) -> Manif
         ),
         archives=[*(entry for entry in present.archives if entry.path not in new), *manifest.archives],
     )
+    was_fetched = origin_of(order.root) == HUB
     write_manifest(Folder(order.root), both)
+    if was_fetched:  # New files do not prove where the others came from.
+        note_origin(order.root, HUB)
     shutil.rmtree(order.partial)
     return both
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from loupe.benchmarks.registry import benchmark_of_run, data_set, name_of_run
-from loupe.data.hub.manifest import has_manifest, read_manifest
+from loupe.data.hub.manifest import read_manifest
+from loupe.data.hub.origin import HUB, origin_of
 from loupe.data.hub.store import default_root
 from loupe.engines.registry import slug
 from loupe.errors import LoupeError, UsageError, word
@@ -89,10 +90,10 @@ def _entry(dataset: Mapping[str, str], value: float, facts: Mapping[str, str]) -
 
 
 def _revision(folder: RunFolder, found: DataSet) -> dict[str, str]:
-    """The commit of the data, where a manifest names it."""
+    """The commit of the data, if it was fetched here."""
     root = Path(folder.info.data) if folder.info.data else default_root(found.place)
     try:
-        commit = read_manifest(root).revision if has_manifest(root) else ""
+        commit = read_manifest(root).revision if origin_of(root) == HUB else ""
     except (LoupeError, OSError):
         commit = ""
     return {"revision": commit} if commit else {}

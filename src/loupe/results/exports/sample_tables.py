@@ -23,8 +23,10 @@ from loupe.runs.folder import RunFolder
 from loupe.types import Prediction, SampleScores
 
 #: Columns that every table has, in this order; those of measures, tags and diagnostics follow.
-TEXTS = ("run", "engine", "benchmark", "version", "scored", "sample", "group", "class", "error", "text", "reference")
+TEXTS = ("run", "engine", "benchmark", "version", "sample", "group", "class", "error", "text", "reference")
 NUMBERS = ("seconds", "input_tokens", "output_tokens")
+#: The last column: `here`, or that the scores came from elsewhere.
+SCORED = "scored"
 #: Rows in memory at once.
 _ROWS = 500
 
@@ -81,7 +83,7 @@ def _origin(folder: RunFolder) -> dict[str, Cell]:
     origin = {"run": str(folder.path), "engine": info.engine}
     result = result_of(folder)
     scored = "here" if result and result.scored_here else NOT_HERE
-    return {**origin, "benchmark": info.benchmark_id, "version": info.version, "scored": scored}
+    return {**origin, "benchmark": info.benchmark_id, "version": info.version, SCORED: scored}
 
 
 def _marks(row: SampleScores) -> dict[str, Cell]:
@@ -114,7 +116,7 @@ def columns_of(folders: Sequence[RunFolder]) -> list[str]:
             diagnostics |= row.diagnostics.keys()
     further = [f"measure.{name}" for name in measures]
     further += [f"tag.{name}" for name in sorted(tags)] + [f"diagnostic.{name}" for name in sorted(diagnostics)]
-    return [*TEXTS, *NUMBERS, *further]
+    return [*TEXTS, *NUMBERS, *further, SCORED]
 
 
 def write_csv(folders: Sequence[RunFolder], file: Path, *, raw: bool = False) -> Written:
@@ -144,7 +146,7 @@ def write_parquet(folders: Sequence[RunFolder], file: Path, *, raw: bool = False
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    kinds = {**dict.fromkeys(TEXTS, pa.string()), "input_tokens": pa.int64(), "output_tokens": pa.int64()}
+    kinds = {**dict.fromkeys((*TEXTS, SCORED), pa.string()), "input_tokens": pa.int64(), "output_tokens": pa.int64()}
     schema = pa.schema(
         [
             (name, kinds.get(name, pa.string() if name.startswith("tag.") else pa.float64()))

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 import msgspec
 
+from loupe.data.seals import is_sealed
 from loupe.errors import LoupeError
 from loupe.files.folder import Folder
 from loupe.files.foreign import real_path
@@ -23,7 +24,6 @@ from loupe.results.scored_here import result_of
 from loupe.runs.folder import PREDICTIONS, SCORES, SEAL, RunFolder, ScoresHead, counts_instead
 from loupe.runs.lock import LOCK
 from loupe.runs.places import Place, Places
-from loupe.runs.seals import is_sealed
 from loupe.typed import json_decoder
 from loupe.types import FAILED, UNDECODABLE, SampleScores, possible_tokens
 from loupe.web.view.growing import GrowingFile

@@ -1,0 +1,35 @@
+"""Where a data set on this machine came from, as far as this user's Loupe saw it come.
+
+A manifest can name any repository, and its digests only say that the files are those that it lists. So `loupe data get`
+and `loupe data unpack` leave a note beside it, sealed together with the manifest (loupe.data.seals).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from loupe.data.hub.manifest import NAME
+from loupe.data.seals import is_seal, seal
+from loupe.errors import LoupeError
+from loupe.files.folder import Folder
+
+#: Fetched and checked against the hub's own digests; unpacked from a file that anybody may have made; or not noted.
+HUB, PACK, UNKNOWN = "hub", "pack", "unknown"
+_NOTE, _PURPOSE = ".loupe-origin", "data"
+
+
+def note_origin(root: Path, origin: str) -> None:
+    """Note where the data in a folder came from, with the manifest as it is now."""
+    folder = Folder(root)
+    folder.write(_NOTE, f"{origin} {seal(_PURPOSE, origin.encode(), folder.read(NAME))}".encode())
+
+
+def origin_of(root: Path) -> str:
+    """Return where the data in a folder came from: `HUB`, `PACK`, or `UNKNOWN` if Loupe has not noted it here."""
+    folder = Folder(root)
+    try:
+        origin, noted = folder.read(_NOTE, limit=1000).decode("ascii").split(" ")
+        is_ours = origin in (HUB, PACK) and is_seal(noted, _PURPOSE, origin.encode(), folder.read(NAME))
+    except (OSError, ValueError, LoupeError):
+        return UNKNOWN
+    return origin if is_ours else UNKNOWN
