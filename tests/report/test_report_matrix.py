@@ -39,7 +39,8 @@ def a_run(root: Path, engine: str, benchmark: str = "toy", *, result: Result | N
     info = RunInfo(benchmark=benchmark, benchmark_id=benchmark, version="1", engine=engine, profile={}, **known)  # type: ignore[arg-type]
     (folder / "run.json").write_bytes(msgspec.json.encode(info))
     if result is not None:
-        (folder / "result.json").write_bytes(msgspec.json.encode(msgspec.structs.replace(result, engine=engine)))
+        own = {"benchmark": benchmark, "version": info.version, "engine": engine, "signature": info.signature}
+        RunFolder.open(folder).write_result(msgspec.structs.replace(result, **own))
 
 
 def lines(root: Path) -> list[str]:
@@ -95,6 +96,7 @@ def test_two_runs_of_one_engine_in_one_column_both_stay(tmp_path: Path) -> None:
     a_run(tmp_path, "copy")
     text = (tmp_path / "copy/toy/run.json").read_text().replace('"engine":"copy"', '"engine":"a"')
     (tmp_path / "copy/toy/run.json").write_text(text)
+    RunFolder.open(tmp_path / "copy/toy").write_result(msgspec.structs.replace(RESULT, signature=""))
     assert [line.split("\t")[0] for line in lines(tmp_path)[1:]] == ["a", f"a ({tmp_path / 'copy/toy'})"]
 
 

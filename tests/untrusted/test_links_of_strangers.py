@@ -69,7 +69,7 @@ def planted(finished: Path, here: Path, name: str, victim: Path) -> Path:
 @pytest.mark.parametrize(
     "name",
     [
-        *("run.json", "predictions.jsonl", "scores.jsonl", "result.json", "scored.sha256", "run.lock"),
+        *("run.json", "predictions.jsonl", "scores.jsonl", "result.json", "scored.seal", "run.lock"),
         *("predictions", "predictions/p1.txt", "."),
     ],
 )
@@ -99,7 +99,7 @@ def test_no_command_writes_through_a_link_in_a_run_folder(tmp_path: Path, finish
 
 
 def test_a_link_to_a_missing_file_makes_none(tmp_path: Path, finished: Path) -> None:
-    for number, name in enumerate(("predictions/p1.txt", "run.lock", "scored.sha256", "result.json")):
+    for number, name in enumerate(("predictions/p1.txt", "run.lock", "scored.seal", "result.json")):
         here = tmp_path / str(number)
         planted(finished, here, name, tmp_path / "start-up file").parent.mkdir(exist_ok=True)
         (tmp_path / "start-up file").unlink()

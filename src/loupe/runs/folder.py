@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from loupe.data.seals import is_seal, seal
-from loupe.errors import RunError, word
+from loupe.errors import LoupeError, RunError, word
 from loupe.files.file_names import as_on_any_disk, safe_name, safe_names
 from loupe.files.folder import Folder
 from loupe.files.json_lines import RecordLog, read_lines, replacing_lines
@@ -191,7 +191,7 @@ class RunFolder:
             noted, mac = self.files.read(SEAL, limit=1000).decode("ascii").split(" ")
             data, scores = self.files.read(RESULT), self.digest_of(SCORES)
             result = self.stored_result()
-        except (OSError, ValueError, RunError):
+        except (OSError, ValueError, LoupeError):
             return None
         if result is None or not is_seal(mac, "result", noted.encode(), hashlib.sha256(data).digest(), scores.encode()):
             return None
