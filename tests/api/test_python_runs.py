@@ -187,7 +187,7 @@ def test_rows_are_those_of_the_exported_table(here: Path) -> None:
     assert list(rows[0]) == list(stored[0]) and "measure.text_similarity" in rows[0]
     assert [row["class"] for row in rows] == [row["class"] for row in stored]
     assert [row["reference"] for row in rows if row["sample"] == "prose"] == [run.samples["prose"].reference]
-    common = {"run", "engine", "benchmark", "version", "sample", "group", "class", "error"}
+    common = {"run", "engine", "benchmark", "version", "scored", "sample", "group", "class", "error"}
     columns = set(run.rows("unit")[0])
     assert common | {"unit", "measure", "value"} == {name for name in columns if not name.startswith("tag.")}
     assert {name for name in columns if name.startswith("tag.")} <= set(rows[0])
