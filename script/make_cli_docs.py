@@ -32,6 +32,28 @@ exit code.
 |---|---|
 {codes}
 
+These codes, and the two lines of an error, are the same in all commands. {others} come from any command. 1, 3 and 4
+mean, by command:
+
+| commands | 1 | 3 | 4 |
+|---|---|---|---|
+| `run`, `score` | below `--fail-under` | every sample failed; with `--strict`, any | an engine is missing |
+| `infer` | | every sample failed; with `--strict`, any | an engine is missing |
+| `compress` | | every page failed; with `--strict`, any | an engine is missing |
+| `embed` | | every request of one kind failed; with `--strict`, any | server missing |
+| `draft` | | nothing was drafted | an engine is missing |
+| `select` | | you quit it | a phase has no model that came to the end |
+| `compare` | a regression, with `--fail-on-regression` | | |
+| `lint` | formatting faults, with `--fail-on-faults` | | |
+| `verify` | a case differs | | cases need something that is missing |
+| `size` | the model does not fit | | |
+| `load`, `demo`, `engine test` | | | no engine answered |
+| `doctor` | | | something required is missing |
+| every other command | | | a package or program is missing |
+
+Of several results, the code that says most counts: 1, 2, 3, 4, 5, in this order. Every command that writes files ends
+with 5 and a hint if the disk is full or read-only, also if one of its processes, or `uv`, meets it.
+
 ## Environment
 `LOUPE_BASE_URL`, `OPENAI_BASE_URL`, `VLLM_BASE_URL` or `OLLAMA_HOST` name the server where no
 `--base-url` does; `LOUPE_API_KEY` or `OPENAI_API_KEY` hold the key of the first or second, never stored or printed;
@@ -57,7 +79,7 @@ def pages(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[str, 
 def document() -> str:
     """The whole page."""
     codes = "\n".join(f"| {code} | {meaning.replace('|', chr(92) + '|')} |" for code, meaning in EXIT_CODES.items())
-    parts = [INTRODUCTION.format(codes=codes)]
+    parts = [INTRODUCTION.format(codes=codes, others="0, 2, 5, 70, 130 and 141")]
     parts += [f"## `{name}`\n```text\n{text}\n```\n" for name, text in pages(root, ("loupe",))]
     return "\n".join(parts)
 

@@ -149,6 +149,12 @@ class DownloadError(DatasetError):
     exit_code = 4
 
 
+class NoSpaceError(DatasetError):
+    """The disk has less room than data will take, which is known before the first byte is written."""
+
+    exit_code = 5
+
+
 class PageError(DatasetError):
     """One page image or PDF page cannot be read (broken, encrypted, empty, too large)."""
 

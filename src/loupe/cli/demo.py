@@ -16,7 +16,7 @@ import click
 from loupe.cli.shared.errors import INTERRUPTED, show_error
 from loupe.cli.shared.output import as_json, json_option, plain_option, print_line, runs_option, say, tables
 from loupe.data.extras import install_command
-from loupe.errors import LoupeError, MissingToolError, RunError
+from loupe.errors import LoupeError, MissingToolError, RunError, WriteError
 from loupe.files.default_places import default_place
 from loupe.files.folder import Folder
 
@@ -123,6 +123,8 @@ def read(
                 raise
             name = own
             folder, code = read_one(replace(plan, name=own), run, plain=plain)
+    except WriteError:
+        raise  # The next engine could not write either.
     except LoupeError as error:
         show_error(f"{name}: {error.message}", error.hint)
         return False

@@ -215,7 +215,8 @@ class Folder:
     def opened(self, *, create: bool = False) -> Iterator[int]:
         """A descriptor of the folder; `create` makes what is missing of its path."""
         if create and not self.root.is_dir():
-            self.root.mkdir(parents=True, exist_ok=True)
+            with writing(self.root):
+                self.root.mkdir(parents=True, exist_ok=True)
         descriptor, place = open_folder(self.root), self.root
         try:
             for part in self.inside:

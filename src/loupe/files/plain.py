@@ -55,7 +55,7 @@ def open_inside(folder: int, name: str, place: Path, *, create: bool = False, op
         except FileNotFoundError:
             if not create:
                 raise
-        with suppress(FileExistsError):
+        with suppress(FileExistsError), writing(place):
             os.mkdir(name, dir_fd=folder)
         return _real_folder(folder, name, place, option)
 

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from loupe.errors import UsageError
+from loupe.errors import LoupeError, UsageError
 from loupe.files.folder import Folder
 from loupe.files.left_behind import new_folder
 from loupe.files.plain import writing
@@ -38,11 +38,14 @@ def whole_folder(target: Folder, *, private: bool = False) -> Iterator[Folder]:
                 f"{target.path}: another process is writing this folder", hint="wait for it, or name another folder"
             )
         own, descriptor = made
+        aside = place.sibling(own)
         try:
-            yield place.sibling(own)
+            yield aside
             _give_name(parent, own, descriptor, name, target.path)
-        except BaseException:
+        except BaseException as error:
             shutil.rmtree(own, ignore_errors=True, dir_fd=parent)
+            if isinstance(error, LoupeError):  # The name that counts is the one that the user knows.
+                error.message = error.message.replace(str(aside.path), str(target.path))
             raise
         finally:
             os.close(descriptor)

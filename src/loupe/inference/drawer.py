@@ -10,14 +10,15 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from loupe.data.messages import HEAD, frame
-from loupe.data.user_folders import why_not_kept
+from loupe.data.user_folders import cache_folder, why_not_kept
 from loupe.errors import PageError, WriteError
 from loupe.helpers import for_children
 from loupe.python_process import python_command
-from loupe.types import Division, Engine, Output, Request, Sample
+from loupe.types import Division, Engine, Output, PageSource, PdfPage, Request, Sample
 
 #: Pages that are drawn ahead, for each process: more would only lie about.
 _AHEAD: Final = 8
@@ -80,9 +81,10 @@ class Drawer:
         return replace(engine, predict=predict, divide=divide if engine.divide else None)
 
     def _order(self, sample: Sample) -> None:
-        if all((image if not hasattr(image, "path") else image.path).is_file() for image in sample.images):
+        if all(_path(image).is_file() for image in sample.images):
             return
-        if not self._tasks and (reason := why_not_kept()):
+        in_cache = any(_path(image).is_relative_to(cache_folder()) for image in sample.images)
+        if not self._tasks and in_cache and (reason := why_not_kept()):
             # Every page would fail for it, one after the other.
             raise WriteError(reason, hint="XDG_CACHE_HOME names the folder of another cache")
         while len(self._tasks) < self._processes:
@@ -91,11 +93,15 @@ class Drawer:
         self._orders.put_nowait((sample, self._drawn[sample.id]))
 
     async def _wait_for(self, sample: str) -> None:
-        """Return when the pages of a sample are there. Raises PageError where they cannot be drawn."""
+        """Return when the pages of a sample are there. Raises PageError or WriteError if they cannot be."""
         drawing = self._drawn.get(sample)
         if drawing is None:
             return
-        if problem := await asyncio.shield(drawing):
+        problem = await asyncio.shield(drawing)
+        if problem.startswith("\0"):
+            number, message, hint = problem[1:].split("\0")
+            raise WriteError(message, hint=hint, number=int(number))
+        if problem:
             raise PageError(problem)
         self._drawn.pop(sample, None)
 
@@ -127,6 +133,10 @@ class Drawer:
         assert process.stdin is not None
         process.stdin.write(frame(self._benchmark.encode()))
         return process
+
+
+def _path(image: PageSource) -> Path:
+    return image.path if isinstance(image, PdfPage) else Path(str(image))
 
 
 async def _asked(process: Process, sample: Sample) -> str:

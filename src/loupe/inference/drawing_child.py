@@ -10,6 +10,20 @@ import pickle
 
 from loupe.data.bounds import bound_process, bound_seconds, outlive_signals
 from loupe.data.messages import die_with_parent, frame, inbox_of
+from loupe.errors import PageError, cannot_write, is_refusal
+
+
+def refusal(error: Exception) -> str:
+    """Return what a disk that refuses says, as `Drawer` reads it: number, message and hint; "" for other errors."""
+    if not isinstance(error, OSError) or not is_refusal(error) or isinstance(error, PageError):
+        return ""
+    refused = cannot_write(error.filename or "a temporary file", error)
+    return "\0".join(("", str(refused.errno or 0), refused.message, refused.hint))
+
+
+def one_line(error: Exception) -> str:
+    """Format an error as one line of bounded length."""
+    return " ".join(str(error).split())[:300] or type(error).__name__
 
 
 def main() -> None:
@@ -33,7 +47,7 @@ def main() -> None:
             benchmark.draw(sample)
             problem = ""
         except Exception as error:  # noqa: BLE001  a worker's border: it is the error of this page
-            problem = f"{sample.id}: cannot be drawn ({' '.join(str(error).split())[:300] or type(error).__name__})"
+            problem = refusal(error) or f"{sample.id}: cannot be drawn ({one_line(error)})"
         view = memoryview(frame(problem.encode(errors="replace")))
         while view:
             view = view[os.write(answers, view) :]

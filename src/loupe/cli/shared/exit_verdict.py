@@ -90,7 +90,8 @@ def verdict(result: Result, floor: Floor | None, *, strict: bool) -> int:
     from loupe.results.headline import has_value, headline_of, value_or_reason
     from loupe.results.sections import failed_count, format_value
 
-    if strict and failed_count(result):
+    failed = failed_count(result)
+    if failed and (strict or failed >= result.total):
         return SOME_FAILED
     if floor is None:
         return 0

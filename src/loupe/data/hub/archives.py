@@ -31,7 +31,7 @@ from loupe.data.hub.manifest import (
     write_manifest,
 )
 from loupe.data.hub.origin import PACK, note_origin
-from loupe.errors import DatasetError, word
+from loupe.errors import DatasetError, NoSpaceError, word
 from loupe.files.folder import Folder
 from loupe.files.foreign import open_data, plain_file
 from loupe.files.whole_folder import whole_folder
@@ -121,7 +121,7 @@ def _check_zip(source: Path, folder: Path, members: list[zipfile.ZipInfo], taken
             raise DatasetError(f"{source}: {shown_path(member.filename)} lies below a file")
     size = sum(member.file_size for member in members)
     if size > shutil.disk_usage(folder).free:
-        raise DatasetError(f"{source}: unpacked it has {size / 1e9:,.1f} GB, more than the free space", hint="df -h")
+        raise NoSpaceError(f"{source}: unpacked it has {size / 1e9:,.1f} GB, more than the free space", hint="df -h")
 
 
 def _member(name: str, size: int) -> tarfile.TarInfo:
@@ -158,7 +158,7 @@ def _first(tar: tarfile.TarFile, source: Path) -> Manifest:
 def _check_room(folder: Path, manifest: Manifest) -> None:
     free = shutil.disk_usage(folder).free
     if manifest.size > free:
-        raise DatasetError(
+        raise NoSpaceError(
             f"{manifest.id} needs {manifest.size / 1e9:,.1f} GB, and {folder} has {free / 1e9:,.1f} GB free",
             hint="--to /a/larger/disk, or set LOUPE_DATA",
         )

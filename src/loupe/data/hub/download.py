@@ -24,7 +24,7 @@ from loupe.data.hub.fetch import Fetcher, Tally
 from loupe.data.hub.manifest import PARTS, FileEntry, Manifest, has_manifest, read_manifest, write_manifest
 from loupe.data.hub.origin import HUB, note_origin, origin_of
 from loupe.data.hub.patience import Patience
-from loupe.errors import DatasetError, cannot_write, word
+from loupe.errors import DatasetError, NoSpaceError, cannot_write, word
 from loupe.files.folder import Folder
 from loupe.types import DataSet
 
@@ -193,7 +193,7 @@ def _check_space(order: Order, missing: Sequence[RemoteFile]) -> None:
     need -= sum(path.stat().st_size for path in parts.iterdir()) if parts.is_dir() else 0
     free = shutil.disk_usage(order.partial).free
     if need > free - SPARE:
-        raise DatasetError(
+        raise NoSpaceError(
             f"{order.dataset.id} needs {_gigabytes(need)} more, and {order.partial.parent} has {_gigabytes(free)} free",
             hint=f"loupe data get {order.dataset.id} --to /a/larger/disk, or set LOUPE_DATA",
         )

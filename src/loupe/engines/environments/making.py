@@ -16,7 +16,7 @@ from pathlib import Path
 
 from loupe.engines.environments.places import LOCKED, RECORD, Environment, Record, made, root, wanted
 from loupe.engines.environments.settings import Settings
-from loupe.errors import LoupeError, MissingToolError, cannot_write
+from loupe.errors import LoupeError, MissingToolError, WriteError, cannot_write, is_refusal
 from loupe.files.folder import Folder
 from loupe.files.scratch import scratch_folder
 from loupe.helpers import environment as helper_environment
@@ -134,6 +134,8 @@ def _run(command: list[str], folder: Path, note: Callable[[str], None], lock: in
             process.kill()
             raise
     if process.returncode:
+        if refused := _refused(" ".join(said), command):
+            raise refused
         advice = _advice(" ".join(said))
         kind = MissingToolError if advice is _CHECK_NETWORK else LoupeError
         raise kind(f"uv could not make the environment: {_reason(said)}", hint=advice)
@@ -147,6 +149,14 @@ def _own_settings() -> dict[str, str]:
     files = [place / "uv" / "uv.toml" for place in places if place.is_absolute()]
     named = os.environ.get("UV_CONFIG_FILE") or next((str(file) for file in files if file.is_file()), "")
     return {"UV_CONFIG_FILE": named} if named else {"UV_NO_CONFIG": "1"}
+
+
+def _refused(said: str, command: list[str]) -> WriteError | None:
+    """Return what the disk refused, if uv says so: it writes `path` … (os error 28)."""
+    found = re.search(r"\(os error (\d{1,3})\)", said)
+    if found is None or not is_refusal(error := OSError(int(found[1]), os.strerror(int(found[1])))):
+        return None
+    return cannot_write(next(reversed(re.findall(r"`(/[^`]+)`", said)), command[-1]), error)
 
 
 def _reason(said: list[str]) -> str:
