@@ -11,7 +11,7 @@ from tests.hostile.run_folders import write_docs
 ENGINES = """
 import os, pathlib, socket, subprocess, time
 
-CANARY = pathlib.Path(os.environ["LOUPE_HOSTILE_WORLD"]) / "canary"
+CANARY = pathlib.Path(os.environ["OMP_HOSTILE_WORLD"]) / "canary"
 
 def write(request):
     (CANARY / "secret.txt").write_text("changed")

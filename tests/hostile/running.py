@@ -272,8 +272,8 @@ def environment(world: World, log: Path) -> dict[str, str]:
         "COLUMNS": "140",
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
-        "LOUPE_HOSTILE_LOG": str(log),
-        "LOUPE_HOSTILE_WORLD": str(world.root),
+        "OMP_HOSTILE_LOG": str(log),
+        "OMP_HOSTILE_WORLD": str(world.root),
     }
 
 

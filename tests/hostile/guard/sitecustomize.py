@@ -135,5 +135,5 @@ class Guard:
             raise PermissionError(13, "outside of the world of this case", os.fsdecode(path))  # type: ignore[arg-type]
 
 
-if "LOUPE_HOSTILE_LOG" in os.environ:
-    Guard(*(os.environ[f"LOUPE_HOSTILE_{name}"] for name in ("LOG", "WORLD"))).install()
+if "OMP_HOSTILE_LOG" in os.environ:
+    Guard(*(os.environ[f"OMP_HOSTILE_{name}"] for name in ("LOG", "WORLD"))).install()
