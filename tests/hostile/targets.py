@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.hostile import data_sets, own_folders, pages, planted, run_folders
+from tests.hostile import data_sets, default_places, own_folders, pages, planted, run_folders
 
 TARGETS = {
     target.name: target
@@ -15,6 +15,7 @@ TARGETS = {
         data_sets.LAYOUTS,
         data_sets.ANSWERS,
         data_sets.ARCHIVES,
+        default_places.PLACES_AND_PACKS,
         pages.IMAGES,
         pages.PDFS,
     )
