@@ -9,7 +9,9 @@ import sys
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import msgspec
 import pytest
@@ -66,6 +68,24 @@ def test_a_safe_name_stays_in_its_folder(sample_id: str) -> None:
 @given(st.lists(st.text(min_size=1, max_size=30), unique=True, max_size=20))
 def test_different_ids_get_different_names(ids: list[str]) -> None:
     assert len({safe_name(ident) for ident in ids}) == len(ids)
+
+
+def test_folders_that_are_moved_aside_at_one_moment_stay_several(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stopped(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:
+            return datetime(1970, 1, 1, tzinfo=tz)
+
+    monkeypatch.setattr("loupe.files.folder.datetime", Stopped)
+    for number in range(3):
+        (tmp_path / "run").mkdir()
+        write_file(tmp_path / "run" / "a.txt", b"%d" % number)
+        Folder(tmp_path / "run").move_aside()
+    kept = {path.parent.name: path.read_text() for path in tmp_path.rglob("a.txt")}
+    aside = "run.old-19700101-000000-000000"
+    assert kept == {aside: "0", f"{aside}-2": "1", f"{aside}-3": "2"}
 
 
 def test_files_of_ids_that_differ_in_capitals_are_several_on_every_disk(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ nobody can guess and are created exclusively, so that nothing planted in their p
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -201,10 +202,13 @@ class Folder:
             os.rmdir(name, dir_fd=parent)
 
     def move_aside(self) -> None:
-        """Give the folder another name beside its own: nothing is deleted."""
+        """Give the folder another name beside its own: nothing is deleted, whatever the clock says."""
         with self.parent() as (parent, name), writing(self.path):
             aside = f"{name}.old-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
-            os.rename(name, aside, src_dir_fd=parent, dst_dir_fd=parent)
+            taken = frozenset(os.listdir(parent))
+            names = itertools.chain([aside], (f"{aside}-{number}" for number in itertools.count(2)))
+            free = next(each for each in names if each not in taken)
+            os.rename(name, free, src_dir_fd=parent, dst_dir_fd=parent)
 
     def remove_drafts(self) -> None:
         """Take away what processes that were killed left of files that they wrote; who still writes has a lock."""
