@@ -205,7 +205,7 @@ class Folder:
         """Give the folder another name beside its own: nothing is deleted, whatever the clock says."""
         with self.parent() as (parent, name), writing(self.path):
             aside = f"{name}.old-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
-            taken = frozenset(os.listdir(parent))
+            taken = frozenset(os.listdir(parent))  # noqa: PTH208  of a descriptor
             names = itertools.chain([aside], (f"{aside}-{number}" for number in itertools.count(2)))
             free = next(each for each in names if each not in taken)
             os.rename(name, free, src_dir_fd=parent, dst_dir_fd=parent)
