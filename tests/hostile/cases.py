@@ -72,7 +72,8 @@ Make = Callable[[random.Random, World], Sequence[Command]]
 class Target:
     """One kind of foreign files. `template` is written once; `make` mutates its copy in the case.
 
-    `share` is its part of a long run; `memory` in bytes bounds each process, `seconds` the CPU time of a command.
+    `share` is its part of a long run; `memory` in bytes bounds each process, `seconds` the CPU time of a command. What
+    matches `lie` is a forged number, which may stand only beside the mark of scores from elsewhere ("": none).
     """
 
     name: str
@@ -81,3 +82,4 @@ class Target:
     share: int = 10
     memory: int = 1 << 30
     seconds: int = 30
+    lie: str = ""

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from loupe.results.scored_here import NOT_HERE
 from tests.hostile import mutations
 from tests.hostile.cases import SECRET, Command, Target, World
 
@@ -169,6 +170,8 @@ def judge(command: Command, ran: Ran, target: Target, log: Path) -> Iterator[Fin
         yield _finding("traceback", ran.err[found.start() :], command)
     elif found := _WARNING.search(ran.err):
         yield _finding("warning", _line_at(ran.err, found.start()), command)
+    if target.lie and (found := re.search(target.lie, ran.out)) and NOT_HERE not in ran.out:
+        yield _finding("lie", _line_at(ran.out, found.start()), command)
     if ran.memory > target.memory:
         yield _finding("memory", f"{ran.memory >> 20} MiB", command)
     if ran.cpu > target.seconds:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from tests.hostile import data_sets, default_places, own_folders, pages, planted, run_folders
+from tests.hostile import data_sets, default_places, own_folders, packs, pages, planted, run_folders
 
 TARGETS = {
     target.name: target
     for target in (
         run_folders.TARGET,
+        packs.TARGET,
         own_folders.OWN,
         own_folders.SELECTIONS,
         own_folders.SETTINGS,

@@ -29,7 +29,7 @@ def sample_values(
 
 
 def _value(measure: Measure, rows: Sequence[Sequence[float]]) -> float:
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         counts = np.asarray(rows, dtype=np.float64)
         if measure.pooled and measure.value is not None:
             return float(measure.value(counts))
