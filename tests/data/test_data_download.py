@@ -70,7 +70,7 @@ def contents(root: Path) -> dict[str, bytes]:
     return {
         path.relative_to(root).as_posix(): path.read_bytes()
         for path in root.rglob("*")
-        if path.is_file() and path.name != NAME
+        if path.is_file() and path.name not in (NAME, ".loupe-origin")
     }
 
 
