@@ -7,10 +7,12 @@ import json
 import os
 import shutil
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import parse_qsl
 
+import msgspec
 import pytest
 
 from loupe.cli.compare import sections, visible_sections
@@ -18,6 +20,8 @@ from loupe.data import trust
 from loupe.errors import RunError
 from loupe.results.comparing.runs import compare_runs
 from loupe.results.sections import format_value
+from loupe.runs.folder import RunFolder
+from loupe.types import Estimate
 from loupe.web.view import two_runs
 from loupe.web.view.compare_page import compare_context, compared_rows
 from loupe.web.view.grid import chosen_rows, wanted_of
@@ -249,12 +253,16 @@ def test_slices_and_their_order_are_those_of_the_result(toy: Toy) -> None:
     assert heat_maps(board)[0].tags
 
 
+def slices_of(run: Path, make: Callable[[Estimate], dict[str, dict[str, Estimate]]]) -> None:
+    """Put slices by `page` in place of those of a run, made of its CER."""
+    folder = RunFolder.open(run)
+    result = folder.stored_result()
+    assert result is not None
+    folder.write_result(msgspec.structs.replace(result, slices={"page": make(result.measures["cer"])}))
+
+
 def test_a_cell_of_the_heat_map_without_a_value_has_its_reason_below(toy: Toy) -> None:
-    file = toy.runs[0] / "result.json"
-    result = json.loads(file.read_text())
-    whole = result["measures"]["cer"]
-    result["slices"] = {"page": {"a": {"cer": whole}, "b": {"cer": {"value": None, "n": 3}}}}
-    file.write_text(json.dumps(result))
+    slices_of(toy.runs[0], lambda whole: {"a": {"cer": whole}, "b": {"cer": Estimate(value=None, n=3)}})
     (board,) = looked(Shelf([toy.root / "runs"])).boards.values()
     maps = {each.tags[0][0]: each for each in heat_maps(board)}
     assert maps.pop("page").reasons == ["nothing here to measure"]
@@ -262,11 +270,8 @@ def test_a_cell_of_the_heat_map_without_a_value_has_its_reason_below(toy: Toy) -
 
 
 def test_the_largest_slices_of_a_tag_are_shown(toy: Toy) -> None:
-    file = toy.runs[0] / "result.json"
-    result = json.loads(file.read_text())
-    whole = result["measures"]["cer"]
-    result["slices"] = {"page": {f"{n:03}": {"cer": whole | {"n": n + 1}} for n in range(100)}}
-    file.write_text(json.dumps(result))
+    many = range(100)
+    slices_of(toy.runs[0], lambda whole: {f"{n:03}": {"cer": msgspec.structs.replace(whole, n=n + 1)} for n in many})
     (board,) = looked(Shelf([toy.root / "runs"])).boards.values()
     ((_, rows, hidden),) = heat_maps(board)[0].tags
     assert [row.n for row in rows] == list(range(100, 40, -1)) and hidden == 40
