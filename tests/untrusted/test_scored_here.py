@@ -290,3 +290,12 @@ def test_another_runs_scores_are_no_scores_of_this_run(run: Path, honest: Path) 
     assert not shown(run).scored_here
     assert score_run(run).measures["text_similarity"].value == HONEST
     assert os.path.lexists(run / SEAL)
+
+
+def test_results_are_read_past_the_mark_by_those_alone_that_make_them() -> None:
+    source = Path(loupe.__file__).parent
+    found = {
+        file.relative_to(source).as_posix() for file in source.rglob("*.py") if "stored_result" in file.read_text()
+    }
+    makers = {"runs/folder.py", "results/scored_here.py", "cli/shared/until.py", "cli/shared/overview.py"}
+    assert {name for name in found if not name.startswith("pipeline/")} == makers
