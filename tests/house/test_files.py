@@ -41,7 +41,6 @@ MAY_WRITE = {
     "engines/mineru.py": "a new temporary folder",
     "engines/environments/making.py": "the user's cache, and a new temporary folder",
     "engines/pages/page_reader.py": "a new temporary folder",
-    "benchmarks/synth/typeset/templates.py": "a new temporary folder",
     "data/user_folders.py": "the user's cache",
     "serving/chat_requests.py": "a new temporary folder",
     "metrics/cdm/drawing/limited_processes.py": "a new temporary folder",
