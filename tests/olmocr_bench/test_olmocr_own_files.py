@@ -10,6 +10,7 @@ import pytest
 
 from loupe.report.collect import collect
 from loupe.report.leaderboard import columns
+from loupe.runs.folder import RunFolder
 from tests.support.command_line import complaint, loupe, make_folder
 from tests.support.olmocr_set import EMPTY_PDF
 
@@ -70,6 +71,10 @@ def test_tests_that_are_damaged_are_one_line(there: Path, tmp_path: Path, tests:
     rows = [json.loads(line) for line in (run / "scores.jsonl").read_text().splitlines()]
     rows[0]["details"]["tests"] = tests
     (run / "scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    folder = RunFolder.open(run)
+    result = folder.stored_result()
+    assert result is not None
+    folder.write_result(result)  # sealed as it is now
     done = loupe("export", run, "--to", "failed-tests", "-o", tmp_path / "failed.jsonl", cwd=there)
     assert done.returncode == 2 and "the tests of " in complaint(done)[0], done.stderr
 
