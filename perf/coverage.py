@@ -4,8 +4,8 @@ The same for the interval of the difference between two engines, for both where 
 narrow enough (loupe.stats.stopping), for figures read off a curve (loupe.stats.curves), and how often equally good
 engines are called different.
 
-Run: `python perf/coverage.py` (about half an hour; `--repeats 0.1` for a tenth of the repeats; `--only few`, `stopping`
-or `curves` for these tables alone). Every repeat of a benchmark is one measure of a single call of `estimate`, so what
+Run: `python perf/coverage.py` (about half an hour; `--repeats 0.1` for a tenth of the repeats; `--only NAME` for the
+tables of one section alone). Every repeat of a benchmark is one measure of a single call of `estimate`, so what
 is measured is what users get, seed of the draws included.
 """
 
@@ -21,6 +21,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from coverage_of_differences import print_sparse, print_together
 from loupe.stats import curves
 from loupe.stats.analysis import Analysis
 from loupe.stats.bootstrap import interval, resample
@@ -405,7 +406,9 @@ def main() -> None:
     """Print the tables as Markdown."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--repeats", type=float, default=1.0, help="factor on the number of repeats")
-    parser.add_argument("--only", choices=["few", "stopping", "curves"], help="these tables alone")
+    parser.add_argument(
+        "--only", choices=["few", "sparse", "together", "stopping", "curves"], help="these tables alone"
+    )
     chosen = parser.parse_args()
     factor = chosen.repeats
     repeats = {clusters: max(1, int(number * factor)) for clusters, number in REPEATS.items()}
@@ -415,6 +418,10 @@ def main() -> None:
     if chosen.only in (None, "few"):
         print_coverage("few clusters", covered, {few: max(1, int(number * factor)) for few, number in FEW.items()})
         print_parts(max(1, int(1000 * factor)))
+    if chosen.only in (None, "sparse"):
+        print_sparse(max(1, int(400 * factor)))
+    if chosen.only in (None, "together"):
+        print_together(max(1, int(400 * factor)))
     if chosen.only in (None, "stopping"):
         at_stop = {expected: max(1, int(2000 * factor)) for expected in (100, 300)}
         print_stopping("stopped by width", at_stop, two=False)

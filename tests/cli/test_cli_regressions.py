@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 
 from loupe.cli.shared.gate import parse_margin
@@ -45,7 +46,7 @@ def test_the_baseline_is_what_the_others_are_compared_with_wherever_it_stands(fi
     assert loupe("compare", BASE, "--baseline", WORSE, "--fail-on-regression", cwd=finished).returncode == 0
 
 
-@pytest.mark.parametrize(("run", "margin"), [(SAME, None), (SAME, "0"), (SAME, "1"), (ONE, "99")])
+@pytest.mark.parametrize(("run", "margin"), [(SAME, None), (SAME, "27"), (ONE, "99")])
 def test_what_may_be_chance_and_what_lies_within_the_margin_passes(finished: Path, run: str, margin: str) -> None:
     words = ["--margin", margin] if margin else []
     done = loupe("compare", run, "--baseline", BASE, "--fail-on-regression", *words, cwd=finished)
@@ -66,8 +67,17 @@ def test_a_sample_without_an_answer_is_a_regression_that_is_named(finished: Path
 
 
 def test_a_margin_asks_for_proof_so_what_may_be_chance_fails_it(finished: Path) -> None:
-    done = loupe("compare", ONE, "--baseline", BASE, "--fail-on-regression", "--margin", "1", cwd=finished)
-    assert done.returncode == 1 and "and the margin is 1.00 points" in done.stderr
+    done = loupe("compare", ONE, "--baseline", BASE, "--fail-on-regression", "--margin", "30", cwd=finished)
+    assert done.returncode == 1 and "and the margin is 30.00 points" in done.stderr
+
+
+@pytest.mark.parametrize("margin", ["1", "26"])
+def test_identical_answers_prove_no_more_than_their_number_does(finished: Path, margin: str) -> None:
+    """Of the documents that were not read, 26 % may be lost: twelve like these would show it in 39 of 40 cases."""
+    done = loupe("compare", SAME, "--baseline", BASE, "--fail-on-regression", "--margin", margin, cwd=finished)
+    count = {"1": 368, "26": 13}[margin]
+    said = f"12 samples or groups of them are too few to exclude a loss of {margin}.00 points, even if none gets worse"
+    assert done.returncode == 1 and f"{said} (at least {count} are needed)" in done.stderr
 
 
 @pytest.mark.parametrize("words", [("--margin", "1"), ("--fail-on-regression", "--margin", "-1")])
@@ -164,6 +174,9 @@ def difference(low: float, high: float, p: float) -> Difference:
         (difference(-0.04, 0.01, 0.2), True, 0.03, True),
         (difference(-0.01, 0.04, 0.2), False, 0.03, True),
         (difference(0.01, 0.04, 0.001), True, 0.0, False),
+        (msgspec.structs.replace(difference(-0.01, 0.02, 0.4), worst_low=-0.06), True, 0.05, True),
+        (msgspec.structs.replace(difference(-0.01, 0.02, 0.4), worst_high=0.06), False, 0.05, True),
+        (msgspec.structs.replace(difference(-0.01, 0.02, 0.4), worst_low=-0.06), False, 0.05, False),
     ],
 )
 def test_the_bad_end_of_the_interval_decides_about_a_margin(

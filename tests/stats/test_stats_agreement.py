@@ -77,8 +77,10 @@ def test_no_difference_of_two_runs_has_an_interval_where_there_is_no_test() -> N
 def test_several_questions_at_once_make_the_interval_as_wide_as_they_make_p_large() -> None:
     a, b = (run(seed, 0.02 * seed, pages=40, skewed=False) for seed in (1, 0))
     alone, together = compare(Analysis([TEXT]), a, b)["text"], compare(Analysis([TEXT, RATE, TABLES]), a, b)["text"]
-    assert alone.p == together.p == alone.p_holm and together.p_holm is not None and alone.p is not None
-    assert together.p_holm > alone.p and width(together) > width(alone)
+    # Other measures put the pages into another order, and so draw other exchanges.
+    assert alone.p_holm == alone.p == pytest.approx(together.p, abs=0.03)
+    assert together.p_holm is not None and together.p is not None
+    assert together.p_holm > together.p and width(together) > width(alone)
 
 
 def test_the_interval_is_that_of_the_paired_t_test_where_differences_are_normal() -> None:

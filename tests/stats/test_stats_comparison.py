@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import random
 
 import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.stats import beta, binomtest
 
 from loupe.stats.analysis import Analysis
 from loupe.stats.comparison import Difference, compare, holm
@@ -53,18 +56,78 @@ def probability(found: Difference) -> float:
     return found.p
 
 
-def test_identical_runs_do_not_differ_and_claim_no_certainty_about_it() -> None:
-    rows = rows_of(noise(1))
-    found = compare(Analysis([MEAN]), rows, rows)["mean"]
-    assert (found.difference, found.low, found.high, found.p, found.p_holm) == (0.0, None, None, 1.0, 1.0)
-    assert found.shared == 60
+@pytest.mark.parametrize("pages", [6, 12, 30, 100])
+def test_identical_runs_do_not_differ_and_claim_no_certainty_about_it(pages: int) -> None:
+    rows = rows_of(noise(1, pages))
+    found = compare(Analysis([MEAN], headline="mean"), rows, rows)["mean"]
+    assert (found.difference, found.p, found.p_holm, found.shared) == (0.0, 1.0, 1.0, pages)
+    # The exact bound on the share of pages that could be lost, or won, altogether.
+    bound = beta.ppf(0.975, 1, pages)
+    assert (found.low, found.high) == pytest.approx((-bound, bound), rel=0.006)
+    assert (found.low, found.high) == (found.worst_low, found.worst_high)
 
 
-@pytest.mark.parametrize(("pages", "p"), [(6, 2 / 64), (60, 0.0005)])
-def test_runs_that_differ_alike_on_every_page_have_a_p_value_and_no_interval(pages: int, p: float) -> None:
+@pytest.mark.parametrize(("pages", "p"), [(6, 2 / 64), (12, 2 / 2**12), (60, 1 / 2001)])
+def test_runs_that_differ_alike_on_every_page_are_as_sure_as_their_number(pages: int, p: float) -> None:
     found = compare(Analysis([MEAN]), rows_of([1.0] * pages), rows_of([0.0] * pages))["mean"]
-    assert (found.difference, found.low, found.high) == (1.0, None, None)
-    assert found.p == pytest.approx(p, abs=0.02)
+    assert found.low is not None and (found.difference, found.p) == (1.0, p) and found.high == pytest.approx(1)
+    # Pages lost altogether count twice here: as not won, and as lost.
+    assert found.low == pytest.approx(1 - 2 * beta.ppf(0.975, 1, pages), abs=0.04)
+
+
+def right_or_wrong(only_a: int, only_b: int, pages: int) -> tuple[list[SampleScores], list[SampleScores]]:
+    """Pages that only one of two runs gets right; the other pages are right in both."""
+    a = [0.0] * only_b + [1.0] * (pages - only_b)
+    return rows_of(a), rows_of([1.0] * only_b + [0.0] * only_a + [1.0] * (pages - only_a - only_b))
+
+
+@pytest.mark.parametrize(("only_a", "only_b", "pages"), [(1, 0, 30), (5, 0, 12), (6, 0, 30), (8, 1, 12), (9, 3, 100)])
+def test_p_of_right_and_wrong_answers_is_that_of_mcnemar_and_the_interval_says_the_same(
+    only_a: int, only_b: int, pages: int
+) -> None:
+    found = compare(Analysis([MEAN]), *right_or_wrong(only_a, only_b, pages))["mean"]
+    assert found.p == pytest.approx(binomtest(only_a, only_a + only_b).pvalue)
+    assert found.low is not None and found.high is not None and found.p is not None
+    assert (found.low > 0) == (found.p < 0.05)
+    # Neither end claims more than the score interval of T. Tango (Statistics in Medicine 17, 1998) by much.
+    low, high = tango(only_a, only_b, pages)
+    assert found.low <= max(low, 0.0) + 0.02 and high - 0.02 <= found.high <= high + 0.1
+
+
+def tango(only_a: int, only_b: int, pages: int) -> tuple[float, float]:
+    """The ends at which the score test of the difference of two paired shares reaches 1.96."""
+
+    def z(true: float) -> float:
+        first = 2 * pages
+        second = -only_a - only_b + (2 * pages - only_a + only_b) * true
+        share = (math.sqrt(second**2 + 4 * first * only_b * true * (1 - true)) - second) / (2 * first)
+        return (only_a - only_b - pages * true) / math.sqrt(pages * (2 * share + true * (1 - true)))
+
+    middle = (only_a - only_b) / pages
+    return (
+        brentq(lambda true: z(true) - 1.959964, -1 + 1e-9, middle - 1e-9),
+        brentq(lambda true: z(true) + 1.959964, middle + 1e-9, 1 - 1e-9),
+    )
+
+
+@given(st.lists(st.sampled_from([-0.5, -0.1, 0.0, 0.0, 0.0, 0.1, 0.3]), min_size=6, max_size=25), st.randoms())
+@settings(deadline=None, max_examples=30)
+def test_other_names_for_the_pages_change_nothing(apart: list[float], chance: random.Random) -> None:
+    names = chance.sample(range(100), len(apart))
+    plain = compare(Analysis([MEAN]), rows_of([0.5 + each for each in apart]), rows_of([0.5] * len(apart)))["mean"]
+    renamed = [
+        [page(f"{name}", 0.5 + factor * each) for name, each in zip(names, apart, strict=True)] for factor in (1, 0)
+    ]
+    found = compare(Analysis([MEAN]), *renamed)["mean"]
+    assert (found.low, found.high) == pytest.approx((plain.low, plain.high), abs=1e-9) and found.p == plain.p
+
+
+def test_the_intervals_of_all_pairs_are_those_of_bonferroni() -> None:
+    runs = {f"{seed}": rows_of(noise(40 + seed, 40)) for seed in range(5)}
+    found = standings(Analysis([MEAN], headline="mean"), runs).pairs["1", "0"]["mean"]
+    alone = compare(Analysis([MEAN], headline="mean"), runs["1"], runs["0"])["mean"]
+    # Student's factors for 39 degrees of freedom, at 0.5 % and 5 %.
+    assert width(found.low, found.high) / width(alone.low, alone.high) == pytest.approx(2.976 / 2.023, rel=0.08)
 
 
 def test_only_pages_that_both_have_read_are_compared_not_whole_documents() -> None:

@@ -14,7 +14,8 @@ from loupe.stats.bootstrap import interval, resample
 from loupe.stats.clusters import Clustered, MeasureRows
 from loupe.stats.comparison import compare
 from loupe.stats.estimates import estimate_clustered
-from loupe.stats.stopping import FEWEST, STEP, Goal, Look, decide, evidence, look
+from loupe.stats.stopping import FEWEST, STEP, Goal, Look, decide, look
+from loupe.stats.unseen import evidence
 from loupe.types import Measure, SampleScores, Score
 
 GOAL = Goal(half_width=0.01, most=1000)

@@ -75,7 +75,7 @@ def resample(analysis: Analysis, scores: Clustered) -> dict[str, Resampled]:
             *(float(values[0]), values[1:after], values[after:], n),
             degrees=n - 1,
             error=math.sqrt(variance(values[0], values[after:], n)),
-            bounds=bounds_of(measure, None if measure.pooled or n >= FEW else _values(measure, rows)),
+            bounds=bounds_of(measure, None if measure.pooled or n >= FEW else cluster_values(measure, rows)),
         )
     found = counted | _composites(analysis, scores, arrays, counted)
     return {name: found[name] for name in analysis.names if name in found}
@@ -268,7 +268,7 @@ def _with_presence(rows: MeasureRows, clusters: int) -> Floats:
     return np.concatenate([rows.sums(clusters), present], axis=1)
 
 
-def _values(measure: Measure, rows: MeasureRows) -> Floats:
+def cluster_values(measure: Measure, rows: MeasureRows) -> Floats:
     """The measure on each cluster that has it, where it can be computed."""
     values = value_of(measure, rows.sums(int(rows.cluster[-1]) + 1)[np.unique(rows.cluster)])
     return values[np.isfinite(values)]

@@ -30,9 +30,10 @@ LEVEL = 0.05
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """One measure of two runs over the samples that both have, of `shared` clusters: a minus b.
 
-    None where it was not computed in one of the runs; interval and p-values are None for fewer clusters than any test
-    needs, too, and the interval where all clusters differ alike. The interval is as strict as `p_holm`: 95 %, or wider
-    where several questions are asked at once; 0 lies outside of it exactly where `p_holm` is below `LEVEL`.
+    None if it was not computed in one of the runs; interval and p-values are None for fewer clusters than any test
+    needs, too. The intervals of all questions that are asked at once hold together with 95 %; 0 lies outside exactly if
+    `p_holm` is below `LEVEL`. `worst_low` and `worst_high` are set for the headline: the difference lies between them
+    with 95 %, whatever documents that were not read are like.
     `detectable` is the smallest difference that such clusters show in four of five cases, and `needed` how many of them
     show the one found in four of five cases (None: it is 0, or over a million). Fewer may do: `p_holm` says if they
     did. Where all clusters differ alike, there is no spread to tell these from; `unseen` is then the share of clusters
@@ -50,11 +51,14 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     detectable: float | None = None
     needed: int | None = None
     unseen: float | None = None
+    worst_low: float | None = None
+    worst_high: float | None = None
 
     def reversed(self) -> Difference:
         """The same as b minus a."""
         turned = {
-            name: None if (end := getattr(self, name)) is None else -end for name in ("difference", "low", "high")
+            name: None if (end := getattr(self, name)) is None else -end
+            for name in ("difference", "low", "high", "worst_low", "worst_high")
         }
         return msgspec.structs.replace(
             self,
@@ -63,6 +67,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
             difference=turned["difference"],
             low=turned["high"],
             high=turned["low"],
+            worst_low=turned["worst_high"],
+            worst_high=turned["worst_low"],
         )
 
 
@@ -119,20 +125,23 @@ def compare_sides(analysis: Analysis, a: Side, b: Side) -> Sides:
         name: _difference(a.measures.get(name), b.measures.get(name), found.get(name)) for name in analysis.names
     }
     corrected = _corrected(differences, analysis.headline)
-    return Sides(
-        {
-            name: msgspec.structs.replace(
-                one if (p_holm := corrected.get(name)) is None else decided(one, found[name], p_holm), shared=clusters
-            )
-            for name, one in differences.items()
-        },
-        found.get(analysis.headline),
-    )
+    compared = {
+        name: msgspec.structs.replace(
+            decided(one, found[name], *corrected[name]) if name in corrected else one, shared=clusters
+        )
+        for name, one in differences.items()
+    }
+    headline = found.get(analysis.headline)
+    if headline is not None:
+        low, high = headline.bounds(LEVEL) or (None, None)
+        asked = compared[analysis.headline]
+        compared[analysis.headline] = msgspec.structs.replace(asked, worst_low=low, worst_high=high)
+    return Sides(compared, headline)
 
 
-def decided(found: Difference, contrast: Contrast, p_holm: float) -> Difference:
-    """The difference with this corrected p-value, and the interval that says the same."""
-    low, high = contrast.interval(LEVEL * contrast.p_value() / p_holm) or (None, None)
+def decided(found: Difference, contrast: Contrast, p_holm: float, questions: int) -> Difference:
+    """The difference with this p-value, corrected for so many questions, and the interval that holds among them all."""
+    low, high = contrast.interval(LEVEL / questions, clear=p_holm < LEVEL) or (None, None)
     return msgspec.structs.replace(found, p_holm=p_holm, low=low, high=high)
 
 
@@ -153,16 +162,20 @@ def same_test(one: Difference, other: Difference) -> bool:
     return (one.value_a, one.value_b, one.p) == (other.value_a, other.value_b, other.p)
 
 
-def _corrected(differences: Mapping[str, Difference], headline: str) -> dict[str, float]:
-    """p-values after Holm's correction; measures that are the same test count once."""
+def _corrected(differences: Mapping[str, Difference], headline: str) -> dict[str, tuple[float, int]]:
+    """p-values after Holm's correction, for how many questions; measures that are the same test count once."""
     tests: dict[tuple[float | None, float | None, float], list[str]] = {}
     for name, found in differences.items():
         if found.p is not None:
             tests.setdefault((found.value_a, found.value_b, found.p), []).append(name)
     alone = {key for key, names in tests.items() if headline in names}
     family = [key for key in tests if key not in alone]
-    values = {key: key[2] for key in alone} | dict(zip(family, holm([key[2] for key in family]), strict=True))
-    return {name: values[key] for key, names in tests.items() for name in names}
+    corrected = dict(zip(family, holm([key[2] for key in family]), strict=True))
+    return {
+        name: (key[2], 1) if key in alone else (corrected[key], len(family))
+        for key, names in tests.items()
+        for name in names
+    }
 
 
 def rows_of(samples: Iterable[SampleScores]) -> Iterator[Row]:

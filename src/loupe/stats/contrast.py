@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from loupe.stats.clusters import Floats
+from loupe.stats.unseen import Contributions
 
 #: Differences of equal sums may differ by rounding (times the value, if that is larger); so much counts as reaching.
 _SLACK = 1e-12
@@ -26,47 +27,66 @@ _ROUNDED = 1e-9
 class Contrast:
     """One measure of two runs: the difference, and the ends between which each exchange reaches it, both sorted.
 
-    `error` is the standard error of the difference; None where the exchanges have no spread.
+    The runs as they are count as an exchange. `error` is the standard error of the difference; None where the exchanges
+    have no spread. `unseen` is what documents that were not drawn may still change; None where nobody can tell.
     """
 
     difference: float
     lows: Floats
     highs: Floats
     error: float | None
+    unseen: Contributions | None = None
 
     def p_value(self) -> float:
-        """Two-sided: (exchanges at least as far apart as the runs + 1) / (exchanges + 1). Identical runs: 1."""
+        """Two-sided: the share of exchanges that set the runs at least as far apart. Identical runs: 1."""
         below = int(np.searchsorted(self.lows, 0.0, side="right"))
         above = self.highs.size - int(np.searchsorted(self.highs, 0.0, side="left"))
-        return (min(below, above) + 1) / (self.lows.size + 1)
+        return min(below, above) / self.lows.size
 
-    def interval(self, level: float) -> tuple[float, float] | None:
-        """The differences whose p-value is `level` or more.
+    def interval(self, level: float, *, clear: bool | None = None) -> tuple[float, float] | None:
+        """Return the differences whose p-value is `level` or more.
 
-        None where the clusters all differ alike, or are too few for any difference to be that rare.
+        If few documents carry the difference, or the test is too weak for this level, return those that documents not
+        drawn may still bring about. 0 lies outside exactly if the difference is `clear` (default: p is below `level`).
         """
-        least = math.ceil(level * (self.lows.size + 1)) - 1
+        ends = None if self.unseen is not None and self.unseen.sparse else self._not_rejected(level)
+        if ends is None and self.unseen is not None:
+            ends = self.unseen.likely_ends(level)
+        if ends is None:
+            return None
+        low, high = min(ends[0], self.difference), max(ends[1], self.difference)
+        if not (self.p_value() < level if clear is None else clear):
+            return min(low, 0.0), max(high, 0.0)
+        return (max(low, _ROUNDED), high) if self.difference > 0 else (low, min(high, -_ROUNDED))
+
+    def bounds(self, level: float) -> tuple[float, float] | None:
+        """Between which the difference lies whatever the documents are like that were not drawn."""
+        return None if self.unseen is None else self.unseen.ends(level)
+
+    def _not_rejected(self, level: float) -> tuple[float, float] | None:
+        """None where the clusters all differ alike, or are too few for any difference to be that rare."""
+        least = math.ceil(level * self.lows.size - _SLACK)
         if least < 1 or self.error is None:
             return None
         low, high = float(self.lows[least - 1]), float(self.highs[-least])
-        if not (math.isfinite(low) and math.isfinite(high)):
-            return None
-        # An end that is 0 but for rounding is 0; on its other side it would contradict p.
-        return 0.0 if -_ROUNDED < low < 0 else low, 0.0 if 0 < high < _ROUNDED else high
+        return (low, high) if math.isfinite(low) and math.isfinite(high) else None
 
 
-def contrast(difference: float, exchanged: Floats, weights: Floats, *, clusters: int) -> Contrast | None:
+def contrast(
+    exchanged: Floats, weights: Floats, unseen: Contributions | None = None, *, clusters: int
+) -> Contrast | None:
     """Of the differences in all exchanges and the weights that keep their sign (−1..1); `clusters` have the measure.
 
-    None where most exchanges do not define the measure, or a single cluster has it. An exchange without it speaks
-    against no difference.
+    The first exchange is the runs as they are. None where most exchanges do not define the measure, or a single cluster
+    has it. An exchange without it speaks against no difference.
     """
+    difference = float(exchanged[0])
     defined = np.isfinite(exchanged) & np.isfinite(weights)
     if clusters < 2 or not math.isfinite(difference) or 2 * np.count_nonzero(defined) <= exchanged.size:
         return None
     rest = exchanged - difference * weights
     slack = _SLACK * max(1.0, abs(difference))
-    spread = float(np.sqrt(np.mean(rest[defined] ** 2)))
+    spread = float(np.sqrt(np.mean(rest[defined] ** 2))) if unseen is None else unseen.spread()
     with np.errstate(divide="ignore", invalid="ignore"):
         more, less = np.maximum(1 + weights, 0.0), np.maximum(1 - weights, 0.0)
         up = np.fmax((slack + rest) / more, (slack - rest) / less)
@@ -77,4 +97,5 @@ def contrast(difference: float, exchanged: Floats, weights: Floats, *, clusters:
         lows=np.sort(difference - down),
         highs=np.sort(difference + up),
         error=spread * math.sqrt(clusters / (clusters - 1)) if spread > slack else None,
+        unseen=unseen,
     )

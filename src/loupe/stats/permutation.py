@@ -2,23 +2,31 @@
 
 If two engines are equally good, each page's pair of scores could as well stand the other way round. Sources: E. S.
 Edgington, "Randomization Tests" (1980); S. Riezler and J. Maxwell, ACL workshop 2005, who find that it errs less often
-than the bootstrap. Unlike the bootstrap's tails it keeps its level with few pages, and resolves small p-values.
+than the bootstrap. Unlike the bootstrap's tails it keeps its level with few pages, and resolves small p-values. If few
+pages differ, all exchanges are enumerated, so p is exact.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from loupe.stats.analysis import Analysis
-from loupe.stats.bootstrap import Computed, value_of
+from loupe.stats.bootstrap import Computed, cluster_values, value_of
 from loupe.stats.clusters import Clustered, Floats, MeasureRows
 from loupe.stats.contrast import Contrast, contrast
+from loupe.stats.unseen import Contributions
 from loupe.types import Measure, Values
 
 #: Signs drawn at a time; bounds the memory of a draw.
 _CHUNK = 2_000_000
+#: With no more documents that differ than this, every way to exchange them is looked at: 2^14, the rest by symmetry.
+_ALL_UP_TO = 15
+#: With more clusters, what each of them moves in a pooled measure would take too long to compute.
+_FEW_POOLED = 500
 #: How far a measure is moved to see what a composite makes of it.
 _STEP = 1e-5
 
@@ -30,23 +38,51 @@ def contrasts(analysis: Analysis, a: Clustered, b: Clustered) -> dict[str, Contr
     if not common:
         return {}
     runs = _Exchangeable(common, a, b)
-    weights = _weights(common, a, b) if summarize is None else _weights_of_all(runs, _weights(common, a, b), summarize)
+    slopes = {} if summarize is None else _slopes(runs, [one.name for one in common], summarize)
+    weights = {name: each[runs.order] for name, each in _with_parts(_weights(common, a, b), slopes).items()}
+    possible = {one.name: possible_difference(one, a.measures[one.name], b.measures[one.name]) for one in common}
+    possible |= {name: sum(slope * possible[part] for part, slope in each.items()) for name, each in slopes.items()}
     names = [name for name in analysis.names if name in weights]
     moved: dict[str, list[Floats]] = {name: [] for name in names}
     kept: dict[str, list[Floats]] = {name: [] for name in names}
-    for signs in _signs(len(a.labels), draws=analysis.draws, seed=analysis.seed):
-        first, second = (_with_composites(values, summarize) for values in runs.values(signs))
-        for name in names:
-            moved[name].append(first[name] - second[name])
+    for signs in runs.signs(draws=analysis.draws, seed=analysis.seed):
+        for name, apart in runs.apart(runs.values(signs), summarize, names).items():
+            moved[name].append(apart)
             kept[name].append(signs @ weights[name])
+    single = runs.apart(runs.values_of_single_exchanges(), summarize, names)
     clusters = {one.name: min(run.measures[one.name].clusters() for run in (a, b)) for one in common}
     weakest = min(clusters.values())
-    found = {name: (np.concatenate(moved[name]), np.concatenate(kept[name])) for name in names}
     compared = {
-        name: contrast(float(apart[0]), apart[1:], shares[1:], clusters=clusters.get(name, weakest))
-        for name, (apart, shares) in found.items()
+        name: contrast(
+            np.concatenate(moved[name]),
+            np.concatenate(kept[name]),
+            contributions(single[name], weights[name], possible[name]),
+            clusters=clusters.get(name, weakest),
+        )
+        for name in names
     }
     return {name: one for name, one in compared.items() if one is not None}
+
+
+def contributions(single: Floats, weights: Floats, possible: float) -> Contributions | None:
+    """What each cluster adds to the difference, of the differences as it is and with each cluster exchanged alone."""
+    apart = (single[0] - single[1:]) / 2
+    if not (np.isfinite(apart).all() and math.isfinite(possible) and possible > 0):
+        return None
+    # A difference of ratios is not quite the sum of what each cluster moves.
+    return Contributions(apart + (single[0] - apart.sum()) * weights, weights, possible)
+
+
+def possible_difference(measure: Measure, a: MeasureRows, b: MeasureRows) -> float:
+    """By how much two runs can differ on one cluster: the scale of the measure, or what is seen where it has none."""
+    if measure.unit == "count":
+        return float(max(len(a.counts), len(b.counts)))
+    if measure.bounded or (measure.unit == "fraction" and measure.higher_is_better):
+        return 1.0
+    seen = np.zeros(0) if measure.pooled else np.concatenate([cluster_values(measure, rows) for rows in (a, b)])
+    if measure.unit == "fraction":
+        return max(1.0, float(seen.max(initial=0.0)))
+    return float(np.ptp(seen)) if seen.size else math.nan
 
 
 def _weights(measures: Sequence[Measure], a: Clustered, b: Clustered) -> dict[str, Floats]:
@@ -63,21 +99,27 @@ def _weights(measures: Sequence[Measure], a: Clustered, b: Clustered) -> dict[st
     return found
 
 
-def _weights_of_all(
-    runs: _Exchangeable, weights: Mapping[str, Floats], summarize: Callable[[Values], Values]
-) -> dict[str, Floats]:
+def _slopes(
+    runs: _Exchangeable, parts: Sequence[str], summarize: Callable[[Values], Values]
+) -> dict[str, dict[str, float]]:
+    """By how much each composite moves with each of its parts, either way, halfway between the two runs."""
+    first, second = runs.values(np.ones((1, runs.clusters)))
+    steps = np.concatenate([np.zeros((1, len(parts))), _STEP * np.eye(len(parts))])
+    moved = {name: (first[name][0] + second[name][0]) / 2 + steps[:, place] for place, name in enumerate(parts)}
+    found = {}
+    for name, values in _summarized(moved, summarize).items():
+        slopes = np.nan_to_num(np.abs(values[1:] - values[0]) / _STEP, posinf=0.0)
+        found[name] = dict(zip(parts, slopes.tolist() if slopes.any() else [1.0] * len(parts), strict=True))
+    return found
+
+
+def _with_parts(weights: Mapping[str, Floats], slopes: Mapping[str, Mapping[str, float]]) -> dict[str, Floats]:
     """The same with composites: the weights of what a composite is made of, each by how much it moves it."""
     size = next(iter(weights.values())).size
-    first, second = runs.values(np.ones((1, size)))
-    middle = {name: (first[name][0] + second[name][0]) / 2 for name in weights}
-    steps = np.concatenate([np.zeros((1, len(weights))), _STEP * np.eye(len(weights))])
-    composites = _summarized({name: middle[name] + steps[:, place] for place, name in enumerate(weights)}, summarize)
-    found = dict(weights)
-    for name, values in composites.items():
-        slopes = np.nan_to_num(np.abs(values[1:] - values[0]), posinf=0.0)
-        slopes = slopes if slopes.any() else np.ones(len(weights))
-        found[name] = _shares(slopes @ np.stack(list(weights.values())))
-    return found
+    return dict(weights) | {
+        name: _shares(np.sum([slope * weights[part] for part, slope in each.items()], axis=0) + np.zeros(size))
+        for name, each in slopes.items()
+    }
 
 
 def _shares(weights: Floats) -> Floats:
@@ -85,55 +127,108 @@ def _shares(weights: Floats) -> Floats:
     return weights / total if total > 0 else np.full(weights.size, 1 / weights.size)
 
 
-def _signs(clusters: int, *, draws: int, seed: int) -> Iterator[Floats]:
-    """Rows of ±1 in parts of shape (some draws, clusters); the very first row is the data as it is, all +1."""
-    generator = np.random.default_rng(seed)
-    at_once = max(1, _CHUNK // max(1, clusters))
-    for start in range(0, draws, at_once):
-        first = 1 if start == 0 else 0
-        part: Floats = np.ones((first + min(at_once, draws - start), clusters))
-        part[first:] -= 2.0 * generator.integers(0, 2, size=part[first:].shape)
-        yield part
-
-
 class _Exchangeable:
     """Two runs over the same clusters, of which any may be exchanged."""
 
     def __init__(self, measures: Sequence[Measure], a: Clustered, b: Clustered) -> None:
-        size = len(a.labels)
-        self._pooled = [
-            (measure, a.measures[measure.name], b.measures[measure.name]) for measure in measures if measure.pooled
-        ]
+        size = self.clusters = len(a.labels)
         self._summed: list[tuple[Measure, slice, Floats]] = []
         halves: list[Floats] = [np.zeros((size, 0))]
+        pooled: list[tuple[Measure, MeasureRows, MeasureRows]] = []
+        sums: list[Floats] = []
         end = 0
         for measure in measures:
-            if not measure.pooled:
-                first, second = a.measures[measure.name].sums(size), b.measures[measure.name].sums(size)
+            both = a.measures[measure.name], b.measures[measure.name]
+            first, second = (rows.sums(size) for rows in both)
+            if measure.pooled:
+                pooled.append((measure, *both))
+                sums.append(first - second)
+            else:
                 start, end = end, end + first.shape[1]
                 self._summed.append((measure, slice(start, end), (first + second).sum(axis=0) / 2))
                 halves.append((first - second) / 2)
-        self._halves = np.concatenate(halves, axis=1)
+        apart = np.concatenate(halves, axis=1)
+        #: The clusters in an order that their labels do not decide.
+        self.order = _order(np.concatenate([apart, *sums], axis=1))
+        place = np.argsort(self.order)
+        self._halves = apart[self.order]
+        self._pooled = [(measure, _placed(one, place), _placed(other, place)) for measure, one, other in pooled]
+
+    def signs(self, *, draws: int, seed: int) -> Iterator[Floats]:
+        """Rows of ±1 in parts of shape (some rows, clusters); the very first row is the data as it is, all +1.
+
+        All ways to exchange the clusters that differ, if these are few; else so many random ones.
+        """
+        found = np.array(self._halves.any(axis=1))
+        for _, first, second in self._pooled:
+            found[first.cluster] = found[second.cluster] = True
+        # The other half of all ways are these turned round, and say the same.
+        turned = np.flatnonzero(found)[1:]
+        all_ways = len(turned) < _ALL_UP_TO
+        rows = (1 << len(turned)) * math.ceil(max(draws, 1) / (1 << len(turned))) if all_ways else draws + 1
+        generator = np.random.default_rng(seed)
+        at_once = max(1, _CHUNK // max(1, self.clusters))
+        for start in range(0, rows, at_once):
+            part: Floats = np.ones((min(at_once, rows - start), self.clusters))
+            part -= 2.0 * generator.integers(0, 2, size=part.shape)
+            if all_ways:
+                part[:, found] = 1.0
+                part[:, turned] -= 2.0 * (np.arange(start, start + len(part))[:, None] >> np.arange(len(turned)) & 1)
+            if start == 0:
+                part[0] = 1.0
+            yield part
 
     def values(self, signs: Floats) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """Every measure of both runs for each row of signs: where one is −1, the cluster is exchanged."""
-        moved = signs @ self._halves
-        a = {measure.name: value_of(measure, middle + moved[:, place]) for measure, place, middle in self._summed}
-        b = {measure.name: value_of(measure, middle - moved[:, place]) for measure, place, middle in self._summed}
+        a, b = self._of_sums(signs @ self._halves)
         for measure, first, second in self._pooled:
             a[measure.name] = np.array([_exchanged(measure, first, second, row) for row in signs])
             b[measure.name] = np.array([_exchanged(measure, second, first, row) for row in signs])
         return a, b
+
+    def values_of_single_exchanges(self) -> tuple[dict[str, Floats], dict[str, Floats]]:
+        """Every measure of both runs as they are, and with each cluster exchanged alone; nan where that takes long."""
+        total = self._halves.sum(axis=0)
+        a, b = self._of_sums(np.concatenate([total[None], total - 2 * self._halves]))
+        if self._pooled and self.clusters <= _FEW_POOLED:
+            ones = np.ones((1, self.clusters))
+            first, second = self.values(np.concatenate([ones, ones - 2 * np.eye(self.clusters)]))
+            return a | first, b | second
+        unknown = {measure.name: np.full(self.clusters + 1, np.nan) for measure, *_ in self._pooled}
+        return a | unknown, b | unknown
+
+    def _of_sums(self, moved: Floats) -> tuple[dict[str, Floats], dict[str, Floats]]:
+        return (
+            {measure.name: value_of(measure, middle + moved[:, place]) for measure, place, middle in self._summed},
+            {measure.name: value_of(measure, middle - moved[:, place]) for measure, place, middle in self._summed},
+        )
+
+    @staticmethod
+    def apart(
+        both: tuple[dict[str, Floats], dict[str, Floats]],
+        summarize: Callable[[Values], Values] | None,
+        names: Sequence[str],
+    ) -> dict[str, Floats]:
+        """The differences of two runs by these measures, composites among them."""
+        first, second = (values if summarize is None else values | _summarized(values, summarize) for values in both)
+        return {name: first[name] - second[name] for name in names}
+
+
+def _placed(rows: MeasureRows, place: NDArray[np.intp]) -> MeasureRows:
+    return MeasureRows(rows.counts, place[rows.cluster])
+
+
+def _order(apart: Floats) -> NDArray[np.intp]:
+    """Sort clusters by what sets the runs apart on them; the order is the same whichever run comes first."""
+    totals = np.round(apart.sum(axis=0), 9)
+    turned = -1.0 if totals.any() and totals[np.flatnonzero(totals)[0]] < 0 else 1.0
+    return np.lexsort(apart.T * turned) if apart.shape[1] else np.arange(len(apart))
 
 
 def _exchanged(measure: Measure, mine: MeasureRows, others: MeasureRows, signs: Floats) -> float:
     kept, taken = mine.counts[signs[mine.cluster] > 0], others.counts[signs[others.cluster] < 0]
     rows = np.concatenate([kept, taken])
     return float(measure.value(rows)) if measure.value is not None and len(rows) else float("nan")
-
-
-def _with_composites(values: dict[str, Floats], summarize: Callable[[Values], Values] | None) -> dict[str, Floats]:
-    return values if summarize is None else values | _summarized(values, summarize)
 
 
 def _summarized(values: dict[str, Floats], summarize: Callable[[Values], Values]) -> dict[str, Floats]:

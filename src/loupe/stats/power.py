@@ -37,6 +37,15 @@ def unseen_share(clusters: int) -> float:
     return float(1 - ((1 - CONFIDENCE) / 2) ** (1 / clusters))
 
 
+def clusters_without_loss(share: float) -> int:
+    """How many clusters exclude that this share or more could be unlike all of them; `share` between 0 and 1.
+
+    >>> clusters_without_loss(0.02), unseen_share(183) < 0.02 < unseen_share(182)
+    (183, True)
+    """
+    return math.floor(math.log((1 - CONFIDENCE) / 2) / math.log1p(-share)) + 1
+
+
 def clusters_needed(error: float, clusters: int, difference: float) -> int | None:
     """How many clusters of the same kind would show this difference with a power of 80 %; None: more than a million.
 

@@ -118,13 +118,13 @@ def _corrected_over_pairs(pairs: dict[Pair, Sides], headline: str) -> dict[Pair,
     """The headline is asked of every pair, so its p-values are corrected over the pairs."""
     p_values = {pair: sides.headline.p_value() for pair, sides in pairs.items() if sides.headline is not None}
     corrected = dict(zip(p_values, holm(list(p_values.values())), strict=True))
-    return {pair: _decided(sides, headline, corrected.get(pair)) for pair, sides in pairs.items()}
+    return {pair: _decided(sides, headline, corrected.get(pair), len(corrected)) for pair, sides in pairs.items()}
 
 
-def _decided(sides: Sides, headline: str, p_holm: float | None) -> dict[str, Difference]:
+def _decided(sides: Sides, headline: str, p_holm: float | None, questions: int) -> dict[str, Difference]:
     """The same with this corrected p-value of the headline, and of measures that are the same figures."""
     found = sides.measures
     if sides.headline is None or p_holm is None:
         return found
     same = {name for name, one in found.items() if same_test(one, found[headline])}
-    return found | {name: decided(found[name], sides.headline, p_holm) for name in same}
+    return found | {name: decided(found[name], sides.headline, p_holm, questions) for name in same}

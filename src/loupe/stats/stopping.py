@@ -3,7 +3,7 @@
 Stopping when a fixed width is reached keeps the coverage of an interval in the limit of narrow ones (Y. Chow and H.
 Robbins, Annals of Mathematical Statistics 36, 1965). Before that it favours moments at which the spread looks small by
 chance, above all where few clusters carry all of it: two engines that differ on every twelfth page. No width is
-therefore believed before as much evidence is there as `LEAST` clusters give that weigh the same, and looks lie a fifth
+therefore believed before as much evidence is there as `ENOUGH` clusters give that weigh the same, and looks lie a fifth
 of the clusters apart. Coverage as measured, with and without: docs/statistics.md.
 """
 
@@ -23,6 +23,7 @@ from loupe.stats.clusters import Clustered, Floats
 from loupe.stats.comparison import LEVEL
 from loupe.stats.estimates import is_all_or_nothing, is_share
 from loupe.stats.permutation import contrasts
+from loupe.stats.unseen import ENOUGH, evidence
 
 #: Why nothing more is read: the interval is narrow enough; there may be no more pages; or it goes on.
 Ended: TypeAlias = Literal["width", "pages", ""]
@@ -30,8 +31,6 @@ Ended: TypeAlias = Literal["width", "pages", ""]
 Ends: TypeAlias = tuple[float, float] | None
 #: Clusters before the first look, and between two looks at least.
 FEWEST, STEP = 60, 20
-#: Evidence without which no width is believed.
-LEAST = 30.0
 #: Share of the clusters that come on top between two looks.
 _GROWTH = 0.2
 
@@ -53,7 +52,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     """What was found after so many clusters: the half-width (None: no interval yet) and how many to read next.
 
     `ended`: "width" says that the stop was by width, which belongs beside the number; "pages" that none may follow.
-    `evidence` is that of so many clusters; below LEAST, no width is believed.
+    `evidence` is that of so many clusters; below ENOUGH, no width is believed.
     """
 
     clusters: int
@@ -80,28 +79,13 @@ def decide(goal: Goal, ends: Ends, influence: Floats, *, clusters: int) -> Look:
         raise ValueError(f"a half-width of {goal.half_width}")
     half = None if ends is None else (ends[1] - ends[0]) / 2
     found = Look(clusters=clusters, half_width=half, ended="", evidence=evidence(influence))
-    believed = clusters >= FEWEST and found.evidence >= LEAST
+    believed = clusters >= FEWEST and found.evidence >= ENOUGH
     if half is not None and half <= goal.half_width and believed:
         return msgspec.structs.replace(found, ended="width")
     if clusters >= goal.most:
         return msgspec.structs.replace(found, ended="pages")
     step = FEWEST - clusters if clusters < FEWEST else max(STEP, math.ceil(_GROWTH * clusters))
     return msgspec.structs.replace(found, more=min(step, goal.most - clusters))
-
-
-def evidence(influence: Floats) -> float:
-    """How many clusters of equal weight tell as much about the spread: (Σ d²)² / Σ d⁴, all of them if none differs.
-
-    >>> evidence(np.array([1.0, -1.0, 1.0, -1.0])), evidence(np.array([3.0, 0.0, -3.0, 0.0]))
-    (4.0, 2.0)
-    """
-    known = influence[np.isfinite(influence)]
-    apart = known - known.mean() if known.size else known
-    largest = float(np.abs(apart).max(initial=0.0))
-    if largest <= 1e-15:
-        return float(known.size)
-    squares = (apart / largest) ** 2
-    return float(squares.sum() ** 2 / (squares**2).sum())
 
 
 def _one(analysis: Analysis, run: Clustered, name: str) -> tuple[Ends, Floats]:

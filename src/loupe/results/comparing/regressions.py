@@ -1,8 +1,9 @@
 """What got worse since a baseline, as the paired test with its correction says: what a CI job may fail on.
 
 Without a margin a measure got worse where the table says `worse`. With one, the question is that of a test of
-non-inferiority: the headline counts as kept only where its interval excludes a loss of the margin or more (G. Piaggio
-et al., "Reporting of Noninferiority and Equivalence Randomized Trials", JAMA 308 (2012)).
+non-inferiority: the headline counts as kept only if a loss of the margin or more is excluded, whatever documents that
+were not read are like (G. Piaggio et al., "Reporting of Noninferiority and Equivalence Randomized Trials", JAMA 308
+(2012); stats/unseen.py).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from loupe.results.group_titles import listed
 from loupe.results.sections import format_range, format_value
 from loupe.results.visible_differences import probability, size, verdict
 from loupe.stats.comparison import FEWEST, Difference
+from loupe.stats.power import clusters_without_loss
 from loupe.types import Estimate
 
 #: Samples without an answer that a message names; JUnit has up to 500, JSON has all.
@@ -75,14 +77,23 @@ def loss(compared: Compared, measure: str, found: Difference, margin: float | No
     if measure != compared.headline:
         return ""
     worst = _worst(found, higher_is_better=better)
-    if worst is None:
-        return (
-            f"{found.shared:,} samples or groups of them are too few to exclude a loss of {size(margin, unit)}"
-            f" (at least {FEWEST} are needed)"
-        )
-    if worst < margin or worst == margin == 0:
+    if worst is not None and worst < margin:
         return ""
+    if worst is None or (least := _fewest(margin, unit, found)) > found.shared:
+        least = FEWEST if worst is None else least
+        return (
+            f"{found.shared:,} samples or groups of them are too few to exclude a loss of {size(margin, unit)}, even if"
+            f" none gets worse (at least {least:,} are needed)"
+        )
     return f"may be worse by {size(worst, unit)}, and the margin is {size(margin, unit)} ({_numbers(found, unit)})"
+
+
+def _fewest(margin: float, unit: str, found: Difference) -> int:
+    """Return with how many clusters a loss of the margin can be excluded if none gets worse; 0 if that is unknown."""
+    share = margin / found.shared if unit == "count" else margin
+    if unit == "number" or not 0 < share < 1:
+        return 0
+    return clusters_without_loss(share)
 
 
 def cannot_tell(compared: Compared, pair: Pair) -> bool:
@@ -92,14 +103,15 @@ def cannot_tell(compared: Compared, pair: Pair) -> bool:
 
 
 def _worst(found: Difference, *, higher_is_better: bool) -> float | None:
-    """The largest loss that the interval leaves open (below 0: a gain); None where there are too few for any."""
+    """Return the largest loss that is not excluded (below 0: a gain), or None if there are too few clusters for any.
+
+    The interval does not exclude it, or documents unlike those that were read might bring it about.
+    """
     if found.p_holm is None or found.difference is None:
         return None
-    ends = (found.low, found.high)
-    if found.unseen is not None:  # All differ alike, or not at all: there is no spread, and no interval.
-        ends = (found.difference, found.difference)
-    end = ends[0] if higher_is_better else ends[1]
-    return None if end is None else (-end if higher_is_better else end)
+    sign = -1 if higher_is_better else 1
+    ends = (found.low, found.worst_low) if higher_is_better else (found.high, found.worst_high)
+    return max((sign * end for end in ends if end is not None), default=None)
 
 
 def _sentence(found: Difference, unit: str) -> str:

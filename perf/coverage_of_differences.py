@@ -1,0 +1,174 @@
+"""Differences that few documents carry, the gate with a margin, and several pairs at once: for perf/coverage.py.
+
+Every repeat is one call of `compare` or `standings`, and of what `--fail-on-regression --margin` asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loupe.results.comparing.records import Compared
+from loupe.results.comparing.regressions import loss
+from loupe.stats.analysis import Analysis
+from loupe.stats.comparison import Difference, compare
+from loupe.stats.ranks import standings
+from loupe.types import Measure, SampleScores, Score
+
+Floats: TypeAlias = NDArray[np.float64]
+#: First counts of a run and of its baseline, and the second count of both.
+Pair: TypeAlias = tuple[Floats, Floats, Floats]
+SEED = 20261127
+SIZES = (8, 12, 30, 100)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Two runs, of which the first is worse by `true` on average; `perfect` is the value of what is not lost."""
+
+    title: str
+    draw: Callable[[np.random.Generator, int], Pair]
+    true: float
+    errors: bool = False
+
+
+def answers(lost: float, won: float) -> Callable[[np.random.Generator, int], Pair]:
+    """Right and wrong answers: the shares that the first run alone gets wrong, and right."""
+
+    def draw(chance: np.random.Generator, size: int) -> Pair:
+        kind, both = chance.random(size), chance.random(size) < 0.9
+        run = np.where(kind < lost, False, np.where(kind < lost + won, True, both))
+        base = np.where(kind < lost, True, np.where(kind < lost + won, False, both))
+        return run.astype(float), base.astype(float), np.ones(size)
+
+    return draw
+
+
+def sparse(rate: float, least: float, most: float, noise: float = 0.0) -> Callable[[np.random.Generator, int], Pair]:
+    """Equal pages, of which some lose a part between `least` and `most`."""
+
+    def draw(chance: np.random.Generator, size: int) -> Pair:
+        lost = (chance.random(size) < rate) * chance.uniform(least, most, size)
+        return 0.99 - lost + noise * chance.normal(size=size), np.full(size, 0.99), np.ones(size)
+
+    return draw
+
+
+def documents(rate: float, *, by_length: bool) -> Callable[[np.random.Generator, int], Pair]:
+    """Documents of 1 to 8 pages, of which some fail altogether; the long ones more often, if asked for."""
+
+    def draw(chance: np.random.Generator, size: int) -> Pair:
+        pages = chance.integers(1, 9, size).astype(float)
+        failed = chance.random(size) < (rate * pages / 4.5 if by_length else rate)
+        return np.where(failed, 0.0, pages * 0.98), pages * 0.98, pages
+
+    return draw
+
+
+def loops(chance: np.random.Generator, size: int) -> Pair:
+    """Edits and characters of pages of very different length, 3 % of which end in a loop."""
+    length = np.round(chance.lognormal(7, 0.8, size))
+    base = chance.binomial(length.astype(int), 0.02).astype(float)
+    return np.where(chance.random(size) < 0.03, length, base), base, length
+
+
+def scattered(spread: float, true: float) -> Callable[[np.random.Generator, int], Pair]:
+    """All pages differ, by normal noise."""
+
+    def draw(chance: np.random.Generator, size: int) -> Pair:
+        base = chance.uniform(0.4, 0.6, size)
+        return base - true + chance.normal(0, spread, size), base, np.ones(size)
+
+    return draw
+
+
+SHAPES = (
+    Loss("right or wrong: 2 % lost", answers(0.02, 0.0), 0.02),
+    Loss("right or wrong: 4 % lost, 2 % won", answers(0.04, 0.02), 0.02),
+    Loss("right or wrong: 20 % lost, 10 % won", answers(0.2, 0.1), 0.1),
+    Loss("right or wrong: 10 % lost, 10 % won", answers(0.1, 0.1), 0.0),
+    Loss("3 % of pages lose 20 to 99 %", sparse(0.03, 0.2, 0.99), 0.03 * 0.595),
+    Loss("10 % of pages lose 5 %", sparse(0.1, 0.05, 0.05), 0.005),
+    Loss("documents of 1–8 pages, 4 % fail", documents(0.04, by_length=False), 0.04 * 0.98),
+    Loss(
+        "documents of 1–8 pages, 4 % fail, mostly long ones", documents(0.04, by_length=True), 0.04 * 0.98 * 17 / 13.5
+    ),
+    Loss("CER, 3 % of pages loop", loops, 0.03 * 0.98, errors=True),
+    Loss("all pages differ (normal), 2 points lost", scattered(0.1, 0.02), 0.02),
+    Loss("*stress:* 10 % of pages lose 20 to 99 %, noise on the others", sparse(0.1, 0.2, 0.99, 0.002), 0.0595),
+)
+
+
+def samples(first: Floats, second: Floats) -> list[SampleScores]:
+    """One sample for each cluster."""
+    pairs = zip(first.tolist(), second.tolist(), strict=True)
+    return [
+        SampleScores(sample=f"{number}", scores=[Score(measure="score", counts=counts)])
+        for number, counts in enumerate(pairs)
+    ]
+
+
+def passes(found: Difference, margin: float, *, errors: bool) -> bool:
+    """Whether `--fail-on-regression --margin` lets a run pass."""
+    compared = Compared(
+        benchmark="simulated",
+        version="1",
+        headline="score",
+        baseline="base",
+        units={"score": "fraction"},
+        directions={"score": not errors},
+        differing={},
+        runs=[],
+        pairs=[],
+    )
+    return not loss(compared, "score", found, margin)
+
+
+def print_sparse(repeats: int) -> None:
+    """The table of coverage, and of how often the gate passes a loss that is as large as its margin."""
+    error = 100 * (0.025 * 0.975 / repeats) ** 0.5
+    print(f"\n{repeats} repeats (standard error at 2.5 %: {error:.1f} points), seed {SEED}\n")
+    print("| true loss = margin: coverage (below / above), passes | " + " | ".join(f"n = {n}" for n in SIZES) + " |")
+    print("|---|" + "---|" * len(SIZES))
+    for shape in SHAPES:
+        cells = []
+        for size in SIZES:
+            chance = np.random.default_rng([SEED, size])
+            analysis = Analysis([Measure(name="score", higher_is_better=not shape.errors)], headline="score")
+            truth = shape.true if shape.errors else -shape.true
+            below = above = passed = 0
+            for _ in range(repeats):
+                run, base, second = shape.draw(chance, size)
+                found = compare(analysis, samples(run, second), samples(base, second))["score"]
+                below += found.high is not None and found.high < truth - 1e-9
+                above += found.low is not None and found.low > truth + 1e-9
+                passed += passes(found, shape.true, errors=shape.errors)
+            shares = [100 * count / repeats for count in (repeats - below - above, below, above, passed)]
+            cells.append("{:.1f} % ({:.1f} / {:.1f}), {:.1f} %".format(*shares))
+        print(f"| {shape.title} | " + " | ".join(cells) + " |", flush=True)
+
+
+def print_together(repeats: int) -> None:
+    """The table of all pairs of five engines: how often all ten intervals hold, and how often any p (Holm) is low."""
+    print("\n| five engines, ten pairs | all ten intervals hold | any wrong one called clear |\n|---|---|---|")
+    analysis = Analysis([Measure(name="score")], headline="score")
+    for title, gaps in (("equal", (0.0,) * 5), ("two alike, three worse", (0.0, 0.0, -0.03, -0.05, -0.1))):
+        for size in (12, 30, 100):
+            chance = np.random.default_rng([SEED, size, 1])
+            held = wrong = 0
+            for _ in range(repeats):
+                base = chance.uniform(0.3, 0.7, size)
+                runs = {
+                    f"{number}": samples(base + gap + chance.normal(0, 0.1, size), np.ones(size))
+                    for number, gap in enumerate(gaps)
+                }
+                pairs = standings(analysis, runs).pairs
+                apart = {(a, b): gaps[int(a)] - gaps[int(b)] for a, b in pairs}
+                found = [(pairs[pair]["score"], true) for pair, true in apart.items()]
+                held += all(one.low is None or one.high is None or one.low <= true <= one.high for one, true in found)
+                wrong += any(true == 0 and (one.p_holm or 1) < 0.05 for one, true in found)
+            print(f"| {title}, n = {size} | {100 * held / repeats:.1f} % | {100 * wrong / repeats:.1f} % |", flush=True)
