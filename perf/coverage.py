@@ -419,9 +419,9 @@ def main() -> None:
         print_coverage("few clusters", covered, {few: max(1, int(number * factor)) for few, number in FEW.items()})
         print_parts(max(1, int(1000 * factor)))
     if chosen.only in (None, "sparse"):
-        print_sparse(max(1, int(400 * factor)))
+        print_sparse(max(1, int(200 * factor)))
     if chosen.only in (None, "together"):
-        print_together(max(1, int(400 * factor)))
+        print_together(max(1, int(200 * factor)))
     if chosen.only in (None, "stopping"):
         at_stop = {expected: max(1, int(2000 * factor)) for expected in (100, 300)}
         print_stopping("stopped by width", at_stop, two=False)
