@@ -27,7 +27,7 @@ from loupe.stats.analysis import Analysis
 from loupe.stats.bootstrap import interval, resample
 from loupe.stats.clusters import Clustered, MeasureRows, Row
 from loupe.stats.comparison import LEVEL, compare
-from loupe.stats.estimates import estimate, is_all_or_nothing
+from loupe.stats.estimates import estimate, right_or_wrong
 from loupe.stats.permutation import contrasts
 from loupe.stats.stopping import FEWEST, Ends, Goal, decide
 from loupe.types import Estimate, Measure, SampleScores, Score
@@ -223,8 +223,8 @@ def intervals(runs: Runs, clusters: int, repeats: list[int]) -> dict[int, tuple[
     scores = [clustered(counts, clusters, repeats) for counts in runs]
     if len(scores) == 1:
         (values,) = (resample(analysis, run) for run in scores)
-        shares = {name: is_all_or_nothing(rows.counts) for name, rows in scores[0].measures.items()}
-        found = {name: (interval(each, share=shares[name]), each.left_out) for name, each in values.items()}
+        answers = {name: right_or_wrong(Measure(name=name), rows) for name, rows in scores[0].measures.items()}
+        found = {name: (interval(each, answers[name]), each.left_out) for name, each in values.items()}
     else:
         first, second = (resample(replace(analysis, draws=1), run) for run in scores)
         known = contrasts(analysis, *scores)

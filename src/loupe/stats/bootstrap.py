@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -22,6 +22,7 @@ import numpy as np
 from loupe.stats.analysis import Analysis
 from loupe.stats.clusters import Clustered, Floats, MeasureRows
 from loupe.stats.student import t_quantile
+from loupe.stats.unseen import Contributions
 from loupe.types import Measure, Values
 
 CONFIDENCE = 0.95
@@ -54,6 +55,16 @@ class Resampled:
     bounds: tuple[float, float] = (-math.inf, math.inf)
 
 
+def _enough(analysis: Analysis, clusters: int) -> int:
+    """Return the number of draws: up to five times as many where clusters are few, and a draw costs little.
+
+    Then the percentiles of another seed are the same but for a few percent of the width, also where they are shifted.
+    """
+    if any(measure.pooled for measure in analysis.measures):
+        return analysis.draws
+    return analysis.draws * min(5, max(1, 2000 // max(1, clusters)))
+
+
 class Computed(dict[str, Floats]):
     """Values by measure for `summarize`: a measure that was not computed reads as nan, and is not iterated over."""
 
@@ -63,6 +74,7 @@ class Computed(dict[str, Floats]):
 
 def resample(analysis: Analysis, scores: Clustered) -> dict[str, Resampled]:
     """Every measure of the analysis that can be computed, in its order."""
+    analysis = replace(analysis, draws=_enough(analysis, len(scores.labels)))
     arrays = _arrays(analysis, scores)
     after = analysis.draws + 1
     counted = {}
@@ -185,21 +197,20 @@ def _can_vary(values: Resampled) -> bool:
     return math.isfinite(values.point) and values.clusters > 1 and 2 * defined > values.draws.size
 
 
-def interval(values: Resampled, *, share: bool = False) -> tuple[float, float] | None:
+def interval(values: Resampled, answers: Contributions | None = None) -> tuple[float, float] | None:
     """The 95 % interval, or None where the draws say nothing: they cannot vary, or are all equal.
 
-    With few clusters it is at least Student's, within the bounds of the measure. A bootstrap cannot draw what has never
-    occurred, so an interval without width would claim certainty. With `share`, a value of exactly 0 or 1 on all
-    clusters gets the exact binomial bound on the share of clusters that differ.
+    With few clusters it is at least Student's, within the bounds of the measure. `answers` are clusters that are right
+    or wrong altogether, less a half: they have the exact interval of a share (unseen.py), which needs no draws.
     """
     if not _can_vary(values):
         return None
+    if answers is not None:
+        low, high = answers.ends(1 - CONFIDENCE)
+        return max(low + 0.5, 0.0), min(high + 0.5, 1.0)
     draws = values.draws[np.isfinite(values.draws)]
     if float(np.ptp(draws)) <= _SLACK * max(1.0, abs(values.point)):
-        if not share or values.point not in (0.0, 1.0):
-            return None
-        unseen = 1 - ((1 - CONFIDENCE) / 2) ** (1 / values.clusters)
-        return (0.0, unseen) if values.point == 0.0 else (1 - unseen, 1.0)
+        return None
     acceleration = _acceleration(values)
     t = t_quantile((1 + CONFIDENCE) / 2, values.degrees)
     z = t * _widening(values.degrees + 1)
@@ -234,12 +245,14 @@ def _arrays(analysis: Analysis, scores: Clustered) -> dict[str, Floats]:
     table = np.concatenate(sums, axis=1) if sums else np.zeros((size, 0))
     total = table.sum(axis=0)
     drawn, pooled_draws = np.empty((draws, table.shape[1])), np.empty((draws, len(pooled)))
-    done = 0
+    # The draws of a cluster depend on what it scored, and not on its label.
+    order = np.lexsort(table.T) if table.shape[1] else np.arange(size)
+    place, ordered, done = np.argsort(order), table[order], 0
     for part in multiplicities(size, draws=draws, seed=analysis.seed) if size else ():
-        drawn[done : done + len(part)] = part @ table
+        drawn[done : done + len(part)] = part @ ordered
         for column, measure in enumerate(pooled):
             rows = scores.measures[measure.name]
-            pooled_draws[done : done + len(part), column] = [_pooled(measure, rows, counts) for counts in part]
+            pooled_draws[done : done + len(part), column] = [_pooled(measure, rows, counts[place]) for counts in part]
         done += len(part)
     stacked = np.concatenate([total[None], drawn, total - table if draws else table[:0]])
     ends = np.cumsum([part.shape[1] for part in sums]).tolist()

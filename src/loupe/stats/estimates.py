@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from loupe.stats.analysis import Analysis
 from loupe.stats.bootstrap import Resampled, interval, resample
-from loupe.stats.clusters import Clustered, Floats, Row, sort_into_clusters
+from loupe.stats.clusters import Clustered, MeasureRows, Row, sort_into_clusters
+from loupe.stats.unseen import Contributions
 from loupe.types import Estimate, Measure
 
 #: A part of a run (a slice, a tag, a label) over fewer clusters has no interval: it would span most of the scale.
@@ -19,7 +20,7 @@ def estimate(analysis: Analysis, rows: Iterable[Row], *, fewest: int = 2) -> dic
 
     All scores of a cluster are drawn together. `n` counts the scores of a measure, for a composite the clusters.
     A measure without scores, or whose value is not finite, has value None. One with scores of fewer than `fewest`
-    clusters has no interval, nor has one that is the same in all draws, unless it is a share of 0 or 1 (`is_share`).
+    clusters has no interval, nor has one that is the same in all draws, unless its clusters are all right or wrong.
     Scores of measures that are no part of the analysis are ignored. Raises ValueError if counts and measure do not fit
     together.
     """
@@ -33,15 +34,23 @@ def estimate_clustered(analysis: Analysis, scores: Clustered, *, fewest: int = 2
     for measure in analysis.measures:
         of_measure = scores.measures.get(measure.name)
         n = len(scores.labels) if of_measure is None else len(of_measure.counts)
-        share = of_measure is not None and is_share(measure) and is_all_or_nothing(of_measure.counts)
-        results[measure.name] = _estimate(found.get(measure.name), n, share=share, fewest=fewest)
+        answers = None if of_measure is None else right_or_wrong(measure, of_measure)
+        results[measure.name] = _estimate(found.get(measure.name), n, answers, fewest=fewest)
     return results
 
 
-def is_all_or_nothing(counts: Floats) -> bool:
-    """Whether shares are 0 or 1 by what was counted, and not because a benchmark's rule makes them so."""
-    earned, most = counts.sum(axis=0)
-    return bool(earned in (0.0, most))
+def right_or_wrong(measure: Measure, rows: MeasureRows) -> Contributions | None:
+    """Return how much each cluster has right, less a half, if every cluster is right or wrong altogether.
+
+    None for measures that are no shares (`is_share`), and if a cluster is right in part.
+    """
+    if not is_share(measure):
+        return None
+    earned, most = rows.sums(int(rows.cluster[-1]) + 1).T
+    total = float(most.sum())
+    if total <= 0 or not ((earned == 0) | (earned == most)).all():
+        return None
+    return Contributions((earned - most / 2) / total, most / total, 0.5)
 
 
 def is_share(measure: Measure) -> bool:
@@ -49,11 +58,11 @@ def is_share(measure: Measure) -> bool:
     return measure.value is None and measure.unit == "fraction" and measure.higher_is_better
 
 
-def _estimate(values: Resampled | None, n: int, *, share: bool, fewest: int) -> Estimate:
+def _estimate(values: Resampled | None, n: int, answers: Contributions | None, *, fewest: int) -> Estimate:
     if values is None:
         return Estimate(value=None)
     if not math.isfinite(values.point):
         return Estimate(value=None, n=n)
-    ends = interval(values, share=share) if values.draws.size and values.clusters >= fewest else None
+    ends = interval(values, answers) if values.draws.size and values.clusters >= fewest else None
     low, high = ends or (None, None)
     return Estimate(value=values.point, low=low, high=high, n=n)

@@ -21,7 +21,7 @@ from loupe.stats.analysis import Analysis
 from loupe.stats.bootstrap import interval, resample
 from loupe.stats.clusters import Clustered, Floats
 from loupe.stats.comparison import LEVEL
-from loupe.stats.estimates import is_all_or_nothing, is_share
+from loupe.stats.estimates import right_or_wrong
 from loupe.stats.permutation import contrasts
 from loupe.stats.unseen import ENOUGH, evidence
 
@@ -94,8 +94,8 @@ def _one(analysis: Analysis, run: Clustered, name: str) -> tuple[Ends, Floats]:
         return None, np.empty(0)
     measure = next((each for each in analysis.measures if each.name == name), None)
     rows = run.measures.get(name)
-    share = measure is not None and rows is not None and is_share(measure) and is_all_or_nothing(rows.counts)
-    return interval(values, share=share), values.left_out
+    answers = None if measure is None or rows is None else right_or_wrong(measure, rows)
+    return interval(values, answers), values.left_out
 
 
 def _difference(analysis: Analysis, runs: Sequence[Clustered], name: str) -> tuple[Ends, Floats]:
