@@ -58,7 +58,7 @@ class Resampled:
 def _enough(analysis: Analysis, clusters: int) -> int:
     """Return the number of draws: up to five times as many where clusters are few, and a draw costs little.
 
-    Then the percentiles of another seed are the same but for a few percent of the width, also where they are shifted.
+    Another seed then moves an end by at most a tenth of the width, even if the percentiles are shifted far.
     """
     if any(measure.pooled for measure in analysis.measures):
         return analysis.draws

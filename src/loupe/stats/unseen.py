@@ -47,7 +47,7 @@ class Contributions:
     def sparse(self) -> bool:
         """Whether the clusters seen say little of others: few of them differ, or all that differ do so by as much.
 
-        Few are fewer than half of them, by their effective number (Σ |d|)² / Σ d²: m if m clusters differ alike, 0.64 n
+        Few are fewer than a third of them, by their effective number (Σ |d|)² / Σ d²: m if m clusters differ alike, 0.64 n
         for normal differences. Right and wrong answers differ alike.
         """
         sizes = np.abs(self.apart)
@@ -55,7 +55,7 @@ class Contributions:
         if largest <= _ROUNDED:
             return True
         sizes /= largest
-        few = float(sizes.sum() ** 2) < sizes.size / 2 * float((sizes**2).sum())
+        few = float(sizes.sum() ** 2) < sizes.size / 3 * float((sizes**2).sum())
         return few or bool(sizes[sizes > _ROUNDED].min() > 1 - 1e-9)
 
     def spread(self) -> float:
