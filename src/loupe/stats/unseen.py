@@ -47,8 +47,8 @@ class Contributions:
     def sparse(self) -> bool:
         """Whether the clusters seen say little of others: few of them differ, or all that differ do so by as much.
 
-        Few are fewer than a third of them, by their effective number (Σ |d|)² / Σ d²: m if m clusters differ alike, 0.64 n
-        for normal differences. Right and wrong answers differ alike.
+        Few are fewer than a third of them, by their effective number (Σ |d|)² / Σ d²: m if m clusters differ alike,
+        0.64 n for normal differences. Right and wrong answers differ alike.
         """
         sizes = np.abs(self.apart)
         largest = float(sizes.max(initial=0.0))
