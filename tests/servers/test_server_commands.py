@@ -54,7 +54,7 @@ def line(engine: str = "openai", **keys: Any) -> str:
         ("ollama:glm-ocr", "ollama serve"),
         ("mlx_vlm:a/b", f"mlx_vlm.server --model a/b {LOCAL}"),
         ("mlx-lm:a/b", f"mlx_lm.server --model a/b {LOCAL}"),
-        ("loupe:rapidocr", f"python -P -m loupe serve rapidocr --in {Path.cwd()} --name rapidocr {LOCAL}"),
+        ("loupe:rapidocr", f"python -P -m loupe serve rapidocr --in . --name rapidocr {LOCAL}"),
     ],
 )
 def test_every_kind_is_started_as_its_template_says(serve: str, expected: str) -> None:

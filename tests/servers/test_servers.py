@@ -64,7 +64,7 @@ def test_a_server_that_dies_is_started_again_and_only_the_page_that_kills_it_is_
     assert {word: each.outcome for word, each in found.items() if each.outcome != "ok"} == {"poison": "error"}
     assert "died 2 times" in found["poison"].error
     assert [found[word].text for word in words if word != "poison"] == [f"read {w}" for w in words if w != "poison"]
-    starts = (folder.path / "server.log").read_text().count("loupe starts: python -m loupe serve")
+    starts = (folder.path / "server.log").read_text().count("loupe starts: python -P -m loupe serve")
     assert record_of(folder.path).restarts == starts - 1 >= 1
 
 

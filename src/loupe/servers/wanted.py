@@ -57,15 +57,17 @@ class Wanted:
 
     def command(self, port: int) -> list[str]:
         """The words of the command line for a port. Raises MissingToolError where the program is not installed."""
-        return [_find_program(self), *self._words(port)]
+        return [_find_program(self), *self._words(port, here=str(Path.cwd()))]
 
     def shown(self, port: int) -> list[str]:
         """The command line for people and records, without keys and without the place of the program."""
         program = Path(self.program[0]).name.replace("{python}", "python")
         return without_secret_arguments([program, *self._words(port)])
 
-    def _words(self, port: int) -> list[str]:
-        return [_fill(word, {"port": str(port)}) for word in (*self.program[1:], *as_words(self.arguments))]
+    def _words(self, port: int, *, here: str = ".") -> list[str]:
+        return [
+            _fill(word, {"port": str(port), "here": here}) for word in (*self.program[1:], *as_words(self.arguments))
+        ]
 
     def child_environment(self, port: int) -> dict[str, str]:
         """Return all that the server's process gets, what the profile passes on and the template adds included."""
@@ -136,7 +138,6 @@ def wanted_server(profile: Profile, *, embedding: bool = False) -> Wanted | None
             _refuse_missing(f"{kind} {argument.flag}", *argument.values)
     total = {"total_context": values["slots"] * values["context"]} if {"slots", "context"} <= values.keys() else {}
     names = {"model": model, "name": name, "model_flag": "-m" if model.endswith(".gguf") else "-hf"}
-    names["here"] = str(Path.cwd())
     texts = {key: str(value) for key, value in {**values, **total, **names}.items()}
     further = (*(template.named if name != model else ()), *(_embedding(kind) if embedding else ()))
     own = [_fill(word, texts) for word in (*template.arguments, *further)]
