@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -282,7 +283,8 @@ def _folders(runs: Path) -> Iterator[Check]:
     from loupe.data.user_folders import cache_folder
 
     try:
-        Folder(runs).exists()
+        with contextlib.suppress(NotADirectoryError):  # told below: not writable
+            Folder(runs).exists()
     except UnsafeFileError as error:
         fix = f"remove the link, or name it in each command: {RUNS.option}"
         yield Check(part="folder", name="runs", here=False, detail=error.message, fix=fix, required=True)
