@@ -120,7 +120,7 @@ def test_a_slice_of_a_few_pages_has_no_interval_that_spans_the_scale() -> None:
     found = result(*(row(f"{n}", teds(1.0), tags={"pair": str(n // 2), "half": str(n % 2)}) for n in range(12)))
     assert [(one["teds"].n, one["teds"].low) for one in found.slices["pair"].values()] == 6 * [(2, None)]
     # Six pages are enough for a bound, and the whole run has one of its own.
-    assert [one["teds"].low for one in found.slices["half"].values()] == [pytest.approx(0.5407, abs=1e-4)] * 2
+    assert [one["teds"].low for one in found.slices["half"].values()] == [pytest.approx(0.5407, abs=3e-3)] * 2
     assert found.measures["teds"].low is not None
 
 

@@ -33,17 +33,19 @@ def result(clusters: int = 8, samples: int = 8, **measures: Estimate) -> Result:
     [
         (
             [result(share=SOME), result(share=SOME, cer=SOME)],
-            "± is half of the 95 % interval, bars show the interval (bootstrap over 8 samples).",
+            "± is half of the 95 % interval, bars show the interval "
+            "(bootstrap over 8 samples; answers that are right or wrong: exact, Clopper-Pearson).",
         ),
         (
             [result(6, share=SOME), result(6, share=ALL)],
             "± is half of the 95 % interval, two numbers beside a value are the bounds of its 95 % interval, "
-            "bars show the interval (bootstrap over 6 documents; 0 % and 100 %: exact, Clopper-Pearson).",
+            "bars show the interval "
+            "(bootstrap over 6 documents; answers that are right or wrong: exact, Clopper-Pearson).",
         ),
         (
             [result(share=ALL), result(share=Estimate(value=0.5))],
             "Two numbers beside a value are the bounds of its 95 % interval, bars show the interval "
-            "(0 % and 100 %: exact, Clopper-Pearson); a dot without a bar has no interval.",
+            "(answers that are right or wrong: exact, Clopper-Pearson); a dot without a bar has no interval.",
         ),
         (
             [result(cer=SOME)],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from loupe.results.sections import format_margin
+from loupe.stats.estimates import is_share
 from loupe.types import Estimate, Measure, Result
 
 
@@ -23,7 +24,8 @@ def interval_caption(results: Sequence[Result], columns: Sequence[Measure], *, b
     said += ["bars show the interval"] if any(map(_has_interval, drawn)) else []
     exact = [is_exact(one, measure) for measure, one in spread]
     ways = [] if all(exact) else [f"bootstrap over {drawn_from(results)}"]
-    ways += ["0 % and 100 %: exact, Clopper-Pearson"] if any(exact) else []
+    shares = any(exact) or any(is_share(measure) for measure, _ in spread)
+    ways += ["answers that are right or wrong: exact, Clopper-Pearson"] if shares else []
     whole = f"{', '.join(said)} ({'; '.join(ways)})"
     return f"{whole[:1].upper()}{whole[1:]}{f'; {bare}' if bare else ''}."
 
@@ -33,7 +35,7 @@ def _has_interval(estimate: Estimate) -> bool:
 
 
 def is_exact(estimate: Estimate, measure: Measure) -> bool:
-    """Whether an interval is the exact binomial bound, which only a share of nothing or of all has."""
+    """Return whether an interval is certainly the exact binomial one: that of a share of nothing or of all."""
     return measure.unit == "fraction" and measure.higher_is_better and estimate.value in (0.0, 1.0)
 
 

@@ -1,4 +1,7 @@
-"""Values with 95 % intervals: bootstrap over clusters, 2,000 draws, fixed seed. Method: docs/statistics.md."""
+"""Values with 95 % intervals: exact for right and wrong answers, else a bootstrap over clusters with a fixed seed.
+
+Method: docs/statistics.md.
+"""
 
 from __future__ import annotations
 
