@@ -26,8 +26,8 @@ def gate_options(function: F) -> F:
     """The three options."""
     kind: Any = RunPath()
     text = (
-        "For --fail-on-regression: fail unless the interval of the headline excludes a loss of X or more (in percent "
-        "points, or in the measure's own unit). Also fails with too few samples to exclude it."
+        "For --fail-on-regression: fail unless a loss of X or more of the headline is excluded, whatever unread "
+        "samples are like (in percent points, or in the measure's own unit). Also fails with too few samples to exclude it."
     )
     function = click.option("--margin", metavar="X", help=text)(function)
     text = (
