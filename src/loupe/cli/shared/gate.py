@@ -27,7 +27,8 @@ def gate_options(function: F) -> F:
     kind: Any = RunPath()
     text = (
         "For --fail-on-regression: fail unless a loss of X or more of the headline is excluded, whatever unread "
-        "samples are like (in percent points, or in the measure's own unit). Also fails with too few samples to exclude it."
+        "samples are like (in percent points, or in the measure's own unit). Also fails with too few samples to "
+        "exclude it."
     )
     function = click.option("--margin", metavar="X", help=text)(function)
     text = (
