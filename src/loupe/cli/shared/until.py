@@ -178,13 +178,14 @@ def _why(found: Look, until: Until, pages: int) -> str:
 
 def _doubt(found: Look, until: Until) -> str:
     """Why a width that is narrow enough is not believed; "" where it is not."""
-    from loupe.stats.stopping import FEWEST, LEAST
+    from loupe.stats.stopping import FEWEST
+    from loupe.stats.unseen import ENOUGH
 
     if found.half_width is None or found.half_width * until.scale > until.half_width:
         return ""
     if found.clusters < FEWEST:
         return f", narrow enough, but on fewer than {FEWEST} base pages"
-    return f", narrow enough, but it rests on about {found.evidence:.0f} pages; {LEAST:.0f} are needed"
+    return f", narrow enough, but it rests on about {found.evidence:.0f} pages; {ENOUGH:.0f} are needed"
 
 
 def _shown(found: Look, until: Until) -> str:
